@@ -1,5 +1,5 @@
-"""The mini world: a renderer of small datasets, trainings of small backbones on them, their weights.
+"""The mini world: a renderer of small datasets, training of small backbones on them, and their weights.
 
-A leaf: the suites that name it and the command that trains import it; everything else reads its folders of
-data and weights like anybody's.
+Only the suites that name it and the training command import this package. Everything else reads its folders
+of data and weights like any others.
 """

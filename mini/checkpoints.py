@@ -1,6 +1,7 @@
-"""Where the mini backbones' weights are: trained ones come with the package, untrained ones from a seed.
+"""Weights of the mini backbones: trained ones are in the package, untrained ones are generated from a seed.
 
-Both are directories in Hugging Face format, loaded like any other. Imports transformers only to draw weights.
+Both are directories in Hugging Face format, loaded like any others. transformers is imported only to generate
+weights.
 """
 
 import hashlib
@@ -46,7 +47,7 @@ def _sums(folder: Path) -> bytes:
 
 
 def install(folder: Path, name: str) -> Path:
-    """Copy the directory of a trained backbone into the package, where the mini suite takes it from.
+    """Copy the directory of a trained backbone into the package, from which the mini suite loads it.
 
     Raises InputError: the package cannot be written.
     """
@@ -65,7 +66,7 @@ def install(folder: Path, name: str) -> Path:
 
 
 def generated(spec: BackboneSpec, cache_dir: Path | None) -> tuple[Path, str]:
-    """Directory and revision of an untrained mini backbone, written below ``cache_dir`` when first asked for.
+    """Directory and revision of an untrained mini backbone, written below ``cache_dir`` at the first request.
 
     Raises InputError: they cannot be written, or there is no folder for them.
     """

@@ -1,6 +1,6 @@
 """Seeded random weights of the mini backbones, in Hugging Face format.
 
-Drawn tensor by tensor from its name, the backbone and a seed, so that they are the same on every machine.
+Each tensor is drawn from its name, the backbone and a seed, so weights are the same on every machine.
 """
 
 import hashlib
@@ -89,8 +89,8 @@ def _network(spec: BackboneSpec) -> tuple[type[PreTrainedModel], PreTrainedConfi
 def draw(name: str, like: Tensor, seed: str) -> Tensor:
     """Random values for a tensor of that name and shape, float32 on the CPU.
 
-    Matrices keep the variance of what passes through them, so that untrained features are neither dead nor
-    equal to their input; norms start as the identity.
+    Matrices preserve the variance of their input, so that untrained features neither vanish nor equal their
+    input; norms start as the identity.
     """
     if not like.is_floating_point():
         return torch.zeros(like.shape, dtype=like.dtype)

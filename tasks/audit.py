@@ -1,4 +1,4 @@
-"""What the stored vectors of several backbones say of a folder of images: copies, doubtful labels, series."""
+"""Audit of a folder of images by stored vectors of several backbones: duplicates, doubtful labels, series."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ from layerboard.tasks.metrics.neighbours import Neighbours, Vectors, nearest, un
 from layerboard.tasks.metrics.registration import Picture, show_the_same
 
 K, TEMPERATURE = 20, 0.07  # of the vote, as in k-NN classification
-SEARCHED = 64  # neighbours of each image that are looked at
-CHOSEN_ON = 2000  # images at most, evenly spread, on which layers are chosen
-FEWEST = 3  # images of its class in other groups, with fewer of which a label is not judged
+SEARCHED = 64  # neighbours of each image that are searched
+CHOSEN_ON = 2000  # most images, evenly spaced, on which layers are chosen
+FEWEST = 3  # a label is judged if its class has at least this many images in other groups
 
 DUPLICATE, LABEL, SERIES = "duplicate", "label", "series"  # kinds of findings
 
 
 class Photo(NamedTuple):
-    """An image of the folder, and what is said of it; "" for nothing."""
+    """An image of the folder with its label, group and split; "" if it has none."""
 
     file: str
     label: str = ""
@@ -35,14 +35,14 @@ class Photo(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """Something to look at: a row of the table, whose columns these are."""
+    """A finding: one row of the table, with these columns."""
 
     finding: str  # its kind
     file: str
-    other: str  # the image that it copies, the nearest one of the class suggested, or a series' last file
+    other: str  # the duplicate, the nearest image of the suggested class, or the last file of a series
     label: str  # of the file
-    other_label: str  # of the other image; of a doubtful label the class suggested
-    split: str  # of both, such as "train, val"; "" where there is none
+    other_label: str  # label of the other image; for a doubtful label the suggested class
+    split: str  # splits of both, such as "train, val"; "" if there are none
     # by which it is sorted: 1 - distance / usual distance, probability of the class suggested, or files
     score: float
     cosine: float = np.nan  # of a pair of duplicates, the median of the backbones
@@ -52,29 +52,29 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Space:
-    """The vectors by which a backbone is asked: of its best layer, where there are labels."""
+    """The vectors that represent a backbone: those of its best layer, if there are labels."""
 
-    name: str  # of backbone, layer and pooling
+    name: str  # backbone, layer and pooling
     unit: Vectors  # [images dim], of length 1
     accuracy: float  # percent of leave-one-out k-NN; NaN without labels
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What was found in a folder."""
+    """The result of an audit."""
 
     photos: Sequence[Photo]
     spaces: Sequence[Space]
     findings: Sequence[Finding]  # duplicates, labels and series, the surest of each kind first
-    clusters: Integers  # [images] which belong together: duplicates, series, groups
-    planted: float  # share of labels made wrong on purpose that would be listed; NaN where none is judged
+    clusters: Integers  # [images] cluster of images that belong together: duplicates, series, groups
+    planted: float  # share of deliberately wrong labels that are listed; NaN if no label is judged
 
     @cached_property
     def split(self) -> list[str]:
-        """The split that is suggested, of each image: a fifth of each class is val, and no cluster is cut."""
+        """Suggested split of each image: a fifth of each class is val, and no cluster is divided."""
         labels = group_numbers(tuple(photo.label for photo in self.photos))
         held_out = stratified_folds(labels, self.clusters) == 0
-        lost = np.setdiff1d(labels, labels[~held_out])  # classes that train would not have
+        lost = np.setdiff1d(labels, labels[~held_out])  # classes that train would lack
         held_out &= ~np.isin(self.clusters, self.clusters[np.isin(labels, lost)])
         return ["val" if held else "train" for held in held_out]
 
@@ -84,9 +84,9 @@ class Audit:
 
 
 def choose_space(backbone: str, candidates: Iterable[tuple[str, Vectors]], photos: Sequence[Photo]) -> Space:
-    """The layer of a backbone that classifies best by leave-one-out k-NN, the last of equal ones.
+    """The layer of a backbone with the best leave-one-out k-NN accuracy; ties go to the last layer.
 
-    Raises ValueError where there is no layer.
+    Raises ValueError without layers.
     """
     some = slice(None, None, -(-len(photos) // CHOSEN_ON))
     labels, groups = group_numbers(tuple(photo.label for photo in photos[some])), _groups(photos[some])
@@ -105,16 +105,17 @@ def choose_space(backbone: str, candidates: Iterable[tuple[str, Vectors]], photo
 
 
 def audit(photos: Sequence[Photo], pictures: Sequence[Picture], spaces: Sequence[Space]) -> Audit:
-    """Audit a folder, given small grey pictures of its images (`metrics.registration`) and vectors.
+    """Audit a folder, from small grey pictures of its images (`metrics.registration`) and vectors.
 
-    Images of one group are no duplicates and do not vote for each other; without groups it looks for series.
+    Images of one group are not reported as duplicates and do not vote for each other. Without groups, series
+    are searched.
     """
     every = [nearest(space.unit, space.unit, SEARCHED) for space in spaces]
     groups = _groups(photos)
     doubtful, planted = _doubtful(photos, every, groups)
     runs = [] if any(photo.group for photo in photos) else _series(photos, every)
     serial = [_finding(SERIES, photos[run[0]], photos[run[-1]], len(run)) for run in runs]
-    units = groups.copy()  # groups, and series where there are none
+    units = groups.copy()  # groups, or series if there are no groups
     for run in runs:
         units[run] = units[run[0]]
     pairs, nearness, cosine = _pairs(pictures, spaces, every, units)
@@ -127,7 +128,7 @@ def audit(photos: Sequence[Photo], pictures: Sequence[Picture], spaces: Sequence
 
 
 def _groups(photos: Sequence[Photo]) -> Integers:
-    """The group of each image; one without any is a group of its own."""
+    """Group of each image; an image without a group is its own."""
     return group_numbers(tuple(photo.group or f"\0{photo.file}" for photo in photos))
 
 
@@ -142,12 +143,12 @@ def _finding(kind: str, photo: Photo, other: Photo, score: float, **further: obj
 
 
 def _series(photos: Sequence[Photo], every: Sequence[Neighbours]) -> list[Integers]:
-    """Places of the files of each series, of whose neighbours most backbones agree."""
+    """Indices of the files of each series, by the neighbours in a majority of backbones."""
     units = series.named_alike([photo.file for photo in photos], [photo.label for photo in photos])
     unit_of = np.zeros(len(photos), np.int64)
     for number, unit in enumerate(units):
         unit_of[unit] = number
-    following = np.arange(len(photos))  # the next file in the order of names
+    following = np.arange(len(photos))  # the next file by name
     for unit in units:
         following[unit[:-1]] = unit[1:]
     near = np.stack([series.near_next(nearby, unit_of, following) for nearby in every]).mean(axis=0) > 0.5
@@ -157,10 +158,10 @@ def _series(photos: Sequence[Photo], every: Sequence[Neighbours]) -> list[Intege
 def _pairs(
     pictures: Sequence[Picture], spaces: Sequence[Space], every: Sequence[Neighbours], units: Integers
 ) -> tuple[Integers, Floats, Floats]:
-    """Pairs of duplicates [pairs 2] of two units, how much nearer than usual they are, and their cosines.
+    """Duplicate pairs [pairs 2] from different units, how much nearer than usual they are, and their cosines.
 
-    Their small pictures are copies, or they are much nearer in the median backbone than neighbours are, or
-    they are neighbours of which one shows the middle of the other.
+    Duplicates have thumbnails that are copies; or they are much closer in the median backbone than neighbours
+    usually are; or they are neighbours and one shows the middle of the other.
     """
     small = [np.asarray(Image.fromarray(each).resize(near_duplicates.SMALL)) for each in pictures]
     copied = near_duplicates.copied_pictures(np.stack(small))
@@ -169,7 +170,7 @@ def _pairs(
     pairs = pairs[np.not_equal(*units[pairs].T)]
     usual = np.array([near_duplicates.usual_distance(nearby) for nearby in every])[:, None]
     distances = np.stack([near_duplicates.distances(space.unit, pairs) for space in spaces])
-    # where all images are alike none is nearer than usual
+    # if all images are alike, none is nearer than usual
     relative = np.median(np.divide(distances, usual, out=np.ones_like(distances), where=usual > 0), axis=0)
     count = len(pictures)
     alike = (relative <= near_duplicates.SHARE) | np.isin(pairs @ [count, 1], copied @ [count, 1])
@@ -178,7 +179,7 @@ def _pairs(
 
 
 def _duplicates(photos: Sequence[Photo], pairs: Integers, nearness: Floats, cosine: Floats) -> list[Finding]:
-    """As few pairs of images that are alike as join them: pairs across splits or classes first."""
+    """The fewest duplicate pairs that connect all duplicates, with pairs across splits or classes first."""
     said = np.array([(photo.label, photo.split) for photo in photos])[pairs]  # [pairs sides 2]
     labels, splits = (said[:, 0] == said[:, 1]).T
     order = np.lexsort((-nearness, labels, splits))  # by splits, then labels
@@ -195,7 +196,7 @@ def _duplicates(photos: Sequence[Photo], pairs: Integers, nearness: Floats, cosi
 def _doubtful(
     photos: Sequence[Photo], every: Sequence[Neighbours], groups: Integers
 ) -> tuple[list[Finding], float]:
-    """Labels that neighbours contradict, and the share of planted ones that would be found."""
+    """Labels that neighbours contradict, and the share of deliberately wrong labels that are found."""
     names = sorted({photo.label for photo in photos})
     labels = group_numbers(tuple(photo.label for photo in photos))
     pairs, sizes = np.unique(np.stack([labels, groups]), axis=1, return_inverse=True, return_counts=True)[1:]

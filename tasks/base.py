@@ -1,4 +1,4 @@
-"""What a task is: sources to look at, measurements to keep, and scores to compute from them."""
+"""Types of tasks: sources of images, measurements that are kept, and scores computed from them."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -16,11 +16,11 @@ from layerboard.zoo.features import Shown
 from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.view.views import View
 
-Device = torch.device | None  # where large products may run; None for the CPU
-Measurements = Mapping[str, NDArray[np.generic]]  # what one group of images leaves behind for one layer
+Device = torch.device | None  # device of large matrix products; None for the CPU
+Measurements = Mapping[str, NDArray[np.generic]]  # arrays kept of one group of images for one layer
 
-# array that a measurer may add to what it keeps: bool, all true where all that it saw was finite; it is read
-# when the group is over, and not kept; a layer where it does not hold is not measured
+# name of a bool array that a measurer may add to its arrays: all true if all values that it saw were finite;
+# it is read at the end of the group and not stored, and a layer with a false entry counts as not measurable
 FINITE = "finite"
 
 
@@ -34,18 +34,18 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Images that one pass looks at, in a fixed order."""
+    """Images of one pass, in a fixed order."""
 
     name: str  # unique, such as ``imagenet/val``
     groups: tuple[Group, ...]
     view: View  # in sizes of a 224 px backbone
-    groups_per_shard: int = 1  # written together: an interrupted pass redoes at most these
+    groups_per_shard: int = 1  # written together: an interrupted pass repeats at most these
     joint: bool = False  # whether a group goes through the backbone as one batch, whatever the batch size
-    skip_unreadable: bool = False  # whether what cannot be decoded is left out, counted and named, or fails
+    skip_unreadable: bool = False  # whether unreadable images are left out, counted and named, or raise
 
     @property
     def key(self) -> tuple[str, View]:
-        """What tells it from others: one name in two views is two sources."""
+        """Identity of the source: its name and its view."""
         return self.name, self.view
 
     @property
@@ -55,11 +55,11 @@ class Source:
 
     @property
     def shards(self) -> int:
-        """Number of shards that the source's results are stored in."""
+        """Number of shards in which results of the source are stored."""
         return -(-len(self.groups) // self.groups_per_shard)
 
     def shard_groups(self, shard: int) -> range:
-        """Places in `groups` of the groups of a shard."""
+        """Indices in `groups` of the groups of a shard."""
         start = shard * self.groups_per_shard
         return range(start, min(start + self.groups_per_shard, len(self.groups)))
 
@@ -68,7 +68,7 @@ class Source:
         return sum(len(self.groups[group].samples) for group in self.shard_groups(shard))
 
     def first(self, count: int) -> "Source":
-        """So many images from the beginning, as one shard; the last group may be cut."""
+        """The first ``count`` images, as one shard; the last group may be cut."""
         groups: list[Group] = []
         for group in self.groups:
             if count > 0:
@@ -85,12 +85,12 @@ class Score:
     value: float
     n: int
     unit: str
-    head: int = -1  # attention head, from 0; -1 for all heads, or where there are none
-    error: float = float("nan")  # standard error of a score that follows from no items; NaN for unknown
+    head: int = -1  # attention head, from 0; -1 for all heads or no heads
+    error: float = float("nan")  # standard error of a score without items; NaN if unknown
 
     @property
     def statistic(self) -> str:
-        """Name of its statistic in `Items.statistics`."""
+        """Name of the score's statistic in `Items.statistics`."""
         return self.metric if self.head < 0 else f"{self.metric} of head {self.head}"
 
 
@@ -107,37 +107,43 @@ Over = Literal[
     "all classes",
     "pixels",
 ]
-"""What a score is taken over: all items alike; all items by each of several random draws (of the images that
-a probe learns from); clusters, each the mean of its items; strata, each the mean of its items; ranks, as
-strata, where the mean of each is the percent of pairs that are ranked right (AUROC: items of one stratum are
-paired with those of another); shares, as ranks, where an item stands for many trials (its pixels or pairs); a
-partition of the items, of which it is no mean; classes of pixels, each the ratio of two sums over the items,
-be they those that the truth shows, those that it or the prediction shows, or all; or all pixels, as one such
-ratio."""
+"""What a score averages over:
 
-OF_PIXELS: tuple[Over, ...] = ("classes", "seen classes", "all classes", "pixels")  # ratios of sums of these
+- all items, with equal weight;
+- draws: all items, for each of several random draws of a probe's training images;
+- clusters or strata: the means of the items of each;
+- ranks: as strata, where each mean is the percent of pairs that are ranked correctly (AUROC: items of one
+  stratum are paired with those of another);
+- shares: as ranks, where an item stands for many trials (its pixels or pairs);
+- a partition of the items, a score that is not a mean;
+- classes of pixels, each the ratio of two sums over the items: the classes in the ground truth, those in the
+  ground truth or the prediction, or all;
+- all pixels, as one such ratio.
+"""
 
-# classes that are averaged, where these are not those that the truth shows
+OF_PIXELS: tuple[Over, ...] = ("classes", "seen classes", "all classes", "pixels")  # ratios of pixel sums
+
+# averaged classes, unless they are those in the ground truth
 AVERAGED: Mapping[Over, Literal["shown", "seen", "all"]] = {"seen classes": "seen", "all classes": "all"}
 
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """How a score follows from the items that were measured; those without a value are left out.
+    """How a score is computed from the measured items; items without a value are left out.
 
-    It is the mean of a ``column`` of `Items.values`; for draws, that of ``COLUMN draw 1``, ``COLUMN draw 2``,
-    ..., too. For a partition it names the index (purity, NMI or ARI) of the columns ``label`` and ``start
-    1``, ``start 2``, ...: the partitions by k-means from several starts, best first. For classes and pixels
-    it is two names, such as ``inter/union``: the columns ``inter 0``, ``inter 1``, ... hold what is summed
-    for each class, and ``union 0``, ... what its sum is divided by. ``truth 0``, ... say which classes an
-    item shows.
+    The score is the mean of a ``column`` of `Items.values`. For draws, the columns ``COLUMN draw 1``,
+    ``COLUMN draw 2``, ... have the values of each draw. For a partition, ``column`` is the index (purity, NMI
+    or ARI), and the columns are ``label`` and ``start 1``, ``start 2``, ...: the k-means partitions from
+    several starts, best first. For classes and pixels, ``column`` is two names, such as ``inter/union``: the
+    columns ``inter 0``, ``inter 1``, ... are summed for each class, and the sum is divided by that of ``union
+    0``, ... The columns ``truth 0``, ... say which classes an item shows.
     """
 
     column: str
     over: Over = "items"
 
     def measured(self, columns: Collection[str]) -> bool:
-        """Whether columns of those names are what it needs."""
+        """Whether these columns include all that the statistic needs."""
         if self.over == "partition":
             return "label" in columns
         if self.over in OF_PIXELS:
@@ -147,17 +153,17 @@ class Statistic:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """Per-item measurements behind the scores, for intervals and paired tests."""
+    """Per-item values behind the scores, for confidence intervals and paired tests."""
 
     unit: str  # what an item is
     keys: tuple[str, ...]  # unique names of the items
-    clusters: tuple[str, ...]  # what each is sampled with: its video, pair, image, or itself
-    strata: tuple[str, ...]  # what each cluster is sampled within (a category); "" where nothing
-    values: Mapping[str, NDArray[np.float64]]  # columns of a value an item; NaN where the item has none
-    statistics: Mapping[str, Statistic]  # for each metric, how it follows from the columns
+    clusters: tuple[str, ...]  # cluster that each item is sampled with: its video, pair, image, or itself
+    strata: tuple[str, ...]  # stratum that each item's cluster is sampled in (a category); "" for none
+    values: Mapping[str, NDArray[np.float64]]  # columns with a value per item; NaN if the item has none
+    statistics: Mapping[str, Statistic]  # for each metric, how it is computed from the columns
 
     def only(self, rows: Iterable[int]) -> "Items":
-        """The items at some places."""
+        """The items at these indices."""
         places = np.asarray([*rows], np.int64)
         names = (self.keys, self.clusters, self.strata)
         keys, clusters, strata = (tuple(column[row] for row in places) for column in names)
@@ -169,22 +175,22 @@ class Items:
 class BatchPart:
     """The images of one group in a batch."""
 
-    rows: slice  # where they are in the batch; the tiles of an image lie side by side
+    rows: slice  # rows of the batch; the tiles of an image are consecutive
     view: View  # scaled to the backbone
-    size: tuple[int, int]  # width and height in pixels of the view of the first, of which tiles are parts
-    pixels: Tensor  # what the backbone is shown, uint8 RGB [rows 3 height width], on any device
-    patch_size: int = 0  # pixels a side of one cell of its coarsest grid; 0 where that is not told
+    size: tuple[int, int]  # width and height in pixels of the view of the first image, which tiles divide
+    pixels: Tensor  # input of the backbone, uint8 RGB [rows 3 height width], on any device
+    patch_size: int = 0  # side in pixels of a cell of the backbone's coarsest grid; 0 if unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Scores of one layer; none, and a reason, where its features cannot be scored."""
+    """Scores of one layer, or the reason why its features cannot be scored."""
 
     scores: tuple[Score, ...]
-    items: Items | None = None  # behind the scores; None where they are of no items
-    empty: str = ""  # why there are no scores, or none of the primary metric
-    missing: Mapping[str, str] = field(default_factory=dict)  # why further metrics have no value
-    # what it said of the task's few examples (`tasks.examples`): arrays of the same names and shapes for all
+    items: Items | None = None  # behind the scores; None for scores without items
+    empty: str = ""  # reason why there are no scores, or none of the primary metric
+    missing: Mapping[str, str] = field(default_factory=dict)  # reason why each further metric has no value
+    # predictions for the task's examples (`tasks.examples`): names and shapes are the same for all layers
     predicted: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
 
 
@@ -200,19 +206,19 @@ class LayerOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All that a task says of a backbone: scores, and by name arrays that are kept beside the records."""
+    """All results of a task for a backbone: scores, and named arrays that are stored next to the records."""
 
     outcomes: tuple[LayerOutcome, ...]
     arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
 
 
 def ceiling_metric(metric: str) -> str:
-    """Name of the metric that says how high another one can be on the layer's grid."""
+    """Name of the metric that is the upper bound of another one on the layer's grid."""
     return f"{metric} ceiling"
 
 
 def area_ceiling_metric(metric: str) -> str:
-    """Name of a second such metric, where a cell may know exactly how much of it each object covers."""
+    """Name of the upper bound for cells that know exactly which share of them each object covers."""
     return f"{ceiling_metric(metric)} by area"
 
 
@@ -224,7 +230,7 @@ def digest(*parts: object) -> str:
             state.update(f"{part.dtype}{part.shape}".encode())
             state.update(np.ascontiguousarray(part).tobytes())
         else:
-            # columns of committed tables were made when the classes of numbers had another name
+            # columns of committed tables were made when the config classes had another name
             state.update(repr(part).replace("Config(", "Rule(").encode())
         state.update(b"\0")
     return state.hexdigest()
@@ -236,48 +242,48 @@ Portion_co = TypeVar("Portion_co", covariant=True)
 
 
 class Measurer(Protocol[Portion_contra]):
-    """Measures one group while what it is fed is in memory; layers come in turn and do not see each other."""
+    """Measures one group while its features are in memory; layers come one after the other."""
 
     def update(self, layer: Layer, positions: Sequence[int], portion: Portion_contra, /) -> None:
-        """Take what a layer shows of the group's images at those positions, in order.
+        """Take the features of a layer for the group's images at these positions, in order.
 
-        Tensors of the portion, which the task's feed makes of them (`tasks.feeds`), may be views of live
-        activations: copy what outlives the call.
+        ``portion`` comes from the task's feed (`tasks.feeds`). Its tensors may be views of live activations:
+        copy what outlives the call.
         """
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
-        """What is kept of the group for one layer; called once, after all of its images were seen.
+        """Arrays kept of the group for one layer; called once, after all images of the group.
 
-        Neither this nor `update` may ask for a value of a tensor on the device: the host would wait for the
-        device each time. What decides whether the layer can be measured is returned as `FINITE`.
+        Neither this nor `update` may read a value of a tensor on the device, since the host would wait for
+        the device each time. Whether the layer can be measured is returned as `FINITE`.
         """
 
 
 @runtime_checkable
 class Settling(Protocol):
-    """What a measurer may offer beside `Measurer`: work for the host on what `finish` returned."""
+    """Optional part of a measurer: work on the host with the arrays that `finish` returned."""
 
     def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]], /) -> Mapping[Layer, dict[str, Tensor]]:
-        """What is kept in place of what `finish` returned, `FINITE` aside, of layers that could be measured.
+        """Arrays to keep instead of those of `finish` (without `FINITE`), for the measurable layers.
 
-        It is called once a group, after all layers finished and their arrays left the device together.
+        It is called once per group, after all layers are finished and their arrays are copied to the host.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Feed(ABC, Generic[Portion_co]):
-    """What a measurer is fed (`tasks.feeds`); if it is ``whole``, all images of a group at once."""
+    """Input of a measurer (`tasks.feeds`); if it is ``whole``, all images of a group come at once."""
 
     whole: bool = False
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
-        """Layers of a backbone that are measured where those layers are scored, in order."""
+        """Layers of a backbone that must be measured to score these layers, in order."""
         return tuple(scored)
 
     def shown(self, layer: Layer) -> tuple[Layer, ...]:
-        """What a backbone must show so that a layer can be measured, in the order of a forward."""
+        """Layers and taps that a backbone must return to measure a layer, in the order of a forward pass."""
         return (layer,)
 
     @abstractmethod
     def portion(self, shown: Sequence[Shown], part: BatchPart) -> Portion_co:
-        """What a measurer is given of a batch: of all that `shown` names, the images of one group."""
+        """Input of a measurer from a batch: the features named by `shown`, for the images of one group."""

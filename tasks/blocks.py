@@ -1,8 +1,8 @@
-"""What a page is made of, between records and text: no block and no picture holds the marks of any format.
+"""Blocks of a page, between records and text, independent of any output format.
 
-Data, such as names and reasons, stand in blocks as they are; each writer escapes them once. A picture with a
-``name`` may be written into a file of its own, ``name`` without an ending; one without it is shown only where
-pictures stand on the page itself, and the tables beside it say the same.
+Data, such as names and reasons, are in blocks as they are; each writer escapes them once. A picture with a
+``name`` (without an extension) may be written to a file of its own. One without a name is shown only if
+pictures are on the page itself, next to tables with the same numbers.
 """
 
 import re
@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 WIDTH = 105  # characters of a line of plain text
-TIED = "≈"  # mark of a score that the data cannot tell from the best one
+TIED = "≈"  # mark of a score that is statistically tied with the best one
 
 Numbers2D = NDArray[np.floating[Any]]
 Rgb = NDArray[np.uint8]
@@ -27,7 +27,7 @@ Mark = Literal["best", "tied", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table that may be the best of its row or column, or tied with that."""
+    """A cell of a table, which may be the best of its row or column, or tied with the best."""
 
     text: str
     mark: Mark = "none"
@@ -42,14 +42,14 @@ class Strong:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Something to be typed, or quoted as it is."""
+    """Text to be typed, or a literal quotation."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link to a file beside the page, or to an http address."""
+    """A link to a file next to the page, or to an http address."""
 
     text: str
     target: str
@@ -57,7 +57,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """A place where a line of plain text ends; where lines are filled by themselves, a space."""
+    """A line break in plain text; a space in formats that wrap lines themselves."""
 
 
 Piece = str | Strong | Code | Link | Break
@@ -65,7 +65,7 @@ Piece = str | Strong | Code | Link | Break
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading below the page's title; levels count from 2."""
+    """A heading below the page's title; levels start at 2."""
 
     level: int
     text: str
@@ -73,32 +73,32 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A paragraph; one without any words is not written."""
+    """A paragraph; an empty one is not written."""
 
     pieces: tuple[Piece, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
-    """A list of sentences: plain ones, or with links and words that stand out."""
+    """A list of sentences, which may contain links and emphasis."""
 
     items: tuple[str | Text, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of text and `Cell`, whose columns' names are its head."""
+    """A table of text and `Cell`, with the column names as its header."""
 
     frame: pd.DataFrame
-    left: int = 1  # so many columns are aligned left, those after them right
-    caption: str = ""  # says what is shown to those who cannot see where it stands
-    head: int = 0  # the column that names the rows
-    folded: bool = False  # whether it is hidden until its caption is clicked
+    left: int = 1  # number of left-aligned columns; the others are right-aligned
+    caption: str = ""  # description for readers who cannot see the context of the table
+    head: int = 0  # index of the column with the row names
+    folded: bool = False  # whether the table is hidden until its caption is clicked
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """All numbers of a page as text, which it offers as the file ``name`` with an ending."""
+    """All numbers of a page as text, offered as the file ``name`` plus an extension."""
 
     frame: pd.DataFrame
     name: str
@@ -106,10 +106,10 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Numbers over one axis, in one panel or in small ones side by side that share a legend and the axis.
+    """A plot over one axis, in one panel or in small panels side by side with a shared legend and axis.
 
-    The frame has the columns series (text), x and y (numbers; NaN leaves a gap), in the order of drawing, and
-    where there are several panels, panel (text).
+    The frame has the columns series (text), x and y (numbers; NaN leaves a gap), in drawing order, and, for
+    several panels, panel (text).
     """
 
     frame: pd.DataFrame
@@ -119,13 +119,13 @@ class Plot:
     y: str
     shared: bool = True  # whether all panels have one vertical scale
     name: str = ""
-    order: tuple[str, ...] = ()  # series by colour, also some without numbers; empty for the frame's order
+    order: tuple[str, ...] = ()  # series in order of colour, also those without numbers; empty: frame order
     log: bool = False  # whether the horizontal axis is logarithmic
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A panel of a heat map: numbers [rows columns], the first row at the top; NaN leaves a hole."""
+    """A panel of a heat map: numbers [rows columns], the first row at the top; NaN is left blank."""
 
     title: str
     values: Numbers2D
@@ -134,14 +134,14 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """Matrices with numbered axes and one bar of colours."""
+    """Matrices with numbered axes and one colour bar."""
 
     panels: tuple[Matrix, ...]
     title: str
-    x: str  # below the columns
-    y: str  # beside the rows
-    unit: str  # what the bar says
-    span: Span | None = None  # numbers at its ends, beyond which all look alike; None for lowest and highest
+    x: str  # label of the columns
+    y: str  # label of the rows
+    unit: str  # label of the colour bar
+    span: Span | None = None  # range of the colours, clipped beyond; None for minimum and maximum
     name: str = ""
 
 
@@ -152,23 +152,23 @@ class SmallMap:
     panel: str
     row: str
     column: str
-    values: NDArray[Any]  # numbers [height width], holes NaN, or colours [height width 3] to 255
+    values: NDArray[Any]  # numbers [height width], NaN for blanks, or colours [height width 3], 0 to 255
 
 
 @dataclass(frozen=True, slots=True)
 class Maps:
-    """Small maps in rows and columns, in groups side by side; all in the order of their first map."""
+    """Small maps in rows and columns, in groups side by side; each in the order of first appearance."""
 
     maps: tuple[SmallMap, ...]
     title: str
-    unit: str  # what colours say
-    span: Span | None = None  # numbers at the ends of the colours; None where each map has its own
+    unit: str  # what the colours mean
+    span: Span | None = None  # range of the colours; None for a range per map
     name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Gallery:
-    """Images, and what is looked at in each: bright where its map is high, dark where it is low."""
+    """Images with maps laid over them: bright where the map is high, dark where it is low."""
 
     images: Mapping[str, Rgb]  # [height width 3] for each group of maps, which lie over it
     maps: tuple[SmallMap, ...]
@@ -192,19 +192,19 @@ class Page:
 
     @property
     def numbers(self) -> Numbers | None:
-        """The numbers that it offers; None where it has none."""
+        """The numbers that the page offers; None if it has none."""
         return next((block for block in self.blocks if isinstance(block, Numbers)), None)
 
 
 def own_span(maps: Iterable[Numbers2D]) -> Span | None:
-    """The lowest and the highest number of some maps; None where they have none."""
+    """Minimum and maximum of the numbers of some maps; None if there are none."""
     finite = [values[np.isfinite(values)] for values in maps]
     ends = [(float(values.min()), float(values.max())) for values in finite if values.size]
     return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
 
 
 def alternative(picture: Picture) -> str:
-    """A picture in words, for those who cannot see it."""
+    """Alternative text of a picture."""
     if isinstance(picture, Plot):
         beside = f"; side by side: {_listed(picture.frame['panel'])}" if "panel" in picture.frame else ""
         return f"{picture.title}. {picture.y} over {picture.x}: {_listed(picture.frame['series'])}{beside}"
@@ -216,7 +216,7 @@ def alternative(picture: Picture) -> str:
 
 
 def _listed(names: Iterable[object]) -> str:
-    """Different names in their order."""
+    """Distinct names in order, as text."""
     return ", ".join(dict.fromkeys(str(name) for name in names))
 
 
@@ -227,14 +227,13 @@ _MARKED = re.compile(
 
 
 def said(notation: str, **data: str) -> Text:
-    """A paragraph of one of our own sentences: ``**strong**``, `code`, ``[text](target)`` and ``{data}``.
+    """A paragraph from a sentence with ``**strong**``, `code`, ``[text](target)`` and ``{data}``.
 
-    Only sentences that stand in the source code are read so: data are filled in afterwards and never read as
-    notation, whatever they contain; white space in them becomes single spaces. A line break ends a line of
-    plain text.
+    The sentence must come from the source code. Data are filled in afterwards and never parsed as notation;
+    their white space becomes single spaces. A line break in the sentence ends a line of plain text.
 
     Raises:
-        KeyError: A placeholder has no data.
+        KeyError: Data for a placeholder are missing.
     """
     filled = {name: " ".join(value.split()) for name, value in data.items()}
     pieces: list[Piece] = []
@@ -257,12 +256,12 @@ def _marked(match: re.Match[str], data: dict[str, str]) -> Piece:
 
 
 def wrapped(notation: str) -> Text:
-    """A paragraph of our own sentences, without data, in lines of at most `WIDTH` characters."""
+    """A paragraph from notation without data, wrapped to lines of at most `WIDTH` characters."""
     return said(fill(notation, WIDTH, break_long_words=False, break_on_hyphens=False))
 
 
 def slug(text: str) -> str:
-    """Text as the name of a file and of an address; what has to change brings a digest of the whole."""
+    """Text as a file name and address; if characters must be replaced, a digest of the text is appended."""
     plain = re.sub(r"[^\w.-]+", "-", text, flags=re.ASCII).strip(".-")
     if plain == text and len(plain) <= 100:
         return plain

@@ -33,39 +33,39 @@ from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 
 PATCHES = ("patch", "all")  # poolings that need the stored Gram matrices of the patches
-UNDEFINED = "features do not vary or are not finite"  # why two layers have no CKA
-TOO_FEW = f"CKA needs {SMALLEST_BATCH} images that can be read"  # why no layers have
+UNDEFINED = "features do not vary or are not finite"  # reason why two layers have no CKA
+TOO_FEW = f"CKA needs {SMALLEST_BATCH} images that can be read"  # reason why no layers have one
 
 
 @dataclass(frozen=True, slots=True)
 class CkaConfig:
-    """The numbers of CKA, beside the batches of its source."""
+    """Settings of CKA; the batches are those of its source."""
 
-    # class token (``cls``), average of the patch tokens (``mean``), all patch tokens flattened (``patch``),
-    # or these and the class token (``all``)
+    # class token (``cls``), mean of the patch tokens (``mean``), all patch tokens flattened (``patch``), or
+    # these and the class token (``all``)
     poolings: tuple[str, ...]
-    min_max: bool  # whether each Gram matrix, of features that are not centred, is scaled to [0, 1] first
+    min_max: bool  # whether each Gram matrix of uncentred features is first scaled to [0, 1]
 
 
 @dataclass(frozen=True)
 class Grams:
-    """How Gram matrices are made of the images of a source, batch by batch."""
+    """Computation of Gram matrices for the images of a source, batch by batch."""
 
     where: ProbedImages
     config: CkaConfig
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of CKA's numbers and of how the images are cut into batches."""
+        """Digest of CKA's settings and of the split of the images into batches."""
         groups = [len(group.samples) for group in self.where.probe.groups]
         return digest("cka", self.config, self.where.batches, groups)
 
     def batches(self, positions: Sequence[int]) -> list[slice]:
-        """Batches of a group whose images at those positions could be read, as `batch_slices` cuts them."""
+        """Batches, as in `batch_slices`, of a group with readable images at these positions."""
         return batch_slices(positions, self.where.batches.size, SMALLEST_BATCH)
 
     def batches_of(self, shown: NDArray[np.bool_]) -> Iterator[tuple[int, list[NDArray[np.int64]]]]:
-        """Places in the source of the images of each batch, by group; groups without a batch are left out."""
+        """Image indices in the source of each batch, by group; groups without a batch are left out."""
         start = 0
         for number, group in enumerate(self.where.probe.groups):
             positions = np.flatnonzero(shown[start : start + len(group.samples)])
@@ -74,11 +74,11 @@ class Grams:
             start += len(group.samples)
 
     def gram(self, features: Tensor) -> Tensor:
-        """Gram matrix [n n] of features [n dim] for `centred`, float32 at least; NaN if not finite."""
+        """Gram matrix [n n] of features [n dim], input of `centred`, at least float32; NaN if not finite."""
         return gram_matrix(features, centred=not self.config.min_max, checked=False)
 
     def grams(self, features: Tensor, batches: Sequence[slice]) -> list[Tensor]:
-        """Gram matrices [batches n n] of features [images dim]; neighbours of one size in one product."""
+        """Gram matrices [batches n n] of features [images dim]; one product for equal-sized neighbours."""
         runs: list[list[slice]] = []
         for rows in batches:
             before = runs[-1][-1] if runs else rows
@@ -101,7 +101,7 @@ class Grams:
 
 @dataclass(frozen=True, eq=False)
 class CkaTask(ComparisonTask, FedTask):
-    """Gram matrices of the probe subset, batch by batch; pooled forms come from its stored vectors."""
+    """CKA on the probe subset, batch by batch; poolings other than patches use its stored vectors."""
 
     data: ProbedImages
     config: CkaConfig
@@ -118,7 +118,7 @@ class CkaTask(ComparisonTask, FedTask):
 
     @cached_property
     def grams(self) -> Grams:
-        """How Gram matrices are made."""
+        """Computation of the Gram matrices."""
         return Grams(self.data, self.config)
 
     @property
@@ -129,7 +129,7 @@ class CkaTask(ComparisonTask, FedTask):
         return _GramMeasurer(self.grams)
 
     def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
-        """Images of the probe subset in the order of the batches."""
+        """Vectors of the probe subset in the order of the batches."""
         features = vectors[self.source.name]
         return {"features": features[~np.isnan(features[:, 0])]}
 
@@ -138,7 +138,7 @@ class CkaTask(ComparisonTask, FedTask):
         return self.config.poolings
 
     def compare(self, backbones: Sequence[StoredBackbone], pooling: str) -> Iterator[PairFindings]:
-        """CKA of all layers of every two backbones that have features of a pooling."""
+        """CKA of all pairs of layers, for all pairs of backbones that have this pooling."""
         needed = _vectors(pooling)
         there = [
             row for row, each in enumerate(backbones) if needed is None or needed in each.of_source.poolings()
@@ -160,14 +160,14 @@ class CkaTask(ComparisonTask, FedTask):
 
 
 class _GramMeasurer:
-    """Keeps the Gram matrices of a group's flattened grids, one a batch and flattened, never the grids."""
+    """Keeps the Gram matrices of a group's flattened grids, one per batch and flattened, never the grids."""
 
     def __init__(self, grams: Grams) -> None:
         self._grams = grams
         self._kept: dict[Layer, dict[str, Tensor]] = {}
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        # a group comes whole: its source is joint
+        # a group comes as a whole: its source is joint
         grams = self._grams.grams(grids.flatten(1), self._grams.batches(positions))
         if grams:
             self._kept[layer] = {
@@ -182,8 +182,8 @@ class _GramMeasurer:
 def cka_matrix(grams: Grams, backbones: Sequence[StoredBackbone], pooling: str) -> tuple[Floats, Floats]:
     """CKA over all layers of the backbones, in order, and its standard errors over the images.
 
-    All layers of all backbones together take one matrix product a batch. NaN where a layer does not vary over
-    the images, or was not finite in any of the batches.
+    One matrix product per batch serves all layers of all backbones. NaN if a layer does not vary over the
+    images, or was not finite in any batch.
     """
     accumulator = CkaAccumulator(errors=True)
     stacks = [_grams(grams, backbone, pooling) for backbone in backbones]
@@ -195,7 +195,7 @@ def cka_matrix(grams: Grams, backbones: Sequence[StoredBackbone], pooling: str) 
 def _grams(grams: Grams, backbone: StoredBackbone, pooling: str) -> Iterator[Tensor]:
     """U-centred Gram matrices [layers images images] of every batch with enough readable images.
 
-    A layer that could not be measured is NaN, which stays in its own rows and columns of the result.
+    A layer that could not be measured is NaN, which affects only its own rows and columns of the result.
     """
     vectors = _vectors(pooling)
     pooled = [] if vectors is None else [backbone.of_source.read(layer, vectors) for layer in backbone.layers]
@@ -221,11 +221,11 @@ def stored_grams(
 
 
 def split_grams(flat: NDArray[np.float32], sizes: Sequence[int]) -> list[NDArray[np.float32]]:
-    """Gram matrices [rows images images] of batches of so many images, which lie flat behind each other."""
+    """Gram matrices [rows images images] of batches of these sizes, from one flat array."""
     parts = np.split(flat, np.cumsum([size**2 for size in sizes])[:-1], axis=1)
     return [part.reshape(len(flat), size, size) for part, size in zip(parts, sizes, strict=True)]
 
 
 def _vectors(pooling: str) -> str | None:
-    """The stored vectors that a pooling takes; None for the patches alone."""
+    """Name of the stored vectors that a pooling uses; None for patches alone."""
     return {"patch": None, "all": "cls"}.get(pooling, pooling)

@@ -1,4 +1,4 @@
-"""Clustering of images, objects and parts: do the features group what belongs together?
+"""Clustering of images, objects and parts: do clusters of the features agree with the classes?
 
 Source: Walmer et al., CVPR 2023 (k-means purity of images, objects and parts; weights of cells).
 """
@@ -39,27 +39,27 @@ from layerboard.tasks.transformed import Vectors
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Tiles, View
 
-CLASSES, OF_EACH = 6, 8  # classes of which the clusters are kept, and images of each
+CLASSES, OF_EACH = 6, 8  # number of classes in the examples, and images of each
 IMAGES_PER_SHARD = 32
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterConfig:
-    """The numbers of the clusterings: k-means with ``n_init`` starts from ``seed``, on raw features."""
+    """Settings of the clusterings: k-means with ``n_init`` starts from ``seed``, on unnormalised features."""
 
-    n_init: int  # starts, of which the best by inertia counts
+    n_init: int  # number of starts; the one with the lowest inertia counts
     seed: int  # of all starts
-    view: View  # how images with regions are shown
+    view: View  # view of images with regions
 
 
 @dataclass(frozen=True, slots=True)
 class RegionsConfig:
-    """Which annotated regions are clustered, and into how many clusters."""
+    """Settings for the choice of annotated regions and the number of clusters."""
 
-    left_out: int  # how many of the first images of the object dataset are left out at their end
-    parts_as_objects: bool  # whether parts fall into as many clusters as there are object categories
-    # whether classes of parts are taken partition by partition and stay together (`PartImageNetEntry`),
-    # instead of in sorted order and in turns
+    left_out: int  # number of images left out at the end of the object dataset's first images
+    parts_as_objects: bool  # whether the number of part clusters is the number of object categories
+    # whether part images come partition by partition and class by class (`PartImageNetEntry`), instead of in
+    # sorted order with classes taking turns
     parts_by_partition: bool
 
 
@@ -70,13 +70,13 @@ REGIONS = {
 
 
 def labelled(unit: str, keys: Sequence[str], images: Sequence[str], labels: Sequence[int]) -> Items:
-    """Named items of images, with the labels that k-means does not see."""
+    """Items with their images and their labels, which k-means does not use."""
     values = {"label": np.asarray(labels, np.float64)}
     return Items(unit, tuple(keys), tuple(images), ("",) * len(keys), values, {})
 
 
 def cluster_scores(features: NDArray[np.float32], items: Items, k: int, config: ClusterConfig) -> Outcome:
-    """Purity, NMI and ARI in percent of a partition of labelled items by k-means of features [items dim]."""
+    """Purity, NMI and ARI, in percent, of k-means on features [items dim] of labelled items."""
     count = f"{len(features)} {items.unit}"
     if reason := unusable(features):
         return Outcome((), empty=reason)
@@ -112,7 +112,7 @@ class ImageClusterTask(VectorTask):
 
     @property
     def fitted_on(self) -> tuple[Source, ...]:
-        """What a transform of vectors is fitted on: the images that are clustered, of which it knows all."""
+        """Sources that a transform is fitted on: the images that are clustered, all of which are known."""
         return self.vector_sources
 
     @cached_property
@@ -120,9 +120,9 @@ class ImageClusterTask(VectorTask):
         return digest("cluster-image", self.config, self.data.labels)
 
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
-        """Purity, NMI and ARI in percent of k-means clusters of one layer's vectors."""
+        """Purity, NMI and ARI, in percent, of k-means clusters of one layer's vectors."""
         features, rows = self._readable(vectors)
-        samples = self.data.probe.samples  # a property that walks through all groups
+        samples = self.data.probe.samples  # a property that iterates over all groups
         keys = [samples[row].key for row in rows]
         items = labelled("images", keys, keys, self.data.labels[rows].tolist())
         outcome = cluster_scores(features, items, len(np.unique(self.data.labels)), self.config)
@@ -135,9 +135,9 @@ class ImageClusterTask(VectorTask):
         return {"features": features, "labels": self.data.labels[rows], "keys": keys[rows]}
 
     def _readable(self, vectors: Vectors) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Vectors of the images that could be read, and their places in the source.
+        """Vectors of the readable images, and their indices in the source.
 
-        k-means depends on the order of its rows: they are in the dataset's, not in that of the batches.
+        Since k-means depends on the order of the rows, they are in dataset order, not in batch order.
         """
         order = np.argsort(self.data.probe_order)
         features = vectors[self.data.probe.name][order]
@@ -146,7 +146,7 @@ class ImageClusterTask(VectorTask):
 
     @cached_property
     def places(self) -> tuple[int, ...]:
-        """Places of the examples among the images."""
+        """Indices of the examples among the images."""
         labels, samples = self.data.labels, self.data.probe.samples
         classes = np.unique(labels)
         wanted = classes[drawn([f"class {number}" for number in classes], CLASSES)]
@@ -155,7 +155,7 @@ class ImageClusterTask(VectorTask):
         return tuple(int(rows[row]) for row in drawn(keys, CLASSES * OF_EACH, labels[rows].tolist()))
 
     def _predicted(self, items: Items | None) -> Predicted:
-        """The cluster of each example by the best start; -1 for one that could not be read."""
+        """Cluster of each example in the best start; -1 for an unreadable image."""
         if items is None:
             return {}
         clusters = dict(zip(items.keys, items.values["start 1"].astype(np.int64), strict=True))
@@ -174,7 +174,7 @@ class ImageClusterTask(VectorTask):
 
 @dataclass(frozen=True, eq=False)
 class RegionClusterTask(MeasuredTask):
-    """Clustering of annotated objects, or parts, each the mask-weighted mean of a dense grid."""
+    """Clustering of annotated objects or parts; the vector of each is the mask-weighted mean of the grid."""
 
     data: ClusteredRegions
     config: ClusterConfig
@@ -188,7 +188,7 @@ class RegionClusterTask(MeasuredTask):
 
     @cached_property
     def images(self) -> dict[str, RegionImage]:
-        """The images with regions, by their key."""
+        """Images with regions, by key."""
         return {image.sample.key: image for image in self.data.regions.images}
 
     @cached_property
@@ -200,7 +200,7 @@ class RegionClusterTask(MeasuredTask):
         return RegionMeasurer(self.images[group.key])
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
-        """Purity, NMI and ARI over the regions that cover any of the grid, and the purity that it allows."""
+        """Purity, NMI and ARI over the regions that cover any cell of the grid, and purity's upper bound."""
         unit = self.data.unit
         features = np.concatenate([np.asarray(m["mean"], np.float32) for m in measurements])
         covered = np.concatenate([np.asarray(m["covered"], bool) for m in measurements])
@@ -226,9 +226,9 @@ class RegionClusterTask(MeasuredTask):
 
 
 class RegionMeasurer:
-    """Weighted means of one image's regions, and which class the cells of each show most.
+    """Weighted mean vectors of one image's regions, and the class that covers most of each region's cells.
 
-    The weights, and what is shown, are shared by layers with the same grid.
+    Layers with the same grid share the weights and the covering classes.
     """
 
     def __init__(self, image: RegionImage) -> None:
@@ -248,11 +248,11 @@ class RegionMeasurer:
         }
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
-        """The mean of each region [regions dim], whether any cell counts, and the class shown most."""
+        """Mean vector of each region [regions dim], whether it covers any cell, and its covering class."""
         return self._means.pop(layer)
 
     def _resized(self, grid: tuple[int, int], device: torch.device) -> tuple[Tensor, Tensor]:
-        """Weights of the cells of a grid [regions height width], and the class shown most [regions]."""
+        """Weights of the cells of a grid [regions height width], and the covering classes [regions]."""
         if grid not in self._of_grid:
             if self._masks is None:
                 self._masks = np.stack([region.mask() for region in self._image.regions])
@@ -266,7 +266,7 @@ class RegionMeasurer:
 
 
 def region_weights(mask: NDArray[np.uint8], grid: tuple[int, int]) -> NDArray[np.float32]:
-    """Share of a region in each cell of a (height, width) grid, summing to 1; all zero where it vanishes.
+    """Share of a region in each cell of a (height, width) grid, summing to 1; all zero if it vanishes.
 
     The mask (0 and 1) is resized as an 8-bit image, bicubic, as in the code of Walmer et al., CVPR 2023.
     """

@@ -1,4 +1,4 @@
-"""What compares backbones two by two, from what the passes of each have stored."""
+"""Tasks that compare pairs of backbones, from the stored results of their passes."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,22 +16,22 @@ from layerboard.zoo.spec import BackboneSpec, Layer
 
 @dataclass(frozen=True, slots=True)
 class PairFindings:
-    """What a comparison says of two backbones, which may be one and the same."""
+    """Result of a comparison of two backbones, which may be the same."""
 
-    first: int  # which of the backbones that are compared the rows are of
-    second: int  # which of them the columns are of
+    first: int  # index of the backbone of the rows
+    second: int  # index of the backbone of the columns
     metric: str
     layers: tuple[Layer, ...]  # of the rows
-    others: tuple[Layer, ...]  # of the columns; `zoo.spec.WHOLE_BACKBONE` for a number of no single one
-    value: Floats  # [layers others]; NaN where there is none
-    error: Floats  # standard errors, the same shape; NaN where there is none
+    others: tuple[Layer, ...]  # of the columns; `zoo.spec.WHOLE_BACKBONE` for values of no single layer
+    value: Floats  # [layers others]; NaN if undefined
+    error: Floats  # standard errors, the same shape; NaN if undefined
     reason: str  # why there is no number where there is none
-    arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)  # kept beside the records
+    arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)  # stored next to the records
 
 
 @dataclass(frozen=True, eq=False)
 class ComparisonTask(Task):
-    """A task that compares the layers of backbones two by two, by stored vectors and by what was measured."""
+    """A task that compares the layers of pairs of backbones, from stored vectors and measurements."""
 
     needs = "pairs"
 
@@ -46,15 +46,15 @@ class ComparisonTask(Task):
     @property
     @abstractmethod
     def poolings(self) -> tuple[str, ...]:
-        """What of the features is compared, each by itself."""
+        """Poolings of the features, each compared separately."""
 
     def compares(self, first: BackboneSpec, second: BackboneSpec) -> bool:
-        """Whether it has something to say of two backbones, in whichever order."""
+        """Whether the task compares these two backbones; the order does not matter."""
         return True
 
     @abstractmethod
     def compare(self, backbones: Sequence[StoredBackbone], pooling: str) -> Iterator[PairFindings]:
-        """What it says of all pairs of backbones, sorted by name, that it compares, in one of its poolings.
+        """Results for all pairs of backbones (sorted by name) that it compares, in one pooling.
 
-        Nothing is said of a backbone without that pooling.
+        Backbones without that pooling are left out.
         """

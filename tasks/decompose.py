@@ -1,7 +1,7 @@
-"""One task by several rules at once, on the same features: what the steps between two protocols need.
+"""A task scored by several rules at once on the same features, for the steps between two protocols.
 
-Every rule is scored as the task itself would score it; what is shared is the pass, and of keypoints the grids
-that are kept. Rules of one view, and of one transform, are a task and a protocol of their own.
+Every rule is scored exactly as the task itself would do. The rules share the pass, and for keypoints the
+stored grids. The rules with the same view and transform form a task and a protocol of their own.
 """
 
 from abc import abstractmethod
@@ -46,15 +46,15 @@ from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 
 Kept = TypeVar("Kept")
-Stops = tuple[tuple[int, End], ...]  # with their numbers; of one view and one transform, which a pass shows
+Stops = tuple[tuple[int, End], ...]  # numbered ends with the same view and transform, which share a pass
 
 RULES = ("spair", "davis")  # tasks whose protocols can be decomposed
-CEILING = "ceiling"  # what is said beside a rule's score of how high it can be
+CEILING = "ceiling"  # suffix for the upper bound of a rule's score
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A protocol, and which features it is given: as `tasks.paths.End` has them."""
+    """A protocol, and the features that it uses, as in `tasks.paths.End`."""
 
     protocol: EvaluationProtocol
     tap: Read = "block"
@@ -62,22 +62,22 @@ class Given:
 
     @property
     def name(self) -> str:
-        """Name of the protocol, and of what its features are where that is not usual."""
+        """Name of the protocol, and of its features if they are not the usual ones."""
         tap = "" if self.tap == "block" else f"+{self.tap}"
         return f"{self.protocol.name}{tap}" + (f"+{self.transform}" if self.transform else "")
 
     def end(self, task: str) -> End:
-        """Its rule of a task with those features; raises InputError where grids do not take the transform."""
+        """Its rule for a task, with these features; raises InputError if grids cannot take the transform."""
         if self.transform and not of_tokens(self.transform):
             raise InputError(f"{task} is scored on tokens, and {self.transform} acts on vectors of images")
         return End(config_of(self.protocol, task), self.tap, self.transform)
 
 
 def task_steps(task: str, first: Given, second: Given) -> Steps:
-    """The steps between two protocols of a task, and between the features that each is given.
+    """The steps between two protocols of a task, and between the features that they use.
 
     Raises:
-        InputError: The task has no such rules, a protocol does not speak of it, a transform is none of
+        InputError: The task has no such rules, a protocol does not define it, a transform does not act on
             tokens, or nothing differs.
     """
     if task not in RULES:
@@ -94,13 +94,13 @@ def task_steps(task: str, first: Given, second: Given) -> Steps:
 
 
 def steps_protocols(task: str, steps: Steps, first: Given, second: Given) -> tuple[EvaluationProtocol, ...]:
-    """One protocol for each view, and for each transform of its features, among the stops of the steps."""
+    """One protocol for each combination of view and transform among the stops of the steps."""
     groups: dict[tuple[View, str], Stops] = {}
     for number in sorted({*steps.scored}):
         stop = steps.stops[number]
         alike = stop.rule.view, stop.transform
         groups[alike] = (*groups.get(alike, ()), (number, stop))
-    name = f"{first.name}-to-{second.name}".replace(":", "-")  # which names files, too
+    name = f"{first.name}-to-{second.name}".replace(":", "-")  # also used in file names
     return tuple(
         replace(first.protocol, name=f"{name}-{number}", tasks=None, own=((f"{task}-steps", stops),))
         for number, stops in enumerate(groups.values())
@@ -108,13 +108,13 @@ def steps_protocols(task: str, steps: Steps, first: Given, second: Given) -> tup
 
 
 def step_metric(number: int) -> str:
-    """Name of the primary score by the rule of that number."""
+    """Name of the primary score by the rule with that number."""
     return f"step {number}"
 
 
 @dataclass(frozen=True, eq=False)
 class StepsTask(AnalysisTask):
-    """A task by several rules that show images alike; an analysis with one metric a rule."""
+    """A task scored by several rules with the same view: an analysis with one metric per rule."""
 
     config: Stops
     pooling = "grid"
@@ -122,7 +122,7 @@ class StepsTask(AnalysisTask):
 
     @classmethod
     def by(cls, protocol: EvaluationProtocol, data: Any, row: TaskEntry) -> Task:  # noqa: ANN401
-        """The task on data by the rules of a protocol that was made for them."""
+        """The task on ``data`` with the rules of a protocol made by `steps_protocols`."""
         stops: Stops | None = dict(protocol.own).get(row.name)
         if stops is None:
             raise InputError(f"{row.name} is run by `decompose` alone")
@@ -134,12 +134,12 @@ class StepsTask(AnalysisTask):
 
     @cached_property
     def tasks(self) -> Mapping[int, Any]:
-        """The task by each rule, by the rule's number."""
+        """The task with each rule, by the rule's number."""
         return {number: self.task(self.data, stop.rule) for number, stop in self.config}
 
     @abstractmethod
     def measurers(self, group: Group, view: View) -> list[Measurer[Tensor]]:
-        """What measures a group by each rule."""
+        """The measurers of a group, one for each rule."""
 
     @property
     def fingerprint(self) -> str:
@@ -154,7 +154,7 @@ class StepsTask(AnalysisTask):
         return Findings(tuple(LayerOutcome(layer, self.pooling, outcome) for layer, outcome in outcomes))
 
     def _outcome(self, groups: Sequence[Measurements]) -> Outcome:
-        """What all rules say of one layer."""
+        """Scores of one layer by all rules."""
         outcomes: dict[int, Outcome] = {
             number: task.score([_own(group, number) for group in groups])
             for number, task in self.tasks.items()
@@ -170,7 +170,7 @@ class StepsTask(AnalysisTask):
         return Outcome(tuple(scores), self._items(outcomes))
 
     def _items(self, outcomes: Mapping[int, Outcome]) -> Items | None:
-        """The items of all rules, with a column of hits or means for each; NaN where a rule lacks an item."""
+        """The items of all rules, with a column of hits or means for each; NaN if a rule lacks an item."""
         there = {number: each.items for number, each in outcomes.items() if each.items is not None}
         if not there:
             return None
@@ -193,7 +193,7 @@ class StepsTask(AnalysisTask):
 
 @dataclass(frozen=True, eq=False)
 class KeypointSteps(StepsTask):
-    """Keypoint correspondence by several rules of one view."""
+    """Keypoint correspondence by several rules with the same view."""
 
     data: Keypoints
     task = KeypointTask
@@ -217,7 +217,7 @@ class KeypointSteps(StepsTask):
 
 @dataclass(frozen=True, eq=False)
 class PropagationSteps(StepsTask):
-    """Mask propagation by several rules of one view."""
+    """Mask propagation by several rules with the same view."""
 
     data: Videos
     task = PropagationTask
@@ -236,7 +236,7 @@ class PropagationSteps(StepsTask):
 
 
 class _Together:
-    """Several measurers of one group, whose arrays are kept side by side."""
+    """Several measurers of one group, whose arrays are stored together."""
 
     def __init__(self, measurers: Mapping[int, Measurer[Tensor]]) -> None:
         self._measurers = measurers
@@ -268,7 +268,7 @@ class _Together:
 
 
 def _own(arrays: Mapping[str, Kept], number: int) -> dict[str, Kept]:
-    """The arrays that belong to the rule of that number."""
+    """The arrays that belong to the rule with that number."""
     start = f"{number} "
     return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
 

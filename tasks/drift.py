@@ -1,4 +1,4 @@
-"""How far the vectors of one network lie apart where it runs in several ways, layer by layer."""
+"""Drift: difference of a network's vectors between number formats or image resizings, layer by layer."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ from layerboard.zoo.spec import WHOLE_BACKBONE, BackboneSpec, Dtype, Layer
 
 @dataclass(frozen=True, eq=False)
 class DriftTask(ComparisonTask):
-    """Relative differences of the probe images' vectors in two ways to run a backbone, at each layer.
+    """Relative difference of the probe images' vectors between two ways to run a backbone, at each layer.
 
-    A way is a number format, and a resizing of images: Pillow's or torch's. Of vectors a and b of an image, b
-    by Pillow or else in the wider format, it is ``|a - b| / |b|``, a share of 1: exactly 0 where all numbers
-    are the same to the bit. A record is of the layers of a.
+    A way is a number format and a resizing of images, by Pillow or by torch. The difference of an image's
+    vectors a and b is ``|a - b| / |b|``, where b is the vector with Pillow's resizing or else with the wider
+    format. It is exactly 0 if all numbers are bitwise equal. Records belong to the layers of a.
     """
 
     data: ProbedImages
@@ -45,19 +45,19 @@ class DriftTask(ComparisonTask):
                 layers = tuple(layer for layer in other.layers if layer in base.layers)
                 drifts = np.array([drift(other, base, layer, pooling) for layer in layers]).reshape(-1, 2)
                 for metric, values in zip(self.entry.metrics, drifts.T, strict=True):
-                    value, error = values[:, None], np.full((len(layers), 1), np.nan)  # of these very images
+                    value, error = values[:, None], np.full((len(layers), 1), np.nan)  # images are no sample
                     yield PairFindings(
                         second, first, metric, layers, (WHOLE_BACKBONE,), value, error, NOT_FINITE
                     )
 
 
 def _way(spec: BackboneSpec) -> tuple[bool, int]:
-    """How a backbone is run, as a sort key: Pillow's resizing and the widest format first."""
+    """Sort key for the way in which a backbone runs: Pillow's resizing and the widest format first."""
     return spec.fast_resize, get_args(Dtype).index(spec.dtype)
 
 
 def drift(backbone: StoredBackbone, reference: StoredBackbone, layer: Layer, pooling: str) -> Floats:
-    """Median and largest relative difference of an image's vectors, [2]; NaN where some are not finite."""
+    """Median and maximum of the images' relative differences of vectors: [2]; NaN if any is not finite."""
     shown = reference.of_source.shown & backbone.of_source.shown
     vectors, base = (
         each.of_source.read(layer, pooling)[shown].astype(np.float64) for each in (backbone, reference)
@@ -70,13 +70,13 @@ def drift(backbone: StoredBackbone, reference: StoredBackbone, layer: Layer, poo
 
 
 class ParityTask(DriftTask):
-    """The drift between any two backbones whose layers of one name are of one shape."""
+    """The drift between any two backbones whose layers of the same name have the same shape."""
 
     def compares(self, first: BackboneSpec, second: BackboneSpec) -> bool:
         return first is not second
 
 
-# not of the registry: what the command ``parity`` runs
+# not in the registry: run by the command ``parity``
 PARITY = TaskEntry(
     name="parity",
     role="classification",

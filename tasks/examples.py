@@ -1,8 +1,8 @@
-"""Examples: the few things of which a task keeps what each layer predicted, so that it can be drawn later.
+"""Examples: a few items for which a task keeps the prediction of each layer, to draw them later.
 
-Which these are depends on the names of the images alone, never on a backbone or a layer, so that all can be
-compared on them. What is kept is small and capped: predictions here, pictures in
-`leaderboards.records.thumbnails`. No score depends on any of it.
+The choice depends only on the names of the images, never on a backbone or a layer, so that all can be
+compared on the same examples. Their size is limited. Predictions are stored here, pictures in
+`leaderboards.records.thumbnails`. No score depends on examples.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,19 +16,18 @@ from PIL import Image
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.metrics.arrays import VOID
 
-VERSION = 2  # changes when what is kept would for the same features; stored vectors stay as they are then
+VERSION = 2  # changes if the examples of the same features would change; stored vectors stay valid
 SEED = 14  # of the draw of examples
-SIDE = 96  # longer side in pixels of a mask that is kept, and the longest of a picture
+SIDE = 96  # longer side of a stored mask, and the longest side of a picture, in pixels
 Predicted = Mapping[str, NDArray[np.generic]]
-"""What one layer said of a task's examples, by name; the same names and shapes for every layer."""
+"""Predictions of one layer for a task's examples: named arrays, the same names and shapes for all layers."""
 
 
 def drawn(keys: Sequence[str], count: int, strata: Sequence[Any] | None = None) -> list[int]:
-    """Places of so many different names, or all, in rising order; which ones depends on the names alone.
+    """Ascending indices of ``count`` distinct names, or all; the draw depends only on the names.
 
-    Names come in the order of their hashes, so that the draw hardly changes when others come or go. Of a name
-    that is there several times the first place is taken. Strata take turns, so that none comes twice before
-    all have come that can.
+    Names are drawn in the order of their hashes, so the draw hardly changes if names are added or removed.
+    For a repeated name, the first index is taken. Strata take turns.
     """
     first = {key: row for row, key in reversed([*enumerate(keys)])}
     seen: dict[str, int] = {}
@@ -49,7 +48,7 @@ def shrunk(size: tuple[int, int], side: int = SIDE) -> tuple[int, int]:
 
 
 def small_mask(mask: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Object ids [height width] at the size of `shrunk`, in the corner of a square that is 255 elsewhere."""
+    """Object ids [height width] at the size of `shrunk`, in the corner of a square padded with 255."""
     square = np.full((SIDE, SIDE), VOID, np.uint8)
     width, height = shrunk((mask.shape[1], mask.shape[0]))
     small = Image.fromarray(mask).resize((width, height), Image.Resampling.NEAREST)
@@ -58,7 +57,7 @@ def small_mask(mask: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def by_key(samples: Sequence[Sample], names: Sequence[str]) -> dict[str, Sample]:
-    """The samples of those names, in the order of the names."""
+    """The samples with these names, in the order of the names."""
     wanted = dict.fromkeys(name for name in names if name)
     by_name = {sample.key: sample for sample in samples if sample.key in wanted}
     return {name: by_name[name] for name in wanted if name in by_name}

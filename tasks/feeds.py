@@ -1,4 +1,4 @@
-"""What measurers are fed: grids of a layer, attention probabilities of a block, or several of its taps."""
+"""Feeds of measurers: grids of a layer, attention probabilities of a block, or several taps of a block."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class GridFeed(Feed[Tensor]):
 class _Attention(Feed[Portion_co]):
     """Attention probabilities of each block; its layers have the tap ``attention``."""
 
-    from_first: bool = False  # whether all blocks before the last scored one are measured, too, from 1 on
+    from_first: bool = False  # whether all blocks from 1 to the last scored one are measured
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
         blocks = _blocks(scored)
@@ -45,7 +45,7 @@ class AttentionFeed(_Attention[AttentionMaps]):
         return maps.of(part.rows)
 
 
-# Attention of a block, and what the backbone was shown, uint8 RGB [images 3 height width].
+# Attention of a block, and the input of the backbone, uint8 RGB [images 3 height width].
 Pictured = tuple[AttentionMaps, Tensor]
 
 
@@ -58,15 +58,15 @@ class PicturedFeed(_Attention[Pictured]):
 
 @dataclass(frozen=True, slots=True)
 class GridsOfPixels:
-    """Grids of a layer and the pixels that they are of."""
+    """Grids of a layer and the input pixels."""
 
     grids: Tensor  # [images height width dim]; may be a view of the live activation
     pixels: Tensor  # uint8 RGB, [images 3 height width], on any device
-    coarsest: tuple[int, int]  # rows and columns of the backbone's coarsest grid for such pixels
+    coarsest: tuple[int, int]  # rows and columns of the backbone's coarsest grid for this input
 
 
 class PixelFeed(Feed[GridsOfPixels]):
-    """Grids of every block, each with the pixels that it is of; views of one tile an image only."""
+    """Grids of every block, with the input pixels; only for views with one tile per image."""
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
         return tuple(Layer(index) for index in sorted({layer.index for layer in scored}))
@@ -80,7 +80,7 @@ class PixelFeed(Feed[GridsOfPixels]):
 
 
 class ResidualFeed(Feed[Mapping[Tap, LayerFeatures]]):
-    """The sums that a block is made of, features by tap; layers of a ConvNet are its blocks' branches."""
+    """Terms of a block's residual sums: features by tap; layers of a ConvNet are its blocks' branches."""
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
         tap: Tap = "branch" if spec.heads is None else "block"
@@ -96,10 +96,10 @@ class ResidualFeed(Feed[Mapping[Tap, LayerFeatures]]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadsOrBlocksFeed(Feed[tuple[AttentionMaps | None, LayerFeatures]]):
-    """A feed of whole groups: heads of one block with their maps; of a ConvNet its first blocks."""
+    """Whole groups: for a transformer one block's heads with their maps, for a ConvNet its first blocks."""
 
-    block: int  # of a transformer: its probabilities and the outputs of its heads are shown
-    blocks: int  # of a ConvNet; fewer where it has fewer
+    block: int  # block of a transformer whose attention probabilities and head outputs are fed
+    blocks: int  # number of blocks of a ConvNet, or all if it has fewer
     whole: bool = True
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
@@ -116,7 +116,7 @@ class HeadsOrBlocksFeed(Feed[tuple[AttentionMaps | None, LayerFeatures]]):
         return maps[0] if maps else None, features.of(part.rows)
 
 
-Sum = tuple[Tap, Tap, Tap]  # taps of a skip, of the branch that is added to it, and of what the two give
+Sum = tuple[Tap, Tap, Tap]  # taps of the skip, of the branch that is added to it, and of their sum
 
 
 def sums_of(layer: Layer) -> tuple[Sum, ...]:

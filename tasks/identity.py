@@ -1,8 +1,8 @@
-"""Which images and which ground truth: digests that are the same wherever the same data lie.
+"""Identity of images and ground truth: digests that are the same on every machine with the same data.
 
-A dataset of the catalogue is told by the names and sizes of its files: reading ImageNet to know that it is
-ImageNet would take longer than many runs. Images of the user's own, which nothing else tells apart, are told
-by what is in the files, too: all of a small file, the beginning, the middle and the end of a large one.
+A dataset of the catalogue is identified by the names and sizes of its files, since reading all of ImageNet
+would take longer than many runs. The user's own images are also identified by the content of the files: all
+of a small file; the beginning, the middle and the end of a large one.
 """
 
 from collections.abc import Sequence
@@ -12,25 +12,25 @@ from layerboard.tasks.base import Source, digest
 from layerboard.tasks.datasets.base import Data, FileSample, MadeSample, Sample
 from layerboard.zoo.errors import UnreadableImageError
 
-DIGITS = 8  # of a short digest, hexadecimal: of a thousand datasets two agree once in ten thousand times
+DIGITS = 8  # of a short hexadecimal digest: two of a thousand datasets collide with a probability of 1e-4
 
-WHOLE = 64 << 10  # bytes up to which a file is read as a whole
-PART = 16 << 10  # bytes that are read at three places of a larger file
+WHOLE = 64 << 10  # files up to this many bytes are read as a whole
+PART = 16 << 10  # bytes read at each of three places of a larger file
 
 
 def identity(source: Source) -> str:
-    """Digest of a source's images in order: their names, sizes and boxes, not places and times."""
+    """Digest of a source's images in order: their names, sizes and boxes, without locations and times."""
     return digest([(group.key, [_stated(sample) for sample in group.samples]) for group in source.groups])
 
 
 def own_name(data: Data) -> str:
-    """Name of the user's own dataset: as the user calls it, on one line, and the digest of its content."""
+    """Name of the user's own dataset: the user's name for it, on one line, and a digest of its content."""
     name = "".join(mark if mark.isprintable() else " " for mark in data.name)
     return f"{' '.join(name.split())}-{digest(data.content(_content))[:DIGITS]}"
 
 
 def _stated(sample: Sample) -> str:
-    """A sample's name, size in bytes and box; of one that is no file, what it says of itself."""
+    """Name, size in bytes and box of a sample; for one that is not a file, its own signature."""
     if isinstance(sample, MadeSample):
         return f"{_stated(sample.sample)}|{sample.made}"
     if not isinstance(sample, FileSample):
@@ -39,7 +39,7 @@ def _stated(sample: Sample) -> str:
 
 
 def _content(sample: Sample) -> str:
-    """What a sample says of itself, with a digest of the file's bytes."""
+    """Identity of a sample, with a digest of the file's bytes."""
     if isinstance(sample, MadeSample):
         return f"{_content(sample.sample)}|{sample.made}"
     if not isinstance(sample, FileSample):

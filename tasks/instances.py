@@ -1,4 +1,4 @@
-"""Images that show the same thing: found among all others, and told by a threshold of the cosine."""
+"""Instance retrieval: images of the same thing among all others, and verification by a cosine threshold."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,9 +25,9 @@ from layerboard.tasks.task import Task, VectorTask
 from layerboard.tasks.transformed import Vectors
 from layerboard.zoo.view.views import ResizeCrop, View
 
-QUERIES = 12  # queries whose nearest images are kept
-RANKED = 4  # images that are kept of each, the nearest
-OF_KINDS = ("recall@1", "mAP")  # metrics that each kind of copy has of its own
+QUERIES = 12  # number of queries in the examples
+RANKED = 4  # nearest images kept of each
+OF_KINDS = ("recall@1", "mAP")  # metrics that are also computed for each kind of copy
 ALONE = "no query has another image of its thing that could be read"
 
 Texts = NDArray[np.str_]
@@ -35,21 +35,21 @@ Texts = NDArray[np.str_]
 
 @dataclass(frozen=True, slots=True)
 class InstancesConfig:
-    """The numbers of retrieval of instances."""
+    """Settings of instance retrieval."""
 
     view: View
     cutoffs: tuple[int, ...]  # k of recall@k, the primary one first
-    rates: tuple[float, ...]  # of false acceptance
-    precisions: tuple[float, ...]  # of the pairs from a cosine on
+    rates: tuple[float, ...]  # false acceptance rates
+    precisions: tuple[float, ...]  # precisions of the pairs above a cosine threshold
 
 
 def retrieve_things(
     features: NDArray[np.float32], things: Texts, parts: Texts, groups: Texts, device: Device = None
 ) -> tuple[Integers, Retrieved]:
-    """Rows of the queries among images [n dim], and what each finds in the database.
+    """Indices of the queries among the images [n dim], and the retrieval result of each.
 
-    ``things`` [n] are "" for distractors; ``parts`` [n] say ``query`` or ``database`` of an image that is
-    that alone; others are both. An image does not look for those of its group, "" for none: ``groups`` [n].
+    ``things`` [n] are "" for distractors. ``parts`` [n] are ``query`` or ``database`` for images that are
+    only that; others are both. A query leaves out the images of its group in ``groups`` [n]; "" is no group.
     """
     numbers = np.where(things == "", NONE, np.unique(things, return_inverse=True)[1])
     asks = (things != "") & (parts != "database")
@@ -59,14 +59,14 @@ def retrieve_things(
 
 
 def query_metrics(retrieved: Retrieved, config: InstancesConfig) -> dict[str, Floats]:
-    """What each query is worth, in percent: [queries] by metric, NaN for one that does not count."""
+    """Score of each query, in percent: [queries] for each metric, NaN for a query that does not count."""
     columns = {f"recall@{k}": retrieved.recall(k) for k in config.cutoffs}
     columns |= {"mAP": retrieved.average_precision, "R-precision": retrieved.r_precision}
     return {metric: 100.0 * column for metric, column in columns.items()}
 
 
 def pair_metrics(pairs: Pairs, config: InstancesConfig) -> tuple[dict[str, float], dict[str, str]]:
-    """What thresholds of the cosine do, in percent, which cosines these are, and why others are missing."""
+    """Metrics of cosine thresholds in percent, the threshold cosines, and the reasons for missing metrics."""
     values, reasons = {"ROC AUC": 100.0 * pairs.roc_auc}, {"ROC AUC": "no two images show different things"}
     for rate in config.rates:
         metric, needed = f"TAR at FAR {rate:g}", f"{NEGATIVES / rate:,.0f} pairs of different things"
@@ -85,7 +85,7 @@ def pair_metrics(pairs: Pairs, config: InstancesConfig) -> tuple[dict[str, float
 
 
 def pair_columns(retrieved: Retrieved, config: InstancesConfig) -> dict[str, Floats]:
-    """How each query moves metrics of pairs with its thing, in percent: [queries], mean 0."""
+    """Influence of each query's thing on the pair metrics, in percent: [queries], mean 0."""
     pairs = retrieved.pairs
     slopes = {"ROC AUC": pairs.roc_auc_slopes()} if pairs.different else {}
     for rate in filter(pairs.enough, config.rates):
@@ -95,11 +95,11 @@ def pair_columns(retrieved: Retrieved, config: InstancesConfig) -> dict[str, Flo
 
 @dataclass(frozen=True, eq=False)
 class InstancesTask(VectorTask):
-    """Retrieval of the other images of a query's thing, and thresholds that tell same from different."""
+    """Retrieval of the other images of a query's thing, and cosine thresholds for verification."""
 
     data: Instances
     config: InstancesConfig
-    shown: tuple[Source, ...] = ()  # that show its images to tasks of classes; () for sources of its own
+    shown: tuple[Source, ...] = ()  # classification sources with the same images; () for its own sources
     configs: ClassVar = {
         "standard": InstancesConfig(
             ResizeCrop(short=256, crop=224), cutoffs=(1, 5, 10), rates=(0.01, 0.001), precisions=(0.99, 0.9)
@@ -110,9 +110,9 @@ class InstancesTask(VectorTask):
 
     @classmethod
     def by(cls, protocol: EvaluationProtocol, data: Instances | ProbedClasses, row: TaskEntry) -> Task:
-        """The task on images of things, or of classes; raises InputError where none asks for another.
+        """The task on images of things, or of classes; raises InputError if no query has another image.
 
-        Images of classes are seen by the pass of tasks of classes, where these show them in the same way.
+        Images of classes share the pass of the classification tasks if these use the same view.
         """
         if isinstance(data, Instances):
             return super().by(protocol, data, row)
@@ -122,7 +122,7 @@ class InstancesTask(VectorTask):
 
     @cached_property
     def _parts(self) -> dict[str, tuple[Instance, ...]]:
-        """The images of each source, by its name: what is looked for, and queries that nobody looks for."""
+        """The images of each source, by its name: the database, and the queries outside the database."""
         if self.shown:
             by_key = {image.sample.key: image for image in self.data.images}
             return {
@@ -147,7 +147,7 @@ class InstancesTask(VectorTask):
 
     @property
     def fitted_on(self) -> tuple[Source, ...]:
-        """What a transform of vectors is fitted on: the images of the database, which are there unasked."""
+        """Sources that a transform is fitted on: the database, which is known before any query."""
         return self.shown or self.vector_sources[:1]
 
     @cached_property
@@ -159,7 +159,7 @@ class InstancesTask(VectorTask):
         return len(self._images) * sum(image.part != "query" for image in self._images)
 
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
-        """Recall at k, mAP and R-precision of the queries, and what thresholds do, in percent."""
+        """Recall@k, mAP and R-precision of the queries, and the metrics of cosine thresholds, in percent."""
         features, images = self._read(vectors)
         if reason := unusable(features):
             return Outcome((), empty=reason)
@@ -184,9 +184,9 @@ class InstancesTask(VectorTask):
         )
 
     def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
-        """All images that could be read, and which thing each shows (groups), as what, and its name.
+        """All readable images, with the thing (group), the part and the name of each.
 
-        With these, where there are such, the series of images that do not look for each other.
+        If there are any, also the groups of images that are left out of each other's ranking.
         """
         features, images = self._read(vectors)
         things, parts, series = _facts(images)
@@ -196,7 +196,7 @@ class InstancesTask(VectorTask):
         return {"features": features, "groups": things, "roles": roles, "keys": keys, **apart}
 
     def _read(self, vectors: Vectors) -> tuple[NDArray[np.float32], list[Instance]]:
-        """Vectors of the images that could be read, and these."""
+        """Vectors of the readable images, and these images."""
         features = np.concatenate([vectors[name] for name in self._parts])
         rows = np.flatnonzero(~np.isnan(features[:, 0]))
         return features[rows], [self._images[row] for row in rows]
@@ -205,7 +205,7 @@ class InstancesTask(VectorTask):
 
     @cached_property
     def queries(self) -> Mapping[str, tuple[Instance, int]]:
-        """The examples by name, of all things in turn, and how many images each has to find."""
+        """The example queries by name, things taking turns, and the number of images each has to find."""
         pairs = [pair for pair in zip(self._images, sought(self._images), strict=True) if pair[1]]
         keys, things = [image.sample.key for image, _ in pairs], [image.thing for image, _ in pairs]
         return {keys[row]: pairs[row] for row in drawn(keys, QUERIES, things)}
@@ -213,9 +213,9 @@ class InstancesTask(VectorTask):
     def _predicted(
         self, features: NDArray[np.float32], images: Sequence[Instance], precision: Mapping[str, float]
     ) -> Predicted:
-        """The nearest images of the examples; empty texts for one that could not be read.
+        """The nearest images of the examples; empty texts for an unreadable example.
 
-        ``precision`` is the average precision of each query in percent by its name.
+        ``precision`` is the average precision, in percent, of each query by its name.
         """
         shape = (len(self.queries), RANKED)
         keys, kinds, near = (
@@ -253,14 +253,14 @@ class InstancesTask(VectorTask):
 
 
 def _facts(images: Sequence[Instance]) -> tuple[Texts, Texts, Texts]:
-    """The thing, the part and the group of each image."""
+    """Thing, part and group of each image."""
     columns = zip(*((image.thing, image.part, image.group) for image in images), strict=True)
     things, parts, groups = (np.array(column, str) for column in columns)
     return things, parts, groups
 
 
 def _items(asked: Sequence[Instance], values: Mapping[str, Floats], moved: Mapping[str, Floats]) -> Items:
-    """What each query is worth, also as a copy of its kind, and how it moves metrics of pairs.
+    """Items: scores of each query, also by kind of copy, and its influence on the pair metrics.
 
     A thing is sampled with all its queries.
     """

@@ -22,12 +22,12 @@ from layerboard.tasks.probes import ECE, Answers, LabelledTask, LabelledVectors
 from layerboard.tasks.transformed import Vectors
 from layerboard.zoo.spec import Layer
 
-NEIGHBOURS = 3  # nearest neighbours of each
+NEIGHBOURS = 3  # nearest neighbours kept of each example
 
 
 @dataclass(frozen=True, slots=True)
 class KnnConfig:
-    """The numbers of k-nearest-neighbour classification."""
+    """Settings of k-nearest-neighbour classification."""
 
     k: int  # neighbours of the primary score
     others: tuple[int, ...]  # further k of the same search
@@ -36,7 +36,7 @@ class KnnConfig:
 
 @dataclass(frozen=True, eq=False)
 class KnnTask(LabelledTask):
-    """k-NN classification of validation images by a bank of training images, or of each by all others."""
+    """k-NN classification of validation images with a bank of training images, or leave-one-out."""
 
     config: KnnConfig
     configs: ClassVar = {"standard": KnnConfig(k=20, others=(10, 100, 200), temperature=0.07)}
@@ -48,7 +48,7 @@ class KnnTask(LabelledTask):
         return len(self.images.train.labels) * len(self.images.tested.labels)
 
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
-        """Top-1 and top-5 in percent, for every k of one search."""
+        """Top-1 and top-5 accuracy in percent, for every k, from one search."""
         images = self.labelled(vectors)
         if reason := _unusable(images):
             return Outcome((), empty=reason)
@@ -63,13 +63,13 @@ class KnnTask(LabelledTask):
     def score_sets(
         self, layers: Mapping[Layer, Vectors], sets: Sequence[Layer], device: Device = None
     ) -> list[Outcome]:
-        """Top-1 and top-5 of each set of layers, by the mean of their cosines; no examples."""
+        """Top-1 and top-5 accuracy of each set of layers, by the mean of their cosines; no examples."""
         by_layer = {layer: self.labelled(vectors) for layer, vectors in layers.items()}
         reasons = {layer: _unusable(images) for layer, images in by_layer.items()}
         usable = {each: each.members for each in sets if not all(reasons[member] for member in each.members)}
         banks = {layer: images.train for layer, images in by_layer.items()}
         queries = {layer: images.test for layer, images in by_layer.items()}
-        some = next(iter(by_layer.values()))  # classes and names are those of every layer
+        some = next(iter(by_layer.values()))  # classes and names are the same for all layers
         votes: dict[Layer, list[tuple[dict[str, Floats], Answers]]] = {each: [] for each in usable}
         k = wide = max(self._ks)
         if some.groups is not None:
@@ -114,7 +114,7 @@ class KnnTask(LabelledTask):
     def _correct(
         self, neighbours: Neighbours, labels: Integers, truth: Integers
     ) -> tuple[dict[str, Floats], Answers]:
-        """How often queries are given their true class, by metric, and what the first k say.
+        """Whether each query is classified correctly, for each metric, and the answers for the first k.
 
         ``labels`` are the classes of the bank.
         """
@@ -132,7 +132,7 @@ class KnnTask(LabelledTask):
         return correct, Answers(first, share)
 
     def _predicted(self, images: LabelledVectors, neighbours: Neighbours, answers: Answers) -> Predicted:
-        """What a layer takes the examples for; empty texts for one that could not be read."""
+        """Predictions of a layer for the examples; empty texts for an unreadable example."""
         train, wanted = self.images.train, {*self.queries}
         rows = {key: row for row, key in enumerate(images.keys) if key in wanted}
         names = np.asarray(train.classes, str)
@@ -157,5 +157,5 @@ class KnnTask(LabelledTask):
 
 
 def _unusable(images: LabelledVectors) -> str:
-    """Why nothing can be asked of vectors; "" if it can."""
+    """Reason why the vectors cannot be scored; "" if they can."""
     return unusable(images.train) or unusable(images.test, constant=False)

@@ -1,8 +1,8 @@
-"""The way from one protocol's rule to another's, one choice at a time.
+"""The path from one protocol's rule to another's, one choice at a time.
 
-Rules are dataclasses with a field for each choice in which released evaluations differ, so that any of them
-can be taken from either protocol, whatever the others are. Which features a rule is given is no choice of its
-own: both ends of a way say it beside their rules.
+Rules are dataclasses with a field for each choice in which released evaluations differ, so each choice can be
+taken from either protocol, independently of the others. The features that a rule uses are not part of the
+rule: both ends of a path state them separately.
 """
 
 from collections.abc import Collection, Mapping
@@ -53,14 +53,14 @@ _FRAMES = (WholeFrame, RaisedFrame, ScriptFrame)
 
 
 def sized(first: View, second: View) -> bool:
-    """Whether a view can be had of the first one's kind at the second one's size, and the other way round."""
+    """Whether each of two views can have its own kind at the other one's size."""
     if isinstance(first, Tiles) or isinstance(second, Tiles):
         return type(first) is type(second)
     return isinstance(first, _FRAMES) == isinstance(second, _FRAMES)
 
 
 def size_of(view: View) -> str:
-    """How large a view shows images: in tokens, in pixels of a backbone of 224, or in absolute pixels."""
+    """Size of images in a view, in words: tokens, pixels of a 224 px backbone, or absolute pixels."""
     if isinstance(view, OfTokens):
         return f"{view.tokens} tokens a side"
     if isinstance(view, OfPixels | CornerSquare):
@@ -75,7 +75,7 @@ def size_of(view: View) -> str:
 
 
 def kind_of(view: View) -> str:
-    """How a view shows images, whatever its size, in words."""
+    """Kind of a view, independent of its size, in words."""
     if isinstance(view, OfTokens | OfPixels):
         return kind_of(view.view)
     if isinstance(view, Letterbox):
@@ -92,7 +92,7 @@ def kind_of(view: View) -> str:
 
 
 def composed(kind: View, size: View) -> View:
-    """A view that shows images as one does, at the size of another one."""
+    """A view of the kind of one view, at the size of another."""
     if size_of(kind) == size_of(size):
         return kind
     if isinstance(kind, _FRAMES) and isinstance(size, _FRAMES):
@@ -109,22 +109,22 @@ def composed(kind: View, size: View) -> View:
 
 
 def _side(view: View) -> int:
-    """Side of a square view in pixels, as it is stated."""
+    """Stated side of a square view in pixels."""
     return view.geometry((1, 1)).size[0]
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """An end of a way, or a stop on it: a rule, what it reads of a backbone, what is done to that first."""
+    """An end of a path, or a stop on it: a rule, the features it reads, and their transform."""
 
     rule: Rule
-    tap: Read = "block"  # the blocks, of which the best counts, or the last one behind the final norm
+    tap: Read = "block"  # the best of all blocks, or the last block after the final norm
     transform: str = ""  # of `tasks.transforms`; "" for nothing
 
 
 @dataclass(frozen=True, slots=True)
 class ProtocolChoice:
-    """A choice that two ends make differently, and each one's way in words."""
+    """A choice in which two ends differ, and the option of each in words."""
 
     name: str
     old: str
@@ -133,25 +133,25 @@ class ProtocolChoice:
 
 @dataclass(frozen=True)
 class Steps:
-    """What lies between two ends."""
+    """The steps between two ends."""
 
-    choices: tuple[ProtocolChoice, ...]  # what they do differently, in a fixed order
-    stops: tuple[End, ...]  # all rules with their features that are needed, each once
-    path: tuple[int, ...]  # places in ``stops``: the first end, then after each choice; one more than choices
+    choices: tuple[ProtocolChoice, ...]  # choices in which they differ, in a fixed order
+    stops: tuple[End, ...]  # all rules that are needed, with their features, each once
+    path: tuple[int, ...]  # indices in ``stops``: the first end, then the stop after each choice
     alone: tuple[int, ...]  # for each choice, the first end with only that choice changed
     last: tuple[int, ...]  # for each choice, the second end with only that choice undone
 
     @cached_property
     def scored(self) -> tuple[int, ...]:
-        """For each stop, the first one with its rule and transform, by which every layer is scored."""
+        """For each stop, the first stop with the same rule and transform, for which all layers are scored."""
         kinds = [(stop.rule, stop.transform) for stop in self.stops]
         return tuple(kinds.index(kind) for kind in kinds)
 
 
 def steps_between(first: End, second: End) -> Steps:
-    """The choices in which two ends differ, and what lies between them.
+    """The choices in which two ends differ, and the stops between them.
 
-    Of keypoints only the primary share of the box's side is kept: the others change no primary score.
+    For keypoints only the primary PCK threshold is kept, since the others do not change the primary score.
 
     Raises:
         ValueError: The rules are of two tasks.
@@ -166,7 +166,7 @@ def steps_between(first: End, second: End) -> Steps:
     stops: list[End] = []
 
     def place(names: Collection[str]) -> int:
-        """Where the first end stands with those choices of the second one."""
+        """Index of the stop that is the first end with these choices of the second end."""
         changed = names if SIZE in differ or KIND not in names else {*names, SIZE}
         stop = _built(order, {name: second if name in changed else first for name in order})
         if stop not in stops:
@@ -192,7 +192,7 @@ def _primary(end: End) -> End:
 
 
 def _built(order: Mapping[str, tuple[str, ...]], owners: Mapping[str, End]) -> End:
-    """The rule and features of which each choice is made as its owner does."""
+    """The rule and features with each choice taken from its owner."""
     fields: dict[str, Any] = {
         field: getattr(owners[name].rule, field) for name, names in order.items() for field in names
     }
@@ -207,7 +207,7 @@ def _differ(first: End, second: End, name: str, fields: tuple[str, ...]) -> bool
 
 
 def _words(end: End, name: str, fields: tuple[str, ...]) -> str:
-    """An end's way of one choice."""
+    """An end's option for one choice, in words."""
     if fields:
         return ", ".join(_value(field, getattr(end.rule, field)) for field in fields if field != "alphas")
     return {

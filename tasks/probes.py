@@ -1,8 +1,8 @@
-"""Classes of images by what training images show: what such tasks share, and the two linear probes.
+"""Classification of images from training images: shared parts of such tasks, and the two linear probes.
 
 Sources: few shots: Dosovitskiy et al., ICLR 2021, section 4.1; Raghu et al., NeurIPS 2021, appendices A, F.
-All labels: Walmer et al., CVPR 2023, section E.4 and Table 6, which leave the recipe open; it is ours, on
-stored vectors, so images are not augmented.
+All labels: Walmer et al., CVPR 2023, section E.4 and Table 6, which do not state the recipe. The recipe is
+ours: it uses stored vectors, so images are not augmented.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,40 +32,41 @@ from layerboard.tasks.task import Task, VectorTask
 from layerboard.tasks.transformed import Vectors
 from layerboard.zoo.errors import InputError
 
-Rows = slice | NDArray[np.bool_]  # of some images
+Rows = slice | NDArray[np.bool_]  # slice or mask of some images
 
-QUERIES = 16  # tested images whose predictions are kept, the classes in turn
-PICTURED = 6  # mistakes of which an image is kept
-MISTAKES = 128  # pairs of classes of which it is kept how often one is taken for the other, the commonest
-ECE = "ECE "  # before the name of a metric: the calibration of what it counts
+QUERIES = 16  # number of tested images in the examples, with classes taking turns
+PICTURED = 6  # number of mistakes with an example image
+MISTAKES = 128  # number of mistakes kept (true class, predicted class), the most frequent ones
+ECE = "ECE "  # prefix of an accuracy metric: the calibration error of the same predictions
 UNTRAINED = "a fold leaves no image of a class to learn from; a class needs images of more groups"
 
 
 class Answers(NamedTuple):
-    """What images were given by one classifier, or by each of several draws of its training images."""
+    """Predictions of one classifier, or for each of several random draws of its training images."""
 
-    given: Integers  # class of each image, [m] or [draws m]
-    confidence: Floats  # probability that it is given, [m] or [draws m]
+    given: Integers  # predicted class of each image, [m] or [draws m]
+    confidence: Floats  # predicted probability of this class, [m] or [draws m]
 
     @classmethod
     def none(cls, *shape: int) -> "Answers":
-        """Room for the answers of images."""
+        """Empty answers to be filled in."""
         return cls(np.zeros(shape, np.int64), np.zeros(shape))
 
     def calibration(self, truth: Integers) -> tuple[float, Floats]:
-        """Expected calibration error in percent, the mean of the draws, and what images add to it, as shares.
+        """Expected calibration error in percent, mean over draws, and the images' contributions as fractions.
 
-        ``truth`` are the classes, [m]; the second is shaped as `given`.
+        ``truth`` are the true classes, [m]; the contributions have the shape of `given`.
         """
         draws = [*zip(np.atleast_2d(self.confidence), np.atleast_2d(self.given == truth), strict=True)]
         error = 100.0 * float(np.mean([expected_calibration_error(*draw) for draw in draws]))
         return error, np.reshape([calibration_gaps(*draw) for draw in draws], self.given.shape)
 
     def by_class(self, truth: Integers, classes: int, keys: Sequence[str]) -> Predicted:
-        """Images of each class and those that are right, [classes], and the commonest mistakes.
+        """Number of images and of correct predictions per class [classes], and the most frequent mistakes.
 
-        A mistake is a row of the true class, the class given and the number of images, zeros for none; of the
-        first ones the name of an image is kept. Of several draws they are means, and mistakes are rounded.
+        A mistake is a row with the true class, the predicted class and the number of images; zeros for none.
+        For the first mistakes the name of an image is kept. With several draws the numbers are means, rounded
+        for mistakes.
         """
         given = np.atleast_2d(self.given)
         wrong = given != truth
@@ -86,9 +87,9 @@ class Answers(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LabelledVectors:
-    """Vectors of the images that could be read, and their classes.
+    """Vectors and classes of the readable images.
 
-    Where every image is tested by others, test images are the training images.
+    If every image is tested by the others, the test images are the training images.
     """
 
     train: NDArray[np.float32]  # [n dim], in the dataset's order
@@ -96,20 +97,20 @@ class LabelledVectors:
     test: NDArray[np.float32]  # [m dim]
     truth: NDArray[np.int64]  # their classes, [m]
     keys: tuple[str, ...]  # their names, [m]
-    stored: NDArray[np.int64]  # places of the training images in the dataset, [n]
-    clusters: tuple[str, ...]  # what the test images are sampled with: their group, or each alone, [m]
-    groups: Integers | None = None  # numbers of these where every image is tested by others, [n]
-    folds: Integers | None = None  # the fold that each image is left out with, [n]
+    stored: NDArray[np.int64]  # indices of the training images in the dataset, [n]
+    clusters: tuple[str, ...]  # cluster that each test image is sampled with: its group or itself, [m]
+    groups: Integers | None = None  # group numbers if every image is tested by the others, [n]
+    folds: Integers | None = None  # fold in which each image is held out, [n]
 
     @property
     def parts(self) -> list[tuple[Rows, Rows]]:
-        """Training images and the test images that are classified by them, as places or masks."""
+        """Training images and the test images classified with them, as slices or masks."""
         if self.folds is None:
             return [(slice(None), slice(None))]
         return [(self.folds != fold, self.folds == fold) for fold in np.unique(self.folds)]
 
     def fewest(self, classes: int) -> int:
-        """Training images of the smallest class, in the part that has least of one."""
+        """Number of training images of the smallest class, in the part with the fewest."""
         return min(int(np.bincount(self.labels[known], minlength=classes).min()) for known, _ in self.parts)
 
     def outcome(
@@ -118,10 +119,10 @@ class LabelledVectors:
         missing: Mapping[str, str] | None = None,
         calibration: Mapping[str, tuple[float, Floats]] | None = None,
     ) -> Outcome:
-        """Scores in percent, one a metric, of whether each test image was given its class.
+        """Scores in percent, one per metric, from whether each test image was classified correctly.
 
-        It was, 1, or not, 0: [m], or [draws m] of several random draws of the training images.
-        ``calibration`` has further metrics: errors as of `Answers.calibration`.
+        ``correct`` is 1 or 0: [m], or [draws m] for several random draws of the training images.
+        ``calibration`` has further metrics: the results of `Answers.calibration`.
         """
         errors = calibration or {}
         columns = {**correct, **{metric: added for metric, (_, added) in errors.items()}}
@@ -146,7 +147,7 @@ class LabelledVectors:
         calibrated: Sequence[str],
         missing: Mapping[str, str] | None = None,
     ) -> Outcome:
-        """Accuracy of what test images were given, a metric each, and the calibration of some of them."""
+        """Accuracy of the answers, one metric each, and the calibration error of those in ``calibrated``."""
         correct = {metric: (each.given == self.truth).astype(np.float64) for metric, each in answers.items()}
         errors = {
             f"{ECE}{name}": answers[name].calibration(self.truth) for name in calibrated if name in answers
@@ -156,19 +157,19 @@ class LabelledVectors:
 
 @dataclass(frozen=True, eq=False)
 class LabelledTask(VectorTask):
-    """A task that gives classes to images by the vectors of others.
+    """A task that classifies images from the vectors of training images.
 
-    These are the training images; where the dataset has no val, every image is tested by all others that are
-    not of its group, or by those of the other folds.
+    If the dataset has no val, every image is tested with all others outside its group as training images, or
+    with those of the other folds.
     """
 
     data: ProbedClasses
-    by_folds: ClassVar[bool] = True  # whether images without a val are tested fold by fold, or one by one
+    by_folds: ClassVar[bool] = True  # whether a dataset without val is tested by folds, or leave-one-out
     keeps_examples = True
 
     @classmethod
     def by(cls, protocol: EvaluationProtocol, data: ProbedClasses, row: TaskEntry) -> Task:
-        """The task on data; raises InputError where there is no val and a class has too few images."""
+        """The task on ``data``; raises InputError if there is no val and a class has too few images."""
         if reason := data.images.untestable:
             raise InputError(reason)
         return super().by(protocol, data, row)
@@ -200,17 +201,17 @@ class LabelledTask(VectorTask):
 
     @property
     def fitted_on(self) -> tuple[Source, ...]:
-        """What a transform of vectors is fitted on: the training images, whose labels it does not see."""
+        """Sources that a transform is fitted on: the training images, without their labels."""
         return tuple(source for source in self.vector_sources if source is not self.data.val)
 
     @cached_property
     def folds(self) -> Integers:
-        """The fold that each training image is left out with, [images]."""
+        """Fold in which each training image is held out, [images]."""
         train = self.images.train
         return stratified_folds(train.labels, group_numbers(train.clusters))
 
     def bank(self, vectors: Vectors) -> NDArray[np.float32]:
-        """Training vectors [images dim] in the dataset's order, whatever the order of their sources."""
+        """Training vectors [images dim] in dataset order, independent of the order of the sources."""
         data, probe = self.data, vectors[self.data.probe.name]
         bank = np.empty((len(self.images.train.samples), probe.shape[1]), np.float32)
         bank[data.probe_order] = probe
@@ -219,7 +220,7 @@ class LabelledTask(VectorTask):
         return bank
 
     def labelled(self, vectors: Vectors) -> LabelledVectors:
-        """Vectors and classes of all images that could be read."""
+        """Vectors and classes of all readable images."""
         bank, tested, val = self.bank(vectors), self.images.tested, self.data.val
         queries = bank if val is None else vectors[val.name]
         stored, asked = ~np.isnan(bank[:, 0]), ~np.isnan(queries[:, 0])
@@ -249,9 +250,9 @@ class LabelledTask(VectorTask):
         return tuple(keys[row] for row in drawn(keys, QUERIES, self.images.tested.labels.tolist()))
 
     def predicted(self, images: LabelledVectors, answers: Answers) -> Predicted:
-        """What a layer takes the examples for, empty texts for one that could not be read, and all classes.
+        """Predictions of a layer for the examples (empty texts for an unreadable one), and for all classes.
 
-        Of several draws the examples are those of the first.
+        With several draws, the examples are those of the first draw.
         """
         rows = {key: row for row, key in enumerate(images.keys)}
         names, given = np.asarray(self.classes, str), np.atleast_2d(answers.given)[0]
@@ -283,7 +284,7 @@ _STANDARD = FewShotRule(
 
 @dataclass(frozen=True, eq=False)
 class FewShotTask(LabelledTask):
-    """Validation images classified by closed-form probes of a few training images a class."""
+    """Classification of validation images by closed-form probes of a few training images per class."""
 
     config: FewShotRule
     configs: ClassVar = {"standard": _STANDARD, "paper": replace(_STANDARD, penalties=())}
@@ -296,7 +297,7 @@ class FewShotTask(LabelledTask):
         return replace(config, shots=(first, *(count for count in shots if count != first)))
 
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
-        """Top-1 in percent for each number of shots, the mean of the draws."""
+        """Top-1 accuracy in percent for each number of shots, averaged over the draws."""
         images = self.labelled(vectors)
         if reason := unlearnable(images.train, images.labels) or unlearnable(images.test):
             return Outcome((), empty=reason)
@@ -309,7 +310,7 @@ class FewShotTask(LabelledTask):
         return replace(outcome, predicted=self.predicted(images, first)) if first else outcome
 
     def _answers(self, images: LabelledVectors, shots: int, device: Device) -> Answers:
-        """What each draw of so many shots says of all test images."""
+        """Predictions for all test images from each random draw of ``shots`` images per class."""
         answers = Answers.none(len(self.config.seeds), len(images.truth))
         for known, asked in images.parts:
             train, labels = images.train[known], images.labels[known]
@@ -322,12 +323,12 @@ class FewShotTask(LabelledTask):
 
 
 def metric_of(shots: int) -> str:
-    """Name of the metric of so many shots."""
+    """Name of the metric for a number of shots."""
     return f"top1-{shots}shot"
 
 
 def too_few(shots: int, fewest: int) -> str:
-    """Why there is no score of so many shots."""
+    """Reason why there is no score for a number of shots."""
     return f"{shots} shots need {shots} readable training images of every class; one class has {fewest}"
 
 
@@ -337,7 +338,7 @@ _TRAINING = SoftmaxRule(epochs=20, batch=1024, momentum=0.9, rates=_RATES, held_
 
 @dataclass(frozen=True, eq=False)
 class LinearTask(LabelledTask):
-    """Validation images classified by soft-max regressions that saw all training images."""
+    """Classification of validation images by softmax regression on all training images."""
 
     config: SoftmaxRule
     configs: ClassVar = {"standard": _TRAINING}
@@ -345,13 +346,13 @@ class LinearTask(LabelledTask):
 
     @property
     def products(self) -> int:
-        """Products of the forward and the backward pass of all epochs."""
-        train, fits = self.images.train, 1 if self.images.val else FOLDS - 1  # images that all folds see
+        """Products in the forward and the backward passes of all epochs."""
+        train, fits = self.images.train, 1 if self.images.val else FOLDS - 1  # passes in all folds
         seen = fits * len(train.labels)
         return 3 * len(self.config.rates) * self.config.epochs * seen * len(train.classes)
 
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
-        """Top-1 in percent of the vectors as they are (``top1``) and standardised (``top1-bn``)."""
+        """Top-1 accuracy in percent of the vectors as they are (``top1``) and standardised (``top1-bn``)."""
         images = self.labelled(vectors)
         if reason := unlearnable(images.train, images.labels) or unlearnable(images.test):
             return Outcome((), empty=reason)
@@ -367,7 +368,7 @@ class LinearTask(LabelledTask):
     def _probes(
         self, images: LabelledVectors, known: Rows, asked: Rows, device: Device
     ) -> Iterator[tuple[str, SoftmaxProbe, Tensor]]:
-        """For each metric a probe of some training images, and the test images that it is asked for."""
+        """For each metric, a probe trained on some training images, and the test features it classifies."""
         classes = len(self.classes)
         held = held_out(images.labels[known], classes, self.config)
         arrays = (images.labels[known], held, images.train[known], images.test[asked])

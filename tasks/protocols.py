@@ -1,10 +1,10 @@
-"""The protocols: whose way of evaluating is followed. A result without its protocol is not a result.
+"""The evaluation protocols. A result without its protocol is not a result.
 
-``standard`` is the clean practice. ``paper`` is what the released code of Walmer et al., Teaching Matters,
-CVPR 2023 (repository mwalmer-umd/vit_analysis, commit c8810df) does, quirks included, so that its tables can
-be reproduced. The others are what the released code of other papers does in one task. What a protocol does
-not do as its source does is said in its ``unlike``, and on the pages. The numbers stand beside their tasks,
-by the name of the protocol (`tasks.task.Task.configs`); configs and metrics have no defaults.
+``standard`` is the clean practice. ``paper`` follows the released code of Walmer et al., Teaching Matters,
+CVPR 2023 (repository mwalmer-umd/vit_analysis, commit c8810df), quirks included, so that its tables can be
+reproduced. The others follow the released code of other papers for one task. Differences between a protocol
+and its source are listed in ``unlike`` and on the pages. The configs are defined next to their tasks, by
+protocol name (`tasks.task.Task.configs`); configs and metrics have no defaults.
 """
 
 from collections.abc import Mapping
@@ -22,20 +22,20 @@ class EvaluationProtocol:
     """A way of evaluating."""
 
     name: str  # name on the command line and in records
-    title: str  # what it is, in a line
-    tasks: tuple[str, ...] | None = None  # names of the tasks that it speaks of; None for all
-    unlike: tuple[str, ...] = ()  # what of its source it does not do, or cannot, in whole sentences
-    # by name of a task, numbers that stand beside no task: those of a protocol that is made for a run
+    title: str  # what it is, in one line
+    tasks: tuple[str, ...] | None = None  # names of the tasks that it defines; None for all
+    unlike: tuple[str, ...] = ()  # differences from its source, in whole sentences
+    # configs by task name, for a protocol that is made for one run
     own: tuple[tuple[str, Any], ...] = ()
-    on_card: Dtype = "float32"  # number format of forwards on a card where that is left to the protocol
-    shots: tuple[int, ...] = ()  # few images that tasks learn from, too, in place of their usual numbers
+    on_card: Dtype = "float32"  # number format of forward passes on a GPU, unless the user sets one
+    shots: tuple[int, ...] = ()  # numbers of shots that replace the usual ones
 
     def speaks_of(self, task: str) -> bool:
-        """Whether it says how the task of that name is run."""
+        """Whether the protocol defines the task of that name."""
         return self.tasks is None or task in self.tasks
 
     def choice(self, configs: Mapping[str, Config]) -> Config:
-        """Its numbers among those of a task; those of ``standard`` where it has none of its own."""
+        """Its config among those of a task; that of ``standard`` if it has none of its own."""
         return configs[self.name] if self.name in configs else configs["standard"]
 
 
@@ -141,7 +141,7 @@ PROTOCOLS = (
 
 
 def find_protocol(name: str) -> EvaluationProtocol:
-    """The protocol of that name; raises InputError for an unknown one."""
+    """The protocol of that name; raises InputError if it is unknown."""
     by_name = {protocol.name: protocol for protocol in PROTOCOLS}
     require_known("protocol", [name], by_name)
     return by_name[name]

@@ -1,4 +1,4 @@
-"""The tasks: names, metrics and what each needs. Imports nothing heavy."""
+"""Registry of the tasks: names, metrics and requirements. Imports nothing heavy."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,17 +25,17 @@ Role = Literal[
     "masks",
     "weights",
 ]
-"""Kinds of datasets; ``weights`` stands for none, where a task looks at a backbone's weights alone."""
+"""Kinds of datasets; ``weights`` means no dataset, for tasks that use only a backbone's weights."""
 
 
 class Headline(NamedTuple):
-    """One number of each backbone that answers the question of an analysis, for the top of its page."""
+    """A number per backbone that answers the question of an analysis, for the top of its page."""
 
     title: str
     metric: str
-    pooling: str = ""  # what is looked from; any where empty
-    tap: str = ""  # any where empty
-    block: Literal["first", "last", "lowest", "whole"] = "last"  # whose it is: a block's, or the backbone's
+    pooling: str = ""  # pooling of the score; empty for any
+    tap: str = ""  # empty for any
+    block: Literal["first", "last", "lowest", "whole"] = "last"  # block of the score, or the whole backbone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,27 +43,27 @@ class TaskEntry:
     """A task of the benchmark.
 
     The numbers of an ``analysis`` describe a backbone and do not rank it: they have a page of their own and
-    are no column of the best-layer table. What is drawn of one is a ``drawing``, ``module:name`` of a
-    function from its evidence (`tasks.analyses.drawings.evidence`) to blocks; "" for a line a backbone and a
-    point a head.
+    are not a column of the best-layer table. Its ``drawing`` is the ``module:name`` of a function from its
+    evidence (`tasks.analyses.drawings.evidence`) to blocks, or "" for a plot with a line per backbone and a
+    point per head.
     """
 
     name: str  # on the command line and in records
     role: Role
-    title: str  # what it measures, for lists
+    title: str  # short description, for lists
     data: str  # dataset of the standard protocol
     metrics: tuple[str, ...]  # in the order of tables, the primary one first; others follow by name
-    asks: str  # what it finds out about the features, as a question for a newcomer
-    measures: str  # what the primary metric counts
+    asks: str  # the question that it answers about the features, for a newcomer
+    measures: str  # definition of the primary metric
     analysis: bool = False
-    default: bool = True  # whether it is run where no task is named
-    labels: bool = True  # whether it needs the classes of its images, of the role ``classification``
-    unlabelled: bool = False  # whether it is run on images without classes where no task is named
-    at_best: tuple[str, ...] = ()  # metrics that are of the best layer alone, such as thresholds of it
+    default: bool = True  # whether it runs if no task is named
+    labels: bool = True  # whether it needs classes of its images, for the role ``classification``
+    unlabelled: bool = False  # whether it runs on images without classes if no task is named
+    at_best: tuple[str, ...] = ()  # metrics of the best layer alone, such as its thresholds
     drawing: str = ""
     headlines: tuple[Headline, ...] = ()
-    code: str | type[Any] = ""  # its class (`tasks.task.Task`), or where it is found: imported when it runs
-    by_protocol: tuple[tuple[str, str], ...] = ()  # protocols that run another class, and where it is found
+    code: str | type[Any] = ""  # its class (`tasks.task.Task`), or the class's path, imported when it runs
+    by_protocol: tuple[tuple[str, str], ...] = ()  # protocols with another class, and its path
 
     @property
     def metric(self) -> str:
@@ -81,7 +81,7 @@ _THRESHOLDS = tuple(
 _CLUSTERINGS = ("purity", "NMI", "ARI")
 
 _classified = partial(TaskEntry, role="classification", data="ImageNet-1k")
-# an analysis of what goes on inside, on probe images that need no classes; run where it is named
+# an analysis of the inside of a backbone, on probe images without need for classes; runs only if named
 _inside = partial(
     TaskEntry, role="classification", data="ImageNet-50", analysis=True, default=False, labels=False
 )
@@ -481,12 +481,12 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
 )
 
-DRIFT = "drift"  # the task that compares number formats and resizings, run with several of them
-COST = "cost"  # the task that measures what layers cost, which has a page of its own
-DEPENDS_ON_LOAD = tuple(  # metrics of costs that no two runs measure alike
+DRIFT = "drift"  # the task that compares number formats and resizings; runs if there are several
+COST = "cost"  # the task that measures the cost of layers; it has a page of its own
+DEPENDS_ON_LOAD = tuple(  # cost metrics that differ from run to run
     name for name in TASKS[-1].metrics if name not in ("parameters", "gflops", "dim", "bytes")
 )
-# roles that images of the user's own may have, and what they need for it
+# roles that the user's own images may have, and what is needed for each
 OWN_ROLES: Mapping[Role, str] = {
     "classification": "class folders or --labels",
     "defects": "folders NAME/train/good and NAME/test in --images",
@@ -494,20 +494,20 @@ OWN_ROLES: Mapping[Role, str] = {
     "numbers": "a column of numbers in --labels",
     "labels": "several labels an image in --labels, parted by | or columns of 0 and 1",
 }
-# of these, roles whose layout says what is asked: their tasks are run where none is named
+# of these, roles whose layout implies the task: their tasks run if none is named
 LAID_OUT = tuple(role for role in OWN_ROLES if role != "classification")
 WITHOUT_LABELS = tuple(task for task in TASKS if task.unlabelled)  # run by default on images without classes
-INSIDE = "inside"  # stands for the registry's analyses where tasks are named, but for `WITHOUT_LABELS`
+INSIDE = "inside"  # name that stands for all analyses of the registry except `WITHOUT_LABELS`
 
 
 def find_tasks(names: Sequence[str]) -> tuple[TaskEntry, ...]:
-    """Tasks of those names, or those run by default: of the registry in its order, then others as given.
+    """The named tasks, or the default ones: first those of the registry, in its order, then others as given.
 
-    Names are those of the registry, ``inside`` for its analyses of what goes on inside, or ``module:name`` of
-    an entry of somebody's own.
+    Names are those of the registry, ``inside`` for its analyses of the inside of a backbone, or
+    ``module:name`` of an external entry.
 
     Raises:
-        InputError: There is no task of a name, or what is found there is none.
+        InputError: There is no task of that name, or the object found is not a task.
     """
     others = tuple(_own(name) for name in dict.fromkeys(names) if is_reference(name))
     known = [*(task.name for task in TASKS), INSIDE]
@@ -519,7 +519,7 @@ def find_tasks(names: Sequence[str]) -> tuple[TaskEntry, ...]:
 
 
 def _own(reference: str) -> TaskEntry:
-    """An entry that is not of this package; raises InputError for anything else."""
+    """An entry from outside this package; raises InputError for anything else."""
     entry = find_object(reference)
     if not isinstance(entry, TaskEntry) or not entry.code:
         raise InputError(
@@ -531,7 +531,7 @@ def _own(reference: str) -> TaskEntry:
 
 
 def load_code(task: TaskEntry, protocol: str = "") -> type[Any]:
-    """The class of a task by a protocol, which is imported now."""
+    """Import and return the class of a task for a protocol."""
     code = dict(task.by_protocol).get(protocol) or task.code
     if isinstance(code, type):
         return code
@@ -540,7 +540,7 @@ def load_code(task: TaskEntry, protocol: str = "") -> type[Any]:
 
 
 def entry_of(code: type[Any]) -> TaskEntry:
-    """The registry's entry of a class; one without a name for a class that has none, which is run by hand."""
+    """The registry's entry for a class; an entry without a name for an unregistered class, run by hand."""
     reference = f"{code.__module__}:{code.__name__}"
     for task in TASKS:
         if reference in (task.code, *dict(task.by_protocol).values()):
@@ -551,6 +551,6 @@ def entry_of(code: type[Any]) -> TaskEntry:
 
 
 def config_of(protocol: EvaluationProtocol, name: str) -> Any:  # noqa: ANN401 - of the task's own class
-    """The numbers of a task of the registry by a protocol."""
+    """The config of a registered task for a protocol."""
     (task,) = (task for task in TASKS if task.name == name)
     return protocol.choice(load_code(task, protocol.name).configs)

@@ -1,4 +1,4 @@
-"""What measurers share that compare images with what layers, or sets of them, remember of others."""
+"""Shared part of measurers that compare images with a memory of other images, per layer or set of layers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -15,11 +15,11 @@ Made = TypeVar("Made")
 
 
 class ComparingMeasurer(ABC, Generic[Made]):
-    """Compares grids of a few images with a memory by each layer, or, if there are any, by sets of layers.
+    """Compares grids of a few images with a memory, for each layer, or for each set of layers, if any.
 
-    Of sets it is fed each layer: images wait then until all layers have shown them. Layers of one grid
-    remember the same cells, row by row. ``remembered`` gives what a layer remembers, on a device; it raises
-    ValueError with the reason where that is nothing.
+    For sets, it receives each layer, and images wait until all layers have returned them. Layers with equal
+    grids have the same cells in their memory, row by row. ``remembered`` returns the memory of a layer on a
+    device; it raises ValueError with the reason if there is none.
     """
 
     def __init__(self, remembered: Callable[[Layer, torch.device], Made], sets: Sequence[Layer] = ()) -> None:
@@ -38,7 +38,7 @@ class ComparingMeasurer(ABC, Generic[Made]):
         shown: Mapping[Layer, Tensor],
         memory: Mapping[Layer, Made],
     ) -> None:
-        """Compare images at some positions by sets of layers, or by layers, whose grids are of one size."""
+        """Compare images at these positions with the memory, for sets or layers with equal grids."""
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
         self._flags.see(layer, grids)
@@ -54,7 +54,7 @@ class ComparingMeasurer(ABC, Generic[Made]):
             self._compared.update(sets)
 
     def flags(self, layer: Layer) -> dict[str, Tensor]:
-        """Whether what a layer or set showed varies and is finite; raises ValueError where it was no use."""
+        """Flags: features of a layer or set vary, and are finite; raises ValueError without a memory."""
         for member in layer.members:
             if member in self._reasons:
                 raise ValueError(self._reasons[member])
@@ -63,7 +63,7 @@ class ComparingMeasurer(ABC, Generic[Made]):
         return self._flags.arrays(layer)
 
     def _remembered(self, shown: Mapping[Layer, Tensor]) -> dict[Layer, Made]:
-        """What the layers remember, of those that remember something."""
+        """The memories of the layers that have one."""
         memory = {}
         for layer, grids in shown.items():
             try:

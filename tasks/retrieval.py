@@ -24,8 +24,8 @@ from layerboard.tasks.transformed import Vectors
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import FitLongSide, ThumbnailCrop, View
 
-QUERIES = 12  # queries whose ranking is kept
-RANKED = 4  # first images of each ranking, without those that are ignored
+QUERIES = 12  # number of queries in the examples
+RANKED = 4  # first images kept of each ranking, without the ignored ones
 CHUNK_OF_PHOTOS = 256  # images whose vectors are stored together
 
 DIFFICULTIES: tuple[Difficulty, ...] = ("medium", "easy", "hard")
@@ -33,15 +33,15 @@ DIFFICULTIES: tuple[Difficulty, ...] = ("medium", "easy", "hard")
 
 @dataclass(frozen=True, slots=True)
 class RetrievalConfig:
-    """The numbers of instance retrieval."""
+    """Settings of instance retrieval."""
 
-    view: View  # how database and queries are shown
-    crop_queries: bool  # whether a query is cut to its box first, as the official protocol asks
+    view: View  # view of database and queries
+    crop_queries: bool  # whether queries are cropped to their box first, as in the official protocol
 
 
 @dataclass(frozen=True, eq=False)
 class RetrievalTask(VectorTask):
-    """Retrieval of the database images that show what a query shows."""
+    """Retrieval of the database images that show the landmark of a query."""
 
     data: Retrieval
     config: RetrievalConfig
@@ -64,7 +64,7 @@ class RetrievalTask(VectorTask):
 
     @property
     def fitted_on(self) -> tuple[Source, ...]:
-        """What a transform of vectors is fitted on: the images of the database, which are there unasked."""
+        """Sources that a transform is fitted on: the database, which is known before any query."""
         return self.vector_sources[:1]
 
     @cached_property
@@ -77,7 +77,7 @@ class RetrievalTask(VectorTask):
         return len(self.data.database) * len(self.data.queries)
 
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
-        """mAP and mP@1, 5, 10 of the three difficulties, in percent; Medium is primary."""
+        """mAP and mP@1, 5, 10 for the three difficulties, in percent; mAP Medium is primary."""
         if reason := self._unusable(vectors):
             return Outcome((), empty=reason)
         return self._ranked(cosine(*self._both(vectors)))
@@ -85,8 +85,8 @@ class RetrievalTask(VectorTask):
     def score_sets(
         self, layers: Mapping[Layer, Vectors], sets: Sequence[Layer], device: Device = None
     ) -> list[Outcome]:
-        """Precisions for each set of layers, by the mean of their cosines; no examples."""
-        # photos are few: all cosines of all layers stay in memory
+        """Scores of each set of layers, by the mean of their cosines; no examples."""
+        # there are few images: all cosines of all layers are in memory
         reasons = {layer: self._unusable(vectors) for layer, vectors in layers.items()}
         cosines = {layer: cosine(*self._both(vectors)) for layer, vectors in layers.items()}
         outcomes = []
@@ -99,7 +99,7 @@ class RetrievalTask(VectorTask):
         return outcomes
 
     def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
-        """Images of the database and queries, all of them, in the order of the ground truth."""
+        """Vectors of all database images and queries, in the order of the ground truth."""
         return dict(zip(("database", "queries"), self._both(vectors), strict=True))
 
     def _both(self, vectors: Vectors) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -108,12 +108,12 @@ class RetrievalTask(VectorTask):
         return database, queries
 
     def _unusable(self, vectors: Vectors) -> str:
-        """Why nothing can be asked of vectors; "" if it can."""
+        """Reason why the vectors cannot be scored; "" if they can."""
         database, queries = self._both(vectors)
         return unusable(database) or unusable(queries, constant=False)
 
     def _ranked(self, similarity: Floats) -> Outcome:
-        """Scores of similarities [database queries]."""
+        """Scores from similarities [database queries]."""
         ranks = rank(similarity)
         scores: list[Score] = []
         values: dict[str, Floats] = {}
@@ -134,9 +134,9 @@ class RetrievalTask(VectorTask):
 
     @cached_property
     def _landmarks(self) -> tuple[str, ...]:
-        """What each query shows, by the name of the first query with the same positives.
+        """Landmark of each query: the name of the first query with the same positives.
 
-        Queries of one landmark share what is easy and hard about it: they are sampled together.
+        Queries of one landmark share its easy and hard images, so they are sampled together.
         """
         first: dict[frozenset[int], str] = {}
         names = []
@@ -147,15 +147,15 @@ class RetrievalTask(VectorTask):
 
     @cached_property
     def places(self) -> tuple[int, ...]:
-        """Places of the examples among the queries: such as have a positive image."""
+        """Indices of the examples among the queries with a positive image."""
         data = self.data
         sought = [row for row in range(len(data.queries)) if len(data.easy[row]) or len(data.hard[row])]
         return tuple(sought[number] for number in drawn([data.queries[row].key for row in sought], QUERIES))
 
     def _predicted(self, ranks: Integers, precision: Floats) -> Predicted:
-        """What is ranked first for the examples, from [database queries], best first.
+        """The first images of the examples' rankings, from ranks [database queries], best first.
 
-        ``precision`` is the average precision Medium of each query in percent, [queries].
+        ``precision`` is the average precision (Medium) of each query in percent, [queries].
         """
         shape = (len(self.places), RANKED)
         keys, kinds = np.full(shape, "", object), np.full(shape, "", "<U5")

@@ -1,7 +1,7 @@
-"""Sets of layers that are taken together, by name. Imports nothing heavy.
+"""Sets of layers that are scored together, by name. Imports nothing heavy.
 
-A set stands for the unit vectors of its layers side by side, each divided by the square root of their number:
-its cosine is the mean of the layers' cosines. Which tasks take sets is decided where tasks meet their data.
+A set is the concatenation of its layers' unit vectors, divided by the square root of their number: its cosine
+is the mean of the layers' cosines. Whether a task takes sets is decided when it is combined with its data.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -14,13 +14,13 @@ from layerboard.zoo.spec import Layer
 if TYPE_CHECKING:
     from torch import Tensor
 
-# the last four blocks, those at each quarter of the depth, all, and every two of those that are scored
+# the last four blocks, the blocks at each quarter of the depth, all scored blocks, and all pairs of them
 SETS = ("last4", "quarters", "all", "pairs")
-MIXED = "its layers have grids of different sizes"  # why a set of layers has no cosine of tokens
+MIXED = "its layers have grids of different sizes"  # reason why a set of layers has no token cosine
 
 
 def parse_sets(names: Sequence[str]) -> tuple[str, ...]:
-    """Names of sets, each once, in the order of `SETS`; raises InputError for another one."""
+    """Distinct names of sets, in the order of `SETS`; raises InputError for an unknown one."""
     for name in names:
         if name not in SETS:
             raise InputError(f"--fuse takes {', '.join(SETS)}, or several with commas; found {name[:40]!r}")
@@ -28,7 +28,7 @@ def parse_sets(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def sets_of(names: Sequence[str], depth: int, scored: Sequence[Layer]) -> tuple[Layer, ...]:
-    """The sets of those names of a backbone's scored blocks, each once, those of deeper blocks behind."""
+    """The named sets of a backbone's scored blocks, each once, sorted by depth."""
     blocks = [layer.index for layer in scored if layer.tap == "block" and layer.index > 0]
     chosen = {members for name in names for members in _members(name, depth, blocks)}
     whole = [members for members in chosen if len(members) > 1 and {*members} <= {*blocks}]
@@ -37,18 +37,18 @@ def sets_of(names: Sequence[str], depth: int, scored: Sequence[Layer]) -> tuple[
 
 
 def members_of(sets: Sequence[Layer]) -> tuple[Layer, ...]:
-    """The layers that are in some of the sets, in the order of a forward."""
+    """The layers in any of the sets, in the order of a forward pass."""
     return tuple(sorted({member for each in sets for member in each.members}, key=lambda layer: layer.place))
 
 
 def names_of(members: Sequence[int], depth: int) -> tuple[str, ...]:
-    """What a set of blocks is called in a backbone of that depth: one name of `SETS` or several."""
+    """Names of a set of blocks in a backbone of that depth: one or several of `SETS`."""
     blocks = tuple(members)
     return tuple(name for name in SETS if blocks in _members(name, depth, blocks))
 
 
 def _members(name: str, depth: int, blocks: Sequence[int]) -> list[tuple[int, ...]]:
-    """The blocks of each set of a name, rising."""
+    """Blocks of each set with that name, ascending."""
     if name == "pairs":
         return list(combinations(blocks, 2))
     if name == "last4":
@@ -59,7 +59,7 @@ def _members(name: str, depth: int, blocks: Sequence[int]) -> list[tuple[int, ..
 
 
 class Gathered:
-    """What several layers show of images, until all of them have shown an image; of none nothing waits."""
+    """Features of images that wait until all layers have returned them; without layers, nothing waits."""
 
     def __init__(self, layers: Collection[Layer]) -> None:
         self._count = max(1, len({*layers}))
@@ -68,7 +68,7 @@ class Gathered:
     def add(
         self, layer: Layer, positions: Sequence[int], grids: "Tensor"
     ) -> "dict[int, dict[Layer, Tensor]]":
-        """Copy what waits of a layer; gives the images of which it was the last, by position, in order."""
+        """Copy a layer's features; returns the images that are now complete, by position, in order."""
         done = {}
         for position, grid in zip(positions, grids, strict=True):
             grids_of = self._waiting.setdefault(position, {})
@@ -81,7 +81,7 @@ class Gathered:
 def of_one_grid(
     sets: Sequence[Layer], shapes: Mapping[Layer, tuple[int, int]]
 ) -> dict[tuple[int, int], list[Layer]]:
-    """Sets whose layers all have grids of one height and width, by that size; the others are left out."""
+    """Sets whose layers have grids of equal size, by that (height, width); other sets are left out."""
     by_size: dict[tuple[int, int], list[Layer]] = {}
     for each in sets:
         sizes = {shapes[member] for member in each.members}

@@ -1,8 +1,8 @@
 """Sources of a classification dataset, shared by k-NN, image clustering and CKA.
 
-The training images are two sources: the probe subset (clustering and CKA look at it) in CKA's batches, and
-the rest. Both are shown through the same view, so their vectors together are the k-NN bank and no image goes
-through a backbone twice.
+The training images form two sources: the probe subset (for clustering and CKA) in CKA's batches, and the
+rest. Both have the same view, so their vectors together are the k-NN bank, and no image goes through a
+backbone twice.
 """
 
 from collections.abc import Sequence
@@ -19,22 +19,22 @@ from layerboard.tasks.datasets.classes import Classification, Unlabelled
 from layerboard.tasks.datasets.coco import Regions
 from layerboard.zoo.view.views import Mirrored, ResizeCrop, View
 
-ANY_SIZE = (256, 256)  # of any image, as it were: views of a classification dataset show all at one size
+ANY_SIZE = (256, 256)  # dummy image size: views of a classification dataset give all images one size
 CHUNK = 512  # images of a classification dataset whose vectors are stored together
 JOINT = 256  # images that go through a backbone together where CKA's batches are smaller
 
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """How the probe subset is cut into batches; a remainder stays a smaller one."""
+    """Split of the probe subset into batches; a remainder forms a smaller batch."""
 
     size: int  # images of a batch
-    # of the order of the images, the same for all backbones; None for the dataset's own order, by which most
-    # batches of a few images hold a single class
+    # seed of the image order, the same for all backbones; None for dataset order, in which most small batches
+    # contain a single class
     seed: int | None
 
     def order(self, count: int) -> NDArray[np.int64]:
-        """Indices of so many images, in the order in which they are cut into batches."""
+        """Image indices from 0 to ``count`` - 1, in the order in which they are split into batches."""
         if self.seed is None:
             return np.arange(count, dtype=np.int64)
         return np.random.Generator(np.random.PCG64(self.seed)).permutation(count)
@@ -42,28 +42,28 @@ class Batches:
 
 @dataclass(frozen=True, slots=True)
 class ImagesConfig:
-    """How the images of a classification dataset are looked at (k-NN, image clustering, CKA, analyses)."""
+    """View and batches of classification images (for k-NN, image clustering, CKA and analyses)."""
 
     view: View
     batches: Batches  # of the probe subset
-    own_probe: int  # images that each class gives the probe subset where the dataset has no list of its own
-    own_unlabelled: int  # images at most that are looked at where the images have no classes
+    own_probe: int  # probe images per class, if the dataset has no list of its own
+    own_unlabelled: int  # most images that are used if they have no classes
 
 
 _STANDARD = ImagesConfig(
     ResizeCrop(short=256, crop=224), Batches(size=256, seed=0), own_probe=100, own_unlabelled=5000
 )
 
-IMAGES = {  # by name of the protocol
+IMAGES = {  # by protocol name
     "standard": _STANDARD,
     "paper": replace(_STANDARD, view=ResizeCrop(short=224, crop=224), batches=Batches(size=8, seed=None)),
 }
 
 
 def batch_slices(positions: Sequence[int], size: int, least: int) -> list[slice]:
-    """Batches of a group whose images at those rising positions could be read, as slices of ``positions``.
+    """Batches of the readable images of a group, at these ascending positions, as slices of ``positions``.
 
-    Images that could not be read leave their batch smaller; one of fewer than ``least`` is left out.
+    Unreadable images make their batch smaller; a batch with fewer than ``least`` images is left out.
     """
     numbers = np.asarray(positions, np.int64) // size
     stops = [*np.flatnonzero(np.diff(numbers)) + 1, len(numbers)]
@@ -73,14 +73,14 @@ def batch_slices(positions: Sequence[int], size: int, least: int) -> list[slice]
 
 @dataclass(frozen=True)
 class ProbedImages:
-    """Images, with or without classes, and those of them that CKA and analyses look at."""
+    """Images, with or without classes, and the probe subset that CKA and analyses use."""
 
     images: Classification | Unlabelled
-    coverage: Coverage  # how complete the probe subset is, and what was there of the whole dataset
-    probe: Source  # the images that are looked at, cut into batches; a group holds one or several whole ones
-    probe_order: NDArray[np.int64]  # index into all images of each of them, in the order of the source
+    coverage: Coverage  # coverage of the probe subset and of the whole dataset
+    probe: Source  # the probe images, split into batches; a group has one or several whole batches
+    probe_order: NDArray[np.int64]  # index of each probe image among all images, in source order
     batches: Batches
-    split: ClassVar[str] = "images"  # what the probe subset is called in records
+    split: ClassVar[str] = "images"  # name of the probe subset in records
 
     @property
     def name(self) -> str:
@@ -92,10 +92,10 @@ class ProbedClasses(ProbedImages):
     """A classification dataset and its probe subset, which is a part of the training images."""
 
     images: Classification
-    labels: NDArray[np.int64]  # class of each probe image, in the order of its source
+    labels: NDArray[np.int64]  # class of each probe image, in source order
     rest: Source | None  # the other training images; None if there are none
-    rest_order: NDArray[np.int64]  # index into all training images of each of them
-    val: Source | None  # the images that are tested; None where these are the training images
+    rest_order: NDArray[np.int64]  # index of each of them among all training images
+    val: Source | None  # the test images; None if the training images are tested
     split = "train-probe"
 
     @property
@@ -106,7 +106,7 @@ class ProbedClasses(ProbedImages):
 
 @dataclass(frozen=True)
 class ClusteredRegions:
-    """Images with annotated regions, and how many clusters the regions of the complete dataset fall into."""
+    """Images with annotated regions, and the number of clusters k for the complete dataset."""
 
     regions: Regions
     k: int
@@ -123,7 +123,7 @@ class ClusteredRegions:
 
 
 def chunks(samples: Sequence[Sample], size: int) -> tuple[Group, ...]:
-    """Groups of so many images in order, named by their first; the last one may be smaller."""
+    """Groups of ``size`` consecutive images, named by the index of the first; the last may be smaller."""
     starts = range(0, len(samples), size)
     return tuple(Group(f"{start:08d}", tuple(samples[start : start + size])) for start in starts)
 
@@ -131,7 +131,7 @@ def chunks(samples: Sequence[Sample], size: int) -> tuple[Group, ...]:
 def probed_classes(
     data: Classification, probe: NDArray[np.int64], coverage: Coverage, config: ImagesConfig
 ) -> ProbedClasses:
-    """A dataset whose probe subset has those indices into ``data.train``, and is as complete as that says."""
+    """A dataset whose probe subset has the indices ``probe`` in ``data.train``, with its coverage."""
     order, view, val = np.sort(probe)[config.batches.order(len(probe))], config.view, data.val
     rest = np.setdiff1d(np.arange(len(data.train.samples), dtype=np.int64), probe)
     return ProbedClasses(
@@ -148,7 +148,7 @@ def probed_classes(
 
 
 def probed_images(data: Unlabelled, config: ImagesConfig) -> ProbedImages:
-    """Images without classes; of more than the config says those are looked at whose keys hash lowest."""
+    """Images without classes; of more than the config allows, those with the lowest key hashes are used."""
     chosen, most = np.arange(len(data.samples), dtype=np.int64), config.own_unlabelled
     if len(chosen) > most:
         hashes = [blake2b(sample.key.encode(), digest_size=8).digest() for sample in data.samples]
@@ -160,18 +160,18 @@ def probed_images(data: Unlabelled, config: ImagesConfig) -> ProbedImages:
 
 
 def _of_both(whole: Coverage, probed: Coverage) -> Coverage:
-    """How complete a probe subset is, and what is to be known of the whole dataset."""
+    """Coverage of a probe subset, with the notes and remarks of the whole dataset."""
     notes, remarks = (*whole.notes, *probed.notes), (*whole.remarks, *probed.remarks)
     return replace(probed, notes=notes, remarks=remarks)
 
 
 def mirrored(source: Source) -> Source:
-    """The images of a source, each shown as in a mirror: a source of its own."""
+    """A source with the mirrored images of a source."""
     return replace(source, name=f"{source.name}-mirrored", view=Mirrored(source.view), joint=False)
 
 
 def _batched(name: str, samples: Sequence[Sample], order: NDArray[np.int64], config: ImagesConfig) -> Source:
-    """A source of images in the order in which they are cut into batches, whole ones in a group."""
+    """A source of images in batch order, with whole batches in each group."""
     joint = config.batches.size * max(1, JOINT // config.batches.size)
     groups = chunks([samples[row] for row in order], joint)
     named = (replace(group, key=f"batch-{number:04d}") for number, group in enumerate(groups))

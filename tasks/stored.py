@@ -1,4 +1,4 @@
-"""What the passes of one backbone stored for a task, and what a loaded one answers."""
+"""Stored results of a backbone's passes for a task, and the interface of a loaded backbone."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from layerboard.zoo.view.views import View
 
 
 class StoredVectors(Protocol):
-    """What is stored of a backbone's vectors of one source."""
+    """Stored vectors of a backbone for one source."""
 
     @property
     def shown(self) -> NDArray[np.bool_]:
@@ -28,66 +28,66 @@ class StoredVectors(Protocol):
         """Vectors of a layer, [images dim] in the source's order; NaN where an image could not be read."""
 
     def bytes(self, layer: Layer, pooling: str) -> int:
-        """Size of what `read` gives."""
+        """Size of the result of `read`."""
 
 
 class LayerMeasurements(Mapping[Layer, Sequence[Measurements]]):
-    """For each layer that could be measured, what every group left behind, in the source's order.
+    """For each measurable layer, the measurements of every group, in source order.
 
-    It is read from disk whenever it is asked for: ask once, and keep what is needed.
+    They are read from disk at every access: read once, and keep what is needed.
     """
 
     @property
     @abstractmethod
     def bytes(self) -> int:
-        """Size of what one layer left behind."""
+        """Size of one layer's measurements."""
 
     @abstractmethod
     def of_group(self, group: int) -> Mapping[Layer, Measurements]:
-        """What a group left behind for each layer; nothing of layers that could not be measured."""
+        """Measurements of a group for each layer; layers that could not be measured are left out."""
 
 
 @dataclass(frozen=True)
 class StoredBackbone:
-    """What the passes of one backbone stored for a task."""
+    """Stored results of one backbone's passes for a task."""
 
     spec: BackboneSpec
-    layers: tuple[Layer, ...]  # that are scored, in the order of a forward
-    last: Layer | None  # the last block; None where its vectors are not stored
-    vectors: Mapping[str, StoredVectors]  # by the name of their source
-    measured: LayerMeasurements | None = None  # None where nothing is fed, or nothing could be
-    # layers, or sets of them, that the task's groups could not be measured by, and why
+    layers: tuple[Layer, ...]  # layers to score, in the order of a forward pass
+    last: Layer | None  # the last block; None if its vectors are not stored
+    vectors: Mapping[str, StoredVectors]  # by source name
+    measured: LayerMeasurements | None = None  # None if the task measures nothing or could not measure
+    # layers, or sets of them, that could not be measured, with reasons
     unmeasured: Mapping[Layer, str] = field(default_factory=dict)
-    refusal: str = ""  # why the backbone cannot show what the task is fed; "" if it can
+    refusal: str = ""  # reason why the backbone cannot provide the task's feed; "" if it can
     workers: int = 1  # threads that may be used
     device: Device = None
-    # how many patch tokens a layer has in a view that shows all images at one size
+    # number of patch tokens of a layer, in a view that gives all images one size
     patch_tokens: Callable[[View, Layer], int] = lambda view, layer: 0
 
     @property
     def of_source(self) -> StoredVectors:
-        """Vectors of the one source of a task that takes no other."""
+        """Vectors of the source, for a task with a single source."""
         (vectors,) = self.vectors.values()
         return vectors
 
     def left_behind(self, group: int) -> Mapping[Layer, Measurements]:
-        """What a group left behind for each layer; nothing of layers that could not be measured."""
+        """Measurements of a group for each layer; layers that could not be measured are left out."""
         return {} if self.measured is None else self.measured.of_group(group)
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Which pixels move the centre cell, ``(rows // 2, columns // 2)``, of each layer of a backbone."""
+    """Influence of each pixel on the centre cell, ``(rows // 2, columns // 2)``, of a backbone's layers."""
 
-    strength: Mapping[Layer, NDArray[np.float64]]  # how strongly each does, summed, [height width]
+    strength: Mapping[Layer, NDArray[np.float64]]  # magnitude per pixel, summed over images, [height width]
     cells: Mapping[Layer, tuple[int, int]]  # rows and columns of the layer's grid
     coarsest: tuple[int, int]  # rows and columns of the backbone's coarsest grid
-    images: int  # that are in the sums
-    refused: Mapping[Layer, str]  # why the backbone cannot say it of other layers
+    images: int  # number of images in the sums
+    refused: Mapping[Layer, str]  # reasons why other layers have no field
 
 
 class AskedBackbone(Protocol):
-    """A loaded backbone that is asked something beside the passes."""
+    """A loaded backbone with measurements apart from the passes."""
 
     @property
     def spec(self) -> BackboneSpec:
@@ -100,10 +100,10 @@ class AskedBackbone(Protocol):
         layers: Callable[[Sequence[Layer]], Sequence[Layer]],
         channels: Callable[[int], Sequence[int]],
     ) -> Fields:
-        """Which pixels of a source's images move the centre cell of layers.
+        """Influence of the pixels of a source's images on the centre cell of layers.
 
-        A task of that name asks for ``layers`` where others are scored, of which a backbone may lack some,
-        and of each for ``channels`` of as many as it has.
+        ``layers`` maps the scored layers to those that the task (``task`` is its name) needs, of which a
+        backbone may lack some. ``channels`` maps a layer's number of channels to those that are used.
         """
 
     def weights(self) -> Weights:

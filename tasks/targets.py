@@ -1,6 +1,6 @@
 """Regression of numbers, and several labels an image, by ridge regressions in closed form.
 
-Every image is predicted once, by a regression that did not see its fold.
+Every image is predicted once, by a regression that was not trained on its fold.
 """
 
 from abc import abstractmethod
@@ -27,27 +27,27 @@ from layerboard.tasks.task import VectorTask
 from layerboard.tasks.transformed import Vectors
 from layerboard.zoo.view.views import ResizeCrop, View
 
-LEAST = 10  # images below which nothing is said
-SHOWN = 16  # images whose predictions are kept
-FEW_LABELS = 4  # labels up to which intervals are those of a share; found by simulation
-PRESENT = 0.5  # prediction from which on an image is said to have a label
+LEAST = 10  # least number of images
+SHOWN = 16  # number of images in the examples
+FEW_LABELS = 4  # up to this many labels, intervals are those of a hit rate; found by simulation
+PRESENT = 0.5  # an image is predicted to have a label if the prediction is at least this
 SAME = "the same for all images"
 
-Columns = dict[str, Floats]  # for each metric a value an image, whose mean it is
+Columns = dict[str, Floats]  # for each metric one value per image; the metric is the mean
 
 
 @dataclass(frozen=True, slots=True)
 class TargetConfig:
-    """The numbers of predicting what a table says of images."""
+    """Settings of the prediction of table columns from images."""
 
     view: View
-    penalties: tuple[float, ...]  # of ridge regression, times the mean variance of a feature, a row
-    neighbours: int  # whose share with a label is scored, too
+    penalties: tuple[float, ...]  # of ridge regression, per row, in units of the features' mean variance
+    neighbours: int  # number of neighbours; the share of them with a label is scored, too
 
 
 @dataclass(frozen=True, eq=False)
 class TargetTask(VectorTask):
-    """Values of images, predicted from their vectors by what was fitted to the images of other folds."""
+    """Prediction of values of images from their vectors, with regressions fitted to the other folds."""
 
     data: Targets
     config: TargetConfig
@@ -65,7 +65,7 @@ class TargetTask(VectorTask):
 
     @property
     def fitted_on(self) -> tuple[Source, ...]:
-        """What a transform of vectors is fitted on: all images, where every one is tested; else nothing."""
+        """Sources that a transform is fitted on: all images if every one is tested, otherwise none."""
         return () if (self.data.fold == ALWAYS_TRAINING).any() else self.vector_sources
 
     @cached_property
@@ -74,23 +74,23 @@ class TargetTask(VectorTask):
 
     @abstractmethod
     def columns(self, truth: Floats, predicted: Mapping[str, Floats]) -> tuple[Columns, dict[str, str]]:
-        """Columns by metric of what was true and predicted, [images targets], and why others have none."""
+        """Columns by metric from true and predicted values [images targets], and reasons for missing ones."""
 
     @property
     def over(self) -> Over:
-        """What its scores are taken over."""
+        """What the scores average over."""
         return "items"
 
     @abstractmethod
     def agreement(self, row: int, values: Floats) -> float:
-        """How well the image at a place was predicted by those values, [targets]: 0 to 100."""
+        """Quality, 0 to 100, of the predicted values [targets] of the image at index ``row``."""
 
     @abstractmethod
     def words(self, values: Floats) -> str:
-        """Values of an image, [targets], as its examples have them."""
+        """Values [targets] of an image as text, for its example."""
 
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
-        """Scores in percent of images that were held out, and mean errors in the unit of the numbers."""
+        """Held-out scores in percent, and mean errors in the unit of the numbers."""
         (features,) = (vectors[source.name] for source in self.vector_sources)
         there = ~np.isnan(features[:, 0])
         fold, values = self.data.fold[there], self.data.values[there]
@@ -112,11 +112,11 @@ class TargetTask(VectorTask):
     def predictions(
         self, features: NDArray[np.float32], values: Floats, fold: Integers, device: Device
     ) -> Mapping[str, Floats]:
-        """Values of all images in several ways, [images targets] each; ridge regression has no name."""
+        """Predictions [images targets] by several methods, by name; that of ridge regression is ""."""
         return {"": held_out_predictions(features, values, fold, self.config.penalties, device)}
 
     def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
-        """Features, what is true of the images, what that is called, their folds, groups and names."""
+        """Features, true values, names of the targets, and the folds, groups and names of the images."""
         (features,) = (vectors[source.name] for source in self.vector_sources)
         there = ~np.isnan(features[:, 0])
         return {
@@ -140,11 +140,11 @@ class TargetTask(VectorTask):
 
     @cached_property
     def shown(self) -> list[int]:
-        """Places of the examples among the images."""
+        """Indices of the examples among the images."""
         return drawn([sample.key for sample in self.data.samples], SHOWN, (self.data.fold >= 0).tolist())
 
     def _predicted(self, rows: Integers, predicted: Floats) -> Predicted:
-        """What a layer says of the examples; nothing of those that it was not asked about."""
+        """Predictions of a layer for the examples; empty for those that it did not predict."""
         number_of = {row: number for number, row in enumerate(rows.tolist())}
         texts = np.full(len(self.shown), "", "U200")
         score = np.full(len(self.shown), np.nan, np.float32)
@@ -164,7 +164,7 @@ class TargetTask(VectorTask):
 
 
 class RegressTask(TargetTask):
-    """Regression of a number, or of several, each on its own, and the mean of their scores."""
+    """Regression of one or several numbers, each separately, and the mean of their scores."""
 
     scorer = "regress"
     data: ImageNumbers
@@ -193,7 +193,7 @@ class RegressTask(TargetTask):
         return means | columns, {"MAE": "each number has an error in its own unit"} | missing
 
     def agreement(self, row: int, values: Floats) -> float:
-        """Percent of the images whose numbers are as far from the true one as the prediction, or farther."""
+        """Percent of images whose numbers are at least as far from the true ones as the prediction is."""
         apart = abs(self.data.values - self.data.values[row])
         return float(100 * np.mean(apart >= abs(values - self.data.values[row])))
 
@@ -204,7 +204,7 @@ class RegressTask(TargetTask):
 
 
 class MultilabelTask(TargetTask):
-    """Several labels an image, by ridge regressions on 0 and 1, and by the share of neighbours with them."""
+    """Multi-label prediction by ridge regressions on 0 and 1, and by the share of neighbours with a label."""
 
     scorer = "multilabel"
     data: ImageLabels
@@ -225,7 +225,7 @@ class MultilabelTask(TargetTask):
             return {}, {"macro AP": "no label is there, and not there, in every fold and what it learns from"}
 
         def mean(metric: Callable[[Mask, Floats], Floats], way: str) -> Floats:
-            """The mean over labels, in percent."""
+            """Mean over the labels, in percent."""
             every = [metric(truth[:, number] > 0, predicted[way][:, number]) for number in judged]
             return np.asarray(100 * np.mean(every, axis=0), np.float64)
 
@@ -235,17 +235,17 @@ class MultilabelTask(TargetTask):
 
     @property
     def over(self) -> Over:
-        """What scores are taken over: few labels as shares, where Student's intervals miss too often."""
+        """What the scores average over; with few labels shares, since Student's intervals miss too often."""
         return "ranks" if np.count_nonzero(self.data.judged) <= FEW_LABELS else "items"
 
     def agreement(self, row: int, values: Floats) -> float:
-        """Percent of the pairs of a label that an image has, and one that it has not, ranked right."""
+        """Percent of pairs of a label that the image has and one that it lacks that are ranked correctly."""
         has = self.data.values[row] > 0
         if has.all() or not has.any():
             return float(100 * np.mean((values >= PRESENT) == has))
         return float(100 * linearised.area_under_roc(has, values).mean())
 
     def words(self, values: Floats) -> str:
-        """The labels that an image is said to have, the surest first."""
+        """The labels predicted for an image, in order of decreasing score."""
         order = [number for number in np.argsort(-values, kind="stable") if values[number] >= PRESENT]
         return ", ".join(self.data.targets[number] for number in order) or "none"

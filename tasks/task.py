@@ -1,7 +1,8 @@
-"""What a task is: its texts, its data, its numbers, and all that the plan and the scores ask of it.
+"""Base classes of tasks: texts, data, config, and the interface that the plan and the scores use.
 
-A task asks a backbone for what it names (stored vectors, a feed of grids or attention, gradients, weights,
-pairs of backbones, the device for itself) and turns it into outcomes. Nobody asks what class a task is of.
+A task names what it needs of a backbone (stored vectors, a feed of grids or attention, gradients, weights,
+pairs of backbones, the device for itself) and turns it into outcomes. No caller depends on the class of a
+task.
 """
 
 from abc import ABC, abstractmethod
@@ -46,24 +47,24 @@ from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.view.views import View
 
 Needs = Literal["passes", "pairs", "backbone", "device"]
-"""What scores of a task are made from: what the passes of one backbone stored, or those of two; a loaded
-backbone, which is asked something; or one that is alone on the device."""
+"""Input of a task's scores: the stored results of one backbone's passes, or of two backbones; a loaded
+backbone; or a backbone that has the device for itself."""
 
-SINGLE_LAYERS = "asks about single layers"  # why tasks take no sets of layers
-AS_THEY_ARE = "looks at features as they are"  # why they take no transform
-ALL = "all"  # pooling of the average of all tokens, made of the stored vectors of class token and patches
-PARALLEL_BYTES = 1 << 30  # layers are scored side by side while their vectors together stay below this
+SINGLE_LAYERS = "asks about single layers"  # reason why tasks take no sets of layers
+AS_THEY_ARE = "looks at features as they are"  # reason why they take no transform
+ALL = "all"  # pooling by the mean of all tokens, from the stored vectors of class token and patches
+PARALLEL_BYTES = 1 << 30  # layers are scored in parallel while their vectors together are below this
 
 Piece = TypeVar("Piece")
 
 
 class Measurable(ABC):
-    """What is fed by a pass over one source, group by group: a task, or what one remembers."""
+    """A task, or the memory of one, that measures the features of a pass over one source, group by group."""
 
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """Digest of everything but the features that decides what is kept."""
+        """Digest of everything except the features that determines the measurements."""
 
     @property
     @abstractmethod
@@ -72,40 +73,40 @@ class Measurable(ABC):
 
     @property
     def feed(self) -> Feed[Any]:
-        """What its measurers are fed; grids where nothing else is said."""
+        """Feed of its measurers; grids by default."""
         return GridFeed()
 
     @abstractmethod
     def measure(self, group: Group, view: View) -> Measurer[Any]:
-        """What measures a group that is shown through that view (already scaled to the backbone)."""
+        """The measurer of a group with this view (already scaled to the backbone)."""
 
     def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
-        """What measures a group in sets of layers, too: it is fed each layer, and finishes each set."""
+        """The measurer of a group for sets of layers: it receives each layer, and finishes each set."""
         return self.measure(group, view)
 
 
 @dataclass(frozen=True, eq=False)
 class Task(ABC):
-    """A task on its data, by the numbers of a protocol."""
+    """A task on its data, with the config of a protocol."""
 
-    data: Any  # as its role is read (`tasks.sources`, `tasks.datasets.base`); None for none
-    config: Any = None  # the numbers that decide the scores
+    data: Any  # data of its role (`tasks.sources`, `tasks.datasets.base`); None for none
+    config: Any = None  # the settings that determine the scores
     _: KW_ONLY
-    row: TaskEntry | None = None  # texts and needs; those of the registry's row of the class where None
+    row: TaskEntry | None = None  # texts and requirements; None for the registry's entry of the class
     protocol: str = "standard"
-    transform: str = ""  # what is done to features first (`tasks.transforms`); "" for nothing
-    sets: tuple[str, ...] = ()  # sets of layers that are scored in place of layers (`tasks.sets`)
+    transform: str = ""  # transform of the features (`tasks.transforms`); "" for none
+    sets: tuple[str, ...] = ()  # sets of layers that are scored instead of layers (`tasks.sets`)
 
-    configs: ClassVar[Mapping[str, Any]] = {"standard": None}  # its numbers by name of a protocol
+    configs: ClassVar[Mapping[str, Any]] = {"standard": None}  # its configs by protocol name
     needs: ClassVar[Needs] = "passes"
-    sets_refusal: ClassVar[str] = SINGLE_LAYERS  # why it takes no sets of layers, as a phrase; "" if it does
-    keeps_examples: ClassVar[bool] = False  # whether it says what each layer predicts of a few things
-    takes_shots: ClassVar[bool] = False  # whether it also learns from a few images (`with_shots`)
-    scorer: ClassVar[str] = ""  # command of ``score`` that reads what `exported` gives; "" for none
+    sets_refusal: ClassVar[str] = SINGLE_LAYERS  # reason why it takes no sets of layers; "" if it does
+    keeps_examples: ClassVar[bool] = False  # whether it keeps each layer's predictions for examples
+    takes_shots: ClassVar[bool] = False  # whether the number of training images can be set (`with_shots`)
+    scorer: ClassVar[str] = ""  # command of ``score`` that reads the arrays of `exported`; "" for none
 
     @classmethod
     def by(cls, protocol: EvaluationProtocol, data: Any, row: TaskEntry) -> "Task":  # noqa: ANN401
-        """The task on data by a protocol's numbers."""
+        """The task on ``data`` with a protocol's config."""
         config = dict(protocol.own).get(row.name) or protocol.choice(cls.configs)
         if protocol.shots and cls.takes_shots:
             config = cls.with_shots(config, protocol.shots)
@@ -113,12 +114,12 @@ class Task(ABC):
 
     @classmethod
     def with_shots(cls, config: Any, shots: tuple[int, ...]) -> Any:  # noqa: ANN401
-        """Its numbers with others of images to learn from, of a task that takes some."""
+        """Its config with other numbers of shots, for a task that takes shots."""
         raise NotImplementedError
 
     @cached_property
     def entry(self) -> TaskEntry:
-        """What it is called, asks and measures."""
+        """Name, texts and requirements of the task."""
         return self.row or entry_of(type(self))
 
     @property
@@ -128,163 +129,162 @@ class Task(ABC):
 
     @property
     def split(self) -> str:
-        """What was read of the dataset."""
+        """Part of the dataset that was read."""
         return str(self.data.split)
 
     @property
     def coverage(self) -> Coverage:
-        """How complete the dataset is."""
+        """Coverage of the dataset."""
         return self.data.coverage  # type: ignore[no-any-return]
 
     @property
     def key(self) -> str:
-        """Name of the files that hold its results on this data; two tasks are the same if their keys are."""
+        """Name of its result files on this data; two tasks are the same if their keys are equal."""
         return f"{self.entry.name}.{self.dataset}.{self.protocol}{self.ending}"
 
     @property
     def listener(self) -> str:
-        """Name of what listens to passes for it, which no other task has that looks at the same images."""
+        """Name under which it receives features from passes, unique among the tasks on the same images."""
         by = "" if self.protocol == "standard" else f" ({self.protocol})"
         return f"{self.entry.name}{by}{self.ending}"
 
     @property
     def ending(self) -> str:
-        """Ending of names of files, which tells transforms and sets: as `leaderboards` reads them."""
+        """Suffix of file names for the transform and sets, as `leaderboards` reads it."""
         parts = [self.transform.replace(":", "-"), "sets" if self.sets else ""]
         return "".join(f"+{part}" for part in parts if part)
 
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """Digest of everything but the features that decides the scores: numbers, labels, ground truth."""
+        """Digest of all that determines the scores except the features: config, labels, ground truth."""
 
     @property
     def scored_fingerprint(self) -> str:
-        """Digest of the task with what is done to features first."""
+        """Digest of the task, including the transform of the features."""
         return self.fingerprint
 
     @property
     def ground_truth(self) -> object:
-        """What tells its ground truth from another on every machine, whatever is done to features first."""
+        """Identity of its ground truth on every machine, independent of the transform."""
         return self.fingerprint
 
     @cached_property
     def data_digest(self) -> str:
-        """Short digest of what it looks at, the same on every machine and for every backbone."""
+        """Short digest of its images and ground truth, the same on every machine and for every backbone."""
         return digest([identity(source) for source in self.sources], self.ground_truth)[:DIGITS]
 
     @property
     def vector_sources(self) -> tuple[Source, ...]:
-        """Sources whose stored vectors it takes."""
+        """Sources whose stored vectors it uses."""
         return ()
 
     @property
     def measured(self) -> tuple[Measurable, ...]:
-        """What is fed by passes over sources, in the order that they must have: what it remembers first."""
+        """Its measurables, in the order in which their passes must run: the memory first."""
         return ()
 
     @property
     def memory(self) -> Measurable | None:
-        """What is measured before, on a source of its own and of the same layers; None for nothing."""
+        """Its memory, which is measured first, on its own source and the same layers; None for none."""
         return None
 
     @property
     def products(self) -> int:
-        """Products of a channel that the scores of one layer and pooling take, roughly; 0 for few."""
+        """Approximate number of products per channel for the scores of one layer and pooling; 0 for few."""
         return 0
 
     @property
     def images_together(self) -> int:
-        """Images of which it keeps something of every two; 1 where it looks at each alone."""
+        """Number of images of which it keeps a value for every pair; 1 if images are independent."""
         return 1
 
     @property
     def remembered(self) -> int:
-        """Cells of its memory that each cell of an image is compared with, at most."""
+        """Largest number of memory cells that each cell of an image is compared with."""
         return 0
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """Sources that it looks at, whoever shows them."""
+        """All sources that it uses."""
         return self.vector_sources or tuple(each.source for each in self.measured)
 
     def scores_from(self, source: Source) -> bool:
-        """Whether what a pass over a source leaves behind is what it scores, and not what it remembers."""
+        """Whether the measurements of a pass over a source are scored; otherwise they are the memory."""
         return any(each.source.name == source.name for each in self.measured[-1:])
 
     def fed_by(self, source: Source) -> Measurable:
-        """What is fed by the pass over a source."""
+        """The measurable of the pass over a source."""
         return next(each for each in self.measured if each.source.name == source.name)
 
     def measured_layers(
         self, source: Source, layers: Sequence[Layer], spec: BackboneSpec
     ) -> tuple[Layer, ...]:
-        """Layers of a backbone, or sets of them, of which the pass over a source leaves something behind."""
+        """Layers of a backbone, or sets of them, with measurements from the pass over a source."""
         if self.sets and self.scores_from(source):
             return self.scored(layers, spec)
         return self.fed_by(source).feed.layers(layers, spec)
 
     def remembering(self, measured: LayerMeasurements, failures: Mapping[Layer, str]) -> "Measurable":
-        """The task as it is measured, once its memory was; only of tasks that have one.
+        """The measurable after its memory was measured; only for tasks with a memory.
 
-        It is given what every group of the memory left behind for each layer, which is read from disk
-        whenever it is asked for, and why other layers could not be measured.
+        ``measured`` has the measurements of every group of the memory for each layer, which are read from
+        disk at every access; ``failures`` has the reasons why other layers could not be measured.
         """
         raise NotImplementedError
 
     def scored(self, layers: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
-        """What of a backbone is scored where those layers are asked for: they, or the sets of them."""
+        """What is scored if these layers of a backbone are requested: the layers, or the sets of them."""
         return sets_of(self.sets, spec.depth, layers) if self.sets else tuple(layers)
 
     @property
     def examples(self) -> "Task | None":
-        """Itself, if it keeps what each layer predicts of a few things; of others the plain task keeps it."""
+        """Itself, if it keeps examples; of variants with a transform or sets, the plain task keeps them."""
         return self if self.keeps_examples and not (self.transform or self.sets) else None
 
     def facts(self) -> Predicted:
-        """What is so of its examples whatever a layer says: names, classes, true masks and points."""
+        """Facts about its examples that do not depend on a layer: names, classes, true masks and points."""
         raise NotImplementedError
 
     def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
-        """The images that examples of layers are drawn with, by name in the arrays, the chief ones first."""
+        """The images for drawing the examples, by name in the arrays, the main ones first."""
         raise NotImplementedError
 
     def transform_refusal(self, transform: str) -> str:
-        """Why it does not take a transform, as a phrase; "" if it does."""
+        """Reason why it does not take a transform, as a phrase; "" if it does."""
         return AS_THEY_ARE
 
     def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
-        """The arrays of one layer and pooling that its `scorer` reads, without images that were not read."""
+        """The arrays of one layer and pooling that its `scorer` reads, without unreadable images."""
         raise NotImplementedError
 
     def concerns(self, spec: BackboneSpec) -> bool:
-        """Whether it has something to do with a backbone; analyses, transforms and sets leave a floor out."""
+        """Whether it runs on a backbone; analyses, transforms and sets leave floors out."""
         return not ((self.entry.analysis or self.transform or self.sets) and spec.is_floor)
 
     def results(self, backbone: Any) -> Findings:  # noqa: ANN401 - what it needs of one
-        """What it says of one backbone (of `tasks.stored`, as it `needs` it); nothing of a comparison."""
+        """Its findings for one backbone (from `tasks.stored`, as it `needs` it); empty for a comparison."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
 class VectorTask(Task):
-    """A task that scores stored vectors of one layer after the other (k-NN, retrieval, image clustering).
+    """A task that scores stored vectors, one layer after the other (k-NN, retrieval, image clustering).
 
-    Vectors are, for each source name, [images dim] in the source's order; a row of an image that could not be
-    read is NaN.
+    Vectors are [images dim] for each source name, in source order; the row of an unreadable image is NaN.
     """
 
     sets_refusal = ""
-    all_tokens: ClassVar[bool] = False  # whether `ALL` is scored, too, where a backbone has a class token
+    all_tokens: ClassVar[bool] = False  # whether `ALL` is scored, too, if a backbone has a class token
 
     @abstractmethod
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
-        """The task's scores of the vectors of one layer and pooling."""
+        """Scores of the vectors of one layer and pooling."""
 
     def score_sets(
         self, layers: Mapping[Layer, Vectors], sets: Sequence[Layer], device: Device = None
     ) -> list[Outcome]:
-        """The task's scores of each set of layers, by the mean of their cosines, from finite vectors."""
+        """Scores of each set of layers, by the mean of their cosines, from finite vectors."""
 
         def together(members: Sequence[Layer]) -> Vectors:
             vectors = [layers[member] for member in members]
@@ -294,7 +294,7 @@ class VectorTask(Task):
 
     @property
     def fitted_on(self) -> tuple[Source, ...]:
-        """Images that it knows before it is asked anything: transforms are fitted on them, or refused."""
+        """Sources that are known before any query: transforms are fitted on them; without any, refused."""
         return ()
 
     @property
@@ -332,7 +332,7 @@ class VectorTask(Task):
         return Findings(tuple(side_by_side(score, jobs, backbone.workers, size)))
 
     def _outcome(self, vectors: Vectors, device: Device) -> Outcome:
-        """Scores of stored vectors as the task takes them; of compressed ones with their `BYTES`, too."""
+        """Scores of the vectors that the task uses; with their `BYTES` if they are compressed."""
         if not is_compression(self.transform):
             return self.score(self.changed(vectors), device)
         images, dim = known_rows([vectors[source.name] for source in self.fitted_on]).shape
@@ -344,12 +344,12 @@ class VectorTask(Task):
         return replace(outcome, scores=(*outcome.scores, *(scores if outcome.scores else ())))
 
     def changed(self, vectors: Vectors) -> Vectors:
-        """The vectors of one layer and pooling as they are scored: transformed, where that is asked."""
+        """The vectors of one layer and pooling as they are scored: after the transform, if there is one."""
         known = [source.name for source in self.fitted_on]
         return transformed(vectors, self.transform, known) if self.transform else vectors
 
     def _finite(self, backbone: StoredBackbone, layer: Layer, pooling: str) -> Vectors:
-        """The stored vectors of a layer; none where those of a readable image are not finite."""
+        """The stored vectors of a layer; empty if those of a readable image are not finite."""
         vectors: dict[str, NDArray[np.float32]] = {}
         for name, stored in backbone.vectors.items():
             if pooling == ALL:
@@ -373,10 +373,10 @@ class VectorTask(Task):
 
 @dataclass(frozen=True, eq=False)
 class FedTask(Task, Measurable):
-    """A task that is fed what a pass over its source shows, and leaves small arrays behind."""
+    """A task that measures the features of a pass over its source, and stores small arrays."""
 
-    pooling: ClassVar[str] = "grid"  # what records call what it is fed, or the tokens that ask (patch, cls)
-    transforms: ClassVar[bool] = False  # whether what it says of transformed tokens is worth having, too
+    pooling: ClassVar[str] = "grid"  # pooling in records: ``grid``, or the query tokens (patch, cls)
+    transforms: ClassVar[bool] = False  # whether it takes transforms of tokens
 
     @property
     def measured(self) -> tuple[Measurable, ...]:
@@ -389,28 +389,28 @@ class FedTask(Task, Measurable):
         return "" if of_tokens(transform) else alone
 
     def _unmeasured(self, backbone: StoredBackbone) -> list[LayerOutcome]:
-        """Empty outcomes of layers that could not be measured."""
+        """Empty outcomes for layers that could not be measured."""
         reasons = backbone.unmeasured.items()
         return [LayerOutcome(layer, self.pooling, Outcome((), empty=reason)) for layer, reason in reasons]
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredTask(FedTask):
-    """A task that scores each layer by what its groups left behind (propagation, keypoints, regions)."""
+    """A task that scores each layer from the measurements of its groups (propagation, keypoints, regions)."""
 
     sets_refusal = "does not compare tokens by their cosine"
     transforms = True
 
     @abstractmethod
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
-        """Scores of one layer from what its groups left behind, in the source's order."""
+        """Scores of one layer from the measurements of its groups, in source order."""
 
     @property
     def scored_fingerprint(self) -> str:
         return digest("sets of layers", 1, self.fingerprint) if self.sets else self.fingerprint
 
     def results(self, backbone: StoredBackbone) -> Findings:
-        """Outcomes of every layer, or set of layers, from what its groups left behind."""
+        """Outcomes of every layer, or set of layers, from the measurements of its groups."""
         unmeasured, measured = self._unmeasured(backbone), backbone.measured
         if measured is None:
             return Findings(tuple(unmeasured))
@@ -424,22 +424,22 @@ class MeasuredTask(FedTask):
 
 @dataclass(frozen=True, eq=False)
 class AnalysisTask(FedTask):
-    """An analysis, which says what it finds in all layers, poolings and heads, or in the whole backbone."""
+    """An analysis, with findings for all layers, poolings and heads, or for the whole backbone."""
 
     pooling = "patch"
 
     @abstractmethod
     def findings(self, measured: Mapping[Layer, Sequence[Measurements]]) -> Findings:
-        """What the groups say about one backbone, as `tasks.stored.LayerMeasurements` gives them."""
+        """Findings for one backbone, from its measurements (`tasks.stored.LayerMeasurements`)."""
 
     def results(self, backbone: StoredBackbone) -> Findings:
-        """What it finds, and why layers say nothing that could not be measured."""
+        """Its findings, with reasons for the layers that could not be measured."""
         outcomes = self._unmeasured(backbone)
         arrays: Mapping[str, NDArray[np.generic]] = {}
         if backbone.measured:
             findings = self.findings(backbone.measured)
             outcomes, arrays = [*outcomes, *findings.outcomes], findings.arrays
-        if self.transform:  # pages show what an analysis looks at by what it is called
+        if self.transform:  # pages name the features of an analysis by its pooling
             outcomes = [replace(each, pooling=f"{each.pooling}, {self.transform}") for each in outcomes]
         return Findings(tuple(outcomes), arrays)
 
@@ -447,7 +447,7 @@ class AnalysisTask(FedTask):
 def side_by_side(
     function: Callable[[Piece], LayerOutcome], jobs: list[Piece], workers: int, size: int
 ) -> list[LayerOutcome]:
-    """Results in order; small jobs side by side, each on one core, large ones in turn on all cores."""
+    """Results in order; small jobs run in parallel on one core each, large ones in turn on all cores."""
     together = max(1, min(workers, PARALLEL_BYTES // max(size, 1), len(jobs)))
     if together == 1:
         return [function(job) for job in jobs]

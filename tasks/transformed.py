@@ -1,4 +1,4 @@
-"""Vectors that are changed before they are scored, by what some of them are like, without labels."""
+"""Transforms of vectors before scoring, fitted without labels on some of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,30 +11,30 @@ from layerboard.tasks.metrics import compression
 from layerboard.tasks.metrics.spread import whitening, zscore
 from layerboard.tasks.transforms import WAYS, step_of
 
-Vectors = Mapping[str, NDArray[np.float32]]  # vectors of a layer by name of the source, [images dim] each
+Vectors = Mapping[str, NDArray[np.float32]]  # vectors of a layer by source name, [images dim] each
 
 
 @dataclass(frozen=True, slots=True)
 class TransformConfig:
-    """The numbers of transforms of vectors."""
+    """Settings of the transforms of vectors."""
 
-    shrinkage: float  # share of the mean variance that ``whiten`` gives each direction, above 0 and at most 1
+    shrinkage: float  # share of the mean variance that ``whiten`` mixes into each, above 0, at most 1
 
 
-STANDARD = TransformConfig(shrinkage=0.1)  # of all protocols
+STANDARD = TransformConfig(shrinkage=0.1)  # for all protocols
 
 
 def known_rows(vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """The vectors of all images that could be read, [n dim]."""
+    """The vectors of all readable images, [n dim]."""
     every = np.concatenate(vectors)
     known: NDArray[np.float32] = every[~np.isnan(every).any(axis=1)]
     return known
 
 
 def fit(transform: str, known: Sequence[NDArray[np.float32]]) -> compression.Change:
-    """A transform of vectors, fitted on vectors [n dim], step by step.
+    """A transform of vectors, fitted step by step on vectors [n dim].
 
-    Rows of images that could not be read are NaN: nothing is fitted on them, and they stay so.
+    Rows of unreadable images are NaN: they are not used for fitting, and stay NaN.
     """
     changes: list[compression.Change] = []
     for step in transform.split("+"):
@@ -49,9 +49,9 @@ def fit(transform: str, known: Sequence[NDArray[np.float32]]) -> compression.Cha
 
 
 def transformed(vectors: Vectors, transform: str, fitted_on: Sequence[str]) -> Vectors:
-    """The vectors of one layer, by a transform fitted on those of sources of some names.
+    """The vectors of one layer after a transform, which is fitted on the sources named in ``fitted_on``.
 
-    All sources are moved, scaled and compressed alike, also those that nothing may be fitted on.
+    The transform is applied to all sources, including those that it must not be fitted on.
     """
     change = fit(transform, [vectors[name] for name in fitted_on])
     return {name: change(each) for name, each in vectors.items()}

@@ -1,24 +1,24 @@
-"""What may be done to the features of a layer before a task scores them, by name. Imports nothing heavy.
+"""Transforms of a layer's features before scoring, by name. Imports nothing heavy.
 
-``debias:K`` removes K directions of the position from tokens, or as many as a layer has; ``whiten`` and
-``zscore`` act on one vector an image, and are fitted on those of images without their labels. What each does
-is in `tasks.metrics.spread`. Compressions make vectors small: steps in a row, such as ``pca:128+int8``
-(`tasks.metrics.compression`). Which tasks take which is decided where tasks meet their data.
+``debias:K`` removes K position directions from tokens, or as many as a layer has. ``whiten`` and ``zscore``
+act on one vector per image and are fitted without labels. They are defined in `tasks.metrics.spread`.
+Compressions make vectors smaller in one or several steps, such as ``pca:128+int8``
+(`tasks.metrics.compression`). Whether a task takes a transform is decided when it is combined with its data.
 """
 
 import re
 
 from layerboard.zoo.errors import InputError
 
-MOST = 100_000  # more directions than the tokens of any layer have
+MOST = 100_000  # more directions than any layer's tokens have
 WAYS = ("whiten", "zscore")
-CODES = ("int8", "binary", "pq")  # steps that leave codes and no numbers, so that nothing can follow
-BYTES = ("bytes", "bytes float32")  # metrics of scored compressions: of a vector, and of it uncompressed
-FLOAT32 = 4  # bytes of a number that is not compressed
+CODES = ("int8", "binary", "pq")  # steps that produce codes, so that no step can follow
+BYTES = ("bytes", "bytes float32")  # metrics of compressions: size of a vector, and its uncompressed size
+FLOAT32 = 4  # bytes of an uncompressed number
 
 
 def parse_transform(text: str) -> str:
-    """The one name of a transform; raises InputError where there is none such."""
+    """Normalised name of a transform; raises InputError if there is no such transform."""
     match = re.fullmatch(r"debias:([0-9]{1,6})", text)
     if text not in WAYS and (match is None or int(match[1]) > MOST):
         raise InputError(
@@ -29,7 +29,7 @@ def parse_transform(text: str) -> str:
 
 
 def parse_compression(text: str) -> str:
-    """The one name of a compression; raises InputError where there is none such."""
+    """Normalised name of a compression; raises InputError if there is no such compression."""
     steps = [re.sub(r":0+", ":", step) for step in text.split("+")]
     known = re.compile(r"(pca|rp|first|pq):[1-9][0-9]{0,4}|int8|binary|whiten|zscore")
     last = [step_of(step)[0] in CODES for step in steps[:-1]]
@@ -43,28 +43,28 @@ def parse_compression(text: str) -> str:
 
 
 def step_of(text: str) -> tuple[str, int]:
-    """Name and number of a step of a compression; 0 where it has none."""
+    """Name and number of a compression step; 0 if it has no number."""
     name, _, number = text.partition(":")
     return name, int(number) if number.isdecimal() else 0
 
 
 def components(transform: str) -> int:
-    """How many directions of the position a transform removes from tokens."""
+    """Number of position directions that a transform removes from tokens."""
     return step_of(transform)[1]
 
 
 def of_tokens(transform: str) -> bool:
-    """Whether it acts on the tokens of a grid; else on one vector an image."""
+    """Whether a transform acts on the tokens of a grid, otherwise on one vector per image."""
     return transform.startswith("debias")
 
 
 def is_compression(transform: str) -> bool:
-    """Whether it makes vectors smaller."""
+    """Whether a transform makes vectors smaller."""
     return bool(transform) and transform not in WAYS and not of_tokens(transform)
 
 
 def compressed_bytes(compression: str, dim: int) -> int:
-    """Bytes of one compressed vector of so many numbers on a disk, without what all vectors share."""
+    """Bytes of one compressed vector of ``dim`` numbers on disk, without data shared by all vectors."""
     for name, number in map(step_of, compression.split("+")):
         if name in CODES:
             return {"int8": dim, "binary": -(-dim // 8), "pq": number}[name]
@@ -73,7 +73,7 @@ def compressed_bytes(compression: str, dim: int) -> int:
 
 
 def misfit(compression: str, images: int, dim: int) -> str:
-    """Why a compression cannot be fitted on so many vectors of so many numbers, as a phrase; "" if it can."""
+    """Reason why a compression cannot be fitted on ``images`` vectors of ``dim`` numbers; "" if it can."""
     for step in compression.split("+"):
         name, number = step_of(step)
         if name in ("pca", "rp", "first") and number > dim:

@@ -1,4 +1,4 @@
-"""How sure the scores of a task are: its per-item measurements as units that vary and are split."""
+"""Uncertainty of a task's scores: its per-item values as units for intervals, tests and splits."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,26 +19,26 @@ from layerboard.tasks.metrics.uncertainty import (
 )
 from layerboard.tasks.metrics.weighted import Index, Partitions, Ratios, Trials
 
-HIT = 100.0  # value of a hit in the columns of items; nothing else but 0 is in a column of hits and misses
-RANKED: tuple[Over, ...] = ("ranks", "shares")  # means of strata in percent, whatever the values of items
-MANY = 1e6  # trials of an item of shares: they alone leave nothing to chance
-SHARED = 0.95  # share of their items that two scores must have in common to be compared
+HIT = 100.0  # value of a hit in the columns of items; a miss is 0
+RANKED: tuple[Over, ...] = ("ranks", "shares")  # means of strata in percent, with arbitrary item values
+MANY = 1e6  # number of trials of an item of shares: so many that they add no variance of their own
+SHARED = 0.95  # least share of common items of two scores that are compared
 
 
 class Chosen(NamedTuple):
-    """How one score does among others that compete with it, in its unit."""
+    """Result of one score among its competitors, in its unit."""
 
     chosen: float  # share of 100 random halves of the units on which it scores best; NaN without halves
-    held_out: float  # its mean score on the other halves in those splits; NaN where there is none
-    # whether it may be the best, too: with the one that scores best, such ones hold the true best with 95 %
+    held_out: float  # its mean score on the other halves in those splits; NaN if there are none
+    # whether it may be the best: such scores, and the best score, contain the true best with 95 % probability
     tied: bool
 
 
 def assess(items: Sequence[Items], metric: str) -> list[Chosen]:
-    """How layers that compete in one metric do, on random halves and as the possible best.
+    """Held-out scores and possible best layers, for layers that compete in one metric.
 
-    Layers whose items differ a little, such as regions that vanish in a coarser grid, are chosen among on the
-    items that all have.
+    If the items of the layers differ a little, such as regions that vanish in a coarser grid, the common
+    items are used.
     """
     measured, scale = measure(_common(items), metric), _scale(items, metric)
     (chosen, held_out, best), possible = choose_on_halves(measured), best_set(measured)
@@ -51,14 +51,14 @@ def assess(items: Sequence[Items], metric: str) -> list[Chosen]:
 
 
 def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]:
-    """For every metric the ends of the 95 % interval of each layer; NaN where units are too few to vary.
+    """For every metric the ends of the 95 % confidence interval of each layer; NaN for too few units.
 
-    Layers with the same items, and metrics that are taken over the same things, are measured together. NaN,
-    too, where a layer lacks the metric.
+    Layers with the same items, and metrics with the same kind of average, are evaluated together. Also NaN if
+    a layer lacks the metric.
     """
     alike: dict[object, list[int]] = {}
     for number, layer in enumerate(items):
-        # an analysis may have no value of some images in some layers
+        # an analysis may lack a value for some images in some layers
         gaps = tuple((metric, _gaps(layer, statistic)) for metric, statistic in layer.statistics.items())
         alike.setdefault((_names(layer), gaps), []).append(number)
     ends: dict[str, Floats] = {}
@@ -72,19 +72,19 @@ def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]
 
 
 def score_of(items: Items, metric: str) -> float:
-    """The value of a metric, in its unit, as it follows from the items."""
+    """Value of a metric, in its unit, computed from the items."""
     return float(measure([items], metric).evaluate()[0, 0]) * _scale([items], metric)
 
 
 def _gaps(items: Items, statistic: Statistic) -> bytes:
-    """Which items lack what a statistic is taken over; indices of partitions have no such column."""
+    """Which items lack a value for a statistic; partitions have no such column."""
     return np.isnan(items.values.get(statistic.column, np.zeros(0))).tobytes()
 
 
 def _together(items: Items) -> list[list[str]]:
-    """Metrics that are measured together: those over the same things, of the same items.
+    """Groups of metrics that are evaluated together: those with the same kind of average and the same items.
 
-    Retrieval has queries without a positive of one difficulty, which count in the metrics of another.
+    In retrieval, a query without a positive of one difficulty may count in the metrics of another.
     """
     groups: dict[tuple[Over, bytes], list[str]] = {}
     for metric, statistic in items.statistics.items():
@@ -93,11 +93,11 @@ def _together(items: Items) -> list[list[str]]:
 
 
 def confidence_set(rivals: Sequence[Sequence[Items]], metric: str) -> list[bool | None]:
-    """Whether each of several rivals (backbones) may be the best in one metric, at 95 %.
+    """Whether each of several rivals (backbones) may be the best in one metric, at 95 % confidence.
 
-    A rival is the items of its layers, of which its score is the best one; the first has the highest score,
-    and later ones are compared on the items that they share with all before them. None is said of rivals that
-    share fewer than 95 % of any one's items or have other statistics, and where units are too few to tell.
+    A rival is given by the items of its layers; its score is that of its best layer. The first rival has the
+    highest score. Later ones are compared on the items that they share with all before them. The result is
+    None for rivals with fewer than 95 % common items or other statistics, and if there are too few units.
     """
     joined = [0]
     for index in range(1, len(rivals)):
@@ -111,7 +111,7 @@ def confidence_set(rivals: Sequence[Sequence[Items]], metric: str) -> list[bool 
 
 
 def _comparable(items: Sequence[Items], metric: str) -> bool:
-    """Whether all measure the metric alike and share most of their items."""
+    """Whether all have the same statistic for the metric and share most of their items."""
     first = items[0].statistics.get(metric)
     if first is None or any(layer.statistics.get(metric) != first for layer in items):
         return False
@@ -122,7 +122,7 @@ def _comparable(items: Sequence[Items], metric: str) -> bool:
 def paired_differences(items: Sequence[Items], metric: str, reference: int = 0) -> Differences | None:
     """Paired differences of several scores from one of them, in their unit.
 
-    They are taken on the items that all have; None where those are fewer than 95 % of any.
+    They use the common items; None if these are fewer than 95 % of the items of any score.
     """
     if not _comparable(items, metric):
         return None
@@ -132,9 +132,9 @@ def paired_differences(items: Sequence[Items], metric: str, reference: int = 0) 
 
 
 def measure(items: Sequence[Items], *metrics: str) -> WeightedScores:
-    """Scores as functions of weighted units: every layer by the first metric, then by the next.
+    """Scores as functions of weighted units: the first metric for every layer, then the next metric.
 
-    The metrics are statistics over the same things; scores of partitions are fractions.
+    The metrics must have the same kind of average. Scores of partitions are fractions.
 
     Raises:
         ValueError: The layers do not have the same items.
@@ -170,7 +170,7 @@ def _ratios(columns: Sequence[Floats], over: Over, unit: Integers, stratum: Inte
     totals = np.zeros((len(stratum), values.shape[1]))
     np.add.at(totals, unit, np.where(there, values, 0.0))
     counts: Floats = np.bincount(unit, there[:, 0], len(stratum)).astype(np.float64)
-    # a percent of pairs has the interval of a share of as many hits as would vary as much
+    # a percentage of pairs has the interval of a hit rate with the same variance
     hits = ((values == 0) | (values == HIT) | ~there).all(axis=0) | (over in RANKED)
     trials = Trials(counts * MANY if over == "shares" else counts, np.where(hits, HIT, np.nan))
     if over == "clusters":
@@ -198,7 +198,7 @@ def _classes(
     together = statistics[0].over == "pixels"
 
     def sums(layer: Items, what: str) -> Floats:
-        """Pixels of the units and classes, or of all classes."""
+        """Pixels by unit and class, or of all classes."""
         nothing = np.zeros(len(layer.keys))
         columns = [layer.values.get(f"{what} {number}", nothing) for number in numbers]
         pixels = np.zeros((len(stratum), len(numbers)))
@@ -214,7 +214,7 @@ def _classes(
 
 
 def _scale(items: Sequence[Items], metric: str) -> float:
-    """Scores are percent; so are the columns of items, while indices and ratios of sums are fractions."""
+    """Factor to percent: columns of items are in percent, indices and ratios of sums are fractions."""
     return 100.0 if items[0].statistics[metric].over in ("partition", *OF_PIXELS) else 1.0
 
 
@@ -223,7 +223,7 @@ def _names(items: Items) -> tuple[tuple[str, ...], ...]:
 
 
 def _common(items: Sequence[Items]) -> list[Items]:
-    """The items that all layers have, in the first one's order."""
+    """The common items of all layers, in the order of the first."""
     if all(_names(layer) == _names(items[0]) for layer in items):
         return list(items)
     places = [{key: row for row, key in enumerate(layer.keys)} for layer in items]

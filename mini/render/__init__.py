@@ -1,6 +1,6 @@
 """The mini suite's data: a deterministic renderer of creatures and objects made of parts.
 
-The evaluation datasets come in the official layouts and in pieces: of `write`, `missing_pieces` says
-which are not there, `render_piece` renders one, `finish` writes the annotation files. `sample` renders
-training images; `counts` says how much each dataset holds.
+The evaluation datasets have the official layouts and are rendered in pieces: in `write`, `missing_pieces`
+lists the missing ones, `render_piece` renders one, and `finish` writes the annotation files. `sample` renders
+training images; `counts` has the official counts.
 """

@@ -31,7 +31,7 @@ from layerboard.mini.render.textures import (
     pattern,
 )
 
-_PLAIN = 0.5  # share of backgrounds that have no pattern; of the rest, every eighth has none either
+_PLAIN = 0.5  # share of backgrounds without a pattern; one eighth of the rest has none either
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Prop:
 
 
 class Backdrop(NamedTuple):
-    """A painted background, float32 [3 height width], and what a caption can say about it."""
+    """A painted background, float32 [3 height width], and its description for a caption."""
 
     pixels: Field
     colour: Colour
@@ -54,7 +54,8 @@ class Backdrop(NamedTuple):
 def clouds(rng: Rng, size: Size, cells: float, octaves: tuple[float, ...] = (1.0,)) -> Field:
     """Smooth noise of mean about 0 and deviation below 1, [height width].
 
-    It has ``cells`` blots along the longer side, times each octave, of half the strength of the one before.
+    It has ``cells`` blots along the longer side, times each octave; each octave has half the strength of the
+    previous one.
     """
     total = np.zeros(size[::-1], np.float32)
     for number, octave in enumerate(octaves):
@@ -80,7 +81,7 @@ def _fill(rng: Rng, size: Size, pair: tuple[Colour, Colour], texture: Texture) -
 
 
 def draw_backdrop(rng: Rng, size: Size, unlike: Colour, ground: str | None = None) -> Backdrop:
-    """A random background, of a colour that is usual on a ground if one is named, but is not ``unlike``."""
+    """A random background with a colour that is usual for ``ground``, if given, and not like ``unlike``."""
     main = draw_unlike(rng, unlike, 0.35, lambda rng: draw_ground(rng, ground))
     other = draw_unlike(rng, unlike, 0.25, draw_colour)
     # Neighbouring shades are commoner than two contrasting colours.

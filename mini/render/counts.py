@@ -1,4 +1,4 @@
-"""How much each mini dataset holds: what a complete one must have. Plain numbers, no imports."""
+"""Official counts of each mini dataset. Plain numbers, no imports."""
 
 # imagenet
 CLASSES = 24

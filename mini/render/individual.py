@@ -1,9 +1,9 @@
-"""What makes one individual of a class: proportions, colours and textures, whatever the view.
+"""Individuals of a class: proportions, colours and textures, independent of the view.
 
-Each class has habits: how its individuals usually look and where they are usually met, as photographs have
-it. Without them nothing but outlines would tell classes apart, which no photograph asks for, and which
-methods that learn without labels could not find. No habit is kept always, and colours are shared between
-classes, so that colours alone tell little.
+Each class has habits: the usual appearance and background of its individuals, as in photographs. Without them
+only outlines would distinguish the classes, unlike in photographs, and self-supervised methods could not find
+them. Habits have exceptions, and colours are shared between classes, so colours alone say little about the
+class.
 """
 
 import colorsys
@@ -25,12 +25,12 @@ from layerboard.mini.render.textures import (
     draw_unlike,
 )
 
-COAT = 0.7  # share of individuals in a usual main colour; likewise, drawn apart, with a usual texture
+COAT = 0.7  # share of individuals with a usual main colour, and, independently, with a usual texture
 GROUND = 0.6  # share of pictures of one figure with a usual background colour
 
 
 class Habit(NamedTuple):
-    """What is usual for a class."""
+    """Usual appearance and background of a class."""
 
     coat: tuple[float, ...]  # hues of its main colour, 0 to 1
     textures: tuple[str, ...]  # of its main and second parts
@@ -93,7 +93,7 @@ def draw_kind(rng: Rng, habit: Habit) -> str | None:
 
 
 def draw_ground(rng: Rng, ground: str | None) -> Colour:
-    """A colour of a background; any if it is not said where."""
+    """A background colour for a ground; any colour if None."""
     if ground is None or rng.uniform() >= GROUND:
         return draw_colour(rng)
     hue, saturation, value = GROUNDS[ground]

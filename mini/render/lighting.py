@@ -1,4 +1,4 @@
-"""Light: shading of surfaces, cast shadows, and what the lens and the sensor do to a picture."""
+"""Light: shading of surfaces, cast shadows, and effects of the lens and the sensor."""
 
 from dataclasses import dataclass
 from math import cos, sin

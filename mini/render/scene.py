@@ -16,7 +16,7 @@ from layerboard.mini.render.templates import Facing, Part
 
 @dataclass(frozen=True, slots=True)
 class Camera:
-    """How a figure is turned before it is placed."""
+    """Transform of a figure before it is placed."""
 
     rotation: float = 0.0  # degrees, clockwise in the image
     mirror: bool = False  # seen from the other side
@@ -106,7 +106,7 @@ class Rendering:
 
     @property
     def mask(self) -> NDArray[np.bool_]:
-        """Where the first figure is seen, [height width]."""
+        """Mask of the visible part of the first figure, [height width]."""
         return np.asarray(self.figures == 1)
 
 
@@ -147,10 +147,10 @@ def render(
 
 
 def visible_landmarks(rendering: Rendering, figure: Figure) -> NDArray[np.bool_]:
-    """Which landmarks of the first figure of a picture are seen, [landmarks].
+    """Whether each landmark of the first figure of a picture is visible: [landmarks].
 
-    One is seen where the topmost shape at its pixel is its own part, or the part that it hangs on or that
-    hangs on it: a hip is seen though the thigh is painted over it, a far foot behind a near leg is not.
+    A landmark is visible if the topmost shape at its pixel is its own part, the parent of this part, or a
+    child: a hip is visible although the thigh is painted over it, a far foot behind a near leg is not.
     """
     parts = figure.individual.template.parts
     height, width = rendering.figures.shape

@@ -1,4 +1,4 @@
-"""Random generators of the mini suite, one namespace a split.
+"""Random generators of the mini suite, with one namespace per split.
 
 A generator is seeded by ``SeedSequence(ENTROPY, spawn_key=(namespace, *keys))``. The namespace is the first
 word of the spawn key and differs between training images and each evaluation set, so that no stream of one
@@ -19,7 +19,7 @@ Size = tuple[int, int]  # width and height of a picture in pixels
 
 @unique
 class Namespace(IntEnum):
-    """Who draws; values are part of the pixels and never reused."""
+    """Namespaces of random draws; the values determine pixels and are never reused."""
 
     TRAINING = 1
     IMAGENET_TRAIN = 2

@@ -14,11 +14,11 @@ from layerboard.mini.render.seeds import Rng, Size
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """How much the pictures of a set differ from each other."""
+    """Range of variation within a set of pictures."""
 
     # smallest and largest share of the frame that the figure's box takes
     fill: tuple[float, float] = (0.7, 1.0)
-    # how far from the centre it may be, as a share of the room that is left; beyond 1 it is cut off
+    # largest distance from the centre, as a share of the free room; beyond 1 the figure is cut off
     drift: float = 1.0
     turn: float = 0.6  # share of the class's largest tilt
     squeeze: float = 0.2  # largest foreshortening
@@ -26,8 +26,8 @@ class Variation:
     light: float = 0.6  # strength of light, 0 to 1
     clutter: tuple[int, int] = (0, 3)  # least and most shapes behind the figure
     occluders: tuple[int, int] = (0, 1)  # least and most shapes before it
-    least_shown: float = 0.8  # share of the figure that occluders leave at least
-    most_shown: float = 1.0  # share that they leave at most
+    least_shown: float = 0.8  # least visible share of the figure behind occluders
+    most_shown: float = 1.0  # largest visible share
 
 
 class Still(NamedTuple):

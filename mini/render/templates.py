@@ -1,6 +1,6 @@
 """The 24 classes that are drawn: trees of jointed parts with named landmarks, read from figures.json.
 
-The file has a class a block and a part a line; what a line leaves out is as the fields of `Part` say.
+The file has a block per class and a line per part; omitted fields have the defaults of `Part`.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from layerboard.mini.render.shapes import Capsule, Ellipse, Polygon, Ring, Shape
 
-# which of an individual's materials covers a part
+# the individual's material that covers a part
 MaterialSlot = IntEnum("MaterialSlot", ["MAIN", "SECOND", "ACCENT", "DARK", "LIGHT"], start=0)
 
 
@@ -56,7 +56,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A class that can be drawn: its parts and how it stands."""
+    """A class that can be drawn: its parts and its orientation."""
 
     name: str
     wnid: str  # folder name in the ImageNet layout; 9 in front keeps it apart from real WordNet ids
@@ -67,7 +67,7 @@ class Template:
 
     @property
     def interchangeable(self) -> tuple[tuple[int, ...], ...]:
-        """Places of landmarks that differ only in whether they are near or far, left or right."""
+        """Indices of landmarks that differ only in near or far, left or right."""
         groups: dict[str, list[int]] = {}
         for index, name in enumerate(self.landmarks):
             words = [word for word in name.split() if word not in ("near", "far", "left", "right")]

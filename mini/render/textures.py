@@ -49,7 +49,7 @@ TEXTURES = ("plain", *PATTERNS)  # names of all textures
 def pattern(texture: Texture, u: Field, v: Field, pixels: float) -> Field:
     """Share of the second colour at points in template units, from 0 to ``texture.amount``.
 
-    Edges in the pattern become about one pixel wide, of which a template unit has so many.
+    Edges in the pattern are about one pixel wide; ``pixels`` is the number of pixels per template unit.
     """
     if texture.kind == "plain":
         return np.zeros_like(u)

@@ -27,10 +27,10 @@ class Piece(NamedTuple):
 
 
 def missing_pieces(root: Path) -> tuple[Piece, ...]:
-    """Pieces of which a file is not there, or is not what was rendered: every byte is read.
+    """Pieces with a missing file or one that differs from what was rendered; every byte is read.
 
-    Large pieces come first, so that processes that share the work end together. Raises InputError: something
-    else is at ``root``.
+    Large pieces come first, so that parallel processes finish together. Raises InputError: something else is
+    at ``root``.
     """
     _require_own(root)
     pieces = [piece for writer in WRITERS for piece in _pieces(writer)]
@@ -39,10 +39,10 @@ def missing_pieces(root: Path) -> tuple[Piece, ...]:
 
 
 def render_piece(root: Path, piece: Piece) -> None:
-    """Render the images of a piece; its manifest, which is written last, says that they are there.
+    """Render the images of a piece; its manifest is written last, which marks it as complete.
 
-    Files that are there with the same bytes stay as they are. Several processes may do this at the same time,
-    also with the same piece: their bytes are equal.
+    Existing files with the same bytes are kept. Several processes may do this at the same time, even with the
+    same piece, since their bytes are equal.
     """
     writer = next(writer for writer in WRITERS if writer.name == piece.dataset)
     with temporary_folder(root.parent) as draft:
@@ -50,7 +50,7 @@ def render_piece(root: Path, piece: Piece) -> None:
 
 
 def finish(root: Path) -> None:
-    """Write the annotation files that are not there or damaged, once no piece is missing."""
+    """Write the missing or damaged annotation files, after all pieces are complete."""
     for writer in WRITERS:
         path = root / MANIFESTS / f"{writer.name}.json"
         if not _is_intact(root, path):
@@ -73,9 +73,9 @@ def _manifest_path(root: Path, piece: Piece) -> Path:
 
 
 def _publish(draft: Path, root: Path, path: Path, notes: Iterable[Note]) -> None:
-    """Put all files of a draft into place, then their manifest; equal files keep their time.
+    """Move all files of a draft into place, then their manifest; equal files keep their modification time.
 
-    By that time features know them. The manifest has a digest of its own in the first line.
+    Stored features identify files by that time. The manifest has a digest of itself in the first line.
     """
     files = sorted(file for file in draft.rglob("*") if file.is_file())
     digests = {file.relative_to(draft).as_posix(): _digest(file.read_bytes()) for file in files}
@@ -89,7 +89,7 @@ def _publish(draft: Path, root: Path, path: Path, notes: Iterable[Note]) -> None
 
 
 def _read_manifest(path: Path) -> tuple[dict[str, str], list[Note]] | None:
-    """Digests of files and the notes; None where there is none, or it is damaged, or of another version."""
+    """Digests of files, and the notes; None if the manifest is missing, damaged, or of another version."""
     try:
         first, _, text = path.read_text(encoding="utf-8").partition("\n")
     except (OSError, UnicodeDecodeError):
@@ -117,7 +117,7 @@ def _digest(content: bytes) -> str:
 
 
 def _require_own(root: Path) -> None:
-    """Raise InputError for files of somebody else; an old version of the datasets goes away."""
+    """Raise InputError for foreign files; an old version of the datasets is removed."""
     if (root / MANIFESTS).is_dir() or not root.exists() or (root.is_dir() and not any(root.iterdir())):
         return
     if not (root / MARKER).is_file():

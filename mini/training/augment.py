@@ -1,9 +1,9 @@
 """Random views of a batch of images, as tensor operations on any device.
 
-Every image has draws of its own. Crops, flips and blurs are products with small matrices, one a side: a crop
-is resampled with a triangle filter that is widened where it shrinks (anti-aliased, as Pillow does it).
-Changes of colour are one matrix a picture, in the fixed order brightness, contrast, saturation, hue; hue is
-rotated in YIQ.
+Every image has its own random draws. Crops, flips and blurs are products with small matrices, one per axis: a
+crop is resampled with a triangle filter that is widened when it shrinks the image (anti-aliased, as in
+Pillow). Colour changes are one matrix per picture, in the fixed order brightness, contrast, saturation, hue;
+hue is rotated in YIQ.
 """
 
 import math
@@ -19,7 +19,7 @@ _YIQ = (_LUMA, (0.5959, -0.2746, -0.3213), (0.2115, -0.5227, 0.3112))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingView:
-    """How views of a picture differ."""
+    """Random variation of the views of a picture."""
 
     side: int  # height and width of the view in pixels
     scale: tuple[float, float] = (1.0, 1.0)  # least and largest share of the area that a crop covers
@@ -76,7 +76,7 @@ def _crop(images: Tensor, view: TrainingView, draw: Draw) -> Tensor:
 def resampling(start: Tensor, length: Tensor, out: int, size: int) -> Tensor:
     """Weights of a line's ``size`` pixels in the ``out`` pixels of a resampled piece of it, [batch out size].
 
-    Pieces begin and have lengths in pixel edges, each [batch]; rows sum to 1.
+    ``start`` and ``length`` [batch] of the pieces are in pixels, from pixel edges; rows sum to 1.
     """
     step = (length / out)[:, None]
     centres = start[:, None] + (torch.arange(out, device=start.device) + 0.5) * step

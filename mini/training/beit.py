@@ -5,8 +5,8 @@ The network has relative positions and LayerScale, and its last blocks are its d
 The visual token of a patch is the nearest of a set found by k-means, which is trained first. The paper's
 tokenizer is a dVAE that was trained on 250 million images; at this scale k-means takes seconds, its codes are
 all used by construction, and it is the same in every run. Patches are compared by their principal components,
-each divided by the square root of its standard deviation: half-way to white, so that codes tell edges and
-textures apart as well as colours, of which raw pixels speak almost alone.
+each divided by the square root of its standard deviation: half-way to white, so that codes distinguish edges
+and textures as well as colours, which dominate raw pixels.
 """
 
 import math

@@ -106,7 +106,7 @@ def require_share(share: float) -> None:
 
 
 def require_batch(batch_size: int, count: int) -> None:
-    """Raise InputError where so many images make no batch."""
+    """Raise InputError if there are too few images for a batch."""
     if not 0 < batch_size <= count:
         raise InputError(
             f"a batch of {batch_size} cannot be drawn from {count} training images; "
@@ -115,7 +115,7 @@ def require_batch(batch_size: int, count: int) -> None:
 
 
 def step_indices(step: int, count: int, batch_size: int, seed: int) -> NDArray[np.int64]:
-    """Which of the images a step (from 0) takes, [batch].
+    """Indices of the images in a step (from 0), [batch].
 
     Every epoch is another permutation, without an incomplete last batch.
     """

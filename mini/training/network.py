@@ -78,7 +78,7 @@ def vectors(model: Any, images: Tensor) -> dict[str, Tensor]:  # noqa: ANN401  #
 
 
 def spread(features: Tensor) -> Tensor:
-    """How much directions differ over a batch [batch width]: 0 where all are equal, about 1 at random.
+    """Spread of directions over a batch [batch width]: 0 if all are equal, about 1 at random.
 
     The mean over channels of the standard deviation of L2-normalised features, times the root of the width.
     """

@@ -1,4 +1,4 @@
-"""What every objective is: the backbone with what its training needs beside it; and the optimiser."""
+"""Base class of objectives: the backbone with further parts for its training; and the optimiser."""
 
 import math
 from abc import ABC, abstractmethod
@@ -18,7 +18,7 @@ _UNDECAYED = ("token", "position", "class_embedding")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Optimisation:
-    """How weights move."""
+    """Settings of the optimiser."""
 
     # peak, for batches of 256; scaled with the square root of the batch size for AdamW and linearly for SGD
     learning_rate: float
@@ -64,7 +64,7 @@ def make_optimiser(module: nn.Module, how: Optimisation) -> torch.optim.Optimize
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Where a training is."""
+    """Progress of a training."""
 
     step: int  # steps that are done
     steps: int  # steps in all

@@ -1,4 +1,4 @@
-"""What features are worth while a network trains: k-NN and a linear probe on held-out labelled images."""
+"""Quality of features during training: k-NN and a linear probe on held-out labelled images."""
 
 from collections.abc import Callable
 

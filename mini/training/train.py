@@ -77,7 +77,7 @@ class Watcher(Protocol):
     """Hears how a training goes."""
 
     def stepped(self, step: int) -> None:
-        """So many steps are done; after a checkpoint was found, the first call says how many were."""
+        """Report the number of completed steps; after a resume, the first call reports the checkpoint's."""
 
     def noted(self, row: HistoryRow) -> None:
         """The history has one more row."""
@@ -168,7 +168,7 @@ def _row(loss: float, metrics: Mapping[str, Tensor], step: int, rate: float) -> 
 
 
 def warning(row: HistoryRow) -> str | None:
-    """What a row tells of a collapse, in a sentence; None if nothing."""
+    """A sentence on a collapse that a row indicates; None if there is none."""
     step = int(row["step"])
     if row["spread"] < COLLAPSED:
         return f"step {step}: features are nearly the same for all images (spread {row['spread']:.3f})"

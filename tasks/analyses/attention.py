@@ -1,8 +1,8 @@
-"""Numbers of attention heads: how far they look, what they give to special tokens, and how spread that is.
+"""Metrics of attention heads: attention distance, attention to special tokens, and entropy.
 
 Attention distance: Dosovitskiy et al., ICLR 2021, figure 7 and appendix D.6; Raghu et al., NeurIPS 2021,
-section 5; Walmer et al., CVPR 2023, section 4.3. The class token and registers are cut off and rows
-renormalised, as in the released code of the last; the other two do not say what they do with them.
+section 5; Walmer et al., CVPR 2023, section 4.3. The class token and registers are cut off and rows are
+renormalised, as in the released code of the last; the other two papers do not state their treatment.
 
 Shares: attention to the class token is an auxiliary number of the released code of Walmer et al., which reads
 the first patch in its place; that is not copied. The other numbers are this package's.
@@ -24,18 +24,18 @@ from layerboard.zoo.features import AttentionMaps
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 
-LOCAL_RATIO = 0.5  # distance over that of uniform attention below which a head is local
+LOCAL_RATIO = 0.5  # a head is local if its distance over that of uniform attention is below this
 
 
 class AttentionDistance(base.ImageAnalysis[AttentionMaps]):
-    """Mean distance over which the patches of the probe images attend, for each head of each block.
+    """Attention distance of patches in the probe images, for each head of each block.
 
-    ``attention-distance`` is measured on the unit square that the patches' centres span,
-    ``attention-distance-px`` in pixels between them; ``attention-distance-ratio`` is the first over that of
-    uniform attention, which depends on the grid alone. Of each layer, ``distance-range`` is the distance of
-    its farthest head less that of its nearest, on the unit square, and ``local-heads`` the share of its heads
-    with a ratio below a half: Raghu et al. show the sorted heads, the two numbers are this package's. A grid
-    of one cell has distance 0 and no ratio.
+    ``attention-distance`` is measured on the unit square spanned by the patch centres,
+    ``attention-distance-px`` in pixels. ``attention-distance-ratio`` is the first divided by that of uniform
+    attention, which depends only on the grid. For each layer, ``distance-range`` is the largest minus the
+    smallest distance of its heads, on the unit square, and ``local-heads`` the share of its heads with a
+    ratio below one half. Raghu et al. show the sorted heads; these two numbers are ours. A grid of one cell
+    has distance 0 and no ratio.
     """
 
     feed = ATTENTION
@@ -80,21 +80,21 @@ class AttentionDistance(base.ImageAnalysis[AttentionMaps]):
         return {"distance": distance, "image": layers.first["image"], "block": layers.blocks}
 
 
-POOLINGS = ("patch", "cls")  # tokens that ask
+POOLINGS = ("patch", "cls")  # query tokens
 METRICS = ("entropy", "attention-to-cls", "attention-to-registers", "attention-to-self")
 
 
 class AttentionShares(base.ImageAnalysis[AttentionMaps]):
-    """How much attention goes to the class token, to all registers and to the asking token, and its entropy.
+    """Attention to the class token, to all registers and to the query token itself, and its entropy.
 
-    Patches ask (pooling ``patch``), and the class token (``cls``). The entropy is that over all tokens, as a
-    share of the largest. There are no numbers of a class token or of registers where there are none.
+    Query tokens are the patches (pooling ``patch``) and the class token (``cls``). The entropy is over all
+    tokens, as a share of the maximum. Without a class token or registers, their metrics are missing.
     """
 
     feed = ATTENTION
 
     def reduce(self, layer: Layer, positions: Sequence[int], maps: AttentionMaps) -> dict[str, Tensor]:
-        """Numbers of images and heads, [images heads] float32, by who asks and metric (``cls/entropy``)."""
+        """Values [images heads], float32, by query token and metric (``cls/entropy``)."""
         every, prefix = maps.probabilities, maps.prefix_tokens
         spread, patches = entropy(every), every[:, :, prefix:]
         shares = {
@@ -116,7 +116,7 @@ class AttentionShares(base.ImageAnalysis[AttentionMaps]):
 
 
 def _share_outcome(images: base.KeptImages, pooling: str) -> Outcome:
-    """Scores of one block by one kind of asking tokens."""
+    """Scores of one block for one kind of query token."""
     names = {metric: f"{pooling}/{metric}" for metric in METRICS}
     tables = {metric: images.each(name) for metric, name in names.items() if name in images.first}
     if not all(np.isfinite(table).all() for table in tables.values()):

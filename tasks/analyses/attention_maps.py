@@ -1,7 +1,7 @@
 """Average attention maps, and attention by offset from the query.
 
-Source: Walmer et al., CVPR 2023, sections 4.1 and 4.2, and its released code. That sums in the
-precision of the network; sums over images are in double precision here.
+Source: Walmer et al., CVPR 2023, sections 4.1 and 4.2, and its released code. That code sums over images in
+the precision of the network; here sums are in double precision.
 """
 
 from collections.abc import Sequence
@@ -22,27 +22,27 @@ from layerboard.zoo.features import AttentionMaps
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 
-SAMPLED = ("sample_cls", "sample_rollout", "sample_image")  # what is kept of single images
-LARGEST_SIDE = 14 * 16  # of an image that is kept whole as a picture; of larger ones every second row is
+SAMPLED = ("sample_cls", "sample_rollout", "sample_image")  # arrays kept of single images
+LARGEST_SIDE = 14 * 16  # images up to this side are kept whole; larger ones are subsampled
 
 
 @dataclass(frozen=True, slots=True)
 class MapConfig:
-    """The numbers of the average maps."""
+    """Settings of the average maps."""
 
-    normalised: bool  # aligned maps are divided by their sum first, as where patches give nothing to patches
-    samples: int  # images of which maps are kept one by one, spread evenly over the dataset's order
+    normalised: bool  # whether aligned maps are first divided by their sum
+    samples: int  # number of images with single maps, evenly spaced in dataset order
 
 
 class AttentionMapsTask(base.ImageAnalysis[Pictured]):
-    """Where the class token and the patches of the probe images look on average, and to which side.
+    """Average attention maps of the class token and the patches of the probe images, and offsets of heads.
 
-    Scores of the poolings ``cls`` (where there is a class token) and ``patch``: ``map-centre-distance`` of
-    their average maps, on the unit square. Of ``patch``: ``std-over-queries`` and ``std-over-heads`` (one
-    head has none); of the average map by offset ``offset``, the length of the mean offset in cells,
-    ``offset-unit``, the same where the grid spans [-1, 1] over all offsets, as the released code has it,
-    ``local-mass`` and ``peak-offset`` in cells (`HeadOffset`), and of a layer ``offset-heads``, the share
-    of its heads of the class ``offset``.
+    Scores for the poolings ``cls`` (if there is a class token) and ``patch``: ``map-centre-distance`` of the
+    average map, on the unit square. For ``patch`` also: ``std-over-queries`` and ``std-over-heads``
+    (undefined for one head). From the average map by offset: ``offset``, the length of the mean offset in
+    cells; ``offset-unit``, the same with the grid scaled so that offsets span [-1, 1], as in the released
+    code; ``local-mass`` and ``peak-offset`` in cells (`HeadOffset`); and, for a layer, ``offset-heads``, the
+    share of its heads of the class ``offset``.
     """
 
     config: MapConfig
@@ -54,11 +54,11 @@ class AttentionMapsTask(base.ImageAnalysis[Pictured]):
 
     @cached_property
     def sampled(self) -> frozenset[str]:
-        """Keys of the images of which single maps are kept."""
+        """Keys of the images with single maps."""
         samples = self.source.samples
         order = np.argsort(self.data.probe_order) if len(self.data.probe_order) else np.arange(len(samples))
         count = min(self.config.samples, len(samples))
-        # the middles of equal stretches of the dataset's order, in which classes follow each other
+        # the middles of equal parts of the dataset order, which is sorted by class
         middles = (2 * np.arange(count) + 1) * len(samples) // (2 * max(count, 1))
         return frozenset(samples[index].key for index in order[middles].tolist())
 
@@ -128,7 +128,7 @@ class AttentionMapsTask(base.ImageAnalysis[Pictured]):
 
 
 class _Maps:
-    """Reduces the maps of a group to sums over its images, and keeps those of some images."""
+    """Reduces the maps of a group to sums over its images, and keeps single maps of some images."""
 
     def __init__(self, sampled: frozenset[int]) -> None:
         self._sampled = sampled
@@ -153,14 +153,14 @@ class _Maps:
     def _single(
         self, layer: Layer, positions: Sequence[int], rows: list[int], maps: AttentionMaps, pixels: Tensor
     ) -> dict[str, Tensor]:
-        """Maps of the images in some rows; their rollout goes on from block to block."""
+        """Maps of the images in these rows, with their rollout up to this block."""
         prefix, chosen = maps.prefix_tokens, [positions[row] for row in rows]
         fused = torch.stack([attention.fuse_heads(maps.probabilities[row], "mean") for row in rows])
         before = torch.stack([self._rolled[position] for position in chosen]) if layer.index > 1 else None
         rolled = attention.roll(fused, before)
         self._rolled |= dict(zip(chosen, rolled, strict=True))
         asked = fused[:, 0, prefix:] if prefix else fused.mean(dim=-2)
-        # a view would keep maps of all queries until the group ends
+        # a view would keep the maps of all queries in memory until the group ends
         single = {
             "sample": torch.tensor(chosen),
             "sample_cls": asked.clone(),

@@ -1,4 +1,4 @@
-"""What analyses are made of: what is kept of the images that a pass shows, and scores of layers and heads."""
+"""Base classes of analyses: measurers of batches, stored arrays, and scores of layers and heads."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -32,21 +32,21 @@ from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 
 Array = NDArray[np.generic]
-Join = Callable[[Tensor, Tensor], Tensor]  # of what is kept of some batches and of the next one
+Join = Callable[[Tensor, Tensor], Tensor]  # joins the arrays of earlier batches with those of the next one
 
 NOT_FINITE = "attention probabilities are not finite"
 
 
 def first(kept: Tensor, _: Tensor) -> Tensor:
-    """What the first batch left: of what is the same for all."""
+    """The array of the first batch, for values that are the same in all batches."""
     return kept
 
 
 class BatchMeasurer(Generic[Portion]):
     """Reduces each batch of a group to small tensors, and joins those of all batches.
 
-    ``reduce`` is given a layer, the positions of a batch's images in their group, and what the feed makes of
-    them. Tensors without a join, whose first axis is of images or batches, are put one behind the other.
+    ``reduce`` receives a layer, the positions of a batch's images in their group, and the feed's portion.
+    Tensors without a join, with images or batches along the first axis, are concatenated.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class BatchMeasurer(Generic[Portion]):
 
 @dataclass(frozen=True)
 class KeptImages:
-    """What groups of which any image could be read left behind for one layer, in the source's order."""
+    """Measurements of one layer, for groups with at least one readable image, in source order."""
 
     groups: tuple[tuple[Group, Measurements], ...]
 
@@ -84,7 +84,7 @@ class KeptImages:
         return self.keys_at("position")
 
     def keys_at(self, name: str) -> tuple[str, ...]:
-        """Keys of the images whose positions in their group are an array of that name."""
+        """Keys of the images whose positions in their group are in the array of that name."""
         pairs = ((group, arrays[name].tolist()) for group, arrays in self.groups)
         return tuple(group.samples[position].key for group, positions in pairs for position in positions)
 
@@ -93,7 +93,7 @@ class KeptImages:
         return self.groups[0][1]
 
     def having(self, name: str) -> "KeptImages":
-        """The groups that left an array of that name behind."""
+        """The groups that have an array of that name."""
         return KeptImages(tuple(pair for pair in self.groups if name in pair[1]))
 
     def every(self, name: str) -> list[Array]:
@@ -101,7 +101,7 @@ class KeptImages:
         return [arrays[name] for _, arrays in self.groups]
 
     def each(self, name: str, axis: int = 0) -> Floats:
-        """A measurement of all images, which are along an axis, as float64."""
+        """A measurement of all images, concatenated along an axis, as float64."""
         return np.concatenate([np.asarray(array, np.float64) for array in self.every(name)], axis)
 
     def total(self, name: str) -> Floats:
@@ -126,7 +126,7 @@ class LayerArrays(dict[Layer, Mapping[str, Array]]):
         return [arrays[name] for arrays in self.values()]
 
     def stacked(self, name: str, axis: int = 0) -> Array:
-        """An array of all layers in one, float32, with the layers along an axis; NaN ends shorter rows."""
+        """An array of all layers stacked along an axis, float32; shorter rows are padded with NaN."""
         every = [np.asarray(array, np.float32) for array in self.every(name)]
         longest = max(array.shape[-1] for array in every)
         ends = [[(0, 0)] * (array.ndim - 1) + [(0, longest - array.shape[-1])] for array in every]
@@ -135,13 +135,13 @@ class LayerArrays(dict[Layer, Mapping[str, Array]]):
 
 
 class ImageAnalysis(AnalysisTask, Generic[Portion]):
-    """An analysis of what a pass shows: images are reduced batch by batch, and each layer to findings.
+    """An analysis of the features of a pass: images are reduced batch by batch, and each layer to findings.
 
-    It looks at the probe subset of a classification dataset, or of images without classes.
+    It uses the probe subset of a classification dataset, or of images without classes.
     """
 
-    version: ClassVar[int] = 1  # raised when what it finds changes
-    joins: ClassVar[Mapping[str, Join]] = {}  # as `BatchMeasurer` takes them
+    version: ClassVar[int] = 1  # increased when its findings change
+    joins: ClassVar[Mapping[str, Join]] = {}  # joins for `BatchMeasurer`
 
     @property
     def source(self) -> Source:
@@ -149,31 +149,31 @@ class ImageAnalysis(AnalysisTask, Generic[Portion]):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of its name, version and numbers: it has no ground truth, unless it says else."""
+        """Digest of its name, version and config; by default it has no ground truth."""
         return digest(self.entry.name, self.version, *([] if self.config is None else [self.config]))
 
     def measure(self, group: Group, view: View) -> Measurer[Portion]:
-        """What reduces the batches of some images, by `reduce` unless the analysis says else."""
+        """The measurer that reduces batches of images, by default with `reduce`."""
         return BatchMeasurer(self.reduce, self.joins)
 
     def reduce(self, layer: Layer, positions: Sequence[int], portion: Portion) -> Mapping[str, Tensor]:
-        """What is kept of one layer of a batch, as `BatchMeasurer` takes it."""
+        """Tensors kept of one layer and batch, for `BatchMeasurer`."""
         raise NotImplementedError
 
     @abstractmethod
     def summarise(self, layer: Layer, images: KeptImages) -> Findings:
-        """What is said of one layer of which some image could be read, and arrays for those of all layers."""
+        """Findings of one layer with at least one readable image, and arrays to be combined over layers."""
 
     def report(self, outcomes: Sequence[LayerOutcome], layers: LayerArrays) -> Findings:
-        """What all layers say, and more that follows from their arrays."""
+        """Findings of all layers, with more that follow from their arrays."""
         return Findings(tuple(outcomes), self.arrays(layers) if layers else {})
 
     def arrays(self, layers: LayerArrays) -> Mapping[str, Array]:
-        """Arrays that are kept beside the records, by name; `docs/reference/arrays.md` says what they are."""
+        """Arrays that are stored next to the records, by name, as described in `docs/reference/arrays.md`."""
         return {}
 
     def findings(self, measured: Mapping[Layer, Sequence[Measurements]]) -> Findings:
-        """What the groups say about a backbone; raises UnreadableImageError where no image could be read."""
+        """Findings for a backbone; raises UnreadableImageError if no image could be read."""
         summaries = {}
         for layer in measured:
             pairs = zip(self.source.groups, measured[layer], strict=True)
@@ -187,28 +187,28 @@ class ImageAnalysis(AnalysisTask, Generic[Portion]):
 
 
 class Tally:
-    """Collects the scores of one layer and pooling; those of images have items, and so intervals."""
+    """Collects the scores of one layer and pooling; scores of images have items, and so intervals."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         self._keys = tuple(keys)
         self._scores: list[Score] = []
         self._values: dict[str, Floats] = {}
-        self.missing: dict[str, str] = {}  # metrics that have no value, and why
+        self.missing: dict[str, str] = {}  # reasons for missing metrics
 
     def images(self, metric: str, values: Floats, head: int = -1) -> None:
-        """The mean over the images of one value each, [images]; NaN where an image has none."""
+        """Add the mean over images of one value each, [images]; NaN if an image has none."""
         score = Score(metric, float(np.nanmean(values)), int(np.isfinite(values).sum()), "images", head)
         self._scores.append(score)
         self._values[score.statistic] = values
 
     def heads(self, metric: str, values: Floats) -> None:
-        """All heads together and each, of one value an image and head, [images heads]."""
+        """Add scores of each head and of all heads together, from values [images heads]."""
         self.images(metric, values.mean(axis=1))
         for head in range(values.shape[1]):
             self.images(metric, np.ascontiguousarray(values[:, head]), head)
 
     def whole(self, metric: str, values: Floats) -> None:
-        """All heads together and each, of one value a head, [heads], that is no mean over images.
+        """Add scores of each head and of all together, from values [heads] that are no means over images.
 
         Heads without a value (NaN) are left out.
         """
@@ -221,11 +221,11 @@ class Tally:
     def number(
         self, metric: str, value: float, n: int | None = None, unit: str = "images", error: float = np.nan
     ) -> None:
-        """A score that is no mean over the images, of which all are counted unless ``n`` says else."""
+        """Add a score that is not a mean over images; ``n`` is the number of images by default."""
         self._scores.append(Score(metric, value, len(self._keys) if n is None else n, unit, error=error))
 
     def outcome(self, empty: str = "") -> Outcome:
-        """What was collected; ``empty`` says why the primary metric has no value."""
+        """The collected scores; ``empty`` is the reason why the primary metric has no value."""
         statistics = {name: Statistic(name) for name in self._values}
         items = Items("images", self._keys, self._keys, ("",) * len(self._keys), self._values, statistics)
         return Outcome(tuple(self._scores), items if self._values else None, empty, self.missing)

@@ -1,7 +1,7 @@
-"""What a backbone costs on a device: time, memory, weights and operations, up to each depth and as a whole.
+"""Cost of a backbone on a device: time, memory, weights and operations, up to each depth and as a whole.
 
 Sources: Dosovitskiy et al., ICLR 2021, appendix D.5 (images per second at the best batch, largest batch that
-fits); operations up to a depth are those of a backbone that is cut there.
+fits). Operations up to a depth are those of a backbone that is truncated there.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,28 +24,28 @@ DISTURBED = {"spread": 20.0, "waiting": 5.0}  # above these, in percent, other w
 
 @dataclass(frozen=True, slots=True)
 class CostConfig:
-    """The numbers of the measurement. No batch size is begun that would end too late."""
+    """Settings of the measurement. A batch size that would take too long is not started."""
 
-    warm_up: int  # forwards of a batch size that are not timed
-    rounds: int  # forwards that are, at least
-    single_seconds: float  # of one image, as many more are timed as fit into so long
-    most_rounds: int  # but no more of them than this
+    warm_up: int  # untimed forward passes for each batch size
+    rounds: int  # least number of timed forward passes
+    single_seconds: float  # for one image, further passes are timed for this long
+    most_rounds: int  # largest number of timed passes
     gain: float  # batches are doubled until two in a row do not raise the images per second by this factor
-    images: int  # too late: after the time that so many images take one by one
-    seconds: float  # too late, too: after so long
-    visits: int  # times that one image and the best batch are timed, all backbones in turn
+    images: int  # too long: more than the time of this many single images
+    seconds: float  # too long: more than this
+    visits: int  # times that one image and the best batch are timed, with backbones taking turns
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Forwards of one batch size."""
+    """Timed forward passes with one batch size."""
 
     batch: int
-    seconds: Mapping[Layer, Sequence[float]]  # of each forward until a layer was there, in their order
+    seconds: Mapping[Layer, Sequence[float]]  # until the layer is computed, for each forward pass in order
 
     @property
     def whole(self) -> float:
-        """Seconds of the fastest forward until its last layer."""
+        """Seconds of the fastest forward pass up to its last layer."""
         return min([*self.seconds.values()][-1])
 
     @property
@@ -55,7 +55,7 @@ class Timed:
 
     @property
     def spread(self) -> float:
-        """The share by which the lower quartile is longer than the fastest: near 0 where a visit was calm."""
+        """Relative excess of the lower quartile over the fastest pass: near 0 without disturbance."""
         return float(np.quantile([*self.seconds.values()][-1], 0.25)) / self.whole - 1
 
     def joined(self, later: "Timed") -> "Timed":
@@ -66,33 +66,33 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCosts:
-    """What was measured of one backbone."""
+    """Measured costs of one backbone."""
 
-    timed: tuple[Timed, ...]  # of batches of 1, 2, 4, ... images; at least those of one
-    weights: Mapping[Layer, int]  # that a forward reads until a layer is there; 0 where none is seen
-    operations: Mapping[Layer, int]  # the same of floating-point operations of one image
+    timed: tuple[Timed, ...]  # with batches of 1, 2, 4, ... images; at least one image
+    weights: Mapping[Layer, int]  # parameters used up to each layer; 0 if none is found
+    operations: Mapping[Layer, int]  # floating-point operations up to each layer, for one image
     dims: Mapping[Layer, int]  # channels of each layer
-    peak: int | None  # most bytes at once of a forward at the best batch; None where they are not seen
-    largest: int | None  # largest batch, a power of two, that fits into memory; None where not known
-    reasons: Mapping[str, str] = field(default_factory=dict)  # by the metric that has no value
-    waiting: float = nan  # share of the time that threads waited for a processor, in the calmest visit
-    compiling: float = nan  # seconds of it, before any time; NaN where nothing is compiled
+    peak: int | None  # peak memory in bytes of a forward pass at the best batch; None if unknown
+    largest: int | None  # largest batch, a power of two, that fits into memory; None if unknown
+    reasons: Mapping[str, str] = field(default_factory=dict)  # reasons for missing metrics
+    waiting: float = nan  # share of the time that threads waited for a CPU, in the least disturbed visit
+    compiling: float = nan  # compilation time in seconds; NaN without compilation
 
     @property
     def best(self) -> Timed:
-        """The batch size with the most images a second; the smaller one of equal ones."""
+        """The batch size with the most images per second; ties go to the smaller one."""
         return max(self.timed, key=lambda one: (one.rate, -one.batch))
 
 
 @dataclass(frozen=True, eq=False)
 class CostTask(Task):
-    """What a backbone costs.
+    """Cost of a backbone.
 
-    As a whole: ``images-per-second`` at ``best-batch``, ``largest-batch``, ``latency`` in milliseconds of
-    one image, ``peak-memory`` in bytes at the best batch, ``parameters``, ``gflops`` of one image;
-    ``compiling`` in seconds, with `--compile`; ``spread`` and ``waiting``, in percent, say whether other
-    work disturbed the times (`DISTURBED`). Up to each layer: ``ms`` of one image, ``ms-batch`` an image
-    at the best batch, ``parameters``, ``gflops``; of its vector in float32 ``dim`` and ``bytes``.
+    For the whole backbone: ``images-per-second`` at ``best-batch``, ``largest-batch``, ``latency`` of one
+    image in milliseconds, ``peak-memory`` in bytes at the best batch, ``parameters``, ``gflops`` of one
+    image; ``compiling`` in seconds, with `--compile`; ``spread`` and ``waiting``, in percent, show whether
+    other work disturbed the times (`DISTURBED`). Up to each layer: ``ms`` of one image, ``ms-batch`` per
+    image at the best batch, ``parameters``, ``gflops``; for its vector in float32 ``dim`` and ``bytes``.
     """
 
     data: None
@@ -112,7 +112,7 @@ class CostTask(Task):
         return digest("cost", 2, self.config)
 
     def on(self, device: str) -> "CostTask":
-        """The task on a device: each has files of its own."""
+        """The task on a device; each device has its own files."""
         return replace(self, device=device)
 
     def results(self, backbone: AskedBackbone) -> Findings:

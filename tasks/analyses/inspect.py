@@ -1,4 +1,4 @@
-"""Inspection of a network's first weights, without an image: its patch filters and its positions.
+"""Inspection of a network's first weights, without images: patch filters and position embeddings.
 
 Source: Dosovitskiy et al., ICLR 2021, figure 7 (left and centre): principal components of the patch
 embedding's filters, and the similarity of the position embeddings of the patches.
@@ -30,11 +30,11 @@ Found = tuple[Outcome, dict[str, NDArray[np.generic]]]  # scores, and arrays tha
 class InspectConfig:
     """The numbers of inspection."""
 
-    components: int  # principal components of the filters that are shown and whose variance is added up
+    components: int  # number of principal components that are shown and whose variance is summed
 
 
 class InspectTask(Task):
-    """What the first weights of a network look like.
+    """Patch filters and position embeddings of a network.
 
     ``filter-rank``: effective number of principal components of the filters, as they act on RGB in [0, 1];
     ``filter-variance-28``: share of the variance in the first 28. ``position-distance-rho``: Spearman's
@@ -54,7 +54,7 @@ class InspectTask(Task):
         return digest("inspect", 1, self.config)
 
     def results(self, backbone: AskedBackbone) -> Findings:
-        """What the weights say of the whole backbone, which divides channels of RGB in [0, 1] by its std."""
+        """Findings for the whole backbone, whose normalisation divides RGB in [0, 1] by its std."""
         weights = backbone.weights()
         filters, arrays = self._filters(weights, np.asarray(backbone.spec.std, np.float64))
         positions, cosines = _positions(weights)

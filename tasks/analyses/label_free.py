@@ -1,4 +1,4 @@
-"""Criteria by which layers can be told apart without labels. None of them is an accuracy.
+"""Label-free criteria for layers. None of them is an accuracy.
 
 Sources: Roy and Vetterli, EUSIPCO 2007, and Garrido et al., ICML 2023 (effective rank); Agrawal et al.,
 NeurIPS 2022 (decay of the spectrum); Kornblith et al., ICML 2019, and Nguyen et al., ICLR 2021 (CKA); Huh et
@@ -29,16 +29,16 @@ from layerboard.zoo.spec import Layer
 
 @dataclass(frozen=True, slots=True)
 class LabelFreeConfig:
-    """The numbers of the label-free criteria, beside the batches of their source."""
+    """Settings of the label-free criteria; the batches are those of their source."""
 
-    neighbours: int  # of each image, by which two views, or two layers, are compared
+    neighbours: int  # number of neighbours of each image in the comparison of two views or two layers
 
 
 class LabelFree(Task):
-    """Effective rank, likeness to the last block and agreement of two views, from stored vectors.
+    """Effective rank, similarity to the last block and agreement of two views, from stored vectors.
 
-    The second view is the first one mirrored, left and right exchanged; it takes a forward of its own.
-    Images of which one of the two could not be read are left out.
+    The second view is the first one mirrored horizontally, with a forward pass of its own. Images with an
+    unreadable view are left out.
     """
 
     data: ProbedImages
@@ -51,7 +51,7 @@ class LabelFree(Task):
 
     @cached_property
     def _cka(self) -> Grams:
-        """How batches are cut and Gram matrices made: as of the task CKA, always plain."""
+        """Batches and Gram matrices as in the task CKA, always unscaled."""
         return Grams(self.data, CkaConfig((), min_max=False))
 
     @cached_property
@@ -75,7 +75,7 @@ class LabelFree(Task):
     def describe(
         self, vectors: Mapping[str, Vectors], last: Vectors | None, device: Device = None
     ) -> Outcome:
-        """What is said of both views in one layer and pooling, beside the last block, if kept, in the first.
+        """Criteria of one layer and pooling, from both views, and from the last block in the first view.
 
         ``effective-rank`` of the centred vectors and ``rankme`` of the vectors as they are, 1 to
         min(images, dim); ``spectrum-decay``, by which power of the rank the eigenvalues of their covariance

@@ -1,8 +1,8 @@
-"""Whether the heads of a transformer that look near are like the first blocks of a ConvNet.
+"""Whether local heads of a transformer are similar to the first blocks of a ConvNet.
 
 Source: Raghu et al., Do Vision Transformers See Like Convolutional Neural Networks?, NeurIPS 2021, section 5
-and figure 5. Which subsets of heads are taken there is not said; here they are windows in the order of the
-distance over which heads attend (`tasks.metrics.locality`).
+and figure 5. The paper does not state its subsets of heads; here they are windows of heads sorted by
+attention distance (`tasks.metrics.locality`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,17 +40,17 @@ Portion = tuple[AttentionMaps | None, LayerFeatures]
 
 @dataclass(frozen=True, slots=True)
 class LocalityConfig:
-    """The numbers of locality, beside the batches of its source."""
+    """Settings of locality; the batches are those of its source."""
 
-    block: int  # of the transformers, whose heads are taken
-    blocks: int  # how many of the first blocks of a ConvNet they are compared with
+    block: int  # block of the transformers whose heads are used
+    blocks: int  # number of first blocks of a ConvNet that they are compared with
 
 
 class Locality(ComparisonTask, FedTask):
-    """Rank correlation, over windows of heads, of how far they look and how like a ConvNet they are.
+    """Rank correlation, over windows of heads, of attention distance and CKA with a ConvNet.
 
-    The Gram matrix of heads side by side is the sum of theirs, so Gram matrices are plain under every
-    protocol: scaled ones do not add.
+    The Gram matrix of concatenated heads is the sum of theirs, so Gram matrices are unscaled in every
+    protocol: scaled ones are not additive.
     """
 
     data: ProbedImages
@@ -77,7 +77,7 @@ class Locality(ComparisonTask, FedTask):
         return (first.heads is None) != (second.heads is None)
 
     def compare(self, backbones: Sequence[StoredBackbone], pooling: str) -> Iterator[PairFindings]:
-        """``locality-rho`` of every transformer with every ConvNet: mean over its blocks, and of each."""
+        """``locality-rho`` of every transformer with every ConvNet: mean over blocks, and for each block."""
         for (first, transformer), (second, convnet) in product(enumerate(backbones), repeat=2):
             if transformer.spec.heads is None or convnet.spec.heads is not None:
                 continue
@@ -100,7 +100,7 @@ class Locality(ComparisonTask, FedTask):
                 yield PairFindings(first, second, METRIC, heads, others, value[None], errors, reason, arrays)
 
     def _subsets(self, transformer: StoredBackbone, convnet: StoredBackbone) -> HeadSubsets | None:
-        """Windows of heads against blocks, over all batches; None where nothing was measured."""
+        """Comparison of head windows with blocks, over all batches; None if nothing was measured."""
         (layer,) = self.feed.layers((), transformer.spec)
         blocks = self.feed.layers((), convnet.spec)
         distances: list[NDArray[np.float32]] = []
@@ -124,7 +124,7 @@ class Locality(ComparisonTask, FedTask):
 
 
 class _GramMeasurer(BatchMeasurer[Portion]):
-    """Keeps Gram matrices of each batch, one a head or one of a block, and distances of images and heads."""
+    """Keeps Gram matrices of each batch, for each head or for a block, and distances of images and heads."""
 
     def __init__(self, cka: Grams, side: int) -> None:
         super().__init__(self._keep)
@@ -143,13 +143,13 @@ class _GramMeasurer(BatchMeasurer[Portion]):
         if maps is None:
             # blocks of a ConvNet come whole: their source is joint
             return {name: gram[0] for name, gram in self._grams(positions, features.grid, 1).items()}
-        # heads come in batches whose maps fit; what they add to the stream is small beside the maps
+        # heads come in batches whose maps fit into memory; their outputs are small compared with the maps
         cells = cell_distances(maps.cells, unit=False, device=maps.probabilities.device)
         pixels = attention_distance(maps.patches, cells) * (self._side // maps.cells[1])
         return {"distance": pixels, "grid": features.grid.clone()}
 
     def _grams(self, positions: Sequence[int], grid: Tensor, heads: int) -> dict[str, Tensor]:
-        """Gram matrices of each head in all batches, [heads entries]; none where no batch is large enough."""
+        """Gram matrices of each head in all batches, [heads entries]; empty if no batch is large enough."""
         batches = self._cka.batches(positions)
         if not batches:
             return {}
@@ -160,7 +160,7 @@ class _GramMeasurer(BatchMeasurer[Portion]):
 
 
 def _undefined(subsets: HeadSubsets) -> str:
-    """Why there is no rank correlation where there is none."""
+    """Reason for a missing rank correlation."""
     if len(subsets.heads) < FEWEST:
         return f"a rank correlation takes {FEWEST} subsets of heads; there are {len(subsets.heads)}"
     if not np.isfinite(subsets.distance).all():

@@ -1,12 +1,12 @@
-"""Whether tokens hold their places: likeness to the patch at their place, and place as all that they say.
+"""Position in tokens: localisation (similarity to the patch at their position), and position audit.
 
 Localisation: Raghu et al., NeurIPS 2021, section 7 and appendix D, figures 9, 10 and D.1 to D.3: CKA over
-images of every token with every patch of the image. Patches are raw pixels, so that they are the same for all
-backbones; finer maps of a ConvNet are averaged to its last grid, as the axes of those figures are.
+images of every token with every patch of the image. Patches are raw pixels, so they are the same for all
+backbones. Finer maps of a ConvNet are averaged to its last grid, as suggested by the axes of those figures.
 
-Position audit: a ridge regression reads row and column off the tokens of images that it has not seen, and
-tokens of one image are matched with those of another, unrelated one: matches at the same place are made by
-position. Sources: as of `tasks.metrics.position`.
+Position audit: ridge regression predicts row and column from the tokens of held-out images, and tokens of one
+image are matched with those of another, unrelated one, where matches at the same position are due to position
+information. Sources: see `tasks.metrics.position`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,25 +30,25 @@ from layerboard.tasks.sources import batch_slices
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 
-SUMS = ("cross", "tokens", "patches")  # of HSIC: of tokens with patches, and of each of the two with itself
+SUMS = ("cross", "tokens", "patches")  # sums of HSIC: of tokens with patches, and of each with itself
 
 
 @dataclass(frozen=True, slots=True)
 class LocalisationConfig:
     """The numbers of localisation."""
 
-    batch: int  # images over which an HSIC is taken, in the order of the probe subset
-    cells: int  # of the finest grid that is compared; grids of more are averaged
+    batch: int  # images per HSIC batch, in the order of the probe subset
+    cells: int  # largest number of cells of a grid; finer grids are averaged
 
 
 class LocalisationTask(ImageAnalysis[GridsOfPixels]):
     """Unbiased minibatch CKA of every token with every image patch, over the probe images.
 
-    ``localisation``: share of the other patches that are less similar to a token than that of its own place
-    (chance 0.5); ``-top1``: tokens to which their own is the most similar (chance one over the cells);
-    ``-distance``: from the own place to that of the most similar patch, on the unit square;
-    ``-contrast``: CKA with the own patch less the mean with the others. Means over all tokens (``patch``),
-    those off the grid's border (``interior``) and those on it (``border``).
+    ``localisation``: share of the other patches that are less similar to a token than the patch at its
+    position (chance 0.5). ``localisation-top1``: share of tokens whose own patch is the most similar (chance
+    1 / cells). ``localisation-distance``: distance from the own patch to the most similar one, on the unit
+    square. ``localisation-contrast``: CKA with the own patch minus the mean with the others. Means are over
+    all tokens (``patch``), those inside the grid (``interior``) and those on its border (``border``).
     """
 
     config: LocalisationConfig
@@ -56,10 +56,10 @@ class LocalisationTask(ImageAnalysis[GridsOfPixels]):
     feed = PixelFeed(whole=True)
 
     def measure(self, group: Group, view: View) -> Measurer[GridsOfPixels]:
-        grams: list[Tensor] = []  # of the patches of each batch, which are compared once for all layers
+        grams: list[Tensor] = []  # of the patches of each batch, computed once for all layers
 
         def reduce(layer: Layer, positions: Sequence[int], portion: GridsOfPixels) -> dict[str, Tensor]:
-            """Sums of HSIC over the batches of a group, which comes whole: its source is joint."""
+            """Sums of HSIC over the batches of a group, which comes as a whole, since its source is joint."""
             batches = batch_slices(positions, self.config.batch, SMALLEST_BATCH)
             if not batches:
                 return {}
@@ -97,7 +97,7 @@ class LocalisationTask(ImageAnalysis[GridsOfPixels]):
 
 
 def _outcomes(layer: Layer, cka: Floats, cells: Cells, images: int) -> Iterator[LayerOutcome]:
-    """Scores over all tokens, those off the border and those on it; tokens without values are left out."""
+    """Scores over all, interior and border tokens; tokens without values are left out."""
     measures, edge = local.localisation(cka, cells), local.border(cells)
     known = np.isfinite(measures["localisation"])
     for pooling, chosen in (("patch", known), ("interior", known & ~edge), ("border", known & edge)):
@@ -109,21 +109,21 @@ def _outcomes(layer: Layer, cka: Floats, cells: Cells, images: int) -> Iterator[
 
 @dataclass(frozen=True, slots=True)
 class PositionConfig:
-    """The numbers of the position audit."""
+    """Settings of the position audit."""
 
-    images: int  # at most that are looked at of each group of the probe subset, its first
-    penalties: tuple[float, ...]  # of the ridge regression, over the tokens' mean variance; the best is taken
+    images: int  # largest number of images of each group of the probe subset, the first ones
+    penalties: tuple[float, ...]  # of ridge regression, relative to the tokens' mean variance
 
 
 class PositionAudit(ImageAnalysis[Tensor]):
     """Position in the patch tokens of the probe images.
 
-    ``position-r2``: share of the variance of row and column that a linear map reads off unit tokens, learned
-    from half of the images and asked of the others; 1 at most, about 0 where nothing is to be read.
-    ``same-place``: share of tokens whose most similar token in another image is at the same place; by chance
-    ``same-place-chance``, one over the cells. ``match-distance``: from a token's place to its match's, on the
-    unit square. Photographs of a dataset are alike at the same place (sky above, ground below): a little of
-    all that is no fault of a network.
+    ``position-r2``: share of the variance of row and column that a linear map predicts from unit tokens,
+    trained on half of the images and tested on the others; at most 1, about 0 without position information.
+    ``same-place``: share of tokens whose most similar token in another image is at the same position; by
+    chance ``same-place-chance``, 1 / cells. ``match-distance``: distance from a token to its match, on the
+    unit square. Photographs of a dataset are alike at the same position (sky above, ground below), so
+    slightly increased values are no fault of a network.
     """
 
     config: PositionConfig

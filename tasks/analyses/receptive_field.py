@@ -1,8 +1,8 @@
-"""Effective receptive fields: which pixels move the centre cell of each layer, and how far from it they lie.
+"""Effective receptive fields: influence of each pixel on the centre cell of each layer, and its extent.
 
-Source: Raghu et al., NeurIPS 2021, section 5 and appendix C, figures 6 and C.1 to C.4: mean over images and
-channels of the size of the derivative of the centre cell by the input, after a residual connection
-(``block``, ``mid``) and before it (``attention``, ``mlp``, and ``branch`` of a ConvNet).
+Source: Raghu et al., NeurIPS 2021, section 5 and appendix C, figures 6 and C.1 to C.4: magnitude of the
+derivative of the centre cell with respect to the input, averaged over images and channels, after a residual
+connection (``block``, ``mid``) and before it (``attention``, ``mlp``, and ``branch`` of a ConvNet).
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,24 +21,25 @@ from layerboard.tasks.stored import AskedBackbone, Fields
 from layerboard.tasks.task import Task
 from layerboard.zoo.spec import Layer, Tap
 
-TAPS: tuple[Tap, ...] = ("attention", "mid", "mlp", "branch", "block")  # of which networks have some
+TAPS: tuple[Tap, ...] = ("attention", "mid", "mlp", "branch", "block")  # a network has some of these
 
 
 @dataclass(frozen=True, slots=True)
 class ReceptiveFieldConfig:
-    """The numbers of receptive fields."""
+    """Settings of receptive fields."""
 
-    images: int  # of the probe subset that are looked at, evenly spaced
-    channels: int | None  # of a layer that are drawn; None for all of them
+    images: int  # number of images of the probe subset, evenly spaced
+    channels: int | None  # number of randomly drawn channels of a layer; None for all
     seed: int  # of the draw
 
 
 class ReceptiveFieldTask(Task):
-    """How far the pixels lie that move the centre cell of each layer.
+    """Extent of the effective receptive field of the centre cell of each layer.
 
-    ``erf-half-radius``: smallest radius around the cell's centre that holds half the field, over the side of
-    the image (0.399 for a uniform field); ``erf-half-area``: fewest pixels that hold half of it, over all;
-    ``erf-centre-share``: share inside the centre cell of the coarsest grid.
+    ``erf-half-radius``: smallest radius around the cell's centre that contains half of the field, divided by
+    the side of the image (0.399 for a uniform field). ``erf-half-area``: smallest share of the pixels that
+    contains half of the field. ``erf-centre-share``: share of the field inside the centre cell of the
+    coarsest grid.
     """
 
     data: ProbedImages
@@ -62,12 +63,12 @@ class ReceptiveFieldTask(Task):
         return digest("receptive-field", 1, self.config, TAPS)
 
     def layers(self, scored: Sequence[Layer]) -> tuple[Layer, ...]:
-        """All places in the blocks of which something is scored; of what enters the first, itself."""
+        """All taps of the blocks that are scored; the input of the first block is kept as it is."""
         indices = sorted({layer.index for layer in scored})
         return tuple(Layer(index, tap) for index in indices for tap in TAPS if index or tap == "block")
 
     def channels(self, width: int) -> list[int]:
-        """Which channels of a layer of so many are looked at."""
+        """The channels that are used in a layer with ``width`` channels."""
         count = width if self.config.channels is None else min(width, self.config.channels)
         return sorted(np.random.default_rng(self.config.seed).permutation(width)[:count].tolist())
 
@@ -104,7 +105,7 @@ def _cell(size: tuple[int, ...], cells: tuple[int, int]) -> tuple[slice, slice]:
 
 
 def _arrays(strength: Mapping[Layer, Floats]) -> dict[str, NDArray[np.generic]]:
-    """Fields of all blocks and taps, each over its sum."""
+    """Fields of all blocks and taps, each divided by its sum."""
     if not strength:
         return {}
     blocks = sorted({layer.index for layer in strength})

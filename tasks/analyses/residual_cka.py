@@ -1,4 +1,4 @@
-"""CKA of what skips the halves of blocks, what they add, and what comes of it.
+"""CKA of the skips, branches and outputs of the residual sums of blocks.
 
 Source: Walmer et al., Teaching Matters, CVPR 2023, appendix D.4 and figure 23. CKA is that of `tasks.cka`.
 """
@@ -29,8 +29,8 @@ PAIRS = {"skip-branch": (0, 1), "skip-output": (0, 2), "branch-output": (1, 2)}
 class ResidualCka(ImageAnalysis[Taps]):
     """Unbiased minibatch CKA of all skips with all branches, and of each with the outputs, in every block.
 
-    ``cka-skip-branch``, ``cka-skip-output`` and ``cka-branch-output`` are those within a block, at the tap of
-    the branch; ``CKA`` compares every block's tap with every other's.
+    ``cka-skip-branch``, ``cka-skip-output`` and ``cka-branch-output`` are within a block, at the tap of the
+    branch; ``CKA`` compares the taps of every two blocks.
     """
 
     config: CkaConfig
@@ -120,7 +120,7 @@ class _BlockGrams(BatchMeasurer[Taps]):
         }
 
     def _products(self, pooling: str) -> Tensor:
-        """Sums of HSIC and of what its errors take, over the batches, of all taps of all blocks."""
+        """Sums over the batches of HSIC and of the terms for its errors, for all taps of all blocks."""
         accumulator = CkaAccumulator(errors=True)
         taps = (tap[pooling] for block in self._grams.values() for tap in block)
         for grams in zip(*taps, strict=True):

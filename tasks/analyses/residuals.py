@@ -1,11 +1,11 @@
-"""Residual sums: whether a block's skip or its branch carries more, and whether the branch turns the stream.
+"""Residual sums: norms of a block's skip and branch, and the angles between them.
 
 Source: Raghu et al., Do Vision Transformers See Like Convolutional Neural Networks?, NeurIPS 2021, section 6,
-figure 7 and appendix E. The order of means is not stated there: here over tokens, then over images. Frobenius
-norms are those of the released code of Walmer et al., Teaching Matters, CVPR 2023.
+figure 7 and appendix E. The paper does not state the order of means; here it is over tokens, then over
+images. Frobenius norms are those of the released code of Walmer et al., Teaching Matters, CVPR 2023.
 
-An output that is not what skips plus what is added (a norm after the sum, a block without a skip) has no
-ratio, no cosine and no CKA of the two, and says so.
+If the output is not the sum of skip and branch (a norm after the sum, a block without a skip), there is no
+ratio, no cosine and no CKA of the two, and a reason is reported.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,14 +33,14 @@ TRANSITION = "phase-transition"
 KINDS = ("cls", "patch", "all")
 """Kinds of tokens, as the third axis of what is measured has them; without a class token patches alone."""
 
-TOLERANCE = 1e-4  # largest difference of an output and its sum, as a share of its largest entry
+TOLERANCE = 1e-4  # largest difference of an output from the sum, as a share of its largest entry
 ROUNDINGS = 4  # of a low precision, whose own is coarser than `TOLERANCE`, that are allowed instead
 
 Taps = Mapping[Tap, LayerFeatures]
 
 
 class Residuals(ImageAnalysis[Taps]):
-    """Length of the skip over that of the branch, and the angles between them, in every block.
+    """Norm of the skip over that of the branch, and the angles between them, in every block.
 
     ``norm-ratio`` is the mean over the tokens of a kind (``cls``, ``patch``, ``all``), then over the images;
     ``norm-ratio-frobenius`` that of all patch tokens together. Cosines are those of skip, branch and output
@@ -83,7 +83,7 @@ class Residuals(ImageAnalysis[Taps]):
         return Findings(tuple(outcomes), {"ratio": ratio, "means": means})
 
     def report(self, outcomes: Sequence[LayerOutcome], layers: LayerArrays) -> Findings:
-        """What each block says, and for each half where the patches pass the class token."""
+        """Findings of each block, and the phase transition of each half."""
         transitions = (
             LayerOutcome(replace(WHOLE_BACKBONE, tap=tap), "patch", _transition(layers, half))
             for half, tap in enumerate(branches(layers))
@@ -95,16 +95,16 @@ class Residuals(ImageAnalysis[Taps]):
 
 
 def token_kinds(features: LayerFeatures) -> list[Tensor]:
-    """Tokens [images tokens dim] by kind: the class token where there is one, then the patches; views."""
+    """Tokens [images tokens dim] by kind: the class token if there is one, then the patches; views."""
     patches = features.grid.flatten(1, 2)
     return [patches] if features.cls is None else [features.cls[:, None], patches]
 
 
 def sum_gaps(taps: Taps, layer: Layer) -> dict[str, Tensor]:
-    """What `unsound` judges a block by: the gaps of its sums, and the precision of its features.
+    """Arrays for `unsound`: the gaps of a block's sums, and the precision of its features.
 
-    The first is what `sum_gap` finds of all tokens of a batch, [sums 2]; a ConvNet may rectify its sum. The
-    second is their relative rounding, [1].
+    The first is `sum_gap` over all tokens of a batch, [sums 2]; a ConvNet may rectify its sum. The second is
+    the relative rounding error of the features, [1].
     """
     gaps = []
     for terms in sums_of(layer):
@@ -121,7 +121,7 @@ def sum_gaps(taps: Taps, layer: Layer) -> dict[str, Tensor]:
 
 
 def unsound(images: KeptImages) -> str:
-    """Why a block has no values; "" where each of its sums holds, by `sum_gaps`."""
+    """Reason why a block has no values; "" if all its sums hold, by `sum_gaps`."""
     gaps = np.max(np.asarray(images.every("gap"), np.float64), axis=0)
     if not np.isfinite(gaps).all():
         return "features are not finite"
@@ -179,7 +179,7 @@ def branches(layers: LayerArrays) -> list[Tap]:
 
 
 def _transition(layers: LayerArrays, half: int) -> Outcome:
-    """The first block in which the mean ratio of patches is above the class token's, or why none is."""
+    """The first block in which the mean ratio of patches exceeds the class token's, or why there is none."""
     means = zip(layers.blocks.tolist(), layers.every("means"), strict=True)
     ratios = {
         block: each[half, :, :2, 0].astype(np.float64) for block, each in means if "cls" in _kinds(each)

@@ -1,4 +1,4 @@
-"""Saliency: whether attention heads, and attention through all layers, mark the annotated objects.
+"""Saliency: whether attention heads and attention rollout highlight the annotated objects.
 
 Sources: Walmer et al., CVPR 2023, section 4.4 and appendix C.3 (heads); Abnar and Zuidema, ACL 2020, and
 Dosovitskiy et al., ICLR 2021, appendix D.7 (rollout), which do not score it.
@@ -41,7 +41,7 @@ from layerboard.zoo.features import AttentionMaps
 from layerboard.zoo.spec import WHOLE_BACKBONE, Layer
 from layerboard.zoo.view.views import View
 
-IMAGES_PER_GROUP = 32  # whose rollouts may be in memory together; they are stored together, too
+IMAGES_PER_GROUP = 32  # images whose rollouts are in memory together; they are also stored together
 FUSIONS: tuple[Fusion, ...] = ("mean", "max", "min")
 POOLINGS = ("cls", "patch")  # tokens that ask; without a class token the last alone
 BEST = "saliency-iou-best"
@@ -49,15 +49,15 @@ BEST = "saliency-iou-best"
 
 @dataclass(frozen=True, slots=True)
 class SaliencyConfig:
-    """The numbers of saliency.
+    """Settings of saliency.
 
-    With ``separate_masks`` each mask of an image is shrunk to the grid on its own, bicubic, and counts where
-    it leaves a trace (`touched`); otherwise cells count of which at least half is covered by the masks
-    together (`half_covered`).
+    With ``separate_masks``, each mask of an image is resized to the grid separately (bicubic), and all its
+    nonzero cells count (`touched`). Otherwise, cells count if the masks together cover at least half of them
+    (`half_covered`).
     """
 
     view: View
-    threshold: overlap.Threshold  # which cells a map marks
+    threshold: overlap.Threshold  # rule for the marked cells of a map
     separate_masks: bool
     splits: int  # random halves of the images on which a head is chosen and scored on the other half
     seed: int  # of these
@@ -88,14 +88,15 @@ _STANDARD = SaliencyConfig(
 class SaliencyTask(ImageAnalysis[AttentionMaps]):
     """Overlap of attention maps with annotated objects or parts, over the images that show an object.
 
-    Scores of the poolings ``cls`` (maps of what the class token gives to the patches, where there is one) and
-    ``patch`` (of what all patches give): ``saliency-iou`` of heads and their mean; ``saliency-iou-best`` of
-    the head with the best mean, chosen on the images that it is scored on; ``saliency-iou-best-held-out``,
-    chosen on one half of the images and scored on the other; ``saliency-iou-oracle``, of the best head of
-    each image; ``saliency-iou-merged``, of the mean over heads; ``saliency-iou-uniform``, of a map that marks
-    everything; ``rollout-iou`` and variants, of rollout up to the block, beside ``cls``, and beside ``patch``
-    where there is no class token. The best and the held-out best of all heads of all blocks are scores of the
-    whole backbone; ``saliency-iou-best-block`` and ``-head`` say which head the best one is.
+    Scores have the poolings ``cls`` (attention from the class token to the patches, if there is one) and
+    ``patch`` (attention from all patches). ``saliency-iou``: of each head, and their mean.
+    ``saliency-iou-best``: of the head with the best mean, chosen on the same images.
+    ``saliency-iou-best-held-out``: of the head chosen on one half of the images, scored on the other half.
+    ``saliency-iou-oracle``: of the best head of each image. ``saliency-iou-merged``: of the mean map over
+    heads. ``saliency-iou-uniform``: of a map that marks everything. ``rollout-iou`` and variants: of rollout
+    up to the block, with pooling ``cls``, or ``patch`` without a class token. The best and the held-out best
+    of all heads of all blocks are scores of the whole backbone; ``saliency-iou-best-block`` and
+    ``saliency-iou-best-head`` identify the best head.
     """
 
     data: Regions
@@ -159,7 +160,7 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
         return Findings(tuple(outcomes), arrays)
 
     def report(self, outcomes: Sequence[LayerOutcome], layers: LayerArrays) -> Findings:
-        """What each block says, and the best of all heads of all blocks in each mode."""
+        """Findings of each block, and the best of all heads of all blocks for each kind of query token."""
         iou, whole = np.concatenate(layers.every("iou"), axis=1).astype(np.float64), []
         places = [(layer.index, head) for layer in layers for head in range(layers[layer]["iou"].shape[1])]
         for mode, pooling in enumerate(POOLINGS[-iou.shape[2] :]):
@@ -217,7 +218,7 @@ def object_cells(image: RegionImage, view: View, cells: Cells, separate: bool) -
 
 
 class _Overlaps:
-    """Reduces the maps of a group to their overlap with objects; rollouts go on from block to block."""
+    """Reduces the maps of a group to their overlap with objects, and keeps rollouts from block to block."""
 
     def __init__(self, images: Sequence[RegionImage], view: View, config: SaliencyConfig) -> None:
         self._images = images
@@ -248,10 +249,10 @@ class _Overlaps:
         }
 
     def _roll(self, layer: Layer, positions: Sequence[int], maps: AttentionMaps) -> Tensor:
-        """Rollout maps up to this block, [images variants patches]; each goes on from the block before.
+        """Rollout maps up to this block, [images variants patches], continued from the previous block.
 
-        Images of the batch before are through when a first block is shown. Where memory runs out, later
-        blocks see the batch in pieces, one after the other: consecutive images of it.
+        The first block starts a new batch. If memory runs out, later blocks receive the batch in pieces of
+        consecutive images.
         """
         fused = {fusion: fuse_heads(maps.probabilities, fusion) for fusion in FUSIONS}
         variants, first = self._config.rollouts.values(), layer.index == 1
@@ -266,7 +267,7 @@ class _Overlaps:
         return torch.stack(rollouts, dim=1)
 
     def _objects(self, positions: tuple[int, ...], maps: AttentionMaps) -> Tensor:
-        """Where the objects of some images are, [images cells] bool, on the device of the maps."""
+        """Object cells of some images, [images cells] bool, on the device of the maps."""
         if positions not in self._truth:
             separate, images = self._config.separate_masks, (self._images[index] for index in positions)
             grids = [object_cells(image, self._view, maps.cells, separate) for image in images]

@@ -1,4 +1,4 @@
-"""Few-shot probes of single tokens: whether one patch tells the class of the image.
+"""Few-shot probes of single tokens: whether one patch token predicts the class of the image.
 
 Source: Raghu et al., NeurIPS 2021, section 7, figures 11a and D.4.
 """
@@ -22,18 +22,18 @@ from layerboard.tasks.probes import FewShotTask, too_few
 from layerboard.tasks.sources import ProbedClasses
 from layerboard.zoo.spec import Layer
 
-MOST = 64  # tokens of a grid up to which all of them are probed
-SIDE = 7  # rows and columns of a larger grid that are probed; the first and the last are among them
-SHOTS = 10  # images of each class that a probe learns from
+MOST = 64  # all tokens of a grid are probed up to this number
+SIDE = 7  # number of probed rows and columns of a larger grid, including the first and the last
+SHOTS = 10  # training images of each class
 
 
 class TokenProbes(ImageAnalysis[Tensor]):
     """Few-shot probes of the probe images' patch tokens, each token of each layer alone.
 
-    Training and test images are of one source, so one pass serves both: a probe learns from drawn images of
-    each class and is tested on all others of the probe subset. An image's value is the share of the draws
-    that did not train on it whose probe is right. Accuracy in percent of each layer is the mean over tokens,
-    and that of the first.
+    Training and test images are in one source, so one pass serves both: a probe is trained on randomly drawn
+    images of each class and tested on all others of the probe subset. The value of an image is the share of
+    correct probes among the draws that did not train on it. The accuracy of each layer in percent is the mean
+    over tokens, and that of the first token.
     """
 
     data: ProbedClasses
@@ -81,7 +81,7 @@ class TokenProbes(ImageAnalysis[Tensor]):
         return {"token_accuracy": accuracies, "token": cells, "grid": grids, "layer": names}
 
     def _right_shares(self, vectors: NDArray[np.float16], labels: Integers, classes: int) -> Floats:
-        """The share of right draws of each image and token, [images tokens]; NaN where none tested it."""
+        """Share of correct draws for each image and token, [images tokens]; NaN if no draw tested it."""
         right, times = np.zeros((len(labels), vectors.shape[1])), np.zeros(len(labels))
         for seed in self.config.seeds:
             drawn = draw_shots(labels, classes, SHOTS, seed)
@@ -98,7 +98,7 @@ class TokenProbes(ImageAnalysis[Tensor]):
 def kept_cells(rows: int, columns: int) -> NDArray[np.int64]:
     """Rows and columns of the cells of a grid that are probed, [cells 2], in row-major order.
 
-    All of a small grid; else an even sub-grid from the first row and column to the last.
+    All cells of a small grid; otherwise an even sub-grid from the first row and column to the last.
     """
     small = rows * columns <= MOST
     sides = [

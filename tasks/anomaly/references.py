@@ -1,4 +1,4 @@
-"""What is remembered of the images of good products, and the patches of other images that differ from it."""
+"""Memories of patches of good images, and distances of the patches of other images from them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ from layerboard.zoo.spec import Layer
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Which reference images are also remembered alone: several draws of each of some numbers of them."""
+    """Few-shot draws of reference images: several draws for each number of images."""
 
     shots: tuple[int, ...]
     draws: int
 
     def of(self, count: int) -> dict[str, range]:
-        """Places of the reference images of each draw that there are, by what it is called."""
+        """Indices of the reference images in each possible draw, by its name."""
         return {
             f"{shots}-shot {draw}": anomaly.shown_references(count, shots, draw)
             for shots in self.shots
@@ -37,17 +37,17 @@ class Draws:
 
     @property
     def names(self) -> list[str]:
-        """What all draws are called, whether there are images for them or not."""
+        """Names of all draws, even without images for them."""
         return [f"{shots}-shot {draw}" for shots in self.shots for draw in range(self.draws)]
 
     @property
     def images(self) -> int:
-        """How many reference images are in any draw, at most."""
+        """Largest number of reference images that the draws use."""
         return max(self.shots, default=0) * self.draws
 
 
 def drawn_cells(key: str, grid: tuple[int, int], most: int, seed: int) -> NDArray[np.bool_]:
-    """Which cells of an image are remembered, [cells]: at most so many, by its name, the grid and a seed."""
+    """Whether each cell of an image is remembered: [cells], at most ``most``, by key, grid and seed alone."""
     drawn = np.zeros(grid[0] * grid[1], np.bool_)
     drawn[np.argsort(cell_draws(key, grid, seed), kind="stable")[:most]] = True
     return drawn
@@ -56,8 +56,8 @@ def drawn_cells(key: str, grid: tuple[int, int], most: int, seed: int) -> NDArra
 class ReferenceMeasurer:
     """Keeps unit vectors of cells of a few reference images of one product.
 
-    ``numbers`` are the places of the images among those of the product; of each at most ``most`` cells are
-    kept, and all of the first ``whole`` images of the product.
+    ``numbers`` are the indices of the images among those of the product. At most ``most`` cells of each image
+    are kept, but all cells of the first ``whole`` images of the product.
     """
 
     def __init__(self, keys: Sequence[str], numbers: Sequence[int], most: int, whole: int, seed: int) -> None:
@@ -87,13 +87,13 @@ class ReferenceMeasurer:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a layer remembers of a product: unit vectors [rows dim] of all images, and of single ones."""
+    """Memory of a layer for a product: unit vectors [rows dim] of all images, and of single images."""
 
     every: Tensor
     images: tuple[Tensor, ...]
 
     def of(self, images: Sequence[int] | None) -> Tensor:
-        """The rows of single images, or of all where None."""
+        """The rows of these images, or of all images if None."""
         return self.every if images is None else torch.cat([self.images[number] for number in images])
 
     @classmethod
@@ -111,10 +111,10 @@ class Memory:
 
 
 class ProductMemories:
-    """What layers remember of products, of which some are in memory: as many as ``most`` patches allow.
+    """Memories of layers for products; those in RAM have at most ``most`` patches together.
 
-    They are read from what the reference images left behind; ``groups`` are the places of the groups of each
-    product there, and ``failures`` say why other layers could not be measured.
+    They are read from the measurements of the reference images. ``groups`` are the indices of each product's
+    groups there, and ``failures`` the reasons why other layers could not be measured.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class ProductMemories:
         self._kept: dict[str, dict[Layer, Memory]] = {}
 
     def of(self, product: str, layer: Layer, device: torch.device) -> Memory:
-        """What a layer remembers of a product; raises ValueError where it was not measured."""
+        """Memory of a layer for a product; raises ValueError if the layer was not measured."""
         if layer in self._failures:
             raise ValueError(self._failures[layer])
         if product not in self._kept:
@@ -148,15 +148,15 @@ class ProductMemories:
 
 
 def _size(layers: Mapping[Layer, Memory]) -> int:
-    """Patches of a product that one layer remembers."""
+    """Number of patches of a product in the memory of one layer."""
     return max((len(memory.every) for memory in layers.values()), default=0)
 
 
 class DistanceMeasurer(ComparingMeasurer[Memory]):
-    """Distances of all patches of a few images of one product from the nearest good ones, on the device.
+    """Distances of all patches of a few images of one product to the nearest good patches, on the device.
 
-    It keeps ``distances`` [images height width] from all reference images, and ``scores`` [images draws] of
-    the images by all of them, then by each draw, NaN for draws without a reference image.
+    It keeps ``distances`` [images height width] to all reference images, and ``scores`` [images 1 + draws] of
+    the images, from all reference images and then from each draw; NaN for draws without reference images.
     """
 
     def __init__(
@@ -198,7 +198,7 @@ class DistanceMeasurer(ComparingMeasurer[Memory]):
         images: Sequence[int] | None,
         sets: Mapping[Layer, Sequence[Layer]],
     ) -> dict[Layer, Tensor]:
-        """Distances of patches from those of some reference images, or of all; nothing of none."""
+        """Distances of patches to those of some reference images, or of all; empty without images."""
         if images == ():
             return {}
         rows = {layer: memory[layer].of(images) for layer in patches}

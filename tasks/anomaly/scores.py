@@ -1,4 +1,4 @@
-"""Scores of anomaly detection of one layer: of each product, and their mean."""
+"""Anomaly detection scores of one layer: of each product, and their mean."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,27 +16,27 @@ from layerboard.tasks.metrics.arrays import SHORTEST, Floats, Mask
 ONE_KIND = "no product has test images both with and without a defect"
 NO_MASKS = "no product has a mask of every defect"
 
-NOTHING = np.zeros(0)  # column of a metric that has none
+NOTHING = np.zeros(0)  # column of a metric without one
 Measured = Mapping[str, tuple[float, Floats]]
-"""Metrics in percent, NaN where one is not defined, and columns of values of images that vary as they do."""
+"""Metrics in percent, NaN if undefined, and columns with one value per image for their intervals."""
 
-_pixels = Lock()  # pixels of one product and layer are in memory at a time
+_pixels = Lock()  # the pixels of only one product and layer are in memory at a time
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredProduct:
-    """What a layer says of the test images of a product, in order."""
+    """Results of a layer for the test images of a product, in order."""
 
     product: Product
     defect: Mask  # whether an image shows a defect, [images]
     distances: NDArray[np.float32]  # of patches, [images height width]
-    scores: NDArray[np.float32]  # of images by all references and by draws of them, [images 1 + draws]
+    scores: NDArray[np.float32]  # of images, from all references and from each draw, [images 1 + draws]
 
     def columns(self, draws: Sequence[str]) -> dict[str, Floats]:
-        """For each AUROC in percent a value an image, whose mean over images of either kind it is.
+        """For each AUROC in percent one value per image; the AUROC is their mean over images of either kind.
 
-        ``draws`` name the columns of scores after the first, ``N-shot DRAW``; those of one number are joined.
-        Nothing where all images are of one kind.
+        ``draws`` name the columns of scores after the first, ``N-shot DRAW``; draws with equal N are
+        averaged. Empty if all images are of one kind.
         """
         names = ["AUROC", *(f"AUROC {draw.partition(' ')[0]}" for draw in draws)]
         columns: dict[str, list[Floats]] = {}
@@ -47,7 +47,7 @@ class ScoredProduct:
         return {name: np.mean(values, axis=0) for name, values in columns.items()}
 
     def by_kind(self) -> dict[str, Floats]:
-        """For each kind of defect, where there are several, AUROC's column of its images and all good ones.
+        """AUROC column for each kind of defect, if there are several, of its images and all good images.
 
         Other images are NaN.
         """
@@ -73,7 +73,7 @@ class ScoredProduct:
         }
 
     def of_pixels(self, limits: Sequence[float]) -> Measured:
-        """Metrics of pixels; nothing where a defect has no mask, or there is none."""
+        """Pixel metrics; empty without defects or if a defect has no mask."""
         if not (self.product.masked and self.defect.any()):
             return {}
         maps = (
@@ -91,14 +91,14 @@ class ScoredProduct:
             return metrics | {"pixel F1max": self._percent(pixels.f1_max, images.f1_max())}
 
     def _percent(self, value: float, values: Floats) -> tuple[float, Floats]:
-        """A metric in percent and its column, by its `linearised` values, where images are of both kinds."""
+        """A metric in percent and its column, from `linearised` values, if there are images of both kinds."""
         both = self.defect.any() and not self.defect.all()
         return 100 * value, 100 * linearised.of_either_kind(value, values, self.defect) if both else NOTHING
 
     def heat(self, place: int) -> NDArray[np.uint8]:
-        """How far the pixels of an image are from good ones, in percent, small (`tasks.examples.small_mask`).
+        """Small anomaly map of an image in percent (`tasks.examples.small_mask`).
 
-        0 is the median of the patches of the good images, 100 the farthest of all.
+        0 is the median patch distance of the good images, 100 the largest distance of all.
         """
         good = self.distances[~self.defect]
         low, high = float(np.median(good if good.size else self.distances)), float(self.distances.max())
@@ -108,9 +108,9 @@ class ScoredProduct:
 
 
 def outcome(products: Sequence[ScoredProduct], draws: Sequence[str], limits: Sequence[float]) -> Outcome:
-    """Means over products in percent, those of each product and kind of defect beside them, an item an image.
+    """Means over products in percent, and scores of each product and kind of defect; items are images.
 
-    Arguments as of `ScoredProduct`. What is not defined of a product is left out of the mean.
+    The arguments are those of `ScoredProduct`. The mean leaves out products for which a metric is undefined.
     """
     values, columns = _measured(products, draws, limits)
     metrics = dict.fromkeys(metric for of_product in values.values() for metric in of_product)
@@ -135,7 +135,7 @@ def outcome(products: Sequence[ScoredProduct], draws: Sequence[str], limits: Seq
     known = {score.metric for score in scores}
     defect = np.concatenate([each.defect for each in compared])
     for metric, column in items.values.items():
-        if metric not in known:  # of a kind of defect
+        if metric not in known:  # a metric of one kind of defect
             mean = float(np.nanmean(column[defect]))
             scores.append(Score(metric, mean, int(np.isfinite(column).sum()), "images"))
     return Outcome(tuple(scores), items, missing=missing)
@@ -144,7 +144,7 @@ def outcome(products: Sequence[ScoredProduct], draws: Sequence[str], limits: Seq
 def _measured(
     products: Sequence[ScoredProduct], draws: Sequence[str], limits: Sequence[float]
 ) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, Floats]]]:
-    """Values and columns of metrics by product; a metric has columns of all products or of none."""
+    """Values and columns of metrics by product; a metric has columns for all products or for none."""
     values, columns = {}, {each.product.name: each.columns(draws) for each in products}
     for each in products:
         named, further = columns[each.product.name], {**each.of_images(), **each.of_pixels(limits)}
@@ -162,7 +162,7 @@ def _measured(
 def _by_metric(
     products: Sequence[ScoredProduct], columns: Mapping[str, Mapping[str, Floats]], *, several: bool
 ) -> dict[str, dict[str, Floats]]:
-    """Columns by metric and product: those of all, then of each product and kind of defect."""
+    """Columns by metric and product: those of all products, then of each product and kind of defect."""
     every: dict[str, dict[str, Floats]] = {}
     parts: dict[str, dict[str, Floats]] = {}
     for each in products:
@@ -176,7 +176,7 @@ def _by_metric(
 
 
 def _items(products: Sequence[ScoredProduct], columns: Mapping[str, Mapping[str, Floats]]) -> Items:
-    """An item an image, good ones and defects of each product apart; NaN where a metric has no column."""
+    """One item per image; strata are good and defective images of each product; NaN without a column."""
     keys = tuple(image.sample.key for each in products for image in each.product.images)
     strata = tuple(
         f"{each.product.name}/{'defect' if defect else 'good'}" for each in products for defect in each.defect

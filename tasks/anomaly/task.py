@@ -1,7 +1,7 @@
-"""Anomaly detection: are the patches of a test image near those of good ones? Nothing is trained.
+"""Anomaly detection: are the patches of a test image close to those of good images? Nothing is trained.
 
-Source: AnomalyDINO (Damm et al., WACV 2025; dammsi/AnomalyDINO, commit b3435f0). What differs is said in
-docs/explanation/anomaly.md: images are shown whole, at one size, and there is no mask of the foreground.
+Source: AnomalyDINO (Damm et al., WACV 2025; dammsi/AnomalyDINO, commit b3435f0). Differences are listed in
+docs/explanation/anomaly.md: whole images at one size, and no foreground mask.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,19 +29,19 @@ from layerboard.zoo.view.views import Stretch, View
 
 TOGETHER = 8  # images that are measured together
 GROUPS_PER_SHARD = 16
-SHOWN = 12  # images whose maps are kept
+SHOWN = 12  # number of images in the examples
 MEMORY_FIRST = "the reference images must be measured first"
 
 
 @dataclass(frozen=True, slots=True)
 class AnomalyConfig:
-    """The numbers of anomaly detection."""
+    """Settings of anomaly detection."""
 
-    view: View  # how images are shown, whole
-    k: int  # nearest patches whose mean distance counts
-    draws: Draws  # of a few reference images alone
-    limits: tuple[float, ...]  # false-positive rates up to which regions are looked for
-    seed: int  # of the draw of the patches that are remembered, where they are too many
+    view: View  # view of whole images
+    k: int  # number of nearest patches whose mean distance counts
+    draws: Draws  # few-shot draws of reference images
+    limits: tuple[float, ...]  # false-positive rates up to which the per-region overlap is integrated
+    seed: int  # of the draw of remembered patches, if there are too many
 
 
 def _source(name: str, part: str, samples: Mapping[str, Sequence[Sample]], view: View, shard: int) -> Source:
@@ -64,7 +64,7 @@ class References(Measurable):
     @cached_property
     def source(self) -> Source:
         samples = {product.name: product.references for product in self.data.products}
-        # one group a shard: products are read one by one
+        # one group per shard: products are read one by one
         return _source(self.data.name, "references", samples, self.config.view, 1)
 
     @cached_property
@@ -74,18 +74,18 @@ class References(Measurable):
 
     @cached_property
     def groups(self) -> dict[str, list[int]]:
-        """Places of the groups of each product."""
+        """Indices of the groups of each product."""
         groups: dict[str, list[int]] = {}
         for number, group in enumerate(self.source.groups):
             groups.setdefault(_product_of(group), []).append(number)
         return groups
 
     def patches(self, product: Product) -> int:
-        """How many patches of an image of a product are remembered at most."""
+        """Largest number of remembered patches per image of a product."""
         return max(1, self.data.memory // len(product.references))
 
     def share(self, product: Product, cells: int) -> float:
-        """Share of the patches of a product's references that are remembered, of so many an image."""
+        """Share of the patches of a product's references that are remembered, with ``cells`` per image."""
         return min(1.0, self.patches(product) / cells)
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
@@ -102,9 +102,9 @@ def _product_of(group: Group) -> str:
 
 @dataclass(frozen=True, eq=False)
 class AnomalyTask(MeasuredTask):
-    """Which test images, and which of their pixels, show a defect, by a memory of good images.
+    """Detection of defective test images, and of their defective pixels, with a memory of good images.
 
-    ``memories`` are what is remembered; None until the references were measured.
+    ``memories`` are None until the references are measured.
     """
 
     data: Defects
@@ -165,7 +165,7 @@ class AnomalyTask(MeasuredTask):
 
     @cached_property
     def _defective(self) -> dict[str, Mask]:
-        """Whether each image of a product shows a defect, [images]; one whose mask is black does not."""
+        """Whether each image of a product shows a defect: [images]; an image with a black mask does not."""
         return {
             product.name: np.array(
                 [
@@ -177,7 +177,7 @@ class AnomalyTask(MeasuredTask):
         }
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
-        """AUROC, AP and F1 of images; AUROC, per-region overlap and F1 of pixels where there are masks."""
+        """AUROC, AP and F1 of images; AUROC, per-region overlap and F1 of pixels if there are masks."""
         if not any(np.any(measured["varies"]) for measured in measurements):
             return Outcome((), empty=ALIKE)
         draws = self.config.draws.names
@@ -193,7 +193,7 @@ class AnomalyTask(MeasuredTask):
         return replace(result, scores=every, predicted=predicted)
 
     def _products(self, measurements: Sequence[Measurements]) -> Iterator[scores.ScoredProduct]:
-        """What the groups say of each product."""
+        """Results of each product from the measurements of its groups."""
         groups: dict[str, list[Measurements]] = {}
         for group, measured in zip(self.source.groups, measurements, strict=True):
             groups.setdefault(_product_of(group), []).append(measured)
@@ -206,14 +206,14 @@ class AnomalyTask(MeasuredTask):
 
     @cached_property
     def shown(self) -> list[tuple[Product, int]]:
-        """The images whose maps are kept: their product, and their place among its images."""
+        """The example images: product, and index among its images."""
         every = [(each, number) for each in self.data.products for number in range(len(each.images))]
         images = [product.images[number] for product, number in every]
         strata = [(product.name, image.kind) for (product, _), image in zip(every, images, strict=True)]
         return [every[row] for row in drawn([image.sample.key for image in images], SHOWN, strata)]
 
     def _predicted(self, products: Sequence[scores.ScoredProduct]) -> Predicted:
-        """Maps of the examples, and which percent of the images of the other kind each is told apart from."""
+        """Maps of the examples, and the percent of other-kind images each is ranked correctly against."""
         by_name = {each.product.name: each for each in products}
         heat, placed = [], []
         for product, number in self.shown:

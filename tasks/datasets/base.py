@@ -1,4 +1,4 @@
-"""What an official dataset is, what is read of one, and how complete that is."""
+"""Base classes of datasets: samples, data that were read, coverage, and entries of official datasets."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from layerboard.zoo.view.photos import as_seen, decoding
 
 @runtime_checkable
 class Sample(Protocol):
-    """One image and how to get it."""
+    """One image, opened on demand."""
 
     @property
     def key(self) -> str:
@@ -34,11 +34,11 @@ class Sample(Protocol):
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
-    """The decoded image in RGB, as code of official datasets has it: not turned, no transparency blended."""
+    """The decoded image in RGB, as in code of official datasets: not rotated, transparency not blended."""
     if image.mode == "P" and isinstance(image.info.get("transparency"), bytes):
-        image = image.convert("RGBA")  # the same colours, without Pillow's warning that alpha is lost
+        image = image.convert("RGBA")  # the same colours, without Pillow's warning about lost alpha
     image.load()
-    return image if image.mode == "RGB" else image.convert("RGB")  # converting would copy it
+    return image if image.mode == "RGB" else image.convert("RGB")  # conversion would copy it
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class FileSample:
 
     @property
     def stamp(self) -> tuple[int, int | str]:
-        """Bytes and what tells of a change (`tasks.datasets.files.stamp`); raises UnreadableImageError."""
+        """Size in bytes and a change marker (`tasks.datasets.files.stamp`); raises UnreadableImageError."""
         try:
             return stamp(self.path)
         except OSError as error:
@@ -69,7 +69,7 @@ class FileSample:
 
 
 class PhotoSample(FileSample):
-    """An image of the user's own, which is read as people see it (`zoo.view.photos.as_seen`)."""
+    """One of the user's own images, read as people see it (`zoo.view.photos.as_seen`)."""
 
     __slots__ = ()
     _rgb = staticmethod(as_seen)
@@ -80,20 +80,20 @@ class PhotoSample(FileSample):
 
 @runtime_checkable
 class MadeSample(Sample, Protocol):
-    """An image that is made of another one each time it is opened."""
+    """An image that is generated from another one each time it is opened."""
 
     @property
     def sample(self) -> Sample:
-        """The image that it is made of."""
+        """The original image."""
 
     @property
     def made(self) -> str:
-        """What tells it from others that are made of the same image."""
+        """Identity among the images generated from the same original."""
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many of something a dataset on disk has, and how many the official one has (None: any number)."""
+    """Number of items in a dataset on disk, and in the official dataset (None: any number)."""
 
     what: str
     present: int
@@ -120,11 +120,11 @@ class LevelCounts:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What is there of a dataset, beside what should be."""
+    """Coverage: what was found of a dataset, compared with what it should contain."""
 
     counts: tuple[Count | LevelCounts, ...]
-    notes: tuple[str, ...] = ()  # what readers of the numbers must know; each makes it partial
-    remarks: tuple[str, ...] = ()  # how it was understood, such as a split that was made of it
+    notes: tuple[str, ...] = ()  # deviations that readers of the numbers must know; any makes it partial
+    remarks: tuple[str, ...] = ()  # how the data were interpreted, such as a generated split
 
     @property
     def partial(self) -> bool:
@@ -139,26 +139,26 @@ class Coverage:
 
 
 class Data:
-    """What was read of a dataset: each task is on data of one kind."""
+    """Data read from a dataset; each task takes data of one kind."""
 
     __slots__ = ()
 
     name: str
     coverage: Coverage
-    role: ClassVar[str] = ""  # what tasks see in it where it is the user's own (`tasks.registry.Role`)
-    firsts: ClassVar[tuple[str, ...]]  # fields of which a smaller version has the first items
-    items: ClassVar[str] = "images"  # what these are called
+    role: ClassVar[str] = ""  # role of the user's own data for tasks (`tasks.registry.Role`)
+    firsts: ClassVar[tuple[str, ...]]  # fields that a limited version cuts to their first items
+    items: ClassVar[str] = "images"  # name of these items
 
     def named(self, name: str) -> Self:
-        """The data by another name."""
+        """The data under another name."""
         return replace(self, name=name)  # type: ignore[type-var]  # each is a dataclass
 
     def serving(self, role: str) -> "Data | None":
-        """What tasks of a role that were named look at, where it is the user's own; None for nothing."""
+        """The user's own data in the form for tasks of a role that were named; None if there is none."""
         return self if role == self.role else None
 
     def limited(self, limit: int | None) -> Self:
-        """A smaller version for trying things out, whose coverage says so; itself where it has no more."""
+        """A smaller version for quick trials, with a note in its coverage; itself if it is not larger."""
         if limit is None or all(len(getattr(self, name)) <= limit for name in self.firsts):
             return self
         fewer = {name: getattr(self, name)[:limit] for name in self.firsts}
@@ -167,20 +167,20 @@ class Data:
 
     @property
     def truth(self) -> tuple[object, ...] | None:
-        """What tells its ground truth from another wherever it lies; None where its tasks say so in full."""
+        """Identity of its ground truth, independent of its location; None if the tasks state it in full."""
         return None
 
     def content(self, stated: Callable[[Sample], str]) -> list[object]:
-        """What tells it from others of its name: its ground truth, and what is stated of each image."""
+        """Identity among data of the same name: the ground truth, and ``stated`` for each image."""
         return [self.truth, [stated(sample) for sample in images_of(self)]]
 
     def described(self) -> Iterator[tuple[str, str, str, str]]:
-        """The name, class, group and split of each image; "" for those that it has not."""
+        """Name, class, group and split of each image; "" for those that do not exist."""
         yield from ((sample.key, "", "", "") for sample in images_of(self))
 
 
 def images_of(data: object) -> Iterator[Sample]:
-    """The images of what was read, in order, wherever a dataset holds them."""
+    """All images of data, in order, from any field."""
     if isinstance(data, Sample):
         yield data
     elif isinstance(data, tuple):
@@ -195,7 +195,7 @@ D = TypeVar("D", bound=Data, covariant=True)
 
 
 class DatasetEntry(ABC, Generic[D]):
-    """An official dataset: where its files are, how many of everything there are, and how they are read."""
+    """An official dataset: the location of its files, official counts, and their reader."""
 
     __slots__ = ()
 
@@ -205,23 +205,23 @@ class DatasetEntry(ABC, Generic[D]):
     @property
     @abstractmethod
     def layout(self) -> str:
-        """The files that are expected below the data folder, in words."""
+        """Description of the files that are expected below the data folder."""
 
     @abstractmethod
     def read(self, data: Path) -> D:
-        """What is there in a folder of datasets, or root of a pack, in an order that is the same everywhere.
+        """Read the dataset from a folder of datasets or the root of a pack, in the same order everywhere.
 
-        Raises MissingDataError where it is not there, InputError for a wrong layout or file, or no image.
+        Raises MissingDataError if it is missing, InputError for a wrong layout or file, or no image.
         """
 
     @abstractmethod
     def contents(self, data: Path) -> dict[str, list[Path]]:
-        """The files of a folder, no pack, that `read` looks at, as far as they are there.
+        """The existing files of a folder (not a pack) that `read` uses.
 
-        By split, or ``files``; in any order and several times even.
+        The keys are splits, or ``files``. Files come in any order and may be repeated.
         """
 
     def root(self, data: Path) -> Path:
-        """The dataset's folder in a data folder; raises MissingDataError without it."""
+        """The dataset's folder in a data folder; raises MissingDataError if it does not exist."""
         require_directory(data / self.folder, f"{self.name} ({self.layout})")
         return data / self.folder

@@ -1,4 +1,4 @@
-"""The official datasets and the user's own images, and whether they are where they should be."""
+"""Catalogue of the official datasets, and inspection of these and of the user's own images."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -28,7 +28,7 @@ DATASETS: tuple[DatasetEntry[Data], ...] = (
     *(VOC_2012, VOC_2012_AUG, ADE20K, COCO_VAL2017, PARTIMAGENET, MVTEC_AD, VISA, SOP, CUB),
 )
 
-# what tells that a folder of the user's own is in a layout of other tasks than those of classes, and reads it
+# for layouts other than class folders: a test whether the user's folder has the layout, and its reader
 LAYOUTS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Data]], ...] = (
     (has_defects, read_defects),
     (has_queries, read_queries),
@@ -36,10 +36,10 @@ LAYOUTS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Data]], ...] = (
 
 
 def read_own(location: str, labelling: Labelling = AS_IT_IS) -> Data:
-    """The user's own images: a folder, perhaps with tables beside it, or ``hf:ID``; raises InputError.
+    """The user's own images: a folder, optionally with tables, or ``hf:ID``; raises InputError.
 
-    A folder in one of the `LAYOUTS` is read as that, unless labels are given, be they none. Where copies are
-    asked for, all images that are found are taken for themselves.
+    A folder in one of the `LAYOUTS` is read as that, unless labels (or ``none``) are given. If copies are
+    requested, each image is a thing, to be retrieved from its copies.
     """
     data: Data
     folder = Path(location)
@@ -59,7 +59,7 @@ def read_own(location: str, labelling: Labelling = AS_IT_IS) -> Data:
 
 
 class State(Enum):
-    """How much of a dataset is there."""
+    """State of a dataset on disk."""
 
     COMPLETE = "complete"
     PARTIAL = "partial"
@@ -68,16 +68,16 @@ class State(Enum):
 
 
 class Inspection(NamedTuple):
-    """What was found where a dataset should be; a partial one can be run, a missing or broken one cannot."""
+    """Result of an inspection; a partial dataset can be run, a missing or broken one cannot."""
 
     name: str
     state: State
     text: str
-    data: Data | None = None  # what was read, where it can be
+    data: Data | None = None  # the data, if they can be read
 
 
 def inspect(data: Path, entry: DatasetEntry[Data]) -> Inspection:
-    """What is there of a dataset, whose images are not decoded, in a folder of datasets."""
+    """Inspection of a dataset in a folder of datasets; images are not decoded."""
     root = data / entry.folder
     if not exists(root):
         return Inspection(entry.name, State.MISSING, f"looked for {root}; expected {entry.layout} in {data}")
@@ -85,7 +85,7 @@ def inspect(data: Path, entry: DatasetEntry[Data]) -> Inspection:
 
 
 def inspect_images(location: str, labelling: Labelling = AS_IT_IS) -> Inspection:
-    """What is there of the user's own images; arguments as of `read_own`."""
+    """Inspection of the user's own images; the arguments are those of `read_own`."""
     return _inspected(location, lambda: read_own(location, labelling))
 
 

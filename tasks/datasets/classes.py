@@ -1,4 +1,4 @@
-"""Images with classes, or without: folders of classes, labels, and a split where there is none."""
+"""Images with or without classes: class folders, labels, and splits."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,10 +14,10 @@ from layerboard.tasks.datasets.files import IMAGE_EXTENSIONS, file_names, folder
 from layerboard.tasks.datasets.instances import copies_of, of_classes
 from layerboard.zoo.errors import InputError, counted, some
 
-LEAST = 3  # images of a class where there is no val, so that each is tested by others of its class
-EVERY = "every image is tested once"  # what is said where there is no val
+LEAST = 3  # least number of images per class without val, so that each is tested with others of its class
+EVERY = "every image is tested once"  # remark if there is no val
 
-LabelledSample = tuple[str, Sample]  # an image behind the name of its class
+LabelledSample = tuple[str, Sample]  # class name and image
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class ClassImages:
     samples: tuple[Sample, ...]
     labels: NDArray[np.int64]  # class index of each image, int64 [images]
     classes: tuple[str, ...]  # class names; an index is the rank of the name in sorted order
-    groups: tuple[str, ...] = ()  # what each image belongs to, "" for nothing; empty where none does
+    groups: tuple[str, ...] = ()  # group of each image, "" for none; empty if there are no groups
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ class ClassImages:
 
     @property
     def clusters(self) -> tuple[str, ...]:
-        """What each image is sampled with: its group, or it alone."""
+        """Cluster that each image is sampled with: its group, or itself."""
         pairs = zip(self.groups, self.keys, strict=True)
         return tuple(group or key for group, key in pairs) if self.groups else self.keys
 
@@ -59,7 +59,7 @@ class ClassImages:
 class Classification(Data):
     """A classification dataset: a bank (train) and queries (val) over the same classes.
 
-    Without a ``val`` every image is tested once, by the others.
+    Without ``val``, every image is tested once, with the others as training images.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Classification(Data):
 
     @property
     def tested(self) -> ClassImages:
-        """The images that are given classes: ``val``, or all."""
+        """The images that are tested: ``val``, or all."""
         return self.val or self.train
 
     def serving(self, role: str) -> Data | None:
@@ -87,7 +87,7 @@ class Classification(Data):
 
     @property
     def sides(self) -> tuple[ClassImages, ...]:
-        """Bank and queries; all images where there is no ``val``."""
+        """Bank and queries; all images if there is no ``val``."""
         return (self.train,) if self.val is None else (self.train, self.val)
 
     def content(self, stated: Callable[[Sample], str]) -> list[object]:
@@ -95,9 +95,9 @@ class Classification(Data):
         return [*sides, *(side.groups for side in self.sides if side.groups)]
 
     def grouped(self, groups: Mapping[str, str]) -> Self:
-        """The images with groups by their names.
+        """The dataset with groups, given by image name.
 
-        Raises InputError for a group in train and in val.
+        Raises InputError for a group in both train and val.
         """
         if not groups:
             return self
@@ -113,7 +113,7 @@ class Classification(Data):
 
     @property
     def untestable(self) -> str:
-        """Why images cannot be tested by others of their class, where there is no ``val``; "" if they can."""
+        """Reason why images cannot be tested with the others if there is no ``val``; "" if they can."""
         if self.val:
             return ""
         train, classes = self.train, self.train.classes
@@ -163,9 +163,9 @@ class Unlabelled(Data):
 
 
 def read_class_folders(root: Path, hint: str = "") -> dict[str, list[str]]:
-    """Sorted names of the images of each class folder, by sorted name; other and hidden files are ignored.
+    """Sorted image names of each class folder, sorted by class; other and hidden files are ignored.
 
-    Raises InputError for no class, one without images, and images in the root, with a hint what to do.
+    Raises InputError, with a hint what to do, for no class, a class without images, or images in the root.
     """
     require_directory(root, "a folder of class folders")
     if loose := file_names(root):
@@ -193,9 +193,9 @@ def classification(
     coverage: Coverage,
     official: Iterable[int | None] = (None, None, None),
 ) -> Classification:
-    """A dataset of images in any order; its coverage says how many there are beside the official numbers.
+    """A dataset of images in any order; its coverage compares their number with the official numbers.
 
-    Raises InputError where val, which is ``where``, has a class that train has not.
+    Raises InputError if val, which is described by ``where``, has a class that train lacks.
     """
     given = (images for images in (train, val) if images is not None)
     sides = [sorted(images, key=lambda image: image[1].key) for images in given]

@@ -1,7 +1,7 @@
-"""COCO val2017 and its JSON format of instances, which other datasets have, too.
+"""COCO val2017 and its JSON format of instances, which other datasets also use.
 
-Shapes of regions are checked before pycocotools sees them. It trusts what it is given: run lengths that end
-early leave memory as it was, and an outline far outside the image is drawn point by point until memory ends.
+Shapes of regions are validated before they are passed to pycocotools, which does not check its input: run
+lengths that end early leave memory uninitialised, and an outline far outside the image exhausts memory.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,15 +23,15 @@ Polygons = list[list[float]]
 RunLengths = dict[str, object]  # ``{"size": [height, width], "counts": list or text}``
 
 LONGEST_OUTLINE = 2**22  # pixels of all edges of a polygon; pycocotools takes about 80 bytes for each
-_FIRST, _LAST = "0", "o"  # characters of compressed run lengths: each holds five bits and whether more follow
-_MOST_CHARACTERS = 6  # characters of one number: 30 bits, as many as pycocotools can shift
+_FIRST, _LAST = "0", "o"  # characters of compressed run lengths: each has five bits and a continuation bit
+_MOST_CHARACTERS = 6  # characters of one number: 30 bits, the most that pycocotools can shift
 
 
 @dataclass(frozen=True, slots=True)
 class CocoRegion:
-    """An annotated object or part in an image, whose mask is drawn when it is asked for."""
+    """An annotated object or part in an image, with a mask drawn on demand."""
 
-    key: str  # no other has it, and it stays the same from run to run
+    key: str  # unique and stable from run to run
     label: int  # number of its category
     size: tuple[int, int]  # width and height of the image
     shape: Polygons | RunLengths = field(hash=False)
@@ -71,7 +71,7 @@ class Regions(Data):
     images: tuple[RegionImage, ...]
     categories: dict[int, str] = field(hash=False)  # names by the ids of categories
     coverage: Coverage
-    edition: str = ""  # tells those that a protocol takes, or orders, in its own way from the usual ones
+    edition: str = ""  # distinguishes regions that a protocol selects or orders in its own way
     firsts = ("images",)
 
 
@@ -81,7 +81,7 @@ class CocoEntry(DatasetEntry[Regions]):
 
     name: str = "coco-val2017"
     folder: str = "coco"
-    images_folder: str = "images/val2017"  # without its parent it is found, too
+    images_folder: str = "images/val2017"  # also found without its parent folder
     annotations: str = "annotations/instances_val2017.json"
     images: int = 5000  # in that file
     first: int = 1000  # images that are used, by ascending id; those without annotations count
@@ -130,7 +130,7 @@ COCO_VAL2017 = CocoEntry()
 
 
 class CocoImage(NamedTuple):
-    """An image of a file."""
+    """An image listed in a file."""
 
     identity: int
     file_name: str
@@ -138,7 +138,7 @@ class CocoImage(NamedTuple):
 
 
 class CocoCategory(NamedTuple):
-    """A category and what it belongs to ("" where that is not said)."""
+    """A category and its super-category ("" if not stated)."""
 
     name: str
     supercategory: str
@@ -151,11 +151,11 @@ class CocoFile:
     path: Path
     images: tuple[CocoImage, ...]
     categories: Mapping[int, CocoCategory]
-    annotations: Mapping[int, Sequence[JsonObject]]  # by id of an image, of one that is not listed, too
+    annotations: Mapping[int, Sequence[JsonObject]]  # by image id, including ids that are not listed
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How many annotations are of images that it does not list, in words; none where there are none."""
+        """Note on the number of annotations of images that are not listed; empty if there are none."""
         listed = {image.identity for image in self.images}
         orphans = sum(len(each) for image, each in self.annotations.items() if image not in listed)
         note = f"{orphans:,} annotations of {self.path.name} belong to images that it does not list"
@@ -167,10 +167,10 @@ class CocoFile:
         return [fields.get_integer(each, "category_id", self._where(each)) for each in annotations]
 
     def load(self, image: CocoImage, path: Path, key: str) -> RegionImage:
-        """An image that is there, and its usable regions, ``<key>/<annotation id>``; raises InputError.
+        """An existing image and its usable regions, ``<key>/<annotation id>``; raises InputError.
 
-        As the published protocol has it, crowds are used, and an object whose first polygon is no more than
-        a line (four numbers) is not.
+        As in the published protocol, crowds are used, and objects whose first polygon is only a line (four
+        numbers) are not.
         """
         require_size(path, image.size, self.path.name)
         regions = (self._region(each, image, key) for each in self.annotations.get(image.identity, ()))
@@ -212,7 +212,7 @@ def read_coco_file(path: Path) -> CocoFile:
 def _by_identity(
     content: JsonObject, what: str, path: Path, read: Callable[[JsonObject, Path], tuple[int, T]]
 ) -> dict[int, T]:
-    """Items of a list by ascending id; raises InputError for no item, or two of one id."""
+    """Items of a list by ascending id; raises InputError for no item, or two with one id."""
     items = (read(each, path) for each in fields.get_objects(content, what, str(path)))
     listed = sorted(items, key=lambda item: item[0])
     if not listed:
@@ -242,9 +242,10 @@ def _category(stated: JsonObject, path: Path) -> tuple[int, CocoCategory]:
 
 
 def read_polygons(value: Sequence[object], size: tuple[int, int], where: str) -> Polygons:
-    """Lists of x1 y1 x2 y2 ... near an image of the (width, height); raises InputError.
+    """Polygons as lists of x1 y1 x2 y2 ..., near an image of (width, height); raises InputError.
 
-    Official ones may leave the image a little; by more than its longer side they belong to another image.
+    Official polygons may exceed the image a little. One that exceeds it by more than the longer side belongs
+    to another image.
     """
     polygons, margin = [], max(size)
     for each in value:
@@ -268,13 +269,13 @@ def read_polygons(value: Sequence[object], size: tuple[int, int], where: str) ->
 
 
 def _length(polygon: Sequence[float]) -> float:
-    """Pixels that the edges of a polygon pass, the closing one included."""
+    """Number of pixels on the edges of a polygon, including the closing edge."""
     points = np.array(polygon, np.float64).reshape(-1, 2)
     return float(np.abs(points - np.roll(points, 1, axis=0)).max(axis=1).sum())
 
 
 def read_run_lengths(value: object, size: tuple[int, int], where: str) -> RunLengths:
-    """Compressed (text) or uncompressed (list) run lengths of the (width, height); raises InputError."""
+    """Compressed (text) or uncompressed (list) run lengths for (width, height); raises InputError."""
     stated = fields.as_object(value, f"segmentation of {where}")
     counts, shape = stated.get("counts"), [size[1], size[0]]
     if stated.get("size") != shape:
@@ -292,10 +293,10 @@ def read_run_lengths(value: object, size: tuple[int, int], where: str) -> RunLen
 
 
 def _decompressed(text: str) -> list[int] | None:
-    """The run lengths in COCO's text, or None for one that is cut or has other characters.
+    """Run lengths from COCO's compressed text, or None if it is truncated or has other characters.
 
-    A number is written in groups of five bits, lowest first, as the difference from the last but one, where
-    there are three before it. Source: the C code of pycocotools.
+    A number is written in groups of five bits, lowest first. From the fourth number on, it is the difference
+    from the number two places before. Source: the C code of pycocotools.
     """
     runs: list[int] = []
     value = characters = 0

@@ -1,6 +1,6 @@
-"""Copies of images as they come about: compressed, cut, turned, coloured, captioned.
+"""Typical copies of images: compressed, cropped, rotated, recoloured, captioned.
 
-What is drawn depends on the name of the image and the kind of the copy alone.
+Random parameters depend only on the name of the image and the kind of copy.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from PIL import Image, ImageDraw, ImageEnhance, ImageFilter, ImageOps
 from layerboard.tasks.datasets.base import Sample
 from layerboard.zoo.view.geometry import Box
 
-SHORT = 256  # pixels of the shorter side, at most, of an image that copies are made of: as views show it
+SHORT = 256  # largest shorter side, in pixels, of an image that copies are made from, as in views
 VERSION = 1  # changes when a copy would look different
 
 
@@ -26,7 +26,7 @@ def _compressed(image: Image.Image, random: np.random.Generator) -> Image.Image:
 
 
 def _cropped(image: Image.Image, random: np.random.Generator) -> Image.Image:
-    """70 % of the area, of the same shape, anywhere."""
+    """A crop with 70 % of the area and the same aspect ratio, at a random position."""
     size = [round(side * sqrt(0.7)) for side in image.size]
     left, top = (int(random.integers(whole - side + 1)) for whole, side in zip(image.size, size, strict=True))
     return image.crop((left, top, left + size[0], top + size[1]))
@@ -37,7 +37,7 @@ def _halved(image: Image.Image, random: np.random.Generator) -> Image.Image:
 
 
 def _rotated(image: Image.Image, random: np.random.Generator) -> Image.Image:
-    """The image, turned by 10 degrees to either side; the corners are black."""
+    """The image rotated by 10 degrees to either side, with black corners."""
     return image.rotate(10 if random.integers(2) else -10, Image.Resampling.BICUBIC)
 
 
@@ -48,7 +48,7 @@ def _coloured(image: Image.Image, random: np.random.Generator) -> Image.Image:
 
 
 def _captioned(image: Image.Image, random: np.random.Generator) -> Image.Image:
-    """A bar over the lowest 15 %, with blocks for words, which need no font."""
+    """The image with a bar over the lowest 15 %, and blocks instead of words, which need no font."""
     image, (width, height) = image.copy(), image.size
     bar, draw = round(0.85 * height), ImageDraw.Draw(image)
     draw.rectangle((0, bar, width, height), "white")
@@ -88,7 +88,7 @@ class CopySample:
 
     @property
     def made(self) -> str:
-        """What tells it from other copies of the image."""
+        """Identity among the copies of the image."""
         return f"{self.kind}|copy {VERSION}"
 
     def open(self) -> Image.Image:

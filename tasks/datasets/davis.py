@@ -20,7 +20,7 @@ class Video:
     name: str
     frames: tuple[FileSample, ...]
     masks: tuple[Path, ...]
-    size: tuple[int, int]  # width and height of frames and masks, which agree
+    size: tuple[int, int]  # width and height, equal for frames and masks
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Videos(Data):
 
 @dataclass(frozen=True, slots=True)
 class DavisEntry(DatasetEntry[Videos]):
-    """A dataset in the layout of DAVIS-2017: folders, the list of sequences, and its official counts."""
+    """A dataset in the layout of DAVIS-2017: folders, the list of sequences, and official counts."""
 
     name: str = "davis-2017-val"
     folder: str = "DAVIS"
@@ -58,7 +58,7 @@ class DavisEntry(DatasetEntry[Videos]):
         )
 
     def read(self, data: Path) -> Videos:
-        """The sequences of a DAVIS subset that are there, by sorted name; keys are ``<sequence>/<frame>``."""
+        """The existing sequences of a DAVIS subset, sorted by name; keys are ``<sequence>/<frame>``."""
         root = self.root(data)
         frames, masks = root / "JPEGImages" / self.resolution, root / "Annotations" / self.resolution
         storage.require_directory(frames, f"the frames of {self.name}")
@@ -88,7 +88,7 @@ DAVIS_2017_VAL = DavisEntry()
 
 
 def _objects(video: Video) -> int:
-    """Number of objects by the official rule: the highest id of the first mask, void left out."""
+    """Number of objects by the official rule: the highest id in the first mask, without void."""
     mask = read_mask(video.masks[0])
     number = int(np.max(mask, where=mask != VOID, initial=0))
     if not number:
@@ -99,7 +99,7 @@ def _objects(video: Video) -> int:
 
 
 def _read_video(name: str, frames: Path, masks: Path) -> Video:
-    """The frames and masks of one sequence, which have partners of one size; raises InputError."""
+    """Frames and masks of one sequence; raises InputError if one is missing or sizes differ."""
     images = {path.stem: path for path in storage.file_paths(frames, ".jpg")}
     if not images:
         raise InputError(f"expected frames (*.jpg) in {frames}, found none")
@@ -137,10 +137,10 @@ class PredictedSequence(NamedTuple):
 
 
 def read_davis_results(truth: Path, predictions: Path) -> tuple[PredictedSequence, ...]:
-    """Predicted masks beside their annotations, for each predicted sequence that has some; raises InputError.
+    """Predicted masks and their annotations, for each predicted sequence with annotations; raises InputError.
 
-    The truth is DAVIS, its ``Annotations``, or any folder of ``<sequence>/*.png``, as predictions are, whose
-    further frames are ignored.
+    ``truth`` is DAVIS, its ``Annotations``, or any folder of ``<sequence>/*.png``. ``predictions`` is such a
+    folder, too; frames without annotations are ignored.
     """
     storage.require_directory(truth, "annotated masks (DAVIS, or a folder of <sequence>/*.png)")
     storage.require_directory(predictions, "predicted masks (<sequence>/*.png)")

@@ -26,8 +26,8 @@ from layerboard.zoo.errors import InputError, counted, some
 from layerboard.zoo.view.photos import decoding, endings
 
 GOOD = "good"  # the folder of images without a defect
-MEMORY = 100_000  # patches of the reference images of a product that are remembered at most
-TABLE = Path("split_csv") / "1cls.csv"  # what VisA says of its images
+MEMORY = 100_000  # largest number of remembered patches of a product's reference images
+TABLE = Path("split_csv") / "1cls.csv"  # VisA's table of images
 COUNTED = ("products", "reference images", "test images")
 COLUMNS = ("object", "split", "label", "image", "mask")
 TURNED = (5, 6, 7, 8)  # EXIF orientations that swap width and height
@@ -40,12 +40,12 @@ class ScoredImage:
     sample: Sample
     kind: str
     size: tuple[int, int]
-    mask: Path | None  # what is not black is the defect; None where no mask is there
+    mask: Path | None  # the defect is where it is not black; None without a mask
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A product with images of good ones to learn from, by sorted name, and images to score."""
+    """A product with good reference images, sorted by name, and images to score."""
 
     name: str
     references: tuple[Sample, ...]
@@ -57,7 +57,7 @@ class Product:
         return all(image.mask is not None for image in self.images if image.kind != GOOD)
 
     def first(self, count: int) -> "Product":
-        """So many references, and images of each kind."""
+        """The first ``count`` references, and the first ``count`` images of each kind."""
         kinds: dict[str, list[ScoredImage]] = defaultdict(list)
         for image in self.images:
             kinds[image.kind].append(image)
@@ -67,7 +67,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Defects(Data):
-    """Products to find defects of; ``memory`` is how many patches of each are remembered at most."""
+    """Products with defects; ``memory`` is the largest number of remembered patches of each."""
 
     name: str
     products: tuple[Product, ...]
@@ -89,16 +89,16 @@ class Defects(Data):
 
 
 class ProductFiles(NamedTuple):
-    """Files of a product: references, and of each image to score its kind, itself and its mask, if any."""
+    """Files of a product: references, and kind, image and mask (if any) of each image to score."""
 
     references: list[Path]
     images: list[tuple[str, Path, Path | None]]
-    strays: Sequence[Path] = ()  # masks that are called as no image
+    strays: Sequence[Path] = ()  # masks whose names match no image
 
 
 @dataclass(frozen=True, slots=True)
 class DefectEntry(DatasetEntry[Defects]):
-    """A dataset of defects in either layout, and how much of everything the official one has."""
+    """A dataset of defects in either layout, with official counts."""
 
     name: str
     folder: str
@@ -141,7 +141,7 @@ VISA = DefectEntry(
 
 
 def has_defects(folder: Path) -> bool:
-    """Whether a folder of the user's own is in a layout of defects, of one product or of several."""
+    """Whether the user's folder has a layout of defects, with one or several products."""
     return storage.is_file(folder / TABLE) or bool(storage.is_folder(folder) and _products(folder))
 
 
@@ -152,14 +152,14 @@ def read_defects(folder: Path) -> Defects:
 
 
 def _products(root: Path) -> dict[str, Path]:
-    """Folders of products in the layout of MVTec AD by name; the folder itself where it is one."""
+    """Product folders in the layout of MVTec AD, by name; the folder itself if it is a product."""
     if _is_product(root):
         return {root.resolve().name: root}
     return {name: root / name for name in storage.folder_names(root) if _is_product(root / name)}
 
 
 def _is_product(folder: Path) -> bool:
-    """Whether all images to learn from are good ones, and there are some to score."""
+    """Whether a folder has only good training images, and some images to score."""
     train = folder / "train"
     there = all(storage.is_folder(each) for each in (train / GOOD, folder / "test"))
     return there and storage.folder_names(train) == [GOOD]
@@ -192,7 +192,7 @@ def _images(folder: Path) -> list[Path]:
 
 
 def _of_table(root: Path) -> dict[str, ProductFiles]:
-    """The files of products that the table of VisA names; raises InputError."""
+    """The files of products in VisA's table; raises InputError."""
     path = root / TABLE
     try:
         rows = list(csv.DictReader(StringIO(storage.read_bytes(path).decode("utf-8-sig"))))
@@ -246,7 +246,7 @@ def _defects(name: str, root: Path, memory: int, make: type[FileSample]) -> Defe
 
 
 def _product(name: str, files: ProductFiles, root: Path, make: type[FileSample], notes: list[str]) -> Product:
-    """A product, whose images are named by their paths; notes say which masks are not there."""
+    """A product with its images named by path; missing masks are added to ``notes``."""
     for paths, what in ((files.references, "good images to learn from"), (files.images, "images to score")):
         if not paths:
             raise InputError(f"expected {what} of {name} in {root}, found none")
@@ -276,14 +276,14 @@ def _product(name: str, files: ProductFiles, root: Path, make: type[FileSample],
 
 
 def _size(path: Path, *, turned: bool) -> tuple[int, int]:
-    """Width and height of an image from its header, as people see it where it is ``turned``."""
+    """Width and height of an image from its header; with ``turned``, after its EXIF rotation."""
     with decoding(f"cannot read the header of image {path}"), storage.open_image(path) as image:
         swapped = turned and image.getexif().get(ExifTags.Base.Orientation) in TURNED
         return (image.height, image.width) if swapped else image.size
 
 
 def read_defect(image: ScoredImage) -> Mask:
-    """Where the defect of an image is, [height width]: pixels of its mask that are not black."""
+    """Mask of the defect of an image, [height width]: the pixels of its mask file that are not black."""
     if image.mask is None:
         return np.zeros(image.size[::-1], np.bool_)
     with decoding(f"cannot decode mask {image.mask}"), storage.open_image(image.mask) as mask:

@@ -1,4 +1,4 @@
-"""Checked access to the fields of JSON files, with errors that name file, field and what was found."""
+"""Checked access to the fields of JSON files, with errors that name the file, the field and its value."""
 
 import json
 from collections.abc import Mapping
@@ -32,12 +32,12 @@ def as_object(value: object, where: str) -> JsonObject:
 
 
 def is_number(value: object) -> bool:
-    """Whether a JSON value is a finite number that a float holds."""
+    """Whether a JSON value is a finite number that fits into a float."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
     try:
         return isfinite(value)
-    except OverflowError:  # JSON's integers have no end
+    except OverflowError:  # JSON's integers are unlimited
         return False
 
 

@@ -1,8 +1,8 @@
-"""Files of a dataset, wherever they are: in a folder, or as rows of a pack of parquet files.
+"""Files of a dataset, in a folder or as rows of a pack of parquet files.
 
 The path of a file in a pack is the pack's name, an exclamation mark and the path in the official layout,
-such as ``hf:/data/pack!/DAVIS/ImageSets/2017/val.txt``. It says all that is needed to read the file, in any
-process. Readers of datasets go through these functions and do not see the difference.
+such as ``hf:/data/pack!/DAVIS/ImageSets/2017/val.txt``. It is enough to read the file in any process. Dataset
+readers use these functions for both folders and packs.
 """
 
 import errno
@@ -19,20 +19,20 @@ from layerboard.tasks.datasets.packs.pack import INSIDE, Pack, find_pack, open_p
 from layerboard.zoo.errors import InputError, MissingDataError, first_line, some
 from layerboard.zoo.view.photos import decoding, open_file
 
-IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")  # of images, in any case of letters
+IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")  # of images, case-insensitive
 
-LONGEST_NAME = 255  # bytes of the name of a file or folder; more than that no file system takes
+LONGEST_NAME = 255  # bytes of a file or folder name, the limit of file systems
 _packs: dict[str, Pack] = {}  # open packs by name, in this process
 _opening = threading.Lock()
 
 
 def is_packed(path: Path | str) -> bool:
-    """Whether a path is one of a pack."""
+    """Whether a path is in a pack."""
     return str(path).startswith(PREFIX)
 
 
 def data_root(data: Path) -> Path:
-    """A data folder by a path that holds in other processes: the root of a pack, which is opened anew."""
+    """A data folder as a path that is valid in other processes; the root of a pack, which is opened again."""
     if not is_packed(data) or str(data).endswith(INSIDE):
         return data
     name = find_pack(str(data)).name
@@ -42,7 +42,7 @@ def data_root(data: Path) -> Path:
 
 
 def _located(path: Path | str) -> tuple[Pack | None, str]:
-    """A pack, None for the disk, and a path in it; raises InputError where there is no such pack."""
+    """A pack (None for the disk) and the path in it; raises InputError if there is no such pack."""
     if not is_packed(path):
         return None, ""
     name, _, inner = str(path).partition(INSIDE)
@@ -78,13 +78,13 @@ def require_directory(path: Path, what: str) -> None:
 
 
 def read_bytes(path: Path | str) -> bytes:
-    """Bytes of a file; raises OSError without it, InputError where it is in a pack that is damaged."""
+    """Bytes of a file; raises OSError if it is missing, InputError if it is in a damaged pack."""
     pack, inner = _located(path)
     return Path(path).read_bytes() if pack is None else pack.read(inner)
 
 
 def read_names(path: Path, noun: str) -> list[str]:
-    """The sorted names of files that a list has, one a line; raises InputError."""
+    """Sorted file names from a list with one name per line; raises InputError."""
     try:
         lines = read_bytes(path).decode().splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -96,7 +96,7 @@ def read_names(path: Path, noun: str) -> list[str]:
 
 
 def stamp(path: Path | str) -> tuple[int, int | str]:
-    """Bytes of a file and when it was changed, in ns, or, in a pack, a digest; raises OSError without it."""
+    """Size of a file in bytes, and its change time in ns or, in a pack, its digest; raises OSError."""
     pack, inner = _located(path)
     if pack is not None:
         return pack.stamp(inner)
@@ -105,12 +105,12 @@ def stamp(path: Path | str) -> tuple[int, int | str]:
 
 
 def names_and_sizes(paths: Iterable[Path]) -> list[tuple[str, int]]:
-    """Name and bytes of each file, which tell it from others wherever it lies; raises as `stamp`."""
+    """Name and size of each file, which identify it independent of its location; raises as `stamp`."""
     return [(path.name, stamp(path)[0]) for path in paths]
 
 
 def folder_names(folder: Path) -> list[str]:
-    """Sorted names of the folders in a folder but the hidden ones; raises InputError."""
+    """Sorted names of the folders in a folder, except hidden ones; raises InputError."""
     return _names(folder, "", folders=True)
 
 
@@ -120,7 +120,7 @@ def file_names(folder: Path, extensions: tuple[str, ...] = IMAGE_EXTENSIONS) -> 
 
 
 def file_paths(folder: Path, extension: str) -> list[Path]:
-    """Paths of the files of a folder with the (lower-case) extension, by sorted name; raises InputError."""
+    """Paths of the files of a folder with the (lower-case) extension, sorted by name; raises InputError."""
     return [folder / name for name in file_names(folder, (extension,))]
 
 
@@ -143,14 +143,14 @@ def _names(folder: Path, extensions: str | tuple[str, ...], *, folders: bool) ->
 
 
 def _readable(entry: os.DirEntry[str]) -> str:
-    """The name of a file; raises InputError for bytes that are no text: no record and no page holds them."""
-    if entry.name.isascii():  # nearly all of a million
+    """The name of a file; raises InputError for bytes that are not text, which no record can store."""
+    if entry.name.isascii():  # the fast case
         return entry.name
     return require_text(entry.name, f"names of files in {os.path.dirname(entry.path)!a}")
 
 
 def require_text(name: str, what: str) -> str:
-    """A name of a file as it is; raises InputError unless it is UTF-8 (on the disk or in JSON)."""
+    """A file name, unchanged; raises InputError unless it is UTF-8 (on disk or in JSON)."""
     try:
         name.encode()
     except UnicodeEncodeError as error:
@@ -159,7 +159,7 @@ def require_text(name: str, what: str) -> str:
 
 
 def require_inside(name: str, where: str) -> str:
-    """The name of a file below a folder, which neither is absolute nor climbs out; raises InputError."""
+    """A relative file name that stays below its folder; raises InputError for any other."""
     path = PurePosixPath(require_text(name, f"names of files in {where}"))
     if "\0" in name or any(len(part.encode()) > LONGEST_NAME for part in path.parts):
         raise InputError(
@@ -182,7 +182,7 @@ def image_size(path: Path) -> tuple[int, int]:
 
 
 def require_size(path: Path, size: tuple[int, int], where: str) -> None:
-    """Raise InputError unless an image has the (width, height) that ``where`` says."""
+    """Raise InputError unless an image has the (width, height) that is stated in ``where``."""
     if (actual := image_size(path)) != size:
         raise InputError(
             f"expected image {path} to be {size[0]} x {size[1]} pixels as {where} says, "
@@ -191,9 +191,9 @@ def require_size(path: Path, size: tuple[int, int], where: str) -> None:
 
 
 def describe(value: object) -> str:
-    """A value as short text."""
+    """Short text for a value."""
     try:
         text = repr(value)
-    except (ValueError, RecursionError):  # a number of more digits than Python prints, or deep nesting
+    except (ValueError, RecursionError):  # a number with more digits than Python prints, or deep nesting
         text = f"a value of type {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."

@@ -1,4 +1,4 @@
-"""The user's own images: class folders in any depth, tables of labels, or images without classes."""
+"""The user's own images: class folders at any depth, tables of labels, or images without classes."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -30,21 +30,21 @@ from layerboard.tasks.datasets.tree import ImageTree, read_tree
 from layerboard.zoo.errors import InputError, counted, some
 
 TRAIN = "train"
-QUERY_SPLITS = ("val", "valid", "validation", "test")  # in order of preference, in any case of letters
+QUERY_SPLITS = ("val", "valid", "validation", "test")  # in order of preference, case-insensitive
 SPLITS = (TRAIN, *QUERY_SPLITS)
 
-NO_LABELS = Path("none")  # stands for a table of labels where folders are no classes
-NO_CLASSES = "no classes: layers are described, not ranked"  # what is said of images without classes
+NO_LABELS = Path("none")  # given instead of a table of labels if folders are not classes
+NO_CLASSES = "no classes: layers are described, not ranked"  # remark for images without classes
 
 
 def read_folder(folder: Path, labelling: Labelling = AS_IT_IS) -> Data:
     """The user's own images as a dataset named after the folder; keys are paths relative to it.
 
-    Classes come from a table of labels, else from a `METADATA` file inside, else, but for `NO_LABELS`, from
-    folders: the class of an image is the path of the folder that holds it, ``cat`` or ``animal/cat``, below
-    ``train`` and ``val`` where there is such a split. Images that lie in the folder itself, without a table,
-    have no classes. Where there is no val, every image is tested by the others. Groups of a table without
-    classes are things (`tasks.datasets.instances`). Raises InputError.
+    Classes come from a table of labels, else from a `METADATA` file inside, else, except for `NO_LABELS`,
+    from folders: the class of an image is the path of its folder, ``cat`` or ``animal/cat``, below ``train``
+    and ``val`` if there is such a split. Images directly in the folder, without a table, have no classes.
+    Without val, every image is tested with the others. Groups of a table without classes are things
+    (`tasks.datasets.instances`). Raises InputError.
     """
     require_directory(folder, "a folder of images")
     name = require_text(folder.resolve().name, "the name of the folder of images")
@@ -76,7 +76,7 @@ def read_folder(folder: Path, labelling: Labelling = AS_IT_IS) -> Data:
 
 
 def _tabled(name: str, tree: ImageTree, tables: Sequence[LabelTable], labelling: Labelling) -> Data:
-    """The dataset of images of which tables say classes, numbers, labels, or what thing they show."""
+    """The dataset of images with classes, numbers, labels or things from tables."""
     inside, root = {table.path.resolve() for table in tables}, tree.root.resolve()
     tree = replace(tree, others=tuple(path for path in tree.others if root / path not in inside))
     columns = find_targets(tables, labelling.target)
@@ -101,9 +101,9 @@ def _unlabelled(name: str, tree: ImageTree) -> Unlabelled:
 
 
 def _tables(tree: ImageTree, labelling: Labelling) -> list[LabelTable]:
-    """The tables that say what images are of: the one given, or metadata in the folder; none without any.
+    """The tables of labels: the given one, or metadata in the folder; empty if there are none.
 
-    Metadata without a column of classes say nothing of images, unless a target is asked for.
+    Metadata without a column of classes are ignored, unless a target is requested.
     """
     if labelling.labels is not None:
         return [read_table(labelling.labels)]
@@ -111,7 +111,7 @@ def _tables(tree: ImageTree, labelling: Labelling) -> list[LabelTable]:
 
 
 def _in_split_folders(files: Sequence[LabelledFile]) -> Sequence[LabelledFile]:
-    """Images of a table that names no split, by the folders train and val in which all of them lie."""
+    """Images of a table without splits, with the split from the folders train and val if all are in these."""
     splits = [file.path.partition("/")[0].lower() for file in files]
     if any(file.split for file in files) or TRAIN not in splits or not {*splits} <= {*SPLITS}:
         return files
@@ -121,7 +121,7 @@ def _in_split_folders(files: Sequence[LabelledFile]) -> Sequence[LabelledFile]:
 def _in_groups(
     files: Sequence[LabelledFile], remarks: list[str], tree: ImageTree, table: Path | None
 ) -> tuple[Sequence[LabelledFile], list[str]]:
-    """Images with the groups that a table says, or they themselves, and remarks on that."""
+    """Images with the groups from a table, or unchanged, and remarks on the groups."""
     if table is not None:
         matched, further, _ = match([read_groups(table)], tree, lambda row: row.group, ("group", "groups"))
         group_of = {file.path: file.group for file in matched}
@@ -135,7 +135,7 @@ def _in_groups(
 
 
 def _class_folders(tree: ImageTree) -> tuple[list[LabelledFile], list[str]]:
-    """The class of each image by the folder that holds it, and remarks on that."""
+    """Images with their folder as the class, and remarks on the classes."""
     tops = {top: [*paths] for top, paths in groupby(tree.images, lambda path: path.partition("/")[0])}
     splits = _splits(tree.root, tops)
     left_out = [path for top, paths in tops.items() if splits and top not in splits for path in paths]
@@ -153,7 +153,7 @@ def _class_folders(tree: ImageTree) -> tuple[list[LabelledFile], list[str]]:
 
 
 def _splits(root: Path, tops: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The split of each folder on top that is one; none where they are classes; raises InputError."""
+    """The split of each top-level folder that is one; empty if they are classes; raises InputError."""
     named = {top: top.lower() for top in tops if top.lower() in SPLITS}
     if TRAIN not in named.values():
         return {}
@@ -195,7 +195,7 @@ def _require_leaves(root: Path, labels: set[str]) -> None:
 
 
 def _queries(tree: ImageTree, files: Sequence[LabelledFile]) -> str:
-    """The split that holds the queries; "" where images are in none; raises InputError."""
+    """The split of the queries; "" if images have no split; raises InputError."""
     named = {file.split for file in files}
     if named != {""} and not {TRAIN} <= named <= {*SPLITS}:
         what = some(sorted(repr(split) for split in named - {*SPLITS})) or "no train"
@@ -207,7 +207,7 @@ def _queries(tree: ImageTree, files: Sequence[LabelledFile]) -> str:
 def _classes(
     name: str, tree: ImageTree, files: Sequence[LabelledFile], remarks: list[str], notes: list[str]
 ) -> Classification:
-    """The dataset of images with classes, split as they say; without a split each is tested by the others."""
+    """The dataset of images with classes and splits; without splits each is tested with the others."""
     root, queries = str(tree.root), _queries(tree, files)
     images = defaultdict[str, list[LabelledSample]](list)
     for file in files:
@@ -237,7 +237,7 @@ def _targets(
     remarks: list[str],
     notes: list[str],
 ) -> Targets:
-    """The dataset of images with numbers or labels, in folds, or tested in the split of the queries."""
+    """The dataset of images with numbers or labels, tested by folds or on the split of the queries."""
     queries = _queries(tree, files)
     if further := [file for file in files if file.split not in ("", TRAIN, queries)]:
         notes = [*notes, f"{len(further):,} images of further splits left out"]

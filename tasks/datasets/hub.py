@@ -22,7 +22,7 @@ Table = Any  # a ``datasets.Dataset``; the library has no types of its own
 
 @dataclass(frozen=True, slots=True)
 class TableSample:
-    """A row of a table whose image column is read undecoded; all samples of a split share the table."""
+    """A row of a table with undecoded images; all samples of a split share the table."""
 
     key: str  # ``<split>/<row>``
     index: int
@@ -44,10 +44,11 @@ class TableSample:
 
 
 def read_hub_dataset(text: str) -> Classification:
-    """A dataset of the Hub, or a saved one, named as the user did; keys are ``<split>/<row>``.
+    """A dataset of the Hub, or a saved one, under the user's name for it; keys are ``<split>/<row>``.
 
-    Splits are train, and validation, test or val; of one split every image is tested by the others. Without
-    a choice of the user there must be one image column and one ``ClassLabel`` column. Raises InputError.
+    Splits are train, and validation, test or val; with one split every image is tested with the others.
+    Unless the user chooses columns, there must be one image column and one ``ClassLabel`` column. Raises
+    InputError.
     """
     spec = parse_hub_spec(text)
     tables = _load(spec)
@@ -69,7 +70,7 @@ def _load(spec: HubSpec) -> dict[str, Table]:
             with offline_unless(hub_answers()):
                 config = spec.options.get("config")
                 loaded = datasets.load_dataset(spec.location, config, revision=spec.revision)
-    # The library's errors have no base but these: connection, missing files, configurations, scripts.
+    # the library's errors (connection, missing files, configurations, scripts) share only these base classes
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         advice = (
             "name a folder written by save_to_disk"
@@ -82,7 +83,7 @@ def _load(spec: HubSpec) -> dict[str, Table]:
 
 
 def _choose_splits(tables: Mapping[str, Table], spec: HubSpec) -> list[str]:
-    """Names of the splits of bank and queries; one where one split has to serve both."""
+    """Names of the splits of bank and queries; one name if one split serves both."""
     options, known = spec.options, ", ".join(sorted(tables))
     for name in (options.get("train"), options.get("val")):
         if name is not None and name not in tables:
@@ -111,7 +112,7 @@ def _read_split(name: str, table: Table, spec: HubSpec) -> list[LabelledSample]:
     values = table.select_columns([label])[:][label]
     undecoded = table.cast_column(image, datasets.Image(decode=False))
     classes = _class_names(values, features[label], label, f"split {name} of {spec.text}")
-    fingerprint = str(table._fingerprint)  # from before the cast: that of the stored content
+    fingerprint = str(table._fingerprint)  # before the cast, so that it identifies the stored content
     return [
         (label, TableSample(f"{name}/{row:09d}", row, image, fingerprint, undecoded))
         for row, label in enumerate(classes)

@@ -1,4 +1,4 @@
-"""What a user writes to name a Hugging Face dataset."""
+"""Syntax for the name of a Hugging Face dataset."""
 
 from pathlib import Path
 from typing import NamedTuple

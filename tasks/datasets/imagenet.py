@@ -1,4 +1,4 @@
-"""ImageNet-1k: ``train/<wnid>/*`` and ``val/<wnid>/*``, and the subset that clustering and CKA look at."""
+"""ImageNet-1k: ``train/<wnid>/*`` and ``val/<wnid>/*``, and the probe subset for clustering and CKA."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class ImageNetEntry(DatasetEntry[Classification]):
         return f"{self.folder}/train/<wnid>/*.JPEG and {self.folder}/val/<wnid>/*.JPEG"
 
     def read(self, data: Path) -> Classification:
-        """Train and val of ImageNet, or what is there of it; keys are ``train/<wnid>/<file>``."""
+        """The existing images of train and val; keys are ``train/<wnid>/<file>``."""
         root = self.root(data)
         train = read_class_folders(root / "train")
         val = read_class_folders(root / "val", _UNSORTED_VAL)
@@ -80,10 +80,10 @@ def _images(folders: Mapping[str, Sequence[str]], root: Path, split: str) -> lis
 def probe_subset(
     data: Classification, wnids: Sequence[str] | None, per_class: int
 ) -> tuple[NDArray[np.int64], Coverage]:
-    """Places of the first images of some classes (None for all) in a training set, by class, then by key.
+    """Indices of the first images of some classes (None for all) in a training set, by class, then by key.
 
-    Where a class is not there, as many are taken as were asked for, the first in sorted order of the present
-    ones, and a note of the coverage says so. Raises InputError unless one image a class is asked for.
+    If a class is missing, the first classes in sorted order are used instead, as many as requested, and the
+    coverage has a note. Raises InputError if ``per_class`` is below 1.
     """
     if per_class < 1:
         raise InputError(f"expected at least one image a class in a probe subset, found {per_class}")
@@ -95,7 +95,7 @@ def probe_subset(
             f"{missing} of the {len(wnids or ())} classes of the probe subset are missing: "
             f"the first {len(chosen)} classes of those present are used instead"
         )
-    # Keys are sorted, so the first positions of a class are its first file names.
+    # keys are sorted, so the first indices of a class are its first file names
     positions = [np.flatnonzero(data.train.labels == present.index(name))[:per_class] for name in chosen]
     indices = np.concatenate([np.empty(0, np.int64), *positions]).astype(np.int64)
     counts = (

@@ -1,4 +1,4 @@
-"""Images of things that are to be found again: the user's own, and the test halves of SOP and CUB."""
+"""Images for instance retrieval: the user's own, and the test halves of SOP and CUB."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,24 +22,24 @@ from layerboard.tasks.datasets.labels import FILE_COLUMNS, GROUP_COLUMN, LabelTa
 from layerboard.tasks.datasets.tree import ImageTree, read_tree
 from layerboard.zoo.errors import InputError, counted, first_line, some
 
-QUERY = ("query", "queries")  # folders of queries, in any case of letters
-DATABASE = ("database", "gallery")  # of the images among which they are looked for
-DISTRACTOR = "distractor"  # role of an image of the database that shows none of the things
+QUERY = ("query", "queries")  # names of query folders, case-insensitive
+DATABASE = ("database", "gallery")  # names of database folders
+DISTRACTOR = "distractor"  # role of a database image that shows none of the things
 ROLES = ("query", "database", DISTRACTOR)
 COLUMNS = ("image_id", "class_id", "super_class_id", "path")  # of the table of SOP
-TRAINING = 100  # classes of CUB, the first by number, that others train on
+TRAINING = 100  # first classes of CUB by number, the training half
 
 Part = Literal["query", "database", ""]
 
 
 class Instance(NamedTuple):
-    """An image, and what it shows."""
+    """An image and the thing that it shows."""
 
     sample: Sample
     thing: str  # "" for a distractor
-    part: Part = ""  # where it is alone; "" for an image that asks for all others and is looked for
-    kind: str = ""  # kind of a copy; "" for an image as it is
-    group: str = ""  # of images that do not look for each other, such as a series; "" for none
+    part: Part = ""  # ``query`` or ``database``; "" for an image that is both
+    kind: str = ""  # kind of a copy; "" for an original
+    group: str = ""  # group of images left out of each other's ranking, such as a series; "" for none
 
     @property
     def asks(self) -> bool:
@@ -58,7 +58,7 @@ class Instances(Data):
 
     @property
     def split(self) -> str:
-        """What was read of it, for records."""
+        """Description of the parts that were read, for records."""
         parts = {image.part for image in self.images}
         made = ", with copies" if any(image.kind for image in self.images) else ""
         return ("query, database" if "query" in parts else "all images, each a query") + made
@@ -85,7 +85,7 @@ class Instances(Data):
 
 
 def sought(images: Sequence[Instance]) -> list[int]:
-    """How many other images each of some images has to find; 0 for what is no query."""
+    """Number of images that each image has to find; 0 if it is not a query."""
     ranked = [image for image in images if image.part != "query"]
     there = Counter(image.thing for image in ranked)
     near = Counter((image.thing, image.group) for image in ranked)
@@ -98,7 +98,7 @@ def sought(images: Sequence[Instance]) -> list[int]:
 
 
 def instances(name: str, images: Iterable[Instance], where: str, coverage: Coverage) -> Instances:
-    """A dataset of images in any order, which its coverage counts; InputError where none asks for another."""
+    """A dataset of images in any order, counted in its coverage; raises InputError without a valid query."""
     every = tuple(sorted(images, key=lambda image: image.sample.key))
     asking = [pair for pair in zip(every, sought(every), strict=True) if pair[0].asks]
     alone = [image.sample.key for image, number in asking if not number]
@@ -129,14 +129,14 @@ def instances(name: str, images: Iterable[Instance], where: str, coverage: Cover
 
 
 def has_queries(folder: Path) -> bool:
-    """Whether a folder of the user's own has one of queries and one of the images that they look for."""
+    """Whether the user's folder contains a query folder and a database folder."""
     return storage.is_folder(folder) and len(_parts(folder)) == 2
 
 
 def read_queries(folder: Path) -> Instances:
     """The user's own images in folders of queries and of a database, named after the folder.
 
-    A folder below these is a thing, by its path; images that lie in the database itself are distractors.
+    A folder below these is a thing, named by its path; images directly in the database are distractors.
     Raises InputError.
     """
     tree, parts = read_tree(folder), _parts(folder)
@@ -162,16 +162,16 @@ def read_queries(folder: Path) -> Instances:
 
 
 def _parts(folder: Path) -> dict[str, Part]:
-    """What the folders in a folder hold, by name: queries, or the database."""
+    """The part, query or database, of each folder in a folder, by name."""
     names: tuple[tuple[tuple[str, ...], Part], ...] = ((QUERY, "query"), (DATABASE, "database"))
     tops = storage.folder_names(folder)
     return {top: part for known, part in names for top in tops if top.lower() in known}
 
 
 def of_table(name: str, tree: ImageTree, table: LabelTable) -> Instances:
-    """The user's own images by a table with the thing (group) of each, and perhaps its role.
+    """The user's own images from a table with the thing (group) and, optionally, the role of each.
 
-    Images of the database without a group are distractors. Raises InputError.
+    Database images without a group are distractors. Raises InputError.
     """
     require_columns(table, FILE_COLUMNS, (GROUP_COLUMN,))
     column = next((number for number, word in enumerate(table.header) if word.lower() == "role"), None)
@@ -198,7 +198,7 @@ def of_table(name: str, tree: ImageTree, table: LabelTable) -> Instances:
 
 
 def of_classes(name: str, labelled: Iterable[tuple[str, Sample, str]], coverage: Coverage) -> Instances:
-    """Images of which each asks for all others of its class that are not of its group, "" for none."""
+    """Images of which each is a query for all others of its class outside its group ("" for none)."""
     images = [Instance(sample, label, group=group) for label, sample, group in labelled]
     outside = " that are not of its group" if any(image.group for image in images) else ""
     said = f"things are the classes; each image looks for all others of its thing{outside}"
@@ -207,7 +207,7 @@ def of_classes(name: str, labelled: Iterable[tuple[str, Sample, str]], coverage:
 
 
 def copies_of(data: Data) -> Instances:
-    """All images of some data and copies of each, which look for each other."""
+    """All images of some data, and copies of each; an image and its copies are queries for each other."""
     images = [Instance(sample, sample.key) for sample in images_of(data)]
     images += [
         Instance(CopySample(each.sample, kind), each.thing, kind=kind) for each in images for kind in COPIES
@@ -221,7 +221,7 @@ def copies_of(data: Data) -> Instances:
 
 @dataclass(frozen=True, slots=True)
 class InstanceEntry(DatasetEntry[Instances]):
-    """A public dataset of things, and how many things and images its test half officially has."""
+    """A public dataset of things, with the official numbers of things and images in its test half."""
 
     name: str
     folder: str
@@ -235,7 +235,7 @@ class InstanceEntry(DatasetEntry[Instances]):
         return f"{self.folder}/{below}"
 
     def read(self, data: Path) -> Instances:
-        """The test half as far as it is there, each image of which looks for all others of its thing."""
+        """The existing images of the test half, each of which is a query for all others of its thing."""
         root = self.root(data)
         listed = self._listed(root)
         there = [(thing, path) for thing, path in listed if storage.is_file(root / path)]
@@ -256,7 +256,7 @@ class InstanceEntry(DatasetEntry[Instances]):
         return {"files": [*table, *(root / path for _, path in self._listed(root))]}
 
     def _listed(self, root: Path) -> list[tuple[str, str]]:
-        """The thing of each image of the test half, and its path below the root; raises InputError."""
+        """Thing and path below the root of each image of the test half; raises InputError."""
         if not self.table:
             folders = storage.folder_names(root / "images")
             return [

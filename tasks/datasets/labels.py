@@ -1,6 +1,6 @@
-"""Tables that say of each image its class, split and group, and the images of a folder that rows name.
+"""Tables with the class, split and group of each image, and the files in a folder that their rows name.
 
-Tables are CSV files, and what ``imagefolder`` calls metadata.
+Tables are CSV files, or metadata files of ``imagefolder``.
 """
 
 import csv
@@ -18,45 +18,45 @@ from layerboard.tasks.datasets.files import describe, require_text
 from layerboard.tasks.datasets.tree import ImageTree
 from layerboard.zoo.errors import InputError, counted, some
 
-# columns of files and of classes, in order of preference, and of splits; in any case of letters
+# columns of files and of classes, in order of preference, and of splits; case-insensitive
 FILE_COLUMNS = ("file_name", "file", "filename", "path", "image")
 LABEL_COLUMNS = ("label", "class")
-SPLIT_COLUMN = "split"  # says train or val; a table need not have it
+SPLIT_COLUMN = "split"  # train or val; optional
 GROUP_COLUMN = "group"  # of images that belong together: of one patient, camera, place or series
 
-DELIMITERS = ",;\t|"  # what may stand between columns, the first of those that part a header best
-METADATA = ("metadata.csv", "metadata.jsonl")  # files among images that ``datasets`` writes and reads
+DELIMITERS = ",;\t|"  # possible delimiters: the one that splits the header best, ties to the first
+METADATA = ("metadata.csv", "metadata.jsonl")  # metadata files of the ``datasets`` library
 
 
 Target = Literal["class", "number", "labels"]
 
 
 class Labelling(NamedTuple):
-    """What the user gives beside a folder of images to say what is in them."""
+    """The user's options that describe the content of a folder of images."""
 
-    labels: Path | None = None  # table of classes; None for one in the folder, or the names of its folders
-    groups: Path | None = None  # table of the images that belong together; None for the column of ``labels``
-    target: Target | None = None  # what the table of labels says; None for what it looks like
-    copies: bool = False  # whether copies of the images are made, which look for each other
+    labels: Path | None = None  # table of classes; None for a table in the folder, or its folder names
+    groups: Path | None = None  # table of groups; None for the column of ``labels``
+    target: Target | None = None  # kind of values in the table of labels; None to detect it
+    copies: bool = False  # whether copies of the images are generated, to be retrieved
 
     @classmethod
     def of(cls, request: object) -> "Labelling":
-        """What a request says of all this, whose options have these names."""
+        """The labelling of a request, whose options have these names."""
         return cls(*(getattr(request, name) for name in cls._fields))
 
 
-AS_IT_IS = Labelling()  # of a folder that says all itself
+AS_IT_IS = Labelling()  # for a folder without further options
 
 
 class LabelRow(NamedTuple):
-    """What a table says of one image."""
+    """A row of a table, for one image."""
 
     number: int  # line of the table that it ends on, from 1
     file: str  # path of the image, as written
-    label: str  # its class; "" where it has none
-    split: str  # its split in small letters; "" where none is named
-    group: str  # what it belongs to; "" where it stands alone
-    cells: tuple[str, ...]  # all that the row says, in the order of `LabelTable.header`
+    label: str  # its class; "" for none
+    split: str  # its split in lower case; "" for none
+    group: str  # its group; "" for none
+    cells: tuple[str, ...]  # all cells of the row, in the order of `LabelTable.header`
 
 
 class LabelTable(NamedTuple):
@@ -65,7 +65,7 @@ class LabelTable(NamedTuple):
     path: Path
     rows: tuple[LabelRow, ...]
     header: tuple[str, ...]  # names of all columns, as written
-    file: str | None  # the column of files; None where there is none, as of the others
+    file: str | None  # the column of files; None if there is none, as for the other columns
     label: str | None
     split: str | None
     group: str | None
@@ -73,28 +73,28 @@ class LabelTable(NamedTuple):
 
     @property
     def of_things(self) -> bool:
-        """Whether its groups are things that images show, since it has no classes."""
+        """Whether its groups are things, since it has no classes."""
         return self.label is None and self.group is not None
 
     @property
     def columns(self) -> str:
-        """The columns that were understood, in words."""
+        """Description of the recognised columns."""
         return ", ".join(name for name in (self.file, self.label, self.split, self.group) if name)
 
     def named(self, path: str, row: LabelRow) -> "LabelledFile":
-        """An image by its path, with what a row says of it."""
+        """The image at a path, with the content of a row."""
         cells = dict(zip(self.header, row.cells, strict=True))
         return LabelledFile(path, row.label, row.split, row.group, cells)
 
 
 def read_table(path: Path, prefix: str = "") -> LabelTable:
-    """The rows of a table, whichever of the columns it has; raises InputError.
+    """The rows of a table with any of the columns; raises InputError.
 
-    ``.jsonl``: one JSON object a line; anything else: text in columns with a header (`DELIMITERS`).
+    ``.jsonl`` has one JSON object per line; anything else is delimited text with a header (`DELIMITERS`).
     """
     json_lines = path.suffix.lower() == ".jsonl"
     lines = _json_lines(path) if json_lines else _csv_lines(path)
-    first = list(islice(lines, None if json_lines else 1))  # what has all names of columns
+    first = list(islice(lines, None if json_lines else 1))  # the lines with all column names
     header = tuple(dict.fromkeys(name for _, record in first for name in record))
     sought = (FILE_COLUMNS, LABEL_COLUMNS, (SPLIT_COLUMN,), (GROUP_COLUMN,))
     file, label, split, group = columns = [_column(header, names) for names in sought]
@@ -121,7 +121,7 @@ def read_groups(path: Path) -> LabelTable:
 
 
 def require_columns(table: LabelTable, *columns: Sequence[str]) -> None:
-    """Raise InputError for a table without some column, each given by its names, or a row without image."""
+    """Raise InputError if a table lacks a column (given by its possible names), or a row lacks an image."""
     if not all(_column(table.header, names) for names in columns):
         wanted = [", ".join(names[:-1]) + " or " * (len(names) > 1) + names[-1] for names in columns]
         raise InputError(
@@ -178,7 +178,7 @@ def _csv_lines(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
 
 
 def _json_lines(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
-    """Line number and fields of each object by name; "" for null and for what is no text and no number."""
+    """Line number and fields of each object; "" for null and for anything but text and numbers."""
     for number, line in enumerate(_text(path).split("\n"), start=1):
         if not line.strip():
             continue
@@ -198,7 +198,7 @@ def _word(value: object, where: str) -> str:
 
 
 def find_metadata(tree: ImageTree) -> list[LabelTable]:
-    """The tables that lie in a folder itself or in the folders in it; raises InputError."""
+    """The tables in a folder and in its direct subfolders; raises InputError."""
     tables = []
     metadata = (path for path in tree.others if path.rpartition("/")[2] in METADATA and path.count("/") < 2)
     for folder, (path, *others) in groupby(metadata, lambda path: path.rpartition("/")[0]):
@@ -210,17 +210,17 @@ def find_metadata(tree: ImageTree) -> list[LabelTable]:
 
 
 class LabelledFile(NamedTuple):
-    """An image and what is said of it."""
+    """An image file and its labels."""
 
     path: str  # relative to the dataset's folder, with ``/`` between names; its key
     label: str  # name of its class
-    split: str  # the split that it was put into, in small letters; "" where none was named
-    group: str = ""  # what it belongs to; "" where it stands alone
-    cells: Mapping[str, str] = {}  # all that its row says, by name of the column, as written
+    split: str  # its split, in lower case; "" for none
+    group: str = ""  # its group; "" for none
+    cells: Mapping[str, str] = {}  # all cells of its row, by column name, as written
 
 
 def class_of(row: LabelRow) -> str:
-    """The class that a row says."""
+    """The class of a row."""
     return row.label
 
 
@@ -230,10 +230,10 @@ def match(
     said: Callable[[LabelRow], str] = class_of,
     noun: tuple[str, str] = ("class", "classes"),
 ) -> tuple[list[LabelledFile], list[str], list[str]]:
-    """The images that rows name, with or without ending, remarks, and what is left out; raises InputError.
+    """The images named by rows (with or without extension), remarks, and notes; raises InputError.
 
-    Rows of which nothing is ``said``, which is called by that noun (one, several), are left out; those of one
-    image must say the same, and name the same split and group.
+    ``said`` returns the value of a row, and ``noun`` is its name (singular, plural). Rows without a value are
+    left out. Several rows of one image must agree in value, split and group.
     """
     name = tables[0].path.name + (f" and {len(tables) - 1} more" if len(tables) > 1 else "")
     image_of = _image_finder(tree)
@@ -273,16 +273,16 @@ def match(
 
 
 def _image_finder(tree: ImageTree) -> Callable[[LabelTable, LabelRow], str | None]:
-    """Finds the image that a row names, if it is there; raises InputError where it may be several."""
+    """A function that finds the image named by a row, if it exists; raises InputError if it is ambiguous."""
     root = f"{tree.root.resolve()}/"
     named: dict[str, list[str]] = {}
     for path in tree.images:
         named.setdefault(_normal(path.rpartition(".")[0]), []).append(path)
-    named |= {_normal(path): [path] for path in tree.images}  # with its ending, a name means one image
+    named |= {_normal(path): [path] for path in tree.images}  # with its extension, a name is unique
 
     def find(table: LabelTable, row: LabelRow) -> str | None:
         file = row.file.replace("\\", "/").removeprefix(root)
-        if file.startswith("/"):  # elsewhere
+        if file.startswith("/"):  # outside the folder
             return None
         file = "/".join(part for part in file.split("/") if part not in ("", "."))
         paths = named.get(_normal(f"{table.prefix}{file}"), [])
@@ -297,7 +297,7 @@ def _image_finder(tree: ImageTree) -> Callable[[LabelTable, LabelRow], str | Non
 
 
 def _normal(path: str) -> str:
-    """One form of names that look alike: macOS takes accents apart."""
+    """Unicode normal form of a name, since macOS decomposes accents."""
     return unicodedata.normalize("NFC", path)
 
 

@@ -1,4 +1,4 @@
-"""Masks as DAVIS, VOC and ADE20k have them: palette or greyscale PNG files whose pixel values are ids."""
+"""Masks of DAVIS, VOC and ADE20k: palette or greyscale PNG files whose pixel values are ids."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def voc_palette() -> NDArray[np.uint8]:
 def read_mask(path: Path, what: str = "object ids") -> NDArray[np.uint8]:
     """Pixel values of a PNG file, uint8 [height width]: 0 is background, 255 (in annotations) is void.
 
-    Raises UnreadableImageError, and InputError for colours in place of what pixel values are.
+    Raises UnreadableImageError, and InputError for a colour image; ``what`` names the pixel values.
     """
     with decoding(f"cannot decode mask {path}"), open_image(path) as image:
         if image.mode in ("P", "L"):

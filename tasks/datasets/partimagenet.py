@@ -21,9 +21,9 @@ T = TypeVar("T")
 class PartImageNetEntry(DatasetEntry[Regions]):
     """A dataset in the layout of PartImageNet, and its official counts.
 
-    Super-categories and classes are sorted, and images come in turns; by partition, as in the code of Walmer
-    et al., CVPR 2023, classes of the first come before those of the next, super-categories by their first
-    class, and images class by class.
+    Super-categories and classes are sorted, and classes take turns in the sample of images. By partition, as
+    in the code of Walmer et al., CVPR 2023, the classes of one partition come before those of the next,
+    super-categories are sorted by their first class, and images are sampled class by class.
     """
 
     name: str = "partimagenet"
@@ -45,7 +45,7 @@ class PartImageNetEntry(DatasetEntry[Regions]):
         """Images sampled from each super-category, with their parts; a region's label is its category.
 
         A class belongs to the super-category of the first annotation of its images. The sample is drawn from
-        all listed images; those that are not on disk are then left out and counted.
+        all listed images; images missing on disk are then left out and counted.
         """
         root = self.root(data)
         files = {split: read_coco_file(root / f"{split}.json") for split in self._splits(root)}
@@ -122,7 +122,7 @@ class _Item(NamedTuple):
         return f"{self.split}/{self.wnid}/{self.file}"
 
     def path(self, root: Path) -> Path:
-        """File of the image: in its class folder, or where the file name says."""
+        """File of the image: in its class folder, or at the path in its file name."""
         sorted_away, stated = root / self.key, root / self.split / self.image.file_name
         return stated if is_file(stated) and not is_file(sorted_away) else sorted_away
 
@@ -133,7 +133,7 @@ def sample_in_turns(classes: Sequence[Sequence[T]], most: int) -> list[T]:
 
 
 def _merge_categories(files: Iterable[CocoFile]) -> dict[int, CocoCategory]:
-    """The part categories of all partitions; raises InputError where they disagree."""
+    """The part categories of all partitions; raises InputError if they disagree."""
     merged: dict[int, CocoCategory] = {}
     for file in files:
         for identity, category in file.categories.items():
@@ -147,11 +147,11 @@ def _merge_categories(files: Iterable[CocoFile]) -> dict[int, CocoCategory]:
 
 
 def _classes(files: Mapping[str, CocoFile], by_partition: bool) -> dict[str, list[_Item]]:
-    """The images of each class, by file name; classes are sorted, on request within their partitions."""
+    """Images of each class, sorted by file name; classes are sorted, optionally within partitions."""
     items = []
     for split, image in ((split, image) for split, file in files.items() for image in file.images):
         path = PurePosixPath(image.file_name)
-        wnid = path.parent.name or path.name.rsplit("_", 1)[0]  # of the folder, or before the underscore
+        wnid = path.parent.name or path.name.rsplit("_", 1)[0]  # folder, or part before the underscore
         items.append(_Item(wnid, path.name, split, image))
     by_class = {wnid: [*same] for wnid, same in groupby(sorted(items), key=attrgetter("wnid"))}
     if not by_partition:
@@ -166,7 +166,7 @@ def _supercategories(
     files: Mapping[str, CocoFile],
     categories: Mapping[int, CocoCategory],
 ) -> dict[str, list[str]]:
-    """Classes of each super-category, both in the order of the classes; raises InputError."""
+    """Classes of each super-category, in the order of the classes; raises InputError."""
     groups: dict[str, list[str]] = defaultdict(list)
     for wnid, items in by_class.items():
         first = next((label for item in items for label in files[item.split].labels(item.image)), None)

@@ -24,18 +24,18 @@ class Retrieval(Data):
     name: str
     database: tuple[FileSample, ...]  # images that are ranked, in ground-truth order
     queries: tuple[FileSample, ...]
-    # for each query, places in the database of easy and hard positives, and of images that are ignored, int64
+    # for each query, database indices of easy positives, hard positives and ignored images, int64
     easy: tuple[NDArray[np.int64], ...]
     hard: tuple[NDArray[np.int64], ...]
     junk: tuple[NDArray[np.int64], ...]
     coverage: Coverage
-    firsts = ("queries", *RELEVANCE)  # the database stays whole, since it decides the ranking
+    firsts = ("queries", *RELEVANCE)  # the database is never cut, since it determines the ranking
     items = "queries"
 
 
 @dataclass(frozen=True, slots=True)
 class RevisitedEntry(DatasetEntry[Retrieval]):
-    """A dataset in the layout of revisited Oxford and Paris, and its official numbers of images."""
+    """A dataset in the layout of revisited Oxford and Paris, with official counts."""
 
     name: str
     folder: str
@@ -47,7 +47,7 @@ class RevisitedEntry(DatasetEntry[Retrieval]):
         return f"{self.folder}/gnd_{self.folder}.pkl and {self.folder}/jpg/*.jpg"
 
     def read(self, data: Path) -> Retrieval:
-        """What is there: missing database images leave the index lists, too; missing queries are left out."""
+        """The existing images; missing ones are also removed from the index lists and from the queries."""
         root = self.root(data)
         path = root / f"gnd_{self.folder}.pkl"
         database, queries = read_ground_truth(path)

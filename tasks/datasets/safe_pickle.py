@@ -1,4 +1,4 @@
-"""Pickles of plain values and numpy arrays, read without running anything that they name."""
+"""Safe reader for pickles of plain values and numpy arrays, which executes nothing from the file."""
 
 import io
 import pickle
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from layerboard.tasks.datasets.files import read_bytes, stamp
 from layerboard.zoo.errors import InputError, shortened
 
-# the revisited ground truths have less than a million bytes, some 10,000 values, and 4 containers within each
-# other, their arrays a few more inside
+# the revisited ground truths have less than a million bytes, some 10,000 values, and 4 levels of nested
+# containers, with a few more inside their arrays
 LARGEST = 2**28  # bytes
-MOST_VALUES = 5_000_000  # each counted as often as it is shown
-DEEPEST = 32  # containers within containers
+MOST_VALUES = 5_000_000  # each counted as often as it occurs
+DEEPEST = 32  # levels of nested containers
 
 
-# stand for what pickles call to restore bytes: of a number, Python's own would be of that length
+# replacements for functions that pickles call to restore bytes: Python's `bytes(n)` would allocate n bytes
 
 
 def _encode(text: str, encoding: str) -> bytes:
@@ -49,7 +49,7 @@ def _bytearray(content: object = b"", *_: object) -> bytearray:
 class _Dtype:
     """A dtype of bool, integer, float, complex, text, bytes or object.
 
-    numpy's own restores any state, forged ones of object pointers among them.
+    numpy's own class restores any state, including forged object pointers.
     """
 
     __slots__ = ("name", "order")
@@ -72,7 +72,7 @@ _ATOMS = (str, bytes, int, float, type(None))
 
 
 def _require_atoms(keys: Iterable[object]) -> None:
-    """Raise UnpicklingError for keys that somebody can make collide, so that each is compared with all."""
+    """Raise UnpicklingError for keys that can be forged to collide, which makes dictionaries slow."""
     if not all(isinstance(key, _ATOMS) for key in keys):
         raise pickle.UnpicklingError("keys that are no text and no number")
 
@@ -105,7 +105,7 @@ def _from_bytes(data: object, dtype: object, shape: object, order: str) -> NDArr
 
 
 class _Array(np.ndarray[Any, Any]):
-    """An array whose content arrives later, as pickles before protocol 5 have it."""
+    """An array whose content is set later, as in pickles before protocol 5."""
 
     def __setstate__(self, state: Any, /) -> None:  # noqa: ANN401  # numpy's own signature
         _, shape, dtype, fortran, data = state
@@ -114,7 +114,7 @@ class _Array(np.ndarray[Any, Any]):
         super().__setstate__((1, shape, array.dtype, False, content))  # type: ignore[arg-type]
 
 
-# what a pickle may name, and what stands for it: no function of numpy that trusts its arguments
+# allowed globals and their replacements: no function of numpy that trusts its arguments
 _ADMITTED: dict[tuple[str, str], object] = {
     ("numpy", "ndarray"): "numpy.ndarray",
     ("numpy", "dtype"): _Dtype,
@@ -131,10 +131,10 @@ for _builtins in ("builtins", "__builtin__"):
     _ADMITTED[_builtins, "bytes"] = _bytes
     _ADMITTED[_builtins, "bytearray"] = _bytearray
 
-# what libraries raise for a pickle that is none
+# errors that libraries raise for an invalid pickle
 _DAMAGED = (pickle.UnpicklingError, EOFError, LookupError, TypeError, ValueError, AttributeError, MemoryError)
 
-# where keys are among what an instruction takes
+# positions of keys among the arguments of an instruction
 _KEYS = {"DICT": slice(0, None, 2), "SETITEM": slice(1, None, 2), "SETITEMS": slice(1, None, 2)}
 _KEYS |= {"ADDITEMS": slice(1, None), "FROZENSET": slice(None)}
 _GROW = ("APPEND", "APPENDS", "SETITEM", "SETITEMS", "ADDITEMS", "BUILD")
@@ -144,14 +144,14 @@ _RECALL = ("GET", "BINGET", "LONG_BINGET")
 
 @dataclass(slots=True, eq=False)
 class _Value:
-    """Something on the stack of the unpickler; a mark has no values."""
+    """An item on the stack of the unpickler; a mark has no values."""
 
     values: int = 1
     depth: int = 0
     held: bool = False
 
     def take(self, items: Iterable["_Value"]) -> "_Value":
-        """Hold other values, which stay as they are from then on; raises UnpicklingError."""
+        """Contain other values, which must not change afterwards; raises UnpicklingError."""
         for item in items:
             if self.held or item is self:
                 raise pickle.UnpicklingError("a container changes while another one, or itself, holds it")
@@ -166,10 +166,10 @@ class _Value:
 
 
 def require_limits(content: bytes) -> None:
-    """Raise UnpicklingError, LookupError or ValueError unless a pickle is whole and of moderate size.
+    """Raise UnpicklingError, LookupError or ValueError unless a pickle is complete and of moderate size.
 
-    That is told from its instructions before any is carried out: a list that holds another one twice, which
-    holds another one twice, and so on, fits into a hundred bytes and takes for ever to hash or print.
+    The instructions are checked before any is executed. A list that contains another list twice, which
+    contains another one twice, and so on, fits into a hundred bytes and takes forever to hash or print.
     """
     stack: list[_Value] = []
     memo: dict[object, _Value] = {}
@@ -196,7 +196,7 @@ def require_limits(content: bytes) -> None:
 
 
 def _taken(stack: list[_Value], operation: pickletools.OpcodeInfo, argument: object) -> list[_Value]:
-    if isinstance(argument, int) and argument.bit_length() > 64:  # any number of these share a hash
+    if isinstance(argument, int) and argument.bit_length() > 64:  # arbitrarily many of these share a hash
         raise pickle.UnpicklingError("a number of more than 64 bits")
     above: list[_Value] = []
     wanted = operation.stack_before
@@ -212,7 +212,7 @@ def _taken(stack: list[_Value], operation: pickletools.OpcodeInfo, argument: obj
 
 
 class _Unpickler(pickle.Unpickler):
-    """Admits the globals of a fixed list, and imports nothing; raises InputError for others."""
+    """Unpickler that allows only the globals of a fixed list and imports nothing; raises InputError."""
 
     def __init__(self, content: bytes, path: Path) -> None:
         super().__init__(io.BytesIO(content), encoding="latin1")

@@ -1,4 +1,4 @@
-"""Images with the class of every pixel: the layouts of PASCAL VOC 2012 and ADE20k."""
+"""Semantic segmentation datasets in the layouts of PASCAL VOC 2012 and ADE20k."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ from layerboard.tasks.datasets.masks import read_mask
 from layerboard.tasks.metrics.arrays import VOID, Labels
 from layerboard.zoo.errors import InputError, MissingDataError, some
 
-Files = Mapping[str, tuple[Path, Path]]  # image and mask of each key, whether they are there or not
+Files = Mapping[str, tuple[Path, Path]]  # image and mask of each key, whether or not they exist
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """An image and the file that says the class of each of its pixels; size is (width, height) of both."""
+    """An image and its mask file with the class of each pixel; size is (width, height) of both."""
 
     sample: Sample
     size: tuple[int, int]
@@ -28,16 +28,16 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Scenes(Data):
-    """Semantic segmentation: images to remember (train) and images to label (val), by sorted key."""
+    """Semantic segmentation data: images for the memory (train) and images to label (val), sorted by key."""
 
     name: str
     train: tuple[Scene, ...]
     val: tuple[Scene, ...]
     classes: tuple[str, ...]  # names of the classes, from 0
-    offset: int  # pixel value of class 0; lower values are no class, as 255 is
-    memory: int  # how many cells of the training images are remembered at most
+    offset: int  # pixel value of class 0; lower values and 255 are no class
+    memory: int  # largest number of remembered cells of the training images
     coverage: Coverage
-    most: int | None = None  # how many protocols with a number of their own remember; None for that number
+    most: int | None = None  # the same for protocols with their own number; None for their number
     firsts = ("train", "val")
     items = "images of each split"
 
@@ -57,24 +57,22 @@ class SceneEntry(DatasetEntry[Scenes]):
     folder: str
     train_images: int  # official number of training images
     val_images: int  # official number of validation images
-    memory: int = 100_000  # cells of training images that `standard` remembers at most
-    most: int | None = (
-        None  # cells that protocols with a number of their own remember at most; None for theirs
-    )
+    memory: int = 100_000  # largest number of remembered cells of training images in `standard`
+    most: int | None = None  # the same for protocols with their own number; None for their number
 
     @abstractmethod
     def splits(self, root: Path) -> dict[str, Files]:
-        """The files of the split to remember and of the one to label; raises InputError."""
+        """The files of the train and the val split; raises InputError."""
 
     def lists(self, root: Path) -> list[Path]:
-        """Files that say which images are of which split."""
+        """Files that list the images of each split."""
         return []
 
     def read(self, data: Path) -> Scenes:
-        """The images of both splits that are there with their masks, by sorted key."""
+        """The images of both splits that exist with their masks, sorted by key."""
         splits = self.splits(self.root(data))
         train, val = ({key.removeprefix(f"{split}/") for key in files} for split, files in splits.items())
-        if both := sorted(train & val):  # they would find themselves in the memory
+        if both := sorted(train & val):  # such images would be matched with themselves in the memory
             raise InputError(f"expected no image in both splits of {self.name}, found {some(both)}")
         notes: list[str] = []
         remembered, asked = (
@@ -88,7 +86,7 @@ class SceneEntry(DatasetEntry[Scenes]):
         return Scenes(self.name, remembered, asked, *numbers)
 
     def contents(self, data: Path) -> dict[str, list[Path]]:
-        """Lists, images and masks; of images and masks without the other, what is there."""
+        """Lists, images and masks, including an image without a mask and a mask without an image."""
         root = data / self.folder
         pairs = (pair for files in self.splits(root).values() for pair in files.values())
         there = [path for pair in pairs for path in pair if storage.is_file(path)]
@@ -99,7 +97,7 @@ class SceneEntry(DatasetEntry[Scenes]):
 class VocEntry(SceneEntry):
     """A dataset in the layout of PASCAL VOC 2012: images, palette masks and lists of ids."""
 
-    # as the development kit numbers them
+    # numbered as in the development kit
     classes = (
         "background",
         *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow"),
@@ -150,7 +148,7 @@ VOC_2012_AUG = VocEntry(
 class AdeEntry(SceneEntry):
     """The layout of ADE20k's scene parsing challenge: values 1 to 150 of grey masks are classes 0 to 149."""
 
-    classes = tuple(f"class {number}" for number in range(1, 151))  # as ``objectInfo150.txt`` numbers them
+    classes = tuple(f"class {number}" for number in range(1, 151))  # numbered as in ``objectInfo150.txt``
     offset = 1
 
     name: str = "ade20k-val"
@@ -183,7 +181,7 @@ ADE20K = AdeEntry()
 
 
 def _find_scenes(files: Files, where: str, notes: list[str]) -> tuple[Scene, ...]:
-    """Images that are there with their masks, of one size; notes say which are alone; raises InputError."""
+    """Images that exist with masks of equal size; the others are noted; raises InputError."""
     scenes: list[Scene] = []
     alone: dict[str, list[str]] = {"images": [], "masks": []}
     for key, (image, mask) in files.items():
@@ -206,9 +204,9 @@ def _find_scenes(files: Files, where: str, notes: list[str]) -> tuple[Scene, ...
 
 
 def read_classes(data: Scenes, scene: Scene) -> Labels:
-    """The class of each pixel of an image, uint8 [height width]; 255 for none; raises InputError."""
+    """Class of each pixel of an image, uint8 [height width]; 255 for none; raises InputError."""
     values = read_mask(scene.mask, "classes")
-    # values below the first class wrap round to above the last one
+    # values below the first class wrap round to values above the last one
     classes = np.where(values < data.offset, np.uint8(VOID), values - np.uint8(data.offset))
     classes = np.where(values == VOID, np.uint8(VOID), classes)
     if (largest := int(classes[classes != VOID].max(initial=0))) >= len(data.classes):
@@ -220,5 +218,5 @@ def read_classes(data: Scenes, scene: Scene) -> Labels:
 
 
 def every_value(data: Scenes) -> Scenes:
-    """The dataset with every pixel value as a class: ADE20k's 0 ("other") is one."""
+    """The dataset with every pixel value as a class, including ADE20k's 0 ("other")."""
     return replace(data, offset=0, classes=(*("other",) * data.offset, *data.classes))

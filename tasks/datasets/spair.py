@@ -21,7 +21,7 @@ from layerboard.tasks.datasets.spair_facts import Group, Levels, PairFacts
 from layerboard.zoo.errors import InputError, counted
 from layerboard.zoo.view.geometry import Box
 
-# said wherever those numbers are compared
+# remark wherever those numbers are compared
 TOLD = "the official numbers of pairs by level are those that a third party's script tells"
 
 
@@ -37,14 +37,14 @@ class KeypointPair:
     target_size: tuple[int, int]
     target_box: Box  # bounding box of the object
     source_points: NDArray[np.float64]  # keypoints (x, y) visible in both images, float64 [points 2]
-    target_points: NDArray[np.float64]  # where these are in the target image, in the same order
-    facts: PairFacts | None = None  # how hard it is; None where its annotation does not say so
-    turn: int | None = None  # eighths of a turn between the two viewpoints, 0 to 4; None if not known
+    target_points: NDArray[np.float64]  # the same keypoints in the target image, in the same order
+    facts: PairFacts | None = None  # difficulty of the pair; None if its annotation does not state it
+    turn: int | None = None  # eighths of a turn between the two viewpoints, 0 to 4; None if unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Keypoints(Data):
-    """A SPair-71k split: each image once, and pairs that point to them."""
+    """A SPair-71k split: each image once, and pairs that refer to them."""
 
     name: str
     samples: tuple[Sample, ...]
@@ -71,9 +71,9 @@ class SpairEntry(DatasetEntry[Keypoints]):
     split: str = "test"  # folder of pair annotations
     pairs: int = 12_234
     categories: int = 18
-    # by category, ids of keypoints that stand for the same
+    # by category, ids of interchangeable keypoints
     groups: tuple[tuple[str, tuple[Group, ...]], ...] = tuple(facts.GROUPS.items())
-    # by field that says how hard a pair is, official numbers of pairs of each level; none where not known
+    # for each difficulty field, official numbers of pairs by level; empty if unknown
     levels: tuple[tuple[str, Levels], ...] = tuple(facts.OFFICIAL_LEVELS.items())
 
     @property
@@ -84,7 +84,7 @@ class SpairEntry(DatasetEntry[Keypoints]):
         )
 
     def read(self, data: Path) -> Keypoints:
-        """The pairs that are there by category, then file name; keys are ``<file name>:<category>``."""
+        """The existing pairs, sorted by category and file name; keys are ``<file name>:<category>``."""
         root = self.root(data)
         folder = root / "PairAnnotation" / self.split
         storage.require_directory(folder, f"the pair annotations of {self.name}")
@@ -109,7 +109,7 @@ class SpairEntry(DatasetEntry[Keypoints]):
         return Keypoints(self.name, samples, tuple(pairs), coverage)
 
     def contents(self, data: Path) -> dict[str, list[Path]]:
-        """Annotations and images of the pairs, and the annotations of single images that are there."""
+        """Annotations and images of the pairs, and the existing annotations of single images."""
         root = data / self.folder
         names = [sample.key for sample in self.read(data).samples]
         images = [root / "JPEGImages" / name for name in names]
@@ -131,7 +131,7 @@ class _Side(NamedTuple):
 
 
 class _PairReader:
-    """Reads pairs, whose images are numbered in the order in which they are first seen."""
+    """Reads pairs, and numbers their images in the order of first appearance."""
 
     def __init__(self, root: Path, groups: Mapping[str, tuple[Group, ...]]) -> None:
         self._root = root / "JPEGImages"
@@ -142,7 +142,7 @@ class _PairReader:
     def read(self, path: Path) -> KeypointPair:
         pair, where = fields.read_json(path), str(path)
         category = require_inside(fields.get_text(pair, "category", where), where)
-        # The archive has a colon before the category; systems that cannot hold one put another sign there.
+        # the archive has a colon before the category; file systems without colons replace it
         stem = re.fullmatch(rf"(.+)[:?_]{re.escape(category)}", path.stem)
         if stem is None:
             raise InputError(
@@ -168,7 +168,7 @@ class _PairReader:
     def _mistakable(
         self, pair: JsonObject, category: str, target: _Side, where: str
     ) -> tuple[bool, ...] | None:
-        """Which keypoints have another one like them in the target image; None where that is not known."""
+        """Whether each keypoint has an interchangeable one in the target image; None if unknown."""
         ids, groups = None, self._groups.get(category, ())
         if "kps_ids" in pair:
             values = fields.get_list(pair, "kps_ids", where)
@@ -219,7 +219,7 @@ def _point(value: object, size: tuple[int, int], where: str) -> list[float]:
     point = fields.numbers(value)
     if point is None or len(point) != 2:
         raise InputError(f"expected keypoints (x, y) as {where}, found {storage.describe(value)}")
-    margin = max(size)  # official ones may leave the image, but not by another image
+    margin = max(size)  # official keypoints may be outside the image, but by less than its longer side
     if not all(-margin <= x <= side + margin for x, side in zip(point, size, strict=True)):
         raise InputError(
             f"expected keypoints on an image of {size[0]} x {size[1]} pixels as {where}, found "

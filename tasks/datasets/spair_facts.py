@@ -1,7 +1,7 @@
-"""What annotations of SPair-71k say beside points: levels, viewpoints, and which keypoints are alike.
+"""Further annotations of SPair-71k: difficulty levels, viewpoints, and interchangeable keypoints.
 
-Source of the groups of the latter, such as the left and the right eye: Zhang et al., Telling Left from
-Right, CVPR 2024 (GeoAware-SC, commit 99fd6b6), the geometry-aware subset.
+Source of the groups of interchangeable keypoints, such as the left and the right eye: Zhang et al., Telling
+Left from Right, CVPR 2024 (GeoAware-SC, commit 99fd6b6), the geometry-aware subset.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,24 +16,24 @@ from layerboard.zoo.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class PairFacts:
-    """How hard a pair is, as its annotation says."""
+    """Annotated difficulty of a pair."""
 
-    viewpoint: int  # how far the viewpoints differ: 0 easy, 1 medium, 2 hard
-    scale: int  # how far the sizes of the objects differ: the same levels
-    truncation: int  # which object is cut off: 0 none, 1 the source's, 2 the target's, 3 both
-    occlusion: int  # which object is covered: the same levels
-    # for each keypoint, whether the target image shows another one that stands for the same, such as the
-    # other eye; None where it is not known which keypoints it shows
+    viewpoint: int  # difference of the viewpoints: 0 easy, 1 medium, 2 hard
+    scale: int  # difference of the object sizes: the same levels
+    truncation: int  # truncated object: 0 none, 1 source, 2 target, 3 both
+    occlusion: int  # occluded object: the same levels
+    # for each keypoint, whether the target image shows an interchangeable one, such as the other eye; None if
+    # the keypoints of the target image are unknown
     mistakable: tuple[bool, ...] | None
 
 
 Levels = tuple[int, ...]
 Group = tuple[int, ...]
 
-# fields that say how hard a pair is, in the order of `PairFacts`, and how many levels each has
+# difficulty fields, in the order of `PairFacts`, with their numbers of levels
 LEVELS = {"viewpoint_variation": 3, "scale_variation": 3, "truncation": 4, "occlusion": 4}
 
-# pairs of each level in the test split, as a third party's script tells
+# number of pairs of each level in the test split, from a third party's script
 OFFICIAL_LEVELS: Mapping[str, Levels] = {
     "viewpoint_variation": (6_654, 4_474, 1_106),
     "scale_variation": (6_458, 3_794, 1_982),
@@ -74,16 +74,17 @@ GROUPS: dict[str, tuple[Group, ...]] = {
 
 
 def geometry_aware(groups: Sequence[Group], shared: Collection[int], target: Collection[int]) -> list[int]:
-    """The points of a pair that can be mistaken for another one of the target image, rising.
+    """Ascending indices of a pair's points that can be mistaken for another point of the target image.
 
-    The target shows at least two of the group of interchangeable ones of each; ``shared`` are in both images.
+    For each of these, the target shows at least two points of its group of interchangeable ones. ``shared``
+    are the points in both images.
     """
     several = [{*group} for group in groups if len({*group} & {*target}) > 1]
     return sorted(point for point in shared if any(point in group for group in several))
 
 
 def read_facts(fields: JsonObject, mistakable: tuple[bool, ...] | None, where: str) -> PairFacts | None:
-    """How hard a pair is; None where a field of `LEVELS` is missing; raises InputError."""
+    """Difficulty of a pair; None if a field of `LEVELS` is missing; raises InputError."""
     if any(name not in fields for name in LEVELS):
         return None
     levels = [get_integer(fields, name, where) for name in LEVELS]
@@ -97,7 +98,7 @@ def read_facts(fields: JsonObject, mistakable: tuple[bool, ...] | None, where: s
 def level_counts(
     pairs: Iterable[PairFacts | None], official: Iterable[tuple[str, Levels]]
 ) -> tuple[LevelCounts, ...]:
-    """How many pairs are of each level, beside the official numbers; none where no pair tells its levels."""
+    """Number of pairs of each level, with the official numbers; empty if no pair states its levels."""
     known = [(each.viewpoint, each.scale, each.truncation, each.occlusion) for each in pairs if each]
     columns = dict(zip(LEVELS, zip(*known, strict=True), strict=False))
     return tuple(
@@ -108,14 +109,14 @@ def level_counts(
 
 
 class ImageNotes:
-    """What a folder of ``<category>/<image>.json`` says, each of which is read once; none need be there."""
+    """Optional annotations ``<category>/<image>.json`` of images in a folder, each read once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._read: dict[str, JsonObject | None] = {}
 
     def shown(self, image: str) -> frozenset[int] | None:
-        """Ids of the keypoints that an image shows; None without its annotation; raises InputError."""
+        """Ids of the keypoints in an image; None without its annotation; raises InputError."""
         fields, where = self._fields(image), f"kps of {self._path(image)}"
         if fields is None:
             return None
@@ -123,7 +124,7 @@ class ImageNotes:
         return frozenset(keypoint_id(name, where) for name, point in points.items() if point is not None)
 
     def turn(self, first: str, second: str) -> int | None:
-        """Eighths of a turn between two viewpoints, 0 to 4; None where one is not told as one of eight."""
+        """Eighths of a turn between two viewpoints, 0 to 4; None if one is not among the eight."""
         source, target = ((self._fields(image) or {}).get("azimuth_id") for image in (first, second))
         if type(source) is not int or type(target) is not int or not {source, target} <= {*range(8)}:
             return None

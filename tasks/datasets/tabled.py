@@ -1,4 +1,4 @@
-"""Datasets that are a folder of images and a table beside it, which says numbers or labels of each."""
+"""Datasets with a folder of images and a table of numbers or labels."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,11 +13,11 @@ from layerboard.zoo.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class TabledEntry(DatasetEntry[Targets]):
-    """A folder of images, and a table of what is to be predicted of them."""
+    """A folder of images, and a table of the values to predict."""
 
     name: str
     table: str  # file in the folder
-    images: int  # as many as there should be
+    images: int  # official number
     folder: str = "targets"
 
     @property

@@ -1,4 +1,4 @@
-"""Images with numbers, or with several labels each, as columns of a table say them."""
+"""Images with numbers, or with several labels each, from columns of a table."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,13 +16,13 @@ from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING, SEED, group_numbers, stratified_folds
 from layerboard.zoo.errors import InputError, counted, some
 
-MOST_CLASSES = 20  # different numbers up to which a column of classes that are numbers is one of classes
+MOST_CLASSES = 20  # a class column with up to this many distinct numbers contains classes, not numbers
 TRAIN = "train"
-PARTED = "|"  # stands between the labels of an image
+PARTED = "|"  # separates the labels of an image
 TRUTHS = {"0": 0.0, "0.0": 0.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "true": 1.0}  # cells of a label's column
-_INDEX = re.compile(r"(Unnamed: \d+)?")  # names of columns that pandas writes the numbers of rows in
-_WITH_COMMA = re.compile(r"[+-]?\d+,\d+")  # a number as half of the world writes it
-_OF_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # which may as well be a whole number
+_INDEX = re.compile(r"(Unnamed: \d+)?")  # names of the index columns that pandas writes
+_WITH_COMMA = re.compile(r"[+-]?\d+,\d+")  # a number with a decimal comma
+_OF_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # possibly a whole number with a thousands separator
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?")
 
 
@@ -33,22 +33,22 @@ class Targets(Data):
     name: str
     samples: tuple[Sample, ...]
     values: Floats  # [images targets], finite
-    targets: tuple[str, ...]  # what the values are called
-    fold: Integers  # [images] the fold that each is tested in, from 0, or `ALWAYS_TRAINING`
-    groups: tuple[str, ...]  # what each image belongs to, or its key
+    targets: tuple[str, ...]  # names of the values
+    fold: Integers  # [images] fold in which each is tested, from 0, or `ALWAYS_TRAINING`
+    groups: tuple[str, ...]  # group of each image, or its key
     coverage: Coverage
     firsts = ("samples", "values", "fold", "groups")
 
     @property
     def split(self) -> str:
-        """What was read of it, for records."""
+        """Description of the tested images, for records."""
         if (self.fold == ALWAYS_TRAINING).any():
             return "train, val"
         return f"{len(np.unique(self.fold))} folds (seed {SEED})"
 
     @property
     def understood(self) -> tuple[str, ...]:
-        """How the targets were understood, and which images are tested, in words."""
+        """Remarks on the interpretation of the targets and on the tested images."""
         if (self.fold == ALWAYS_TRAINING).any():
             return ("val is tested by what train shows",)
         return (f"every image tested once, in {len(np.unique(self.fold))} folds, seed {SEED}",)
@@ -71,7 +71,7 @@ class Targets(Data):
 
 
 class ImageNumbers(Targets):
-    """Images with a number, or several, each."""
+    """Images with one or several numbers each."""
 
     __slots__ = ()
     role = "numbers"
@@ -84,14 +84,14 @@ class ImageNumbers(Targets):
 
 
 class ImageLabels(Targets):
-    """Images with any number of labels each: values are 1 for those that an image has, and 0."""
+    """Images with any number of labels each: values are 1 for the labels of an image, 0 for others."""
 
     __slots__ = ()
     role = "labels"
 
     @property
     def judged(self) -> Mask:
-        """ImageLabels that some images of each fold, and of what it learns from, have, and some have not."""
+        """Whether each label is present and absent in every fold and in its training images."""
         folds = np.unique(self.fold[self.fold != ALWAYS_TRAINING])
         parts = [part for fold in folds for part in (self.fold == fold, self.fold != fold)]
         means = np.stack([self.values[part].mean(axis=0) for part in parts])
@@ -106,7 +106,7 @@ class ImageLabels(Targets):
 
 
 class TargetColumns(NamedTuple):
-    """The columns of tables, of one header, that say more of an image than a class."""
+    """The columns of tables with equal headers that contain numbers or labels."""
 
     role: Literal["numbers", "labels"]
     names: tuple[str, ...]
@@ -114,24 +114,24 @@ class TargetColumns(NamedTuple):
 
     @property
     def noun(self) -> tuple[str, str]:
-        """What a row says, one and several."""
+        """Name of a row's value, singular and plural."""
         return self.role.removesuffix("s"), self.role
 
     def cells(self, row: LabelRow) -> list[str]:
-        """What a row says in these columns."""
+        """Cells of a row in these columns."""
         return [row.cells[self.header.index(name)] for name in self.names]
 
     def said(self, row: LabelRow) -> str:
-        """All that a row says, "" where a cell is empty."""
+        """All these cells of a row as one text; "" if a cell is empty."""
         cells = self.cells(row)
         return ", ".join(cells) if all(cells) else ""
 
 
 def find_targets(tables: Sequence[LabelTable], target: Target | None) -> TargetColumns | None:
-    """What tables say of images, as asked or as it looks; None for classes; raises InputError.
+    """Columns of numbers or labels in tables, as requested or detected; None for classes; raises InputError.
 
-    A column of classes is looked at alone, where there is one: it is of numbers if most cells are, of more
-    than `MOST_CLASSES` different ones, and of labels if one is parted. Without, all columns of numbers count.
+    If there is a class column, only this is used: it has numbers if most cells are numbers, with more than
+    `MOST_CLASSES` distinct ones, and labels if a cell has several. Otherwise all columns of numbers are used.
     """
     first, path = tables[0], tables[0].path
     known = {first.file, first.label, first.split, first.group}
@@ -160,7 +160,7 @@ def find_targets(tables: Sequence[LabelTable], target: Target | None) -> TargetC
 def _as_it_looks(
     path: Path, classes: Mapping[str, Sequence[str]], others: Mapping[str, Sequence[str]]
 ) -> tuple[Literal["numbers", "labels"], tuple[str, ...]] | None:
-    """Role and columns where nobody says what they are; None for classes; InputError where it is unclear."""
+    """Detected role and columns; None for classes; raises InputError if it is unclear."""
     columns = classes or others
     if names := _labelled(columns, least=2):
         return "labels", names
@@ -177,13 +177,13 @@ def _as_it_looks(
 
 
 def _cells(tables: Iterable[LabelTable], name: str) -> list[str]:
-    """What rows say in a column, where they say something."""
+    """The cells of a column that are not empty."""
     cells = (row.cells[table.header.index(name)] for table in tables for row in table.rows)
     return [cell for cell in cells if cell]
 
 
 def _numbered(columns: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Columns most of whose cells are numbers."""
+    """Columns in which most cells are numbers."""
     shares = {
         name: [bool(_NUMBER.fullmatch(cell) or _WITH_COMMA.fullmatch(cell)) for cell in cells]
         for name, cells in columns.items()
@@ -192,7 +192,7 @@ def _numbered(columns: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 
 def _labelled(columns: Mapping[str, Sequence[str]], least: int) -> tuple[str, ...]:
-    """The column of parted labels, or the columns of 0 and 1 where no other is of numbers."""
+    """The column of separated labels, or the columns of 0 and 1 if no other column has numbers."""
     parted = [name for name, cells in columns.items() if any(PARTED in cell for cell in cells)]
     binary = [name for name, cells in columns.items() if cells and {*map(str.lower, cells)} <= {*TRUTHS}]
     if parted:
@@ -201,7 +201,7 @@ def _labelled(columns: Mapping[str, Sequence[str]], least: int) -> tuple[str, ..
 
 
 def _require_alike(table: LabelTable, columns: TargetColumns) -> None:
-    """Raise InputError for other columns than those of other tables, and for a cell that is no number."""
+    """Raise InputError if columns differ from those of other tables, or a cell is not a number."""
     if table.header != columns.header:
         raise InputError(
             f"expected the columns {some(columns.header, 6)} in {table.path}, too, in this order"
@@ -220,7 +220,7 @@ def _require_alike(table: LabelTable, columns: TargetColumns) -> None:
 
 
 def _values(cells: Sequence[Sequence[str]], columns: TargetColumns) -> tuple[Floats, tuple[str, ...]]:
-    """The values of images, [images targets], and what they are called."""
+    """Values of the images, [images targets], and their names."""
     if columns.role == "numbers":
         return np.array(cells, np.float64), columns.names
     if {cell.lower() for row in cells for cell in row} <= {*TRUTHS}:
@@ -237,7 +237,7 @@ def targets_of(
     files: Sequence[LabelledFile],
     coverage: Coverage,
 ) -> Targets:
-    """The dataset of images, which are those of the files in order, and of what columns say of them."""
+    """The dataset of images (those of the files, in order) with the values in the columns."""
     values, targets = _values([[file.cells[each] for each in columns.names] for file in files], columns)
     groups = tuple(file.group or file.path for file in files)
     if any(file.split for file in files):

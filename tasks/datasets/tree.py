@@ -1,4 +1,4 @@
-"""All images below a folder, in any depth."""
+"""All images below a folder, at any depth."""
 
 import os
 from collections import Counter
@@ -13,16 +13,16 @@ from layerboard.zoo.view.photos import ADDED, endings
 
 @dataclass(frozen=True, slots=True)
 class ImageTree:
-    """The files below a folder but hidden ones, by sorted paths relative to it, with ``/`` between."""
+    """The files below a folder, except hidden ones, as sorted relative paths with ``/``."""
 
     root: Path
-    images: tuple[str, ...]  # files that end as images do (`endings`), in any case of letters
-    others: tuple[str, ...]  # all other files; broken links are among them
+    images: tuple[str, ...]  # files with image extensions (`endings`), case-insensitive
+    others: tuple[str, ...]  # all other files, including broken links
     empty: tuple[str, ...]  # folders without a file or folder
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """How many files, by ending, and folders are ignored, in words; nothing where there are none."""
+        """Remarks on the numbers of ignored files, by extension, and folders; empty if there are none."""
         others = [path for path in self.others if _ending(path) not in _lacking()]
         empty = counted(len(self.empty), "empty folders")
         return (
@@ -32,7 +32,7 @@ class ImageTree:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How many images are left out since what reads them is not installed, in words."""
+        """Notes on images that are left out because their reader is not installed."""
         if not (unread := [path for path in self.others if _ending(path) in _lacking()]):
             return ()
         what = " ".join(sorted({f"'{ADDED[_ending(path)]}'" for path in unread}))
@@ -62,7 +62,7 @@ def read_tree(root: Path) -> ImageTree:
 
 
 def _paths(folder: Path, prefix: str, above: tuple[tuple[int, int], ...]) -> Iterator[tuple[str, str]]:
-    """Fields of an `ImageTree` and paths for them; folders above are known by device and number."""
+    """Yields paths with their field of `ImageTree`; folders above are identified by device and inode."""
     try:
         status = folder.stat()
         with os.scandir(folder) as listing:
@@ -86,7 +86,7 @@ def _paths(folder: Path, prefix: str, above: tuple[tuple[int, int], ...]) -> Ite
 
 
 def _is(entry: "os.DirEntry[str]", kind: "Callable[[os.DirEntry[str]], bool]") -> bool:
-    """Whether an entry, or what it links to, is of a kind; not if it links to itself."""
+    """Whether an entry, or its link target, is of a kind; False for a link to itself."""
     try:
         return kind(entry)
     except OSError:

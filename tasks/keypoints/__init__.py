@@ -1,1 +1,1 @@
-"""Keypoint correspondence: the rule of a protocol, where points are, how they are matched, and the scores."""
+"""Keypoint correspondence: the rules of protocols, positions of points, matching, and scores."""

@@ -1,4 +1,4 @@
-"""The numbers of keypoint correspondence: one field for each choice in which released evaluations differ."""
+"""Settings of keypoint correspondence: one field for each choice in which released evaluations differ."""
 
 import random
 from collections.abc import Callable, Iterable, Mapping
@@ -23,17 +23,17 @@ class PairDraw:
     seed: int
 
     def taken(self, pairs: Pairs) -> dict[str, tuple[KeypointPair, ...]]:
-        """Pairs that are taken of each category, categories in the order in which they are given."""
+        """The drawn pairs of each category, in the given order of categories."""
         legacy = np.random.RandomState(self.seed)
         return _taken(pairs, lambda count: legacy.choice(count, self.per_category))
 
 
 @dataclass(frozen=True, slots=True)
 class PairSample:
-    """At most so many pairs of each category, drawn without replacement from Python's generator.
+    """At most ``most`` pairs of each category, drawn without replacement by Python's generator.
 
-    Source: probe3d (El Banani et al., CVPR 2024; commit a1f1464), whose listing of files is not sorted: here
-    it is, so the pairs are others than those of its paper.
+    Source: probe3d (El Banani et al., CVPR 2024; commit a1f1464). Its listing of files is not sorted; here it
+    is, so the pairs differ from those of its paper.
     """
 
     most: int
@@ -45,39 +45,38 @@ class PairSample:
 
 
 def _taken(pairs: Pairs, rows: Callable[[int], Iterable[int]]) -> dict[str, tuple[KeypointPair, ...]]:
-    """Pairs in those of so many rows, category by category; rows are of pairs in the order of their keys."""
+    """Pairs of each category at the indices that ``rows`` returns for their number, sorted by key."""
     ordered = {name: sorted(every, key=lambda pair: pair.key) for name, every in pairs.items()}
     return {name: tuple(every[row] for row in rows(len(every))) for name, every in ordered.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class KeypointConfig:
-    """How points are found again, and when a match is right.
+    """Rule by which points are matched, and by which a match is correct.
 
-    A place is a pixel or a token; tokens are cells of a grid that covers the view.
+    A place is a pixel or a token; tokens are the cells of a grid that covers the view.
 
     Attributes:
-        view: How images are shown.
-        points: What becomes of annotated points: ``exact`` as they are; ``view pixel`` the view's pixel whose
-            column is truncated and whose row is rounded half to even, after single precision, moved to the
-            last one if outside, while true points stay exact; ``truncated`` truncated to whole pixels of the
-            view, true ones, too; ``image pixel`` truncated to whole pixels of the image, true ones, too.
-        source: Where the vector of a point is taken: ``bilinear`` between the centres of tokens; ``corners``
-            between tokens of which the outermost lie on the corners of the view; ``token below`` that of the
-            token which the point lies in; ``nearest token`` that of the token whose corner is nearest (halves
-            to even).
-        unit: What has length 1: ``tokens``; ``both`` tokens, and vectors and upsampled tokens again;
-            ``samples`` only vectors and upsampled tokens.
-        search: What is searched: ``pixels`` of the view that show the image, by upsampled tokens; ``all
-            pixels`` of the view, the padding, too; ``image pixels``, of the image itself; ``tokens``.
-        soft: The expected token in place of the best place, whatever is searched; None for the best one.
-        said: Where in its cell a place is: in its ``centre``; in its ``corner``, upper left; or in the
-            ``middle pixel``, half a pixel before the centre.
-        alphas: Shares of the longer side of the target's box, the primary one first.
+        view: View of the images.
+        points: Rounding of annotated points: ``exact``, none; ``view pixel``, to a pixel of the view (column
+            truncated, row rounded half to even, in single precision, clipped to the last pixel), while true
+            points stay exact; ``truncated``, truncated to whole pixels of the view, also for true points;
+            ``image pixel``, truncated to whole pixels of the image, also for true points.
+        source: Sampling of a point's vector: ``bilinear``, between token centres; ``corners``, between tokens
+            with the outermost ones on the corners of the view; ``token below``, the token that contains the
+            point; ``nearest token``, the token whose corner is nearest (halves to even).
+        unit: Normalisation to length 1: ``tokens``; ``both``, tokens, then vectors and upsampled tokens;
+            ``samples``, only vectors and upsampled tokens.
+        search: Searched places: ``pixels``, the view's pixels inside the image, with upsampled tokens; ``all
+            pixels`` of the view, including the padding; ``image pixels``, of the image itself; ``tokens``.
+        soft: Soft arg-max over tokens instead of the best place, for any search; None for the best place.
+        said: Position of a place in its cell: its ``centre``; its upper left ``corner``; or the ``middle
+            pixel``, half a pixel before the centre.
+        alphas: PCK thresholds as shares of the longer side of the target's box, the primary one first.
         inclusive: Whether a distance of exactly that share is a hit.
-        draw: Which pairs are taken; None for all.
-        average: What the primary metric is the mean of: each ``category``'s share of points, each ``image``
-            pair's share of points, or all ``keypoints``.
+        draw: Draw of pairs; None for all pairs.
+        average: What the primary metric averages: each ``category``'s share of points, each ``image`` pair's
+            share of points, or all ``keypoints``.
     """
 
     view: View
@@ -104,7 +103,7 @@ class KeypointConfig:
 
     @property
     def in_image(self) -> bool:
-        """Whether pixels of the images themselves are searched."""
+        """Whether the pixels of the image itself, not of the view, are searched."""
         return self.upsampled and self.search == "image pixels"
 
 

@@ -1,8 +1,8 @@
-"""Matching of keypoints: all pairs of a category whose images were shown, in few large products.
+"""Matching of keypoints: all pairs of a category, in a few large products.
 
-Points of one source image are sampled together, and points of all pairs that share a target are searched
-together. Where they lie is worked out once for all layers of one grid. Nothing here asks for a value of a
-tensor on the device.
+Points of one source image are sampled together, and points of all pairs with the same target are searched
+together. Their positions are computed once for all layers with equal grids. Nothing here waits for the
+device.
 """
 
 import math
@@ -27,13 +27,13 @@ from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 
 Key = tuple[int, tuple[int, int]]  # an image, by its index, and its width and height
-Grids = Mapping[int, Tensor]  # of tokens [height width dim], by the position of their images
+Grids = Mapping[int, Tensor]  # of tokens [height width dim], by the position of the image
 
 
 class KeptGrids:
-    """The grids of one category's images, until the last of so many measurers has matched them.
+    """The grids of one category's images, kept until the last of ``users`` measurers has matched them.
 
-    Where there are sets of layers, a layer's grids are kept until its last set is matched.
+    With sets of layers, a layer's grids are kept until its last set is matched.
     """
 
     def __init__(self, users: int = 1, sets: Sequence[Layer] = ()) -> None:
@@ -43,16 +43,16 @@ class KeptGrids:
         self._grids: dict[Layer, dict[int, Tensor]] = {}
 
     def add(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        """Keep the tokens of some images, of sets at length 1; another measurer may have given them."""
+        """Keep the tokens of some images (unit tokens for sets), unless another measurer has added them."""
         known = self._grids.setdefault(layer, {})
         if not all(position in known for position in positions):
             kept = normalize(grids.float(), dim=-1) if self._sets else grids.to(torch.float32, copy=True)
             known |= zip(positions, kept, strict=True)
 
     def take(self, layer: Layer) -> Grids:
-        """The grids of a layer by position, or of a set side by side.
+        """The grids of a layer by position, or those of a set, concatenated.
 
-        Raises ValueError where the layers of a set have grids of different sizes.
+        Raises ValueError if the layers of a set have grids of different sizes.
         """
         every = [self._one(member) for member in layer.members]
         if not layer.fused:
@@ -71,9 +71,9 @@ class KeptGrids:
 
 
 class Matcher:
-    """Matches all pairs of a category by one rule, for grids of any layer.
+    """Matches all pairs of a category by one rule, for the grids of any layer.
 
-    ``images`` are indices of the images that the pairs need, in the order of their positions.
+    ``images`` are the indices of the images of the pairs, in the order of their positions.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Matcher:
         self._view = view
         self._places: dict[tuple[bool, Key, Size], Places] = {}
         self._nearest: dict[tuple[Size, ...], Tensor] = {}
-        self._by_source: dict[Key, list[int]] = {}  # places of the pairs that share an image
+        self._by_source: dict[Key, list[int]] = {}  # indices of the pairs that share an image
         self._by_target: dict[Key, list[int]] = {}
         for row, pair in enumerate(pairs):
             self._by_source.setdefault((pair.source, pair.source_size), []).append(row)
@@ -94,13 +94,13 @@ class Matcher:
         self._starts = np.cumsum([0, *self._counts])
 
     def match(self, grids: Grids) -> dict[str, Tensor]:
-        """Find all points, by the grids of all images as the layer has them.
+        """Match all points, with a layer's grids of all images.
 
-        Of points in the order of their pairs: ``point`` [points 2], where they are found, float64 in pixels
-        of the target images; distances to the true points [points] over the longer side of the target's box
-        (``error_box``) and of its image (``error_image``), and from the nearest places that can be said over
-        that of the box (``least_box``); ``pull`` [points], of a soft arg-max alone, shares where similarities
-        count as next to 0.
+        Returns, with points in the order of their pairs: ``point`` [points 2], the matches, float64 in pixels
+        of the target images; ``error_box`` and ``error_image`` [points], the distances to the true points,
+        divided by the longer side of the target's box and of its image; ``least_box`` [points], the distances
+        from the nearest possible predictions, divided by that of the box; and, for a soft arg-max, ``pull``
+        [points], the share of the weight where similarities are set to nearly 0.
         """
         found, pull = self._found(grids)
         facts = self._facts.to(found.device, non_blocking=True)
@@ -110,7 +110,7 @@ class Matcher:
             points, error = found, torch.linalg.vector_norm(found - in_image, dim=1)
         else:
             points = (found - offset) / scale
-            if torch.equal(self._facts[2], self._facts[3]):  # every view shows both axes at one scale
+            if torch.equal(self._facts[2], self._facts[3]):  # every view has one scale for both axes
                 error = torch.linalg.vector_norm(found - truth, dim=1) / scale[:, 0]
             else:
                 error = torch.linalg.vector_norm((found - truth) / scale, dim=1)
@@ -121,9 +121,9 @@ class Matcher:
         return {"point": points, **errors, **({} if pull is None else {"pull": pull})}
 
     def _least(self, targets: tuple[Size, ...]) -> Tensor:
-        """Smallest distance in image pixels that can be reached for each point, [points] float64.
+        """Smallest possible distance in image pixels for each point, [points] float64.
 
-        It is that of grids of those sizes of the pairs' targets.
+        ``targets`` are the grid sizes of the pairs' targets.
         """
         if targets not in self._nearest:
             errors = [np.zeros(0)]
@@ -136,11 +136,11 @@ class Matcher:
         return self._nearest[targets]
 
     def _found(self, grids: Grids) -> tuple[Tensor, Tensor | None]:
-        """The place of every point, and its pull: [points 2] and [points], in the pairs' order, float64.
+        """Match of every point [points 2], and its pull [points], in the order of the pairs, float64.
 
-        Places are in pixels of the target's view; of the target image where its pixels are searched.
+        Matches are in pixels of the target's view, or of the target image if its pixels are searched.
         """
-        # where only samples have length 1, no token is scaled
+        # if only samples are normalised, tokens are not scaled
         as_is = self._config.unit == "samples" and self._config.upsampled
         once = grids if as_is else {position: normalize(grid, dim=-1) for position, grid in grids.items()}
         unit = once if as_is else {position: normalize(grid, dim=-1) for position, grid in once.items()}
@@ -161,7 +161,7 @@ class Matcher:
         return points, torch.cat(pulls).index_select(0, by_pair).double() if pulls else None
 
     def _searched(self, grids: Grids, target: Key, vectors: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Places in a target image for the points of all pairs that share it, [points 2], and their pull."""
+        """Matches in a target image for the points of all pairs that share it, [points 2], and their pull."""
         tokens = grids[self._position[target[0]]]
         parts = torch.split(vectors, self._products(self._by_target[target], tokens))
         if self._config.upsampled:
@@ -180,16 +180,16 @@ class Matcher:
         return point.double() * cell + before_said(self._config, cell), pull
 
     def _products(self, rows: Sequence[int], grid: Tensor) -> list[int]:
-        """How many points go into each product of the pairs that share an image.
+        """Number of points in each matrix product of the pairs that share an image.
 
-        On a CPU each pair is a product of its own, so that what is found for it does not depend, in the last
-        bits, on the others; they are small there beside the search. On a device they are one.
+        On a CPU each pair has its own product, so that the last bits of its result do not depend on other
+        pairs; the cost is small compared with the search. On a GPU all pairs have one product.
         """
         counts = [self._counts[row] for row in rows]
         return counts if grid.is_cpu else [sum(counts)]
 
     def _placed(self, image: Key, grid: Tensor, *, source: bool) -> Places:
-        """Where the points of a source lie on its grid, or the pixels to search on a target's."""
+        """Positions of a source's points on its grid, or of a target's searched pixels."""
         size = (grid.shape[0], grid.shape[1])
         if (source, image, size) not in self._places:
             seen = stated(self._view, image[1])
@@ -203,7 +203,7 @@ class Matcher:
 
     @cached_property
     def _orders(self) -> tuple[Tensor, Tensor]:
-        """For each point: of targets, its place in the order of the sources; of pairs, in that of targets."""
+        """Permutations of the points from source order to target order, and from target to pair order."""
         sources, targets = (
             np.concatenate([np.arange(self._starts[-1])[self.rows(row)] for rows in each for row in rows])
             for each in (self._by_source.values(), self._by_target.values())
@@ -216,10 +216,10 @@ class Matcher:
 
     @cached_property
     def _facts(self) -> Tensor:
-        """What is known of every point, float64 [10 points], in pixels.
+        """Ground truth of every point, float64 [10 points], in pixels.
 
-        The true place in the target's view (x, y); scale and offset of that view (x, y of each); the true
-        place in the target image (x, y); the longer side of the target's box and of the target image, in
+        The rows are: true position in the target's view (x, y); scale and offset of that view (x, y of each);
+        true position in the target image (x, y); longer side of the target's box and of the target image, in
         pixels of the image.
         """
         facts = [np.zeros((10, 0))]
@@ -236,9 +236,9 @@ class Matcher:
 
 
 class CategoryMeasurer:
-    """Matches all pairs of one category, by layers or sets of them, once the grids of its images are there.
+    """Matches all pairs of one category, for layers or sets, after all grids of its images have arrived.
 
-    Of a few pairs, the examples, it keeps the points that were found, too; their places among the pairs rise.
+    For a few pairs, the ``examples`` (ascending indices), it also keeps the matched points.
     """
 
     def __init__(self, matcher: Matcher, kept: KeptGrids, examples: tuple[int, ...] = ()) -> None:
@@ -252,7 +252,7 @@ class CategoryMeasurer:
         self._kept.add(layer, positions, grids)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
-        """What `Matcher.match` says of all points but where they are, which is of the examples, rounded."""
+        """The arrays of `Matcher.match`, with the rounded matches of the examples only."""
         arrays = self._matcher.match(self._kept.take(layer))
         points = arrays.pop("point")
         if self._examples:

@@ -1,4 +1,4 @@
-"""Where a rule of keypoint correspondence takes points to be, and where it looks for them."""
+"""Positions of points, and searched positions, in a rule of keypoint correspondence."""
 
 import numpy as np
 import torch
@@ -16,12 +16,12 @@ Size = tuple[int, int]  # height and width of a grid of tokens
 
 
 def stated(view: View, size: tuple[int, int]) -> Geometry:
-    """Coordinate map that points go by: the view's, where its authors did not take another one."""
+    """Coordinate map of points: that of the view, unless its authors used another one."""
     return view.stated(size) if isinstance(view, CornerSquare) else view.geometry(size)
 
 
 def source_places(config: KeypointConfig, points: Floats, seen: Geometry, size: Size) -> Places:
-    """Where on a grid of tokens the vectors of points [n 2] are taken, annotated in pixels of the image."""
+    """Sampling positions, on a grid of tokens, of points [n 2] annotated in pixels of the image."""
     side = seen.size[0]
     points_shown = torch.from_numpy(_shown(config, points, seen))
     if config.source == "bilinear":
@@ -35,7 +35,7 @@ def source_places(config: KeypointConfig, points: Floats, seen: Geometry, size: 
 
 
 def searched_area(config: KeypointConfig, image: tuple[int, int], seen: Geometry, size: Size) -> Places:
-    """The pixels that are searched of an image of that width and height, on its grid of tokens."""
+    """Searched pixels of an image of that (width, height), on its grid of tokens."""
     if config.search == "all pixels":
         return bilinear.image_places(seen.size, size)
     if config.search != "image pixels":
@@ -49,7 +49,7 @@ def searched_area(config: KeypointConfig, image: tuple[int, int], seen: Geometry
 
 
 def true_places(config: KeypointConfig, points: Floats, seen: Geometry) -> tuple[Floats, Floats]:
-    """Where true points are taken to be, annotated in pixels of the image: in view and image, [n 2] each."""
+    """Positions of true points, annotated in pixels of the image, in the view and the image: [n 2] each."""
     if config.points == "truncated":
         in_view = np.trunc(seen.to_view(points))
         return in_view, seen.to_image(in_view)
@@ -58,12 +58,12 @@ def true_places(config: KeypointConfig, points: Floats, seen: Geometry) -> tuple
 
 
 def before_said(config: KeypointConfig, cell: float) -> float:
-    """Pixels from the upper left corner of a cell of so many pixels to the place that is said."""
+    """Pixels from the upper left corner of a cell of ``cell`` pixels to its predicted position."""
     return {"centre": cell / 2, "corner": 0.0, "middle pixel": cell / 2 - 0.5}[config.said]
 
 
 def sayable(config: KeypointConfig, image: tuple[int, int], seen: Geometry, size: Size) -> tuple[Axis, Axis]:
-    """Columns and rows, in its pixels, that a rule can say of an image of that width and height."""
+    """Columns and rows, in pixels, that a rule can predict in an image of that (width, height)."""
     axes = []
     for axis in (0, 1):
         start, stop, cell = 0, size[1 - axis], seen.size[axis] / size[1 - axis]
@@ -83,7 +83,7 @@ def sayable(config: KeypointConfig, image: tuple[int, int], seen: Geometry, size
 
 def _shown(config: KeypointConfig, points: Floats, seen: Geometry) -> Floats:
     if config.points == "view pixel":
-        # float32 after each step, as the published code has them
+        # float32 after each step, as in the published code
         scale, offset = (np.asarray(numbers, np.float32) for numbers in (seen.scale, seen.offset))
         pixels = torch.from_numpy(points.astype(np.float32) * scale + offset).clamp(0, seen.size[0] - 1)
         return np.asarray(official_pixels(pixels).numpy().astype(np.float64) + 0.5)

@@ -42,19 +42,19 @@ HARD = ("easy", "medium", "hard")
 WHICH = ("none", "source", "target", "both")
 
 KINDS = {"viewpoint": HARD, "scale": HARD, "truncation": WHICH, "occlusion": WHICH}
-"""By field of `PairFacts`, the names of its levels."""
+"""Names of the levels of each field of `PairFacts`."""
 
 AZIMUTH = {"azimuth": tuple(str(eighths) for eighths in range(5))}
-"""Eighths of a turn between the viewpoints of the two images, beside `KINDS`."""
+"""Kinds of pairs by eighths of a turn between the two viewpoints, in addition to `KINDS`."""
 
 MISTAKABLE = "geometry-aware"
-"""Points whose target image shows another point that stands for the same (Zhang et al., CVPR 2024)."""
+"""Points whose target image shows an interchangeable point (Zhang et al., CVPR 2024)."""
 
-PAIRS = 16  # of which the points are kept, the categories in turn
-PULL = "pull"  # mean share of a soft arg-max, in percent, that lies where similarities count as next to 0
+PAIRS = 16  # number of pairs in the examples, with categories taking turns
+PULL = "pull"  # mean share of a soft arg-max's weight, in percent, where similarities are set to nearly 0
 
 OVER: Mapping[str, Over] = {"category": "strata", "image": "clusters", "keypoint": "items"}
-"""What the mean is over, by `KeypointConfig.average`."""
+"""What the primary metric averages over, by `KeypointConfig.average`."""
 
 
 class KeypointTask(MeasuredTask):
@@ -88,7 +88,7 @@ class KeypointTask(MeasuredTask):
 
     @cached_property
     def images(self) -> dict[str, tuple[int, ...]]:
-        """For each category, the images that its pairs need, as indices into ``data.samples``."""
+        """For each category, the images of its pairs, as indices into ``data.samples``."""
         return {
             name: tuple(sorted({index for pair in pairs for index in (pair.source, pair.target)}))
             for name, pairs in self.pairs.items()
@@ -122,26 +122,25 @@ class KeypointTask(MeasuredTask):
 
     @cached_property
     def _counts(self) -> list[int]:
-        """How many points each of them has."""
+        """Number of points of each pair."""
         return [len(pair.source_points) for pair in self._ordered]
 
     @cached_property
     def _owner(self) -> NDArray[np.int64]:
-        """For each point its pair among all, [points]."""
+        """Index of each point's pair among all pairs, [points]."""
         return np.repeat(np.arange(len(self._counts)), self._counts)
 
     @cached_property
     def _drawn(self) -> list[int]:
-        """Places of the examples among all pairs."""
+        """Indices of the examples among all pairs."""
         return drawn([pair.key for pair in self._ordered], PAIRS, [pair.category for pair in self._ordered])
 
     @cached_property
     def kinds(self) -> Mapping[str, NDArray[np.bool_]]:
-        """For each kind, which points of all pairs are of it, [points]; a kind without a point is left out.
+        """For each kind, whether each point of all pairs belongs to it, [points]; empty kinds are left out.
 
-        There are no levels where some annotation does not say of which its pair is, no geometry-aware points
-        where of some pair it is not known which points its target image shows, and no azimuth where of some
-        image it is not known.
+        Levels are left out if any pair lacks its annotated level, geometry-aware points if the keypoints of
+        any pair's target image are unknown, and azimuth if that of any image is unknown.
         """
         pairs = self._ordered
         levels = {field: [getattr(pair.facts, field, None) for pair in pairs] for field in KINDS}
@@ -168,7 +167,7 @@ class KeypointTask(MeasuredTask):
         return CategoryMeasurer(matcher, KeptGrids(sets=sets), () if sets else examples)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
-        """PCK in percent, of all points and of kinds of pairs; and the mean pull of a soft arg-max."""
+        """PCK in percent, for all points and for kinds of pairs, and the mean pull of a soft arg-max."""
         n = sum(self._counts)
         if not n:
             return Outcome((), empty="no pair has a keypoint")
@@ -177,7 +176,7 @@ class KeypointTask(MeasuredTask):
         boxes, images = (_joined(measurements, name) for name in ("error_box", "error_image"))
         every = np.ones(n, bool)
         values: dict[str, Floats] = {}
-        # name, column of the items, what the mean is over, value, of how many of what
+        # name, column of the items, what the mean is over, value, number and unit
         rows: list[tuple[str, str, Over, float, int, str]] = []
         for alpha in self.config.alphas:
             metric, by_image = f"PCK@{alpha:g}", f"PCK@{alpha:g} image size"
@@ -209,9 +208,9 @@ class KeypointTask(MeasuredTask):
         return Outcome(scores, items, predicted=predicted)
 
     def _predicted(self, measurements: Sequence[Measurements], right: NDArray[np.bool_]) -> Predicted:
-        """Where the examples' points are found, [points 2] in pixels of the target images; which are right.
+        """Matches of the examples, [points 2] in pixels of the target images, and whether they are correct.
 
-        Nothing is said of distances alone, as others exported them; ``right`` is of all points.
+        Empty for exported distances without points; ``right`` is given for all points.
         """
         points = [np.asarray(m["point"], np.float32) for m in measurements if "point" in m]
         if not points:
@@ -238,16 +237,16 @@ class KeypointTask(MeasuredTask):
         return by_key(self.data.samples, [str(key) for side in ("source", "target") for key in facts[side]])
 
     def hits(self, errors: Floats, alpha: float) -> Floats:
-        """100 where a distance, as a share of the length that counts, is a hit, else 0."""
+        """100 for a hit and 0 for a miss, from distances as shares of the reference length."""
         right = errors <= alpha if self.config.inclusive else errors < alpha
         return 100.0 * right.astype(np.float64)
 
     def _averages(self, hits: Floats, points: NDArray[np.bool_]) -> Mapping[str, float]:
-        """Means of some points' hits, by `KeypointConfig.average`."""
+        """Averages of the hits of some points, by `KeypointConfig.average`."""
         return pck_averages(hits[points], self._owner[points], [pair.category for pair in self._ordered])
 
     def _items(self, values: Mapping[str, Floats], statistics: Mapping[str, Statistic]) -> Items:
-        """Keypoints, of which those of one pair were sampled together, within its category."""
+        """Items: keypoints, with the pair as the cluster and the category as the stratum."""
         names, seen = [], Counter[str]()
         for pair in self._ordered:
             seen[pair.key] += 1

@@ -1,8 +1,8 @@
 """Anomaly detection by the nearest patches of good images: distances, maps, and scores of images and pixels.
 
 Source: AnomalyDINO (Damm et al., WACV 2025; dammsi/AnomalyDINO, commit b3435f0); the per-region overlap is
-that of Bergmann et al., The MVTec Anomaly Detection Dataset, IJCV 2021. Where a metric is not defined that
-code gives a number all the same; here it is NaN.
+that of Bergmann et al., The MVTec Anomaly Detection Dataset, IJCV 2021. An undefined metric is NaN here;
+their code returns a number.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,21 +21,22 @@ from layerboard.tasks.metrics.counted_pixels import CountedPixels
 from layerboard.tasks.metrics.label_vote import most_similar_of_sets
 from layerboard.tasks.metrics.neighbours import Key, mean_of
 
-TOP = 100  # an image is scored by one of so many of its patches, those farthest from the good ones
-SIGMA = 4.0  # pixels of the image by which its map is smoothed
+TOP = 100  # an image's score averages one in 100 of its patches: those farthest from the good ones
+SIGMA = 4.0  # standard deviation, in pixels of the image, of the Gaussian that smooths its map
 REACH = 4.0  # standard deviations at which the smoothing ends
 SIDES: tuple[Literal["right"], Literal["left"]] = (
     "right",
     "left",
-)  # values above a threshold, and from it on
-TOUCHING = np.ones((3, 3))  # pixels that touch at a corner are of one region
+)  # values above a threshold, and at or above it
+TOUCHING = np.ones((3, 3))  # pixels that touch at a corner belong to one region
 
 
 def patch_distances(patches: Tensor, memory: Tensor, k: int = 1) -> Tensor:
-    """Mean of 1 - cosine of patches [patches dim] with their k nearest of a memory [rows dim]: [patches].
+    """Mean cosine distance of patches [patches dim] to their k nearest of a memory [rows dim]: [patches].
 
-    Exact, float32, 0 to 2: half the squared distance of the unit vectors. A vector of zeros stays one, at 0.5
-    from every unit vector. Values are not looked at. Raises ValueError where the memory has fewer rows.
+    The search is exact, in float32. The distance is 1 - cosine, 0 to 2: half the squared Euclidean distance
+    of unit vectors. A zero vector stays zero, at 0.5 from every unit vector. Values are not checked for NaN.
+    Raises ValueError if the memory has fewer than k rows.
     """
     return patch_distances_of_sets({0: patches}, {0: memory}, {0: (0,)}, k)[0]
 
@@ -43,9 +44,10 @@ def patch_distances(patches: Tensor, memory: Tensor, k: int = 1) -> Tensor:
 def patch_distances_of_sets(
     patches: Mapping[Key, Tensor], memory: Mapping[Key, Tensor], sets: Mapping[Key, Sequence[Key]], k: int = 1
 ) -> dict[Key, Tensor]:
-    """Distances as of `patch_distances` for each set of layers: the mean over its layers of 1 - cosine.
+    """Distances as in `patch_distances` for each set of layers, where 1 - cosine is averaged over its layers.
 
-    Patches [patches dim] and memory [rows dim] are of each layer, rows in one order; sets name their layers.
+    ``patches`` has an array [patches dim] for each layer, and ``memory`` one [rows dim], rows in the same
+    order for all layers. ``sets`` lists the layers of each set.
     """
     rows = len(next(iter(memory.values())))
     if rows < k:
@@ -54,7 +56,7 @@ def patch_distances_of_sets(
         {layer: functional.normalize(vectors.float(), dim=-1) for layer, vectors in part.items()}
         for part in (patches, memory)
     )
-    # the row of the largest inner product less half the row's squared length is the nearest one
+    # the nearest row maximises the inner product minus half the row's squared length
     lengths = {layer: vectors.square().sum(1, keepdim=True) for layer, vectors in known.items()}
     ranked = {layer: torch.cat([vectors, -lengths[layer] / 2], 1) for layer, vectors in known.items()}
     padded = {layer: functional.pad(vectors, (0, 1), value=1.0) for layer, vectors in asked.items()}
@@ -67,22 +69,19 @@ def patch_distances_of_sets(
 
 
 def image_scores(distances: Tensor) -> Tensor:
-    """Mean distance of the hundredth of an image's patches that are farthest, at least of one: [...].
-
-    ``distances`` are [... patches].
-    """
+    """Mean of the largest 1 % of the patch distances [... patches] of an image, at least one patch: [...]."""
     most = max(1, distances.shape[-1] // TOP)
     return distances.topk(most, dim=-1).values.mean(-1)
 
 
 def anomaly_map(distances: Floats, size: tuple[int, int]) -> Floats:
-    """Distances of a grid [height width] at each pixel of an image (width, height), smoothed.
+    """Smoothed anomaly map [image height, image width], float64, from patch distances [height width].
 
-    The grid is stretched over the whole image, bilinearly between the centres of patches, and smoothed by a
-    Gaussian of 4 pixels; [image height, image width] float64.
+    The grid is interpolated bilinearly between patch centres to the image's (width, height), and smoothed by
+    a Gaussian with a standard deviation of 4 pixels.
     """
     places = image_places(size, (distances.shape[0], distances.shape[1]))
-    # both steps are linear along each axis, so that an axis takes one small matrix
+    # both steps are linear along each axis, so one small matrix per axis does both
     down, across = (
         gaussian_filter1d(weights.numpy(), SIGMA, axis=0, mode="reflect", truncate=REACH)
         for weights in (places.rows, places.columns)
@@ -91,9 +90,10 @@ def anomaly_map(distances: Floats, size: tuple[int, int]) -> Floats:
 
 
 def shown_references(count: int, shots: int, draw: int) -> range:
-    """Which of so many reference images, by sorted name, are in a draw, from 0, of so many of them.
+    """Indices of the reference images in one draw (numbered from 0) of ``shots`` images.
 
-    The last draw may be short; raises ValueError for one of none.
+    Images are taken in sorted file-name order. The last draw may be smaller; raises ValueError if it is
+    empty.
     """
     chosen = range(draw * shots, min((draw + 1) * shots, count))
     if not chosen:
@@ -102,9 +102,9 @@ def shown_references(count: int, shots: int, draw: int) -> range:
 
 
 class Placements(NamedTuple):
-    """Which share of the images of the other kind each image is on the right side of, [images], 0 to 1.
+    """For each image the share of images of the other kind that it is ranked correctly against: [images].
 
-    Ties count one half. The mean over the images of either kind is the AUROC.
+    Shares are 0 to 1; ties count one half. The mean over the images of either kind is the AUROC.
     """
 
     value: Floats
@@ -116,16 +116,16 @@ class Placements(NamedTuple):
 
     @property
     def pseudo_values(self) -> Floats:
-        """Values [images] whose mean over good ones, and over defective ones, is the AUROC.
+        """Values [images] whose mean over the good images, and over the defective ones, is the AUROC.
 
-        Half the sum of the two means varies as the AUROC does, to first order: as of DeLong, DeLong and
-        Clarke-Pearson, Biometrics 44, 1988.
+        To first order, half the sum of the two means has the variance of the AUROC. Source: DeLong, DeLong
+        and Clarke-Pearson, Biometrics 44, 1988.
         """
         return self.auroc + 2 * (self.value - self.auroc)
 
 
 def placements(scores: Floats, defect: Mask) -> Placements:
-    """Placements of scores [images]; of no image where all are of one kind."""
+    """Placements of the images with these scores [images]; empty if all images are of one kind."""
     good, bad = np.sort(scores[~defect]), np.sort(scores[defect])
     if not (len(good) and len(bad)):
         return Placements(np.zeros(0), np.zeros(0, np.bool_))
@@ -134,20 +134,20 @@ def placements(scores: Floats, defect: Mask) -> Placements:
 
 
 def _share_below(ranked: Floats, values: Floats) -> Floats:
-    """Share of some numbers, in rising order, that is below each value; equal ones count one half."""
+    """Share of the ascending numbers ``ranked`` that are below each value; equal ones count one half."""
     sides = np.searchsorted(ranked, values, "left") + np.searchsorted(ranked, values, "right")
     return np.asarray(sides / (2 * len(ranked)), np.float64)
 
 
 def average_precision(scores: Floats, defect: Mask) -> float:
-    """Mean precision over the steps of recall, in [0, 1], without interpolation; NaN without a defect."""
+    """Average precision, in [0, 1], without interpolation; NaN without a defect."""
     return float(average_precision_score(defect, scores)) if defect.any() else float("nan")
 
 
 def f1_max(defective: Floats, good: Floats) -> float:
-    """The largest F1 of all thresholds, in [0, 1], of scores of either kind; NaN without a defective one.
+    """Maximum F1 over all thresholds, in [0, 1], given the scores of each kind; NaN without a defective one.
 
-    It is reached at the score of a defective one: ``good`` are in rising order.
+    The best threshold is always the score of a defective one. ``good`` must be in ascending order.
     """
     values, counts = np.unique(defective, return_counts=True)
     hits = np.cumsum(counts[::-1])
@@ -156,32 +156,32 @@ def f1_max(defective: Floats, good: Floats) -> float:
 
 
 class PooledPixels(NamedTuple):
-    """Pixels of all images of an object, those of defects apart from the others."""
+    """Pixels of all images of an object, with the pixels of defects separate from the others."""
 
-    good: Floats  # values of pixels outside all regions, rising
-    defective: Floats  # values of the pixels of regions, rising
-    weight: Floats  # of each of these: one over the pixels of its region, divided by the number of regions
-    images: CountedPixels | None = None  # pixels of each image; None where all are of one kind
+    good: Floats  # values of the pixels outside all defect regions, ascending
+    defective: Floats  # values of the pixels inside defect regions, ascending
+    weight: Floats  # of each defective pixel: 1 / (pixels of its region x number of regions)
+    images: CountedPixels | None = None  # pixels of each image; None if all pixels are of one kind
 
     @property
     def both(self) -> bool:
-        """Whether there are pixels of either kind, without which most is not defined."""
+        """Whether there are pixels of both kinds, which most metrics need."""
         return bool(len(self.good) and len(self.defective))
 
     @property
     def auroc(self) -> float:
-        """Area under the ROC curve over all pixels, in [0, 1]; NaN where all are of one kind."""
+        """Area under the ROC curve over all pixels, in [0, 1]; NaN if all are of one kind."""
         return float(_share_below(self.good, self.defective).mean()) if self.both else float("nan")
 
     @property
     def f1_max(self) -> float:
-        """The largest F1 of all thresholds, in [0, 1]; NaN without a defect."""
+        """Maximum F1 over all thresholds, in [0, 1]; NaN without a defect."""
         return f1_max(self.defective, self.good)
 
     def au_pro(self, limit: float) -> float:
-        """Mean share of a region that is found, over false-positive rates up to a limit, in [0, 1].
+        """Area under the per-region overlap curve up to a false-positive rate, over that rate, in [0, 1].
 
-        Every different value is a threshold, and each region counts the same, whatever its size. NaN where
+        Every distinct value is a threshold, and all regions have the same weight, whatever their size. NaN if
         all pixels are of one kind.
         """
         if not self.both:
@@ -191,7 +191,7 @@ class PooledPixels(NamedTuple):
         top = self.good[lowest:]
         starts = np.flatnonzero(np.diff(top, prepend=-np.inf))
         values = top[starts]
-        after = (len(top) - starts[::-1]) / count  # rates of false positives, from the highest value down
+        after = (len(top) - starts[::-1]) / count  # false-positive rates, from the highest threshold down
         before = np.concatenate([[0.0], after[:-1]])
         share = np.append(np.cumsum(self.weight[::-1])[::-1], 0.0)
         first, last = (share[np.searchsorted(self.defective, values[::-1], side)] for side in SIDES)
@@ -201,7 +201,7 @@ class PooledPixels(NamedTuple):
 
 
 def pooled_pixels(images: Iterable[tuple[Floats, Mask]]) -> PooledPixels:
-    """Pixels of all images of an object, from their maps [height width] and masks of defects."""
+    """Pixels of all images of an object, from their anomaly maps and defect masks, [height width] each."""
     parts: list[tuple[Floats, Floats, Floats]] = []
     total = 0
     for values, mask in images:

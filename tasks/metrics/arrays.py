@@ -1,4 +1,4 @@
-"""Names of the arrays that metrics take, and values in them that several metrics treat alike."""
+"""Array types of the metrics, and the constants and helpers that several metrics share."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,11 @@ Mask = NDArray[np.bool_]  # where an object is in an image: [height width]
 
 Labels = NDArray[np.uint8]  # which object each pixel shows: [height width], 0 for background
 
-VOID = 255  # label of pixels that belong to no object and are not judged
-SHORTEST = 1e-12  # length that a shorter vector is divided by, so that a vector of zeros stays one
-ROUNDING = 16  # multiples of a dtype's precision below which a spread is none
+VOID = 255  # label of pixels that belong to no object and are ignored
+SHORTEST = 1e-12  # least length that a vector is divided by, so that a zero vector stays zero
+ROUNDING = 16  # a spread below this many times a dtype's precision counts as none
 
 
 def mean_of_any(values: Floats) -> float:
-    """The mean of values; NaN of none."""
+    """Mean of the values; NaN if there are none."""
     return float(values.mean()) if values.size else float("nan")

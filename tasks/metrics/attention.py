@@ -1,4 +1,4 @@
-"""Attention: how far it looks, average maps and how they vary, and what reaches a token through layers.
+"""Attention: its distance, average maps and their deviation, entropy, and rollout through the layers.
 
 Pure functions of tensors, on any device. Attention is [... queries keys], prefix tokens (class token,
 registers) first, then the patches of a grid in row-major order.
@@ -25,8 +25,8 @@ Cells = tuple[int, int]  # rows and columns of a grid
 def cell_distances(cells: Cells, *, unit: bool, device: torch.device | None = None) -> Tensor:
     """Euclidean distance between the centres of all cells of a grid, [cells cells], float32.
 
-    With ``unit`` centre i of g along an axis lies at i / (g - 1), so that they span the unit square (an axis
-    of one cell has no extent); otherwise a cell has the side 1.
+    With ``unit``, centre i of g cells along an axis lies at i / (g - 1), so the centres span the unit square
+    (an axis of one cell has no extent). Otherwise the side of a cell is 1.
     """
     rows, columns = (torch.arange(count, device=device, dtype=torch.float32) for count in cells)
     if unit:
@@ -36,35 +36,35 @@ def cell_distances(cells: Cells, *, unit: bool, device: torch.device | None = No
 
 
 def attention_distance(attention: Tensor, distances: Tensor) -> Tensor:
-    """Mean distance over which patches attend, by the attention of each query, averaged over the queries.
+    """Attention-weighted mean distance from a query patch to the keys, averaged over the queries.
 
-    Attention is [... patches patches], each row of sum 1, or zero; distances [patches patches] as of
-    `cell_distances`, or several of them [kinds patches patches], for which the attention is read once. The
-    result, [...] or [... kinds], float32, is 0 where each patch attends to itself, and the mean distance
-    where all attend to all alike.
+    ``attention`` is [... patches patches], and its rows sum to 1 or are zero. ``distances`` is [patches
+    patches] from `cell_distances`, or several of them [kinds patches patches], for which the attention is
+    read once. The result, [...] or [... kinds], float32, is 0 if each patch attends to itself only, and the
+    mean distance if attention is uniform.
 
     Sources: Raghu et al., NeurIPS 2021, section 5; Walmer et al., CVPR 2023, section 4.3.
     """
-    # one float32 sum over all pairs of a large grid is wrong in the fourth digit; each query's is not
+    # one float32 sum over all pairs of a large grid is wrong in the fourth digit; a sum per query is not
     rows = torch.einsum("...qk,nqk->...qn", attention, distances.view(-1, *distances.shape[-2:]))
     return rows.mean(dim=-2, dtype=torch.float64).float().view(attention.shape[:-2] + distances.shape[:-2])
 
 
-PART_BYTES = 1 << 22  # maps of which a number is computed at once where that takes copies, on a processor
-PART_BYTES_ON_DEVICE = 1 << 26  # elsewhere, where few large operations are faster than many small ones
+PART_BYTES = 1 << 22  # bytes of maps handled at once by functions that make copies, on a CPU
+PART_BYTES_ON_DEVICE = 1 << 26  # the same on a GPU, where a few large operations are faster
 
 
 def patch_query_map(attention: Tensor, prefix_tokens: int) -> Tensor:
-    """How patches attend to each token on average: [... keys], float32, of [... queries keys]."""
+    """Mean attention [... keys], float32, of the patch queries to each token, from [... queries keys]."""
     return attention[..., prefix_tokens:, :].mean(dim=-2, dtype=torch.float32)
 
 
 def deviation_over_queries(attention: Tensor, prefix_tokens: int) -> Tensor:
-    """How much what patches attend to depends on the patch: standard deviation over queries, mean over keys.
+    """Standard deviation of attention over the query patches, averaged over the key patches: [...] float32.
 
-    Of attention [... queries keys], prefix rows and columns are cut off and rows are not renormalised, as in
-    the released code; the deviation is unbiased, [...] float32: 0 where all patches attend alike, 1 / sqrt(N)
-    where each of N attends to itself, NaN where there is one.
+    Rows and columns of prefix tokens are cut from the attention [... queries keys], and rows are not
+    renormalised, as in the released code. The deviation is unbiased: 0 if all patches attend alike, 1 /
+    sqrt(N) if each of N patches attends to itself only, NaN for a single patch.
     """
     return _by_parts(
         lambda part: _deviation(_inside(part, prefix_tokens), -2).mean(dim=-1), attention, together=2
@@ -72,17 +72,18 @@ def deviation_over_queries(attention: Tensor, prefix_tokens: int) -> Tensor:
 
 
 def deviation_over_heads(attention: Tensor, prefix_tokens: int) -> Tensor:
-    """How much heads differ: deviation over heads [... heads queries keys], mean over the rest: [...]."""
+    """Standard deviation over heads of attention [... heads queries keys], averaged over the rest: [...]."""
     return _by_parts(
         lambda part: _deviation(_inside(part, prefix_tokens), -3).mean(dim=(-2, -1)), attention, together=3
     )
 
 
 def centre_distance(maps: Floats, cells: Cells) -> Floats:
-    """Mean distance from the centre of the unit square of what a map [... cells] weighs: [...].
+    """Mean distance of a map's mass [... cells] from the centre of the unit square: [...].
 
-    The grid is stretched to the unit square, corner to corner (an axis of one cell lies in its middle). 0
-    where all lies in the middle, 0.4112 of a uniform map of 14 x 14 cells; NaN of an empty map.
+    The corner cells of the grid lie on the corners of the unit square (an axis of one cell lies in its
+    middle). It is 0 if all mass is in the middle, 0.4112 for a uniform map of 14 x 14 cells, NaN for an empty
+    map.
     """
     rows, columns = (np.linspace(-0.5, 0.5, count) if count > 1 else np.zeros(1) for count in cells)
     distance = np.hypot(rows[:, None], columns[None]).ravel()
@@ -92,10 +93,10 @@ def centre_distance(maps: Floats, cells: Cells) -> Floats:
 
 
 def entropy(attention: Tensor) -> Tensor:
-    """Entropy of what each query attends to, over that of uniform attention: [... queries], float32.
+    """Entropy of each query's attention, divided by that of uniform attention: [... queries], float32.
 
-    Rows of attention [... queries keys] have the sum 1. 0 where a query attends to one token, or there is
-    one; 1 where it attends to all alike.
+    The rows of the attention [... queries keys] sum to 1. The result is 0 if a query attends to one token, or
+    if there is only one; it is 1 for uniform attention.
     """
     return _by_parts(_nats, attention, together=2) / max(math.log(attention.shape[-1]), 1)
 
@@ -107,7 +108,7 @@ def _nats(attention: Tensor) -> Tensor:
 
 
 def _by_parts(measure: Callable[[Tensor], Tensor], attention: Tensor, *, together: int) -> Tensor:
-    """What is measured of maps [... together], of some at a time: copies stay small, and in the cache."""
+    """Results of ``measure`` on maps, a few at a time, so that its copies are small and stay in the cache."""
     lead, last = attention.shape[:-together], attention.shape[-together:]
     flat = attention.reshape(-1, *last)
     size = PART_BYTES if attention.device.type == "cpu" else PART_BYTES_ON_DEVICE
@@ -121,8 +122,8 @@ def _inside(attention: Tensor, prefix_tokens: int) -> Tensor:
 
 
 def _deviation(values: Tensor, dim: int) -> Tensor:
-    """Unbiased standard deviation along a dimension; NaN of one value."""
-    # torch's own, and its norms, are ten times as slow along any dimension but the last
+    """Unbiased standard deviation along a dimension; NaN for one value."""
+    # torch's std and norms are ten times slower along any dimension but the last
     squares = (values - values.mean(dim=dim, keepdim=True)).square_().sum(dim=dim)
     return squares.div_(values.shape[dim] - 1).sqrt_()
 
@@ -131,17 +132,18 @@ Fusion = Literal["mean", "max", "min"]
 
 
 def fuse_heads(attention: Tensor, fusion: Fusion) -> Tensor:
-    """One map of all heads: [... queries keys], float32, of [... heads queries keys]."""
+    """One map [... queries keys], float32, fused from those of all heads [... heads queries keys]."""
     if fusion == "mean":
         return attention.mean(dim=-3, dtype=torch.float32)
     return (attention.amax(dim=-3) if fusion == "max" else attention.amin(dim=-3)).float()
 
 
 def discard(fused: Tensor, share: float) -> Tensor:
-    """Maps [... T T] whose smallest entries are 0; a share, in [0, 1), of 0 discards nothing.
+    """Maps [... T T] with a share, in [0, 1), of their smallest entries set to 0.
 
-    Entries below the value of rank ``floor(share * T * T)`` (ascending, from 0) are discarded, so that equal
-    ones are treated alike; that of the first token for itself never is.
+    Entries below the value of rank ``floor(share * T * T)`` (ascending, from 0) are discarded, so equal
+    entries are treated alike. The entry of the first token for itself is always kept. A share of 0 discards
+    nothing.
     """
     if share == 0:
         return fused
@@ -153,7 +155,7 @@ def discard(fused: Tensor, share: float) -> Tensor:
 
 
 def _ranked(values: Tensor, rank: int) -> Tensor:
-    """The value of a rank (ascending, from 0) of each row: [...] of [... values]."""
+    """The value with a given rank (ascending, from 0) in each row of [... values]: [...]."""
     if values.device.type == "cpu":  # numpy selects ten times as fast
         return torch.from_numpy(np.partition(values.numpy(), rank, axis=-1)[..., rank])
     return values.kthvalue(rank + 1, dim=-1).values
@@ -162,9 +164,9 @@ def _ranked(values: Tensor, rank: int) -> Tensor:
 def roll(fused: Tensor, before: Tensor | None, *, out: Tensor | None = None) -> Tensor:
     """Rollout after one more layer: how much of each token (column) has reached each token (row).
 
-    [batch T T], float32; rows sum to 1. ``fused`` is the layer's attention, fused and thinned, ``before`` the
-    rollout after the layer before, None where each token has reached itself alone. The residual connection
-    counts as much as attention whose rows sum to 1. ``out``, where it is wanted, may be ``before`` itself.
+    The result is [batch T T], float32, with rows that sum to 1. ``fused`` is the attention of the layer,
+    after `fuse_heads` and `discard`; ``before`` is the rollout after the previous layer, None for the first.
+    The residual connection has the same weight as attention whose rows sum to 1. ``out`` may be ``before``.
     """
     if before is None:
         mixed = fused + torch.eye(fused.shape[-1], device=fused.device)
@@ -174,5 +176,5 @@ def roll(fused: Tensor, before: Tensor | None, *, out: Tensor | None = None) -> 
 
 
 def output_map(rolled: Tensor, prefix_tokens: int) -> Tensor:
-    """How much of each patch [... patches] has reached the class token, or patches where there is none."""
+    """Rollout from each patch to the class token, or to the patches if there is none: [... patches]."""
     return rolled[..., 0, prefix_tokens:] if prefix_tokens else rolled.mean(dim=-2)

@@ -1,7 +1,4 @@
-"""Which candidates may be the best one: a set that holds all that are as good as the best, at a level.
-
-With it, p-values of several tests that hold for all of them together.
-"""
+"""Confidence set of the best candidates, and p-values adjusted for several tests."""
 
 import math
 from collections.abc import Sequence
@@ -14,11 +11,11 @@ from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.metrics.uncertainty import Uncertainty, WeightedScores, without_rounding
 from layerboard.tasks.metrics.weighted import members_of
 
-DRAWS = 5_000  # of the largest difference
-# by how many of its standard errors a layer may be nearer to the best one of its backbone than was measured,
-# where that is a rival, and further from it, where that is the candidate: both found by simulation
+DRAWS = 5_000  # simulated values of the largest difference
+# In the draws, each layer of a rival is `NEARER` standard errors closer to its backbone's best layer than was
+# measured, and each layer of the candidate `FURTHER` standard errors below it. Both were found by simulation.
 NEARER, FURTHER = -2.0, 0.5
-HOPELESS = 4.0  # standard errors below the highest score at which a candidate is no rival any more
+HOPELESS = 4.0  # candidates more than this many standard errors below the highest score are excluded at once
 
 
 def best_set(
@@ -28,23 +25,23 @@ def best_set(
     seed: int = 0,
     draws: int = DRAWS,
 ) -> NDArray[np.bool_] | None:
-    """Which candidates may be the best: [candidates], the one of the highest score always among them.
+    """Whether each candidate may be the best, [candidates]; the one with the highest score always may.
 
-    With the level's probability all candidates are in it that are truly as good as the best one, however many
-    there are and though the best was found on the same units. A candidate with several scores (layers), as
-    ``candidate`` says of each score, from 0, is as good as the best of them, and that choice, on the same
-    units, too, is allowed for.
+    With probability ``level`` the set contains every candidate that is truly as good as the best, however
+    many candidates there are, even though the best was chosen on the same units. ``candidate`` gives the
+    candidate of each score, from 0. A candidate with several scores (layers) is as good as the best of them;
+    the test allows for this choice, too, which was made on the same units.
 
-    How far each rival's best score is above a candidate's, in standard errors of their difference, is held
-    against draws of what it is where all are equal: normal numbers with the covariance of the scores, of the
-    tails of Student's t. In a draw the best of several scores counts, as it does in what was measured: a
-    rival's are nearer to each other than they were measured, so that the best of them is as lucky as it can
-    have been, and a candidate's further apart, so that it is not luckier than it was (`NEARER`, `FURTHER`).
-    Candidates beyond what the draws reach are out, and what is left is tested again, since fewer differences
-    reach less far.
+    The test statistic is the difference between a rival's best score and the candidate's, in standard errors
+    of the difference. Its null distribution is simulated: normal numbers with the covariance of the scores,
+    and the tails of Student's t. Each draw takes the best of several scores, as the measurement does. In the
+    draws, the layers of a rival are closer together than was measured, so that their best is as lucky as it
+    may have been, and those of a candidate are further apart, so that their best is no luckier than it was
+    (`NEARER`, `FURTHER`). Candidates with a difference beyond the quantile of the draws are excluded. The
+    rest is tested again, since the quantile of fewer differences is lower.
 
-    None where units are too few to vary. Raises ValueError where candidates are not as many as scores, or the
-    level is outside (0, 1).
+    Returns None if there are too few units to estimate a variance. Raises ValueError if ``candidate`` does
+    not name one for each score, or the level is outside (0, 1).
 
     Source: Romano and Wolf, Exact and Approximate Stepdown Methods for Multiple Hypothesis Testing, JASA 100,
     2005 (the steps); Hansen, Lunde and Nason, The Model Confidence Set, Econometrica 79, 2011 (the set).
@@ -74,10 +71,10 @@ def best_set(
 
 
 def _heights(scores: Floats, error: Floats, freedom: Floats) -> Floats:
-    """How far the column's score is above the row's: [candidates candidates].
+    """Difference of the column's score from the row's, as a normal z-score: [candidates candidates].
 
-    In standard errors of a normal number of the same tail as Student's; infinitely far where they differ and
-    never vary.
+    Student's t is converted to the z-score with the same tail probability. It is infinite if two scores
+    differ and their difference has no variance.
     """
     value = without_rounding(scores - scores[:, None], scores)
     with np.errstate(divide="ignore"):
@@ -85,7 +82,7 @@ def _heights(scores: Floats, error: Floats, freedom: Floats) -> Floats:
 
 
 def _normal(covariance: Floats, draws: int, seed: int) -> Floats:
-    """Draws [R scores] around 0 of normal numbers with a covariance."""
+    """Normal draws [R scores] with mean 0 and a covariance [scores scores]."""
     values, vectors = np.linalg.eigh(covariance)
     # the symmetric root, which is unique: no sign of an eigenvector changes the draws
     root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
@@ -93,9 +90,9 @@ def _normal(covariance: Floats, draws: int, seed: int) -> Floats:
 
 
 def _highest(normal: Floats, scores: Floats, layers: Integers, error: Floats, further: float) -> Floats:
-    """The highest score of one candidate's layers in each draw: [R].
+    """Highest score of one candidate's layers in each draw: [R].
 
-    They are as far below the best one as they were measured, and by ``further`` standard errors more.
+    Each layer is as far below the best one as was measured, plus ``further`` standard errors.
     """
     top = layers[np.argmax(scores[layers])]
     gap = np.maximum(0, scores[top] - scores[layers] + further * error[top, layers])
@@ -105,19 +102,19 @@ def _highest(normal: Floats, scores: Floats, layers: Integers, error: Floats, fu
 def _steps(
     height: Floats, error: Floats, rival: Floats, candidate: Floats, level: float
 ) -> NDArray[np.bool_]:
-    """Which candidates stay below what the draws reach: [candidates].
+    """Whether each candidate remains after all steps of the test: [candidates].
 
     Args:
-        height: How far the column's candidate is above the row's, in standard errors.
-        error: These standard errors, [candidates candidates].
-        rival: Each candidate's score in each draw where it is a rival, [R candidates].
-        candidate: The same where it is the one that is compared with its rivals.
-        level: With which the set holds all that are as good as the best.
+        height: Difference of the column's score from the row's, in standard errors, [candidates candidates].
+        error: Standard errors of the differences, [candidates candidates].
+        rival: Score of each candidate in each draw, as a rival, [R candidates].
+        candidate: The same, as the candidate that is compared with its rivals.
+        level: Probability that the set contains all candidates that are as good as the best.
     """
     scale = np.where((error > 0) & ~np.eye(len(error), dtype=bool), error, np.inf)
     inside = np.ones(len(height), dtype=bool)
-    # the place where what was measured would be among the draws, itself one of them: no finite number of
-    # draws makes the error larger (Davison and Hinkley, Bootstrap Methods, 1997, section 4.2)
+    # the measurement counts as one of the draws, so that a finite number of draws never increases the error
+    # rate (Davison and Hinkley, Bootstrap Methods, 1997, section 4.2)
     rank = math.ceil((len(rival) + 1) * level) - 1
     while rank < len(rival):
         reach = np.max(
@@ -135,9 +132,9 @@ def _steps(
 
 
 def holm(p: Floats) -> Floats:
-    """Adjusted p-values [tests]: those below a level hold together, any wrong one with at most that chance.
+    """Holm-adjusted p-values [tests], which control the family-wise error rate.
 
-    The tests may depend on each other in any way; NaN counts as no test.
+    The tests may depend on each other in any way. A NaN counts as no test.
 
     Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of Statistics
     6, 1979.

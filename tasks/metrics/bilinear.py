@@ -1,8 +1,8 @@
-"""Bilinear weights of places in a view on a grid of tokens, which all layers of that grid share.
+"""Bilinear weights that sample a grid of tokens at positions in the view; layers with equal grids share them.
 
-Points are x before y in pixels of the view, measured from its upper left edge: pixel i spans [i, i + 1) and
-the centre of token i is (i + 0.5) * stride. Between token centres features are bilinear, beyond the outermost
-ones constant.
+Points are (x, y) in pixels of the view, measured from its upper left corner: pixel i spans [i, i + 1) and the
+centre of token i is at (i + 0.5) * stride. Features are interpolated bilinearly between token centres, and
+are constant beyond the outermost ones.
 """
 
 import math
@@ -17,10 +17,10 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Bilinear weights of places in a view on a grid of tokens, float64.
+    """Bilinear weights of positions in a view on a grid of tokens, float64.
 
-    Of points there are as many rows as columns, one pair each; of pixels that are searched, every row is
-    combined with every column.
+    For points, row i and column i belong to point i. For searched pixels, every row is combined with every
+    column.
     """
 
     rows: Tensor  # [rows height] weights along the first axis
@@ -28,16 +28,16 @@ class Places:
     corner: tuple[int, int] = (0, 0)  # column and row of the first pixel
 
     def on(self, device: torch.device) -> "Places":
-        """The weights on a device, which the host does not wait for."""
+        """The weights on a device, copied without waiting for it."""
         rows, columns = (weights.to(device, non_blocking=True) for weights in (self.rows, self.columns))
         return Places(rows, columns, self.corner)
 
 
 def point_places(points_xy: Tensor, grid: tuple[int, int], stride: float) -> Places:
-    """Where points [n 2], in pixels of the view, lie on a grid of so many tokens (height, width).
+    """Weights of points [n 2], in pixels of the view, on a grid of (height, width) tokens.
 
-    ``stride`` is pixels a token. Raises ValueError for a stride that is not positive, or points of another
-    shape.
+    ``stride`` is the side of a token in pixels. Raises ValueError for a stride that is not positive, or
+    points of another shape.
     """
     if points_xy.ndim != 2 or points_xy.shape[-1] != 2:
         raise ValueError(f"expected points [n 2], found {tuple(points_xy.shape)}")
@@ -48,10 +48,10 @@ def point_places(points_xy: Tensor, grid: tuple[int, int], stride: float) -> Pla
 
 
 def searched_places(side: int, grid: tuple[int, int], content: Box) -> Places:
-    """The pixels of a square view that are searched: those with their centre inside the image.
+    """Weights of the searched pixels of a square view: those whose centre is inside the image.
 
-    The content is the left, top, right and bottom of the image inside the padded view. Raises ValueError
-    where it holds no pixel.
+    ``content`` is the left, top, right and bottom of the image inside the padded view. Raises ValueError if
+    it contains no pixel.
     """
     left, top, right, bottom = content
     columns, rows = searched_pixels(left, right, side), searched_pixels(top, bottom, side)
@@ -64,20 +64,20 @@ def searched_places(side: int, grid: tuple[int, int], content: Box) -> Places:
 
 
 def area_places(across: Tensor, down: Tensor, grid: tuple[int, int]) -> Places:
-    """Every row with every column, both in tokens from the upper left edge: [columns] and [rows]."""
+    """Weights of all pairs of a row [rows] and a column [columns], in tokens from the upper left corner."""
     return Places(_weights(down.double(), grid[0]), _weights(across.double(), grid[1]))
 
 
 def image_places(size: tuple[int, int], grid: tuple[int, int]) -> Places:
-    """The pixels of an image (width, height) that a grid (height, width) is stretched over: all of them."""
+    """Weights of all pixels of an image (width, height) that a grid (height, width) is stretched over."""
     across, down = ((torch.arange(length, dtype=torch.float64) + 0.5) / length for length in size)
     return area_places(across * grid[1], down * grid[0], grid)
 
 
 def aligned_places(points_xy: Tensor, grid: tuple[int, int], side: int) -> Places:
-    """Where points [n 2] of a square view lie on a grid with its outermost tokens on the corners of the view.
+    """Weights of points [n 2] of a square view on a grid whose corner tokens lie on the corners of the view.
 
-    Source: the correspondence of probe3d (El Banani et al., CVPR 2024; commit a1f1464), which samples so.
+    Source: the correspondence of probe3d (El Banani et al., CVPR 2024; commit a1f1464).
     """
     most = torch.tensor([grid[1] - 1, grid[0] - 1], dtype=torch.float64)
     return point_places(points_xy.to(torch.float64) / side * most + 0.5, grid, 1.0)
@@ -86,8 +86,8 @@ def aligned_places(points_xy: Tensor, grid: tuple[int, int], side: int) -> Place
 def sampled(grid: Tensor, points: Places, parts: Sequence[int]) -> Tensor:
     """Bilinear values of a grid [... height width dim] at points on its device: [... n dim].
 
-    Values are not looked at. ``parts``: how many points go into each product, n together, as the last bits of
-    a product may depend on its size.
+    Values are not checked for NaN. ``parts`` gives the number of points in each matrix product, n in all: the
+    last bits of a product may depend on its size.
     """
     rows, columns = points.rows.to(grid), points.columns.to(grid)
     weights = (rows[:, :, None] * columns[:, None, :]).flatten(1)
@@ -95,12 +95,12 @@ def sampled(grid: Tensor, points: Places, parts: Sequence[int]) -> Tensor:
 
 
 def official_pixels(points_xy: Tensor) -> Tensor:
-    """Pixels at which published code takes features: column truncated, row rounded half to even, [n 2]."""
+    """Pixels [n 2] where published code samples features: column truncated, row rounded half to even."""
     return torch.stack([points_xy[:, 0].trunc(), points_xy[:, 1].round()], dim=-1)
 
 
 def searched_pixels(low: float, high: float, side: int) -> range:
-    """Pixels along one axis of a view of so many pixels with their centre in [low, high)."""
+    """Pixels along one axis, of 0 to ``side`` - 1, whose centre is in [low, high)."""
     start, stop = max(0, math.ceil(low - 0.5)), min(side, math.ceil(high - 0.5))
     return range(start, max(start, stop))
 
@@ -108,7 +108,7 @@ def searched_pixels(low: float, high: float, side: int) -> range:
 def _weights(position: Tensor, cells: int) -> Tensor:
     """Bilinear weights of positions measured in cells from the edge: [positions cells], float64.
 
-    The position is clamped to the outermost centres, so there one weight is exactly 1.
+    Positions are clamped to the outermost centres, where one weight is exactly 1.
     """
     clamped = (position - 0.5).clamp(0, cells - 1)
     lower = clamped.floor().clamp_max(max(cells - 2, 0))

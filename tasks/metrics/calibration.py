@@ -9,17 +9,17 @@ BINS = 15
 
 
 def expected_calibration_error(confidence: Floats, correct: NDArray[np.bool_], bins: int = BINS) -> float:
-    """Mean distance between confidence and accuracy over bins of equally many items, from 0 to 1.
+    """Mean absolute difference between confidence and accuracy over bins of equal count, 0 to 1.
 
-    Items are sorted by their confidence; each bin counts by its items, and bins differ by one item at most.
-    Items of one confidence share their accuracy, so that their order does not matter.
+    Items are sorted by confidence. Bins are weighted by their number of items, which differs by one at most.
+    Items of equal confidence share their mean accuracy, so their order does not matter.
 
     Source: Guo et al., ICML 2017 (the error); Nguyen and O'Connor, EMNLP 2015 (bins of equal count).
 
     Args:
-        confidence: Probability that each item's answer was given, [n], 0 to 1.
-        correct: Whether the answer is right, [n].
-        bins: How many; of fewer items each is a bin.
+        confidence: Predicted probability of each item's answer, [n], 0 to 1.
+        correct: Whether the answer is correct, [n].
+        bins: Number of bins; with fewer items, each item is a bin.
 
     Raises:
         ValueError: There are no items, shapes differ, or a confidence is outside 0 to 1.
@@ -29,24 +29,24 @@ def expected_calibration_error(confidence: Floats, correct: NDArray[np.bool_], b
 
 
 def calibration_gaps(confidence: Floats, correct: NDArray[np.bool_], bins: int = BINS) -> Floats:
-    """What each item adds to the expected calibration error, [n], -1 to 1; their mean is the error.
+    """Contribution of each item to the expected calibration error, [n], -1 to 1; their mean is the error.
 
-    It is how far its own answer, 1 or 0, is above its confidence, or below it in a bin that is too sure of
-    itself. So intervals follow as for any mean, as long as no bin changes sides; arguments as of
-    `expected_calibration_error`.
+    The contribution is correct (1 or 0) minus confidence, with the opposite sign in an overconfident bin.
+    Confidence intervals follow as for any mean, as long as no bin changes its sign. The arguments are those
+    of `expected_calibration_error`.
     """
     gaps, level, parts = _binned(confidence, correct, bins)
     side = np.zeros(len(gaps))
     for part in parts:
         side[part] = np.sign(gaps[part].sum())
-    # items of one confidence may be in two bins: they share the side, too
+    # items of equal confidence may be in two bins: they share the sign, too
     return np.asarray((correct - confidence) * (np.bincount(level, side) / np.bincount(level))[level])
 
 
 def _binned(
     confidence: Floats, correct: NDArray[np.bool_], bins: int
 ) -> tuple[Floats, Integers, list[Integers]]:
-    """Accuracy less confidence of each item, the place of its confidence, and the items of each bin."""
+    """Accuracy minus confidence of each item, the rank of its confidence, and the items of each bin."""
     if confidence.ndim != 1 or not len(confidence) or correct.shape != confidence.shape:
         raise ValueError(f"expected confidence and correct [n], found {confidence.shape}, {correct.shape}")
     if not (confidence.min() >= 0 and confidence.max() <= 1):

@@ -1,4 +1,4 @@
-"""What propagation is made of: recent frames, windows around tokens, and labels carried by similarity.
+"""Parts of label propagation: recent frames, windows around tokens, and labels weighted by similarity.
 
 Source: Jabri et al., Space-Time Correspondence as a Contrastive Random Walk, NeurIPS 2020, and the DAVIS
 evaluation of Caron et al., Emerging Properties in Self-Supervised Vision Transformers, ICCV 2021.
@@ -12,16 +12,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-WHOLE = 512  # a grid of up to so many tokens is measured at once on a CPU
-WHOLE_GPU = 2048  # and elsewhere: as in both protocols at 16 pixels a token, in 134 MB for 8 frames
-TILE_CPU = (8, 16)  # query tokens measured together: large enough for fast products, small next to the window
+WHOLE = 512  # largest grid, in tokens, that is processed as one tile on a CPU
+WHOLE_GPU = 2048  # the same on a GPU: enough for both protocols at 16 pixels per token, 134 MB for 8 frames
+TILE_CPU = (8, 16)  # query tokens per tile: large enough for fast products, small next to the window
 TILE_GPU = (16, 32)
-SIMILARITIES = 1 << 24  # similarities held at a time where there is no window
+SIMILARITIES = 1 << 24  # similarities in memory at a time if there is no window
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """Query tokens [top:bottom, left:right] and the source tokens that some of their windows cover."""
+    """Query tokens [top:bottom, left:right], and the source tokens [rows, columns] that windows cover."""
 
     top: int
     bottom: int
@@ -31,18 +31,18 @@ class Tile:
     columns: slice
 
     def queries(self, grid: Tensor) -> Tensor:
-        """What a grid [height width ...] has at the query tokens, as a view."""
+        """Entries of a grid [height width ...] at the query tokens, as a view."""
         return grid[self.top : self.bottom, self.left : self.right]
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """Which tokens of the frames before it a token listens to, and how much."""
+    """The source tokens in earlier frames that label a token, and their weights."""
 
-    n_last_frames: int  # frames that are sources beside the first one
-    topk: int  # strongest sources, which alone count for a token
-    radius: float  # tokens that the window reaches to each side; 0 for no window
-    circle: bool  # whether it holds tokens within that Euclidean distance, instead of a square
+    n_last_frames: int  # number of source frames in addition to the first one
+    topk: int  # number of most similar sources that label a token
+    radius: float  # extent of the window to each side, in tokens; 0 for no window
+    circle: bool  # whether the window is a disc of that radius instead of a square
     temperature: float  # divisor of the cosine in the weight of a source, exp(cosine / temperature); positive
 
     def __post_init__(self) -> None:
@@ -52,7 +52,7 @@ class Neighbourhood:
 
 
 class Recent:
-    """The grids of the first frame and of the latest ones, so many in all: [height width frames channels]."""
+    """Grids of the first and the latest frames, at most ``frames`` in all: [height width frames channels]."""
 
     def __init__(self, first: Tensor, frames: int) -> None:
         self.kept = first[:, :, None].contiguous()
@@ -60,7 +60,7 @@ class Recent:
         self._oldest = 1
 
     def add(self, grid: Tensor) -> None:
-        """Keep a frame's; it takes the place of the oldest one but the first once all are taken."""
+        """Keep the grid of a frame; when full, it replaces the oldest grid except that of the first frame."""
         if self._frames == 1:
             return
         if self.kept.shape[2] < self._frames:
@@ -70,12 +70,12 @@ class Recent:
         self._oldest = self._oldest % (self._frames - 1) + 1
 
     def around(self, tile: Tile) -> Tensor:
-        """What lies around a tile's queries: [rows columns frames channels]."""
+        """Source tokens around a tile's queries: [rows columns frames channels]."""
         return self.kept[tile.rows, tile.columns]
 
 
 class Windows:
-    """The tiles of a grid (height, width), and which tokens lie outside the windows of their queries."""
+    """The tiles of a grid (height, width), and masks of the tokens outside the windows of their queries."""
 
     def __init__(self, grid: tuple[int, int], heard: Neighbourhood, cpu: bool) -> None:
         height, width = grid
@@ -85,7 +85,7 @@ class Windows:
         self._known: dict[tuple[tuple[int, int, int], ...], Tensor] = {}
 
     def outside(self, tile: Tile, like: Tensor) -> Tensor:
-        """What excludes cells outside the queries' windows when added: 0 and -inf, [rows columns queries]."""
+        """Additive mask [rows columns queries]: -inf for cells outside a query's window, 0 inside."""
         shape = (tile.bottom - tile.top, tile.right - tile.left)
         key = (
             (tile.rows.start - tile.top, tile.rows.stop - tile.top, shape[0]),
@@ -109,7 +109,7 @@ def unit_tokens(grid: Tensor) -> Tensor:
 
 
 def similarities(tokens: Tensor, recent: Recent, tile: Tile) -> Tensor:
-    """Inner products of a tile's queries with what lies around them: [rows columns frames queries]."""
+    """Inner products of a tile's queries with the sources around them: [rows columns frames queries]."""
     query = tile.queries(tokens).flatten(0, 1).T.contiguous()
     source = recent.around(tile)
     rows, columns, frames, _ = source.shape
@@ -117,16 +117,16 @@ def similarities(tokens: Tensor, recent: Recent, tile: Tile) -> Tensor:
 
 
 def carried(similarity: Tensor, outside: Tensor, labels: Tensor, heard: Neighbourhood) -> Tensor:
-    """Labels of queries [queries channels], means of the strongest sources', weighted by exp(similarity / T).
+    """Labels [queries channels]: means over the top-k sources, weighted by exp(similarity / temperature).
 
-    The similarity [rows columns frames queries] may be overwritten; ``outside`` is that of ``Windows``,
-    labels are [rows columns frames channels]. Sources that tie at the last place count.
+    ``similarity`` is [rows columns frames queries] and may be overwritten. ``outside`` is the mask of
+    `Windows.outside`; ``labels`` is [rows columns frames channels]. Sources tied at the last place all count.
     """
     value, index = _best(similarity, outside, heard.topk + 1)
     kept = min(heard.topk, len(value))
     sources = labels.flatten(0, 2)
     tied = (value[kept:] == value[kept - 1]) & value[kept:].isfinite()
-    if not value.is_cpu or bool(tied.any()):  # a device is not asked, which takes the way for ties
+    if not value.is_cpu or bool(tied.any()):  # a GPU is not asked, so as not to wait for it
         similarity += outside[:, :, None]
         weight = (similarity - value[0]).div_(heard.temperature).exp_()
         weight = weight.mul_(similarity >= value[kept - 1]).flatten(0, 2)
@@ -151,11 +151,11 @@ def _tiles(height: int, width: int, radius: int, frames: int, cpu: bool) -> Iter
 
 
 def _best(similarity: Tensor, outside: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest values of each query, descending, and where they stand: [k queries] each, or fewer.
+    """The k largest values of each query, descending, and their flat indices: [k queries] each, or fewer.
 
-    Similarities are [rows columns frames queries]; what excludes cells when added, [rows columns queries].
-    The k largest values lie in the k cells of largest maxima over frames, and these in the k columns of
-    largest maxima over rows, so only few are sorted.
+    ``similarity`` is [rows columns frames queries], and the additive mask ``outside`` [rows columns queries].
+    The k largest values lie in the k cells with the largest maxima over frames, and those cells lie in the k
+    columns with the largest maxima over rows, so only a few values are sorted.
     """
     rows, columns, frames, _ = similarity.shape
     highest = similarity.amax(2) + outside

@@ -16,10 +16,10 @@ from layerboard.tasks.metrics.bilinear import image_places
 
 
 def cell_counts(mask: Labels, grid: tuple[int, int], classes: int) -> Integers:
-    """How many pixels of each class each cell holds: [height width classes + 1], the last ones of no class.
+    """Pixels of each class in each cell: [height width classes + 1], the last entry for unlabelled ones.
 
-    A pixel belongs to the cell that its centre lies in; the mask holds classes from 0, and 255 for none.
-    Raises ValueError where it is no uint8 image, the grid is empty, or a pixel has an unknown class.
+    A pixel belongs to the cell that contains its centre. The mask has classes from 0, and 255 for no class.
+    Raises ValueError if it is not a uint8 image, the grid is empty, or a pixel has an unknown class.
     """
     if mask.ndim != 2 or not mask.size or mask.dtype != np.uint8:
         raise ValueError(f"expected a mask [height width] of uint8, found {mask.shape} {mask.dtype}")
@@ -27,7 +27,7 @@ def cell_counts(mask: Labels, grid: tuple[int, int], classes: int) -> Integers:
         raise ValueError(f"expected a grid of at least one cell and 1 to {VOID} classes: {grid}, {classes}")
     valid = mask != VOID
     if (largest := int(mask[valid].max(initial=0))) >= classes:
-        raise ValueError(f"a pixel has the class {largest}, of {classes} classes from 0")
+        raise ValueError(f"expected classes from 0 and below {classes}, found a pixel of class {largest}")
     label = np.where(valid, mask, classes).astype(np.int64)
     row, column = (_cells(length, cells) for length, cells in zip(mask.shape, grid, strict=True))
     cell = (row[:, None] * grid[1] + column) * (classes + 1) + label
@@ -35,24 +35,24 @@ def cell_counts(mask: Labels, grid: tuple[int, int], classes: int) -> Integers:
 
 
 def shares(counts: Integers) -> Floats:
-    """Share of each class among a cell's pixels that have one: [... classes]; 0 where none has."""
+    """Share of each class among the labelled pixels of a cell: [... classes]; 0 if the cell has none."""
     valid = counts[..., :-1].sum(-1, keepdims=True)
     return np.asarray(counts[..., :-1] / np.maximum(valid, 1), dtype=np.float64)
 
 
 def usable_cells(counts: Integers, least: float) -> Mask:
-    """Cells [...] of which at least one pixel, and at least a share of all pixels, has a class."""
+    """Whether cells [...] have at least one labelled pixel, and a labelled share of at least ``least``."""
     valid = counts[..., :-1].sum(-1)
     return np.asarray((valid > 0) & (valid >= least * counts.sum(-1)))
 
 
 def chosen_cells(counts: Integers, usable: Mask, draws: Floats, most: int) -> Integers:
-    """At most so many cells of an image, rising: rare classes and cells of few classes are preferred.
+    """Ascending indices of at most ``most`` cells of an image, preferring cells with few or rare classes.
 
-    A cell's score is the sum, over the classes in it, of how many usable cells [cells] of the image hold the
-    class; it is multiplied by the cell's draw [cells], in [0, 1), and the cells of the smallest products are
-    kept, of equal ones the lower. Counts are [cells classes + 1] as of ``cell_counts``, cells in row-major
-    order.
+    The score of a cell is a sum over its classes: for each, the number of usable cells of the image with that
+    class. It is multiplied by the cell's random number in ``draws`` [cells], in [0, 1). The cells with the
+    smallest products are kept; ties go to the lower index. ``counts`` is [cells classes + 1] from
+    `cell_counts`, with cells in row-major order.
     """
     there = (counts[:, :-1] > 0) & usable[:, None]
     score = (there @ there.sum(0)) * draws
@@ -61,28 +61,28 @@ def chosen_cells(counts: Integers, usable: Mask, draws: Floats, most: int) -> In
 
 
 def generator_of(*facts: object) -> np.random.Generator:
-    """A generator whose numbers follow from some facts alone, such as an image's name and a seed."""
+    """Random generator seeded by the given facts alone, such as an image's name and a seed."""
     state = blake2b(repr(facts).encode(), digest_size=16).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(state, "little")))
 
 
 def cell_draws(key: str, grid: tuple[int, int], seed: int) -> Floats:
-    """Uniform numbers [cells] of an image, which depend on nothing but its name, the grid and the seed."""
+    """Uniform random numbers [cells], which depend only on the image's name, the grid and the seed."""
     return generator_of(key, *grid, seed).random(grid[0] * grid[1])
 
 
 def evenly_spaced(count: int, most: int) -> Sequence[int]:
-    """Places of at most so many of a number of things, rising and evenly spaced."""
+    """At most ``most`` indices below ``count``, ascending and evenly spaced."""
     if count <= most:
         return range(count)
     return [(2 * number + 1) * count // (2 * most) for number in range(most)]
 
 
 def resized_labels(mask: Labels, size: tuple[int, int], *, centres: bool) -> Labels:
-    """Labels at another width and height, of the nearest pixel each: [height width].
+    """Labels resized to another (width, height) by nearest neighbour: [height width].
 
-    A pixel takes the label under its centre (floor((i + 1/2) in / out)) or else under its first corner
-    (floor(i in / out)), as interpolation by "nearest" of PyTorch does.
+    With ``centres``, a pixel takes the label under its centre (floor((i + 1/2) in / out)), otherwise the one
+    under its first corner (floor(i in / out)), as PyTorch's "nearest" interpolation does.
     """
     rows, columns = (
         _cells(length, given) if centres else np.arange(length) * given // length
@@ -92,26 +92,26 @@ def resized_labels(mask: Labels, size: tuple[int, int], *, centres: bool) -> Lab
 
 
 def _cells(length: int, cells: int) -> Integers:
-    """Cell of each pixel along one axis: the one that its centre lies in."""
+    """Cell of each pixel along one axis: the cell that contains the pixel's centre."""
     return (2 * np.arange(length, dtype=np.int64) + 1) * cells // (2 * length)
 
 
 def cell_areas(mask: Mask, grid: tuple[int, int]) -> Integers:
-    """Area that a mask covers of each cell, [height width], in whole parts: a pixel's over how many cells."""
+    """Area of each cell that a mask covers, [height width]: integers, in pixels / number of cells."""
     sides = zip(mask.shape, grid, strict=True)
     rows, columns = (overlaps(length * np.arange(cells + 1), length, cells) for length, cells in sides)
     return np.asarray(rows @ mask.astype(np.float64) @ columns.T, dtype=np.int64)  # whole below 2^53
 
 
 def cell_shares(mask: Mask, grid: tuple[int, int]) -> Floats:
-    """Share of each cell that a mask covers, in [0, 1]: [height width] float64."""
+    """Share of each cell that a mask covers, 0 to 1: [height width] float64."""
     return np.asarray(cell_areas(mask, grid) / mask.size, dtype=np.float64)
 
 
 def area_labels(mask: Labels, grid: tuple[int, int], channels: int) -> Tensor:
-    """Share of each cell that is of each object of a mask, the background (0 and 255) first.
+    """Share of each cell that each object of a mask covers: [height width channels] float32.
 
-    [height width channels] float32.
+    Channel 0 is the background (0 and 255).
     """
     objects = [cell_shares(mask == number, grid) for number in range(1, channels)]
     background = cell_shares((mask == 0) | (mask == VOID), grid)
@@ -119,28 +119,28 @@ def area_labels(mask: Labels, grid: tuple[int, int], channels: int) -> Tensor:
 
 
 def overlaps(edges: Integers | Floats, pixels: int, size: int = 1) -> Floats:
-    """How much of each pixel, of that size, is between each two edges along one axis: [cells pixels]."""
+    """Overlap of pixels of side ``size`` with the intervals between edges along an axis: [cells pixels]."""
     starts = size * np.arange(pixels)
     overlap = np.minimum(edges[1:, None], starts + size) - np.maximum(edges[:-1, None], starts)
     return np.asarray(np.maximum(overlap, 0), dtype=np.float64)
 
 
-BAND = 1 << 22  # label values of pixels held at a time
+BAND = 1 << 22  # label values of pixels in memory at a time
 
 
 def label_map(vectors: Tensor, size: tuple[int, int]) -> Labels:
     """The class with the largest value at each pixel of an image (width, height): [height width] uint8.
 
-    Label vectors [height width classes], finite, not negative, on the CPU and of at most 255 classes, are
-    upsampled bilinearly between the centres of cells, constant beyond the outermost ones; of equal classes
-    the lowest counts. Memory is bounded by bands of rows. Raises ValueError for anything else.
+    Label vectors are [height width classes], finite, not negative, on the CPU, with at most 255 classes. They
+    are upsampled bilinearly between cell centres, and are constant beyond the outermost ones. Ties go to the
+    lowest class. Bands of rows bound the memory. Raises ValueError for anything else.
     """
     if vectors.ndim != 3 or not vectors.numel() or vectors.shape[-1] > 255 or min(size) < 1:
         shapes = f"{tuple(vectors.shape)} and {size}"
         raise ValueError(f"expected label vectors [height width classes <= 255] and a size, found {shapes}")
     if not bool((vectors.isfinite() & (vectors >= 0)).all()):
         raise ValueError("label vectors must be finite and not negative")
-    # a class without a vote wins nowhere but where all have none: then the lowest class counts
+    # a class without any vote wins only if no class has a vote: then the lowest class is taken
     there = torch.unique(torch.cat([vectors.flatten(0, 1).amax(0).nonzero()[:, 0], torch.tensor([0])]))
     grid = vectors[:, :, there].permute(2, 0, 1).contiguous()
     places = image_places(size, (grid.shape[1], grid.shape[2]))
@@ -152,9 +152,9 @@ def label_map(vectors: Tensor, size: tuple[int, int]) -> Labels:
 
 
 def first_largest(channels: Tensor) -> Tensor:
-    """Number of the largest channel of each pixel, the lowest of equal ones: uint8 [height width].
+    """Index of the largest channel of each pixel, the lowest of equal ones: uint8 [height width].
 
-    A few comparisons of whole channels, at most 255; an arg-max across them is many times slower on a CPU.
+    It compares whole channels, at most 255; an arg-max across channels is many times slower on a CPU.
     """
     best = channels[0]
     ids = torch.zeros_like(best, dtype=torch.uint8)

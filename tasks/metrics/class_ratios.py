@@ -1,4 +1,4 @@
-"""Means over classes of ratios of sums (mean IoU, mean accuracy), as functions of weighted images."""
+"""Class means of ratios of sums (mean IoU, mean accuracy), as functions of weighted images."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,15 +12,15 @@ from layerboard.tasks.metrics.weighted import Part, as_weights, check_ids
 
 @dataclass(frozen=True)
 class ClassRatios:
-    """Several scores (layers): means over classes of sum(part) / sum(whole), on the same images.
+    """Several scores (layers) on the same images: means over classes of sum(part) / sum(whole).
 
-    A class that is averaged and has nothing of the whole counts 0. Averaged are the classes of the weighted
-    images. Raises ValueError where shapes do not fit, or a value is negative, NaN or infinite.
+    The averaged classes are determined from the images with a weight above 0; one whose sum(whole) is 0
+    counts as 0. Raises ValueError if shapes do not match, or a value is negative, NaN or infinite.
     """
 
     part: Floats  # [scores images classes] float64 >= 0, such as pixels of the intersection
     whole: Floats  # the same shape, such as pixels of the union
-    shown: Floats  # [images classes] float64 >= 0, pixels that are of the class
+    shown: Floats  # [images classes] float64 >= 0, true pixels of the class
     stratum: Integers  # [images] from 0
     averaged: Averaged
 
@@ -42,11 +42,11 @@ class ClassRatios:
 
     @cached_property
     def counts(self) -> Floats:
-        """Whether an image counts: [images], 1 or 0."""
+        """1 for images that show a class, 0 for others: [images]."""
         return np.asarray(self.shown.any(axis=1), np.float64)
 
     def evaluate(self, weights: Floats | None = None) -> Floats:
-        """Scores of images with weights [R images], fractions: [R scores]; NaN where no class is shown."""
+        """Scores under image weights [R images], as fractions: [R scores]; NaN if no class is shown."""
         weights = as_weights(weights, len(self.stratum))
         there = weights @ self.shown > 0
         scores = np.full((len(weights), self.scores), np.nan)

@@ -1,4 +1,4 @@
-"""Clustering of features, and its agreement with classes, also of many weighted tables at once."""
+"""k-means clustering of features, and its agreement with classes, also for many weighted tables at once."""
 
 import warnings
 from dataclasses import dataclass
@@ -15,19 +15,19 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from layerboard.tasks.metrics.arrays import Features, Floats, Integers
 
-CHUNK_FLOATS = 1 << 22  # numbers that are compared with their centres at once
+CHUNK_FLOATS = 1 << 22  # values compared with their centres at a time
 PRODUCT_FLOATS = 10 << 17
-"""Distances and float64 copies up to which scikit-learn takes the distances of k-means++ in one product."""
+"""Number of distances and float64 copies up to which scikit-learn runs k-means++ with one matrix product."""
 
 
 def kmeans_starts(features: Features, k: int, seed: int, n_init: int) -> Integers:
-    """Clusters of each sample, 0 to k - 1, by every one of several k-means runs, best first: [n_init n].
+    """Cluster of each sample, 0 to k - 1, in each of several k-means runs, lowest inertia first: [n_init n].
 
-    The runs are those of scikit-learn's KMeans with that seed and n_init, which keeps the best by inertia:
-    Lloyd's algorithm from k-means++ centres, at most 300 iterations, tolerance 1e-4. Features [n dim] are
-    taken as they are. Fewer than k different samples give as many clusters as there are. Partitions may
-    differ between versions of scikit-learn at one seed. Raises ValueError for fewer samples than clusters, a
-    wrong shape, or a value that is NaN or infinite.
+    The runs are those of scikit-learn's KMeans with the same seed and n_init (which returns only the best):
+    Lloyd's algorithm from k-means++ centres, at most 300 iterations, tolerance 1e-4. Features [n dim] are not
+    normalised. With fewer than k distinct samples, there are as many clusters as distinct samples. Partitions
+    may differ between versions of scikit-learn. Raises ValueError for fewer samples than clusters, a wrong
+    shape, or a value that is NaN or infinite.
     """
     if features.ndim != 2 or not features.shape[1]:
         raise ValueError(f"expected features [n dim], found shape {features.shape}")
@@ -41,7 +41,7 @@ def kmeans_starts(features: Features, k: int, seed: int, n_init: int) -> Integer
     model = KMeans(k, n_init=1, init=init, max_iter=300, tol=1e-4, algorithm="lloyd", random_state=draws)
     runs: list[tuple[float, Integers]] = []
     with warnings.catch_warnings(), config_context(assume_finite=True, skip_parameter_validation=True):
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different samples than clusters
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct samples than clusters
         for _ in range(n_init):
             model.fit(features)
             labels = np.asarray(model.labels_, dtype=np.int64)
@@ -50,10 +50,10 @@ def kmeans_starts(features: Features, k: int, seed: int, n_init: int) -> Integer
 
 
 def _inertia(features: Features, centres: Features, labels: Integers) -> float:
-    """Sum of the squared distances to the centres, to ten digits.
+    """Sum of squared distances to the centres, rounded to ten digits.
 
-    What k-means says of float32 features is a float32 sum, whose last digits depend on how many threads add
-    it up: runs that end in one partition would be ordered by them.
+    scikit-learn's own inertia of float32 features is a float32 sum, whose last digits depend on the number of
+    threads. They would decide the order of runs that end in the same partition.
     """
     total = 0.0
     for rows in np.array_split(np.arange(len(features)), -(-features.size // CHUNK_FLOATS)):
@@ -63,9 +63,9 @@ def _inertia(features: Features, centres: Features, labels: Integers) -> float:
 
 
 def _spread_centres(features: Features, k: int, random_state: np.random.RandomState) -> Features:
-    """Centres of k-means++ [k dim], those that scikit-learn draws: same draws, same roundings.
+    """k-means++ centres [k dim], identical to those of scikit-learn: same draws, same rounding.
 
-    Among a few hundred samples, nearly all of its time goes into checks of its arguments, for each centre.
+    For a few hundred samples, scikit-learn spends nearly all of its time on argument checks for each centre.
 
     Source: Arthur and Vassilvitskii, k-means++: The Advantages of Careful Seeding, 2007, with several trials
     for each centre as in its conclusion.
@@ -97,7 +97,7 @@ def _spread_centres(features: Features, k: int, random_state: np.random.RandomSt
 
 
 def purity(classes: Integers, clusters: Integers) -> float:
-    """Share of samples that are of their cluster's most frequent class, in (0, 1].
+    """Share of samples that belong to the most frequent class of their cluster, in (0, 1].
 
     Raises ValueError for different lengths or no sample. Source: Manning et al., Introduction to Information
     Retrieval, section 16.3.
@@ -107,13 +107,13 @@ def purity(classes: Integers, clusters: Integers) -> float:
 
 
 def nmi(classes: Integers, clusters: Integers) -> float:
-    """Mutual information over the mean of the two entropies, in [0, 1]; ValueError as of ``purity``."""
+    """Mutual information divided by the mean of the two entropies, in [0, 1]; raises as `purity` does."""
     _check(classes, clusters)
     return float(normalized_mutual_info_score(classes, clusters, average_method="arithmetic"))
 
 
 def ari(classes: Integers, clusters: Integers) -> float:
-    """Rand index adjusted for chance: 1 for equal partitions, 0 expected for random ones, -0.5 at least.
+    """Adjusted Rand index: 1 for equal partitions, 0 expected for random ones, at least -0.5.
 
     Raises ValueError as ``purity`` does. Source: Hubert and Arabie, Comparing Partitions, 1985.
     """
@@ -122,7 +122,7 @@ def ari(classes: Integers, clusters: Integers) -> float:
 
 
 AGREEMENTS = {"purity": purity, "NMI": nmi, "ARI": ari}
-"""Agreements of clusters with classes by name, the primary one first."""
+"""Measures of agreement between clusters and classes, by name; the primary one first."""
 
 
 def _check(classes: Integers, clusters: Integers) -> None:
@@ -133,20 +133,20 @@ def _check(classes: Integers, clusters: Integers) -> None:
         raise ValueError(f"expected whole numbers, found {classes.dtype} and {clusters.dtype}")
 
 
-LEAST_INFORMATION = 1e-12  # mutual information below which it is none but rounding
+LEAST_INFORMATION = 1e-12  # mutual information below this is rounding error
 
 
 @dataclass(frozen=True, slots=True)
 class Contingency:
-    """R contingency tables whose cells in use are the same."""
+    """R contingency tables with the same non-empty cells."""
 
-    cells: Floats  # [cells R] weight of each cell in use, ordered by cluster
-    first: NDArray[np.intp]  # [clusters] place of each cluster's first cell
+    cells: Floats  # [cells R] weight of each non-empty cell, ordered by cluster
+    first: NDArray[np.intp]  # [clusters] index of each cluster's first cell
     classes: Floats  # [classes R] weight of each class
 
 
 def agreement(index: Literal["purity", "NMI", "ARI"], tables: Contingency) -> Floats:
-    """Index of each table, a fraction as of ``AGREEMENTS``: [R]; NaN for a table of no weight."""
+    """Purity, NMI or ARI of each table, as a fraction: [R]; NaN for a table without weight."""
     total = tables.classes.sum(axis=0)
     result = np.full(len(total), np.nan)
     kept = total > 0
@@ -178,7 +178,7 @@ def _nmi(tables: Contingency, total: Floats) -> Floats:
 def _ari(tables: Contingency, total: Floats) -> Floats:
     clusters = np.add.reduceat(tables.cells, tables.first, axis=0)
     both, row, column = ((part**2).sum(axis=0) for part in (tables.cells, clusters, tables.classes))
-    # ordered pairs of items that are together in both, in one of the two, and in neither
+    # ordered pairs of items that are together in both partitions, in one of them, and in neither
     together, split, merged = both - total, row - both, column - both
     apart = total**2 - row - column + both
     scale = (together + split) * (split + apart) + (together + merged) * (merged + apart)
@@ -189,9 +189,9 @@ def _ari(tables: Contingency, total: Floats) -> Floats:
 
 
 def slopes(index: Literal["purity", "NMI", "ARI"], classes: Integers, clusters: Integers) -> Floats:
-    """How much an index rises with the weight of each item, where all have weight 1: [items].
+    """Derivative of an index with respect to the weight of each item, at weights of 1: [items].
 
-    Of classes that are equally frequent in a cluster the first one counts for purity.
+    For purity, the first of several equally frequent classes of a cluster counts.
     """
     _check(classes, clusters)
     row, column = (np.unique(names, return_inverse=True)[1] for names in (clusters, classes))
@@ -211,7 +211,7 @@ def slopes(index: Literal["purity", "NMI", "ARI"], classes: Integers, clusters: 
             return np.zeros(len(classes))
         ratio = 2 * gain.mean() / entropies
         return np.asarray((2 * gain - ratio * (row_surprise + column_surprise)) / (entropies * items))
-    # the sums of ``_ari``, and how they rise with the weight of an item
+    # the sums of ``_ari`` and their derivatives with respect to the weight of an item
     both, rows, columns = cell.sum(), cluster.sum(), label.sum()
     together, split, merged = both - items, rows - both, columns - both
     apart = items**2 - rows - columns + both
@@ -228,20 +228,21 @@ def slopes(index: Literal["purity", "NMI", "ARI"], classes: Integers, clusters: 
 
 
 def shown_classes(weights: Floats, shares: Floats) -> Integers:
-    """The class that the cells of each region show most, as its place among the classes: [regions].
+    """Index of the class that covers most of the cells of each region: [regions].
 
-    Weights [regions height width] are how much each cell counts for a region, shares [classes height width]
-    how much of it regions of each class cover. Of classes that are shown alike the first one counts.
+    ``weights`` [regions height width] is the weight of each cell in a region; ``shares`` [classes height
+    width] is the share of a cell that regions of each class cover. Ties go to the first class.
     """
     shown = weights.reshape(len(weights), -1).astype(np.float64) @ shares.reshape(len(shares), -1).T
     return np.asarray(shown.argmax(axis=1), dtype=np.int64)
 
 
 def shown_purity(classes: Integers, shown: Integers, k: int) -> float:
-    """Purity where every region is put with the class that its cells show most, in (0, 1].
+    """Purity, in (0, 1], if every region is assigned to the class that covers most of its cells.
 
-    Classes [n] are the true ones. Where more than k are shown, the k groups in which most regions are of one
-    class count. Raises ValueError for different lengths, no region or no cluster.
+    ``classes`` [n] are the true classes, ``shown`` [n] the covering ones. If more than k of these occur, only
+    the k groups with the most regions of one class count. Raises ValueError for different lengths, no region
+    or no cluster.
     """
     if classes.shape != shown.shape or classes.ndim != 1 or not len(classes) or k < 1:
         raise ValueError(f"expected [n] classes twice and clusters: {classes.shape}, {shown.shape}, {k}")

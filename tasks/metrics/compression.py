@@ -1,8 +1,8 @@
-"""Smaller vectors: fewer directions, or codes of few bits a number.
+"""Compression of vectors: fewer dimensions, or codes with few bits per dimension.
 
-A step is fitted on vectors that are known before anything is asked, and gives vectors as they are read
-back from a disk, so that every measure of vectors can be taken of them. Sources: Jégou, Douze and Schmid,
-Product Quantization for Nearest Neighbor Search, TPAMI 2011; Johnson and Lindenstrauss, 1984.
+A step is fitted on vectors that are known before any query, such as the database. It returns decompressed
+vectors, as read back from disk, so that every metric of vectors applies to them. Sources: Jégou, Douze and
+Schmid, Product Quantization for Nearest Neighbor Search, TPAMI 2011; Johnson and Lindenstrauss, 1984.
 """
 
 from collections.abc import Callable
@@ -18,24 +18,24 @@ from layerboard.tasks.metrics.spread import covariance
 
 SEED = 1234
 ITERATIONS = 25  # of k-means, for each part of a vector
-BITS = 8  # of the code of a part
-EDGES = (0.005, 0.995)  # quantiles of a channel that become the ends of its 255 levels
-LEVELS = 127  # to each side of the middle one
-COLUMNS = 64  # channels whose quantiles are found at once
+BITS = 8  # code size of a part
+EDGES = (0.005, 0.995)  # quantiles of a channel at the lowest and the highest of its 255 levels
+LEVELS = 127  # number of levels on each side of the middle one
+COLUMNS = 64  # channels whose quantiles are computed at a time
 
 Change = Callable[[Vectors], Vectors]
-"""Compresses finite vectors [n dim] and reads them back, [n numbers], float32."""
+"""Function that compresses finite vectors [n dim] and returns them decompressed, [n numbers], float32."""
 
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """255 even levels of each channel."""
+    """Quantisation of each channel to 255 evenly spaced levels."""
 
-    middle: Floats  # value of the level 0: [dim]
-    step: Floats  # from one level to the next: [dim], 0 for a channel that does not vary
+    middle: Floats  # value of level 0: [dim]
+    step: Floats  # difference between neighbouring levels: [dim], 0 for a constant channel
 
     def codes(self, vectors: Vectors) -> NDArray[np.int8]:
-        """The nearest level of each number [n dim], -127 to 127; halves go to the even one."""
+        """Nearest level of each number [n dim], -127 to 127; halves round to the even level."""
         steps = (vectors - self.middle) / np.where(self.step > 0, self.step, np.inf)
         return np.rint(steps).clip(-LEVELS, LEVELS).astype(np.int8)
 
@@ -52,24 +52,26 @@ def levels(known: Vectors) -> Levels:
 
 
 def product_codes(known: Vectors, parts: int) -> Change:
-    """Unit vectors as faiss's ``IndexPQ`` keeps them: the nearest of 256 means for each part of a vector.
+    """Product quantisation of unit vectors by faiss's ``IndexPQ``: one of 256 centroids for each part.
 
-    The means are of k-means over vectors [n dim], at least 256; ``parts`` divides dim.
+    The centroids come from k-means on vectors [n dim], of which at least 256 are needed. ``parts`` must
+    divide dim.
     """
     import faiss
 
     index = faiss.IndexPQ(known.shape[1], parts, BITS)
     clusters = index.pq.cp
     clusters.seed, clusters.niter, clusters.min_points_per_centroid = SEED, ITERATIONS, 1
-    with threadpool_limits(limits=1):  # whose number must not move a mean
+    with threadpool_limits(limits=1):  # the number of threads must not change a centroid
         index.train(unit_vectors(known))
     return lambda vectors: index.sa_decode(index.sa_encode(unit_vectors(vectors)))
 
 
 def leading_directions(known: Vectors, count: int) -> Change:
-    """Vectors by the directions of largest variance of vectors [n dim], at length 1.
+    """Projection on the directions of largest variance of vectors [n dim] (PCA), normalised to length 1.
 
-    The mean is taken off to find the directions, not from vectors: all directions together change no cosine.
+    The mean is subtracted to find the directions, not from the vectors: with all directions, cosines are
+    unchanged.
     """
     _, products = covariance([known])
     directions = np.linalg.eigh(products)[1][:, : -count - 1 : -1]
@@ -77,11 +79,11 @@ def leading_directions(known: Vectors, count: int) -> Change:
 
 
 def fitted(name: str, number: int, known: Vectors) -> Change:
-    """One step, fitted on finite vectors [n dim].
+    """One compression step, fitted on finite vectors [n dim].
 
-    ``pca``: `leading_directions`; ``rp``: so many random directions; ``first``: the first channels; ``int8``:
-    `Levels`; ``binary``: whether each channel is at least its mean, 1 or -1, whose cosine falls with the
-    Hamming distance; ``pq``: `product_codes` of so many parts.
+    ``pca``: `leading_directions`; ``rp``: ``number`` random directions; ``first``: the first ``number``
+    channels; ``int8``: `Levels`; ``binary``: 1 for a channel of at least its mean, otherwise -1, so that the
+    cosine falls with the Hamming distance; ``pq``: `product_codes` with ``number`` parts.
     """
     if name == "pca":
         return leading_directions(known, number)
@@ -99,7 +101,7 @@ def fitted(name: str, number: int, known: Vectors) -> Change:
 
 
 def applied(change: Change, vectors: Vectors) -> Vectors:
-    """Vectors [n dim] after a step, some at a time; rows that hold NaN become NaN."""
+    """Vectors [n dim] after a step, computed in chunks; rows that contain NaN become all NaN."""
     rows = np.flatnonzero(~np.isnan(vectors).any(axis=1))
     parts = [*chunks(len(rows), vectors.shape[1])] or [slice(0)]
     changed = np.concatenate([change(vectors[rows[part]]) for part in parts])

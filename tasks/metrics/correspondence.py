@@ -1,9 +1,9 @@
 """Semantic correspondence: keypoints of one image found in another by the similarity of tokens, and PCK.
 
-Points are as in `tasks.metrics.bilinear`. Bilinear upsampling commutes with the inner product, so similarity
-maps are upsampled, never features. The highest place of a map may be an expected one (soft arg-max); hits are
-averaged in the ways of several papers; a ceiling says how well points could be found by a protocol that can
-only say certain positions: a product of two axes.
+Coordinates of points are those of `tasks.metrics.bilinear`. Bilinear upsampling commutes with the inner
+product, so similarity maps are upsampled, never features. The maximum of a map may be replaced by an
+expectation (soft arg-max). Hits are averaged in the ways of several papers. A ceiling is the best possible
+score of a protocol that can predict only the positions of a grid.
 
 Sources of the soft arg-max: INSID3 (visinf/INSID3, commit f1c9622), a Gaussian kernel; GeoAware-SC (commit
 99fd6b6), a window.
@@ -21,18 +21,18 @@ from torch import Tensor
 from layerboard.tasks.metrics.arrays import SHORTEST, Floats, Integers
 from layerboard.tasks.metrics.bilinear import Places
 
-SIMILARITIES_CPU = 1 << 18  # similarities held at a time: few enough to stay in the cache of a core
+SIMILARITIES_CPU = 1 << 18  # similarities in memory at a time: few enough for the cache of a CPU core
 SIMILARITIES_GPU = 1 << 26
 
 
 def best_pixels(vectors: Sequence[Tensor], tokens: Tensor, searched: Places, scaled: bool) -> Tensor:
-    """Pixel of the highest inner product with each vector: [... n 2] whole numbers x, y, int64.
+    """Pixel with the highest inner product with each vector: [... n 2], (x, y) int64.
 
-    ``tokens`` [... height width dim] of the image that is searched have length 1; ``scaled`` is whether
-    upsampled ones are scaled to it again. Vectors [... some dim] have the same leading dimensions; each
-    tensor of them is one product with the tokens, as the last bits of a product may depend on its size.
-    Values are not looked at. Ties go to the lowest row, then to the lowest column. As many are matched at
-    once as `SIMILARITIES_CPU` or `SIMILARITIES_GPU` says.
+    ``tokens`` [... height width dim] are the unit tokens of the searched image; with ``scaled``, upsampled
+    tokens are normalised to length 1 again. Vectors [... some dim] have the same leading dimensions. Each
+    tensor of vectors is one matrix product with the tokens, as the last bits of a product may depend on its
+    size. Values are not checked for NaN. Ties go to the lowest row, then to the lowest column.
+    `SIMILARITIES_CPU` and `SIMILARITIES_GPU` bound the number of similarities in memory.
     """
     rows, columns = searched.rows.to(tokens), searched.columns.to(tokens)
     products = torch.cat([some @ tokens.flatten(-3, -2).mT for some in vectors], dim=-2)
@@ -56,8 +56,8 @@ def best_pixels(vectors: Sequence[Tensor], tokens: Tensor, searched: Places, sca
 def _norm(tokens: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     """Length of the upsampled tokens: [... rows columns], float64.
 
-    A pixel mixes tokens of two neighbouring rows and columns, so its squared length is a sum over inner
-    products of tokens at most one step apart, each weighted by products of their rows' and columns' weights.
+    A pixel mixes the tokens of two neighbouring rows and columns. So its squared length is a weighted sum of
+    inner products of tokens at most one step apart; the weights are products of bilinear weights.
     """
     exact = tokens.to(torch.float64)
     height, width = exact.shape[-3:-1]
@@ -78,7 +78,7 @@ def _norm(tokens: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
 def _argmax(similarity: Tensor) -> Tensor:
     """Column and row of the maximum of maps [... rows columns], the first in row-major order: [... 2].
 
-    The maximum of each row comes first: an arg-max over whole maps is many times slower on a CPU.
+    The maximum of each row is found first: an arg-max over whole maps is many times slower on a CPU.
     """
     row = similarity.amax(-1).argmax(-1)
     index = row[..., None, None].expand(*row.shape, 1, similarity.shape[-1])
@@ -88,7 +88,7 @@ def _argmax(similarity: Tensor) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Positions along one axis of an image, in its pixels."""
+    """Positions along one axis of an image that a protocol can predict, in pixels."""
 
     first: float
     step: float  # from one to the next; 0 where there is one position
@@ -96,7 +96,7 @@ class Axis:
     between: bool = False  # whether all between the first and the last one can be said, too
 
     def nearest(self, values: Floats) -> Floats:
-        """The position nearest to each value; of two equally near ones the lower."""
+        """Position nearest to each value; ties go to the lower one."""
         last = self.first + self.step * (self.count - 1)
         low, high = min(self.first, last), max(self.first, last)
         if self.between or not self.step:
@@ -106,25 +106,25 @@ class Axis:
 
 
 def least_errors(truth: Floats, columns: Axis, rows: Axis) -> Floats:
-    """Distance of points [points 2] (x, y) to the nearest position of the axes, in pixels: [points]."""
+    """Distance in pixels of points [points 2], (x, y), to the nearest possible position: [points]."""
     across = columns.nearest(truth[:, 0]) - truth[:, 0]
     return np.asarray(np.hypot(across, rows.nearest(truth[:, 1]) - truth[:, 1]), np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class SoftArgmax:
-    """How similarities become a place: the mean of all places, weighted by softmax(similarity / beta)."""
+    """Soft arg-max: the mean of all positions, weighted by softmax(similarity / beta)."""
 
     beta: float
-    sigma: float | None = None  # tokens, of a Gaussian around the best place that they are multiplied by
-    window: int | None = None  # tokens to each side of the best place beyond which they are 0
+    sigma: float | None = None  # width in tokens of a Gaussian around the best position that multiplies them
+    window: int | None = None  # tokens on each side of the best position; similarities beyond are set to 0
 
     def found(self, maps: Tensor) -> tuple[Tensor, Tensor]:
-        """Expected column and row of maps [... height width], [... 2], and their pull, [...].
+        """Expected column and row [... 2] in similarity maps [... height width], and their pull [...].
 
-        What the kernel or the window hides counts as a similarity of 0, not as none: where the best one is
-        low, places are pulled to the centre of the grid. The pull is the share of the weight that lies where
-        similarities count as next to 0. Values are not looked at.
+        Tokens outside the kernel or the window have similarity 0, and so still some weight: if the best
+        similarity is low, the position is pulled to the centre of the grid. The pull is the share of the
+        weight on tokens whose similarity is multiplied by less than 0.001. Values are not checked for NaN.
         """
         kernel = self._kernel(maps)
         weight = (maps * kernel / self.beta).flatten(-2).softmax(-1).view_as(maps)
@@ -135,7 +135,7 @@ class SoftArgmax:
         return torch.stack(places, dim=-1), (weight * (kernel < 1e-3)).sum((-2, -1))
 
     def _kernel(self, maps: Tensor) -> Tensor:
-        """What similarities are multiplied by: [... height width]."""
+        """Factors of the similarities: [... height width]."""
         height, width = maps.shape[-2:]
         best = maps.flatten(-2).argmax(-1)[..., None, None]
         down = (torch.arange(height, device=maps.device)[:, None] - best // width).to(maps)
@@ -149,18 +149,18 @@ class SoftArgmax:
 
 
 AVERAGES = ("image", "image by category", "keypoint", "category", "category by pairs")
-"""Averages of hits: the mean over all pairs with a point of the share of each; the mean over categories of
-the mean over their pairs; the share of all points; the mean over categories of the share of their points; and
-the same, categories weighted by how many pairs they have."""
+"""Averages of hits, in this order: the mean over image pairs of the share of points that hit; the mean over
+categories of that mean; the share of all points that hit; the mean over categories of that share; and the
+same with categories weighted by their number of pairs."""
 
 
 def pck_averages(
     hits: NDArray[np.floating] | NDArray[np.bool_], pair: Integers, categories: Sequence[str]
 ) -> dict[str, float]:
-    """The `AVERAGES` of hits [points], or of what each is worth, in their unit; NaN where there is no point.
+    """The `AVERAGES` of hits, or of other values, [points], in their unit; NaN if there is no point.
 
-    ``pair`` [points] is the number of the pair of images that each point is of, ``categories`` the category
-    of each pair, also of those without a point. Raises ValueError where these do not fit.
+    ``pair`` [points] is the index of each point's image pair, and ``categories`` gives the category of each
+    pair, including pairs without a point. Raises ValueError if these do not match.
     """
     if hits.shape != pair.shape or (len(pair) and not 0 <= pair.min() <= pair.max() < len(categories)):
         raise ValueError(

@@ -1,7 +1,7 @@
-"""Pixels of images by their scores: metrics of all pixels as one value an image, which vary as they do.
+"""Pixel metrics written as one value per image, for confidence intervals.
 
-An image is sampled with all its pixels, so that an interval follows from the values of images, as of
-`tasks.metrics.linearised`. These need no more than counts of pixels at some thousand scores.
+An image is sampled with all its pixels, so an interval follows from one value per image, as in
+`tasks.metrics.linearised`. Pixel counts at a few thousand scores are enough for these values.
 """
 
 from collections.abc import Sequence
@@ -11,27 +11,28 @@ import numpy as np
 
 from layerboard.tasks.metrics.arrays import Floats, Mask
 
-STEPS = 1_000  # scores of either kind that are told apart; the error of a metric needs no more
+STEPS = 1_000  # score levels for each kind of pixel; enough for the standard error of a metric
 
 
 @dataclass(frozen=True, slots=True)
 class CountedPixels:
-    """Pixels of images by their scores, those of defects apart from the others: [images scores] each.
+    """Pixel counts by image and score level, separate for defects and other pixels: [images scores] each.
 
-    Scores fall along the second axis; what is counted together is taken as of one score, and ties count half.
+    Scores fall along the second axis. Pixels of one level count as having equal scores; ties count half.
     """
 
     good: Floats  # pixels outside all regions
     defective: Floats  # pixels of regions
-    weight: Floats  # of these: one over the pixels of the region, so that a region's weights are one
+    weight: Floats  # of defective pixels: 1 / pixels of the region, so that each region sums to 1
 
     @classmethod
     def of(
         cls, images: Sequence[tuple[Floats, Floats, Floats]], good: Floats, defective: Floats
     ) -> "CountedPixels":
-        """Pixels of images: scores of good ones, of defective ones, and weights of these.
+        """Counts from the good scores, defective scores, and defective weights of each image.
 
-        ``good`` and ``defective`` are those of all images, rising; about `STEPS` of them are one step.
+        ``good`` and ``defective`` are the scores of all images, ascending, from which about `STEPS` levels
+        are taken each.
         """
         few = [np.append(ranked[:: 1 + len(ranked) // STEPS], ranked[-1]) for ranked in (good, defective)]
         ends = np.unique(np.concatenate(few))
@@ -43,7 +44,7 @@ class CountedPixels:
         return cls(*counted)
 
     def area_under_roc(self) -> Floats:
-        """AUROC of all pixels, 0 to 1: [images].
+        """AUROC of all pixels, 0 to 1, as a value per image: [images].
 
         Source: Obuchowski, Nonparametric analysis of clustered ROC curve data, Biometrics 53, 1997.
         """
@@ -55,16 +56,16 @@ class CountedPixels:
         return np.asarray(value + len(good) * (added - alone), np.float64)
 
     def f1_max(self) -> Floats:
-        """The largest F1 of all thresholds, 0 to 1: [images]."""
+        """Maximum F1 over all thresholds, 0 to 1, as a value per image: [images]."""
         hits, wrong = self.defective.sum(0).cumsum(), self.good.sum(0).cumsum()
         best = int(np.argmax(2 * hits / (hits + wrong + hits[-1]))) + 1
         hit = self.defective[:, :best].sum(1)
         return f1_values(hit + self.good[:, :best].sum(1), hit, self.defective.sum(1))
 
     def au_pro(self, limit: float) -> Floats:
-        """Mean share of a region that is found, over false-positive rates up to a limit, 0 to 1: [images].
+        """AU-PRO up to a false-positive rate, 0 to 1, as a value per image: [images].
 
-        An image counts by its regions, and by its good pixels, which move the thresholds of all rates.
+        An image contributes by its regions, and by its good pixels, which change the threshold at each rate.
         """
         good, weight = self.good / self.good.sum(), self.weight / self.weight.sum()
         width = good.sum(0)
@@ -82,7 +83,7 @@ class CountedPixels:
 
 
 def f1_values(taken: Floats | Mask, hit: Floats | Mask, relevant: Floats | Mask) -> Floats:
-    """F1 of what is taken, is rightly so, and is to be found in each image: [images] each."""
+    """F1, as a value per image, from predicted positives, true positives and positives: [images] each."""
     size = taken.sum() + relevant.sum()
     value = 2 * hit.sum() / size
     added = 2 * hit - value * (taken.astype(np.float64) + relevant)
@@ -90,5 +91,5 @@ def f1_values(taken: Floats | Mask, hit: Floats | Mask, relevant: Floats | Mask)
 
 
 def _middle(shares: Floats) -> Floats:
-    """Sum of the shares before each one and half of its own."""
+    """Sum of the shares before each one, plus half of its own."""
     return np.asarray(shares.cumsum() - shares / 2, np.float64)

@@ -1,4 +1,4 @@
-"""Few-shot classification: a closed-form linear probe (ridge regression) on a few drawn images a class.
+"""Few-shot classification: a closed-form linear probe (ridge regression) on a few random images per class.
 
 Sources: Dosovitskiy et al., ICLR 2021, section 4.1 (least squares on targets -1 and 1); Raghu et al.,
 NeurIPS 2021, appendices A and F; standardised features, the constant feature and a penalty of 2^10 as in
@@ -15,23 +15,23 @@ from torch import Tensor
 
 from layerboard.tasks.metrics.arrays import Features, Floats, Integers
 
-CONSTANT = 100.0  # the feature that stands for the intercept; it is penalised like all others
-LEAST_DEVIATION = 1e-5  # is added to each feature's standard deviation before it is divided by
-CHUNK_FLOATS = 1 << 24  # class scores held at a time
+CONSTANT = 100.0  # value of the feature that acts as the intercept; it is penalised like all others
+LEAST_DEVIATION = 1e-5  # added to the standard deviation that each feature is divided by
+CHUNK_FLOATS = 1 << 24  # class scores in memory at a time
 
 
 @dataclass(frozen=True, slots=True)
 class RidgeProbe:
-    """A fitted probe, with every penalty at once, in float64.
+    """A fitted probe for all penalties, in float64.
 
-    Features are standardised by the mean and the population standard deviation of the training rows, so they
-    sum to 0, and the constant feature is orthogonal to them: its weight is known by itself. The others follow
-    for every penalty from one eigendecomposition, of the features' products or, where these are more than the
-    rows, of the rows'.
+    Features are standardised by the mean and the population standard deviation of the training rows. So they
+    sum to 0 and are orthogonal to the constant feature, whose weight is independent of the others. The other
+    weights follow for every penalty from one eigendecomposition of the smaller Gram matrix: that of the
+    features, or that of the rows.
     """
 
     mean: Tensor  # of each feature, [dim]
-    deviation: Tensor  # what each feature is divided by, [dim]
+    deviation: Tensor  # divisor of each feature, [dim]
     basis: Tensor  # directions of the standardised features, [dim r]
     spectrum: Tensor  # their eigenvalues, [r], not negative
     targets: Tensor  # the targets in these directions, [r classes]
@@ -40,7 +40,7 @@ class RidgeProbe:
 
     @classmethod
     def fit(cls, train: Tensor, labels: Tensor, classes: int) -> "RidgeProbe":
-        """Fit to features [n dim] and labels [n] of 0 to classes - 1; ValueError where shapes do not fit."""
+        """Fit to features [n dim] and labels [n], 0 to classes - 1; raises ValueError for wrong shapes."""
         if train.ndim != 2 or not len(train) or labels.shape != train.shape[:1]:
             raise ValueError(f"expected train [n dim] and labels [n], found {train.shape} and {labels.shape}")
         wide = train.double()
@@ -63,7 +63,7 @@ class RidgeProbe:
         return (self.basis / (self.spectrum + penalty)) @ self.targets
 
     def intercept(self, penalty: float) -> Tensor:
-        """What the constant feature adds to each class's score: [classes]."""
+        """Contribution of the constant feature to the score of each class: [classes]."""
         return CONSTANT**2 * self.sums / (CONSTANT**2 * self.rows + penalty)
 
     def scores(self, features: Tensor, penalty: float) -> Tensor:
@@ -72,13 +72,13 @@ class RidgeProbe:
         return standard @ self.weights(penalty) + self.intercept(penalty)
 
     def predict(self, features: Tensor, penalties: Sequence[float]) -> Tensor:
-        """The class of the highest score, the lower one of equal ones: [penalties m]."""
+        """Class with the highest score, ties to the lower class: [penalties m]."""
         parts = torch.split(features, self.rows_at_once)
         return torch.cat([self._predict(part, penalties) for part in parts], dim=1)
 
     @property
     def rows_at_once(self) -> int:
-        """Rows of features whose scores are held together."""
+        """Rows of features whose scores are in memory at a time."""
         return max(1, CHUNK_FLOATS // max(self.basis.shape[1], self.targets.shape[1]))
 
     def _predict(self, features: Tensor, penalties: Sequence[float]) -> Tensor:
@@ -94,32 +94,33 @@ class RidgeProbe:
 
 @dataclass(frozen=True, slots=True)
 class FewShotRule:
-    """The numbers of few-shot classification."""
+    """Settings of few-shot classification."""
 
-    shots: tuple[int, ...]  # images a class to learn from, that of the primary score first
-    seeds: tuple[int, ...]  # one draw of the shots for each
-    penalties: tuple[float, ...]  # tried on shots that are held out; none where `penalty` always counts
-    held_out: int  # one in so many shots of a class is held out, where there are as many
-    penalty: float  # counts where nothing is held out
+    shots: tuple[int, ...]  # training images per class, that of the primary score first
+    seeds: tuple[int, ...]  # one random draw of the shots for each seed
+    penalties: tuple[float, ...]  # candidates, compared on held-out shots; empty to always use `penalty`
+    held_out: int  # one in this many shots of a class is held out, if there are that many
+    penalty: float  # used if nothing is held out
 
 
 @dataclass(frozen=True, slots=True)
 class FewShotFit:
-    """A probe, fitted to all shots, and the penalty that was chosen."""
+    """A probe fitted to all shots, and its penalty."""
 
     probe: RidgeProbe
     penalty: float
 
     def correct(self, features: Tensor, labels: Tensor) -> NDArray[np.bool_]:
-        """Whether each of some features [m dim] is given its label: [m]."""
+        """Whether each of the features [m dim] is classified as its label: [m]."""
         right: NDArray[np.bool_] = (self.probe.predict(features, (self.penalty,))[0] == labels).cpu().numpy()
         return right
 
     def classified(self, features: Tensor) -> tuple[Integers, Floats]:
-        """The class that features [m dim] are given, as `RidgeProbe.predict` says, and how sure it is: [m].
+        """Predicted class of features [m dim], as in `RidgeProbe.predict`, and its confidence: [m] each.
 
-        Least squares on targets -1 and 1 estimate twice a class's probability less 1: confidence is that of
-        the class, cut to 0 to 1, among those of all classes.
+        Least squares on targets -1 and 1 estimate twice the probability of a class minus 1. These
+        probabilities are clipped to 0 to 1, and the confidence is that of the class, divided by the sum over
+        all classes.
         """
         given, sure = [], []
         for part in torch.split(features, self.probe.rows_at_once):
@@ -132,10 +133,11 @@ class FewShotFit:
 
 
 def draw_shots(labels: Integers, classes: int, shots: int, seed: int) -> Integers:
-    """Indices of drawn images of each class, [classes shots]; fewer of the same seed are the first columns.
+    """Indices of randomly drawn images of each class: [classes shots].
 
-    One generator permutes the images of each class in the order of the classes. Labels [n] are 0 to classes -
-    1. Raises ValueError where a class has fewer images.
+    With the same seed, a smaller number of shots gives the first columns. One generator permutes the images
+    of each class, in the order of the classes. Labels [n] are 0 to classes - 1. Raises ValueError if a class
+    has fewer than ``shots`` images.
     """
     generator = np.random.default_rng(seed)
     drawn = [generator.permutation(np.flatnonzero(labels == label))[:shots] for label in range(classes)]
@@ -145,10 +147,10 @@ def draw_shots(labels: Integers, classes: int, shots: int, seed: int) -> Integer
 
 
 def fit_few_shot(drawn: Tensor, rule: FewShotRule) -> FewShotFit:
-    """A probe of the shots of every class, features [classes shots dim] in the order of the draw.
+    """A probe fitted to the features of all shots [classes shots dim], in the order of the draw.
 
-    With enough shots, those drawn last are held out in each class, one in ``rule.held_out``; the penalty is
-    the one that is most often right on them, the strongest of equal ones, and the probe is fitted to all.
+    With enough shots, the last of each class are held out, one in ``rule.held_out``. The penalty with the
+    highest accuracy on them is chosen, the largest of equal ones, and the probe is then fitted to all shots.
     """
     shots, penalty = drawn.shape[1], rule.penalty
     held = shots // rule.held_out
@@ -161,7 +163,7 @@ def fit_few_shot(drawn: Tensor, rule: FewShotRule) -> FewShotFit:
 
 
 def _flat(drawn: Tensor) -> tuple[Tensor, Tensor]:
-    """Features of [classes shots dim] as rows, and their labels."""
+    """Features [classes shots dim] as rows, and their labels."""
     labels = torch.arange(len(drawn), device=drawn.device).repeat_interleave(drawn.shape[1])
     return drawn.flatten(0, 1), labels
 

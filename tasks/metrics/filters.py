@@ -1,4 +1,4 @@
-"""Measures of a network's first weights: its patch filters, and the positions that it has learned.
+"""Measures of a network's first weights: patch filters and learned position embeddings.
 
 Source: Dosovitskiy et al., An Image is Worth 16x16 Words, ICLR 2021, figure 7 (left and centre).
 """
@@ -10,15 +10,15 @@ import numpy as np
 from layerboard.tasks.metrics.arrays import ROUNDING, Floats
 from layerboard.tasks.metrics.layer_choice import rank_correlation
 
-TIED = 10  # decimals of a cosine: what differs behind them differs by rounding alone, and is a tie of ranks
+TIED = 10  # decimals to which cosines are rounded before ranking, so that rounding errors become ties
 
 
 def principal_filters(filters: Floats) -> tuple[Floats, Floats] | None:
-    """Principal components of filters [dim 3 patch patch]; None where all filters are the same.
+    """Principal components of filters [dim 3 patch patch]; None if all filters are the same.
 
-    The first are their shares of the variance, the largest first, which sum to 1: [components]; the second
-    they as images in [0, 1], the largest entry in size positive: [components patch patch 3]. The mean filter
-    is taken off first. What varies by rounding alone is no component.
+    Returns the shares of the variance, the largest first, which sum to 1: [components]; and the components as
+    images in [0, 1], with the sign that makes the entry of largest magnitude positive: [components patch
+    patch 3]. The mean filter is subtracted first. Components whose variance is rounding error are left out.
     """
     flat = filters.reshape(len(filters), -1).astype(np.float64)
     _, values, rows = np.linalg.svd(flat - flat.mean(axis=0), full_matrices=False)
@@ -40,11 +40,12 @@ def _as_image(component: Floats) -> Floats:
 
 
 def position_similarity(positions: Floats) -> tuple[Floats, dict[str, float]] | None:
-    """How alike positions [rows columns dim] are; None where one of them is zero and has no direction.
+    """Cosines between position embeddings [rows columns dim], and their summary; None if one is zero.
 
-    The cosine of all pairs of cells [rows columns rows columns], and over pairs of two different cells what
-    is known of: ``distance-rho``, Spearman's correlation with nearness (distance of the cells, negated), and
-    the mean cosine of pairs in one ``row``, in one ``column`` and of all ``other`` pairs.
+    Returns the cosine of all pairs of cells [rows columns rows columns], and numbers over pairs of two
+    different cells: ``distance-rho``, Spearman's correlation of the cosine with the negated distance of the
+    cells, and the mean cosine of pairs in the same ``row``, in the same ``column``, and of all ``other``
+    pairs. A number without a value is left out.
     """
     cells = positions.shape[:2]
     flat = positions.reshape(cells[0] * cells[1], -1).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Folds for cross-validation: every item is scored once, by what was learned from the other folds."""
+"""Folds for cross-validation: every item is predicted once, by a model trained on the other folds."""
 
 import numpy as np
 
@@ -6,24 +6,25 @@ from layerboard.tasks.metrics.arrays import Integers
 
 FOLDS = 5
 SEED = 0
-ALWAYS_TRAINING = -1  # number of the fold of items that are never held out
+ALWAYS_TRAINING = -1  # fold of items that are never held out
 
 
 def stratified_folds(labels: Integers, groups: Integers, folds: int = FOLDS, seed: int = SEED) -> Integers:
-    """The fold of each item, [n] in 0 to folds - 1: groups are never cut, classes are spread evenly.
+    """Fold of each item, [n], 0 to folds - 1: groups are never split, classes are stratified.
 
-    Groups come the largest first, equal ones in an order drawn from the seed. Each goes to the fold that has
-    least of its classes, relative to their sizes; of equal folds to the smallest, the first. Where every item
-    is a group, two folds differ by one item of a class at most. Fewer groups than folds leave folds empty.
+    Groups are assigned in order of decreasing size; groups of equal size in random order. Each goes to the
+    fold that has least of its classes, relative to their sizes; ties go to the smallest fold, then to the
+    first. If every item is its own group, two folds differ by at most one item of a class. With fewer groups
+    than folds, some folds are empty.
 
     Args:
-        labels: Class of each item, [n], from 0; all equal where nothing is to be spread.
-        groups: Group of each item, [n], from 0; an item that stands alone has one of its own.
-        folds: How many, at least 2.
-        seed: Of the order of equal groups.
+        labels: Class of each item, [n], from 0; all equal for no stratification.
+        groups: Group of each item, [n], from 0; an item without a group has one of its own.
+        folds: Number of folds, at least 2.
+        seed: Seed of the order of groups of equal size.
 
     Raises:
-        ValueError: Shapes do not fit, or there are fewer than two folds.
+        ValueError: Shapes do not match, or there are fewer than two folds.
     """
     if labels.ndim != 1 or groups.shape != labels.shape or folds < 2:
         raise ValueError(f"expected two folds of labels and groups [n], found {labels.shape}, {groups.shape}")
@@ -45,5 +46,5 @@ def stratified_folds(labels: Integers, groups: Integers, folds: int = FOLDS, see
 
 
 def group_numbers(names: tuple[str, ...]) -> Integers:
-    """Numbers of groups from 0 by the sorted order of their names, [n]."""
+    """Group numbers from 0, in sorted order of the names: [n]."""
     return np.unique(np.asarray(names, str), return_inverse=True)[1].astype(np.int64)

@@ -1,4 +1,4 @@
-"""Several layers as one: unit vectors side by side, whose cosine is the mean of the layers' cosines."""
+"""Sets of layers: concatenated unit vectors, whose cosine is the mean of the layers' cosines."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from layerboard.tasks.metrics.neighbours import (
 
 
 def side_by_side(layers: Sequence[Vectors]) -> Vectors:
-    """Vectors [images dim] of layers side by side: each of length 1 or 0, over the root of their number."""
+    """Concatenated vectors [images dim] of layers: each unit (or zero) vector / sqrt(number of layers)."""
     units = []
     for vectors in layers:
         wide = vectors.astype(np.float64)
@@ -39,23 +39,24 @@ def nearest_of_sets(
     *,
     device: torch.device | None = None,
 ) -> Iterator[dict[Key, Neighbours]]:
-    """The k bank vectors of highest cosine to each query for each set of layers, exactly, in parts.
+    """Exact search of the k bank vectors with the highest cosine to each query, for each set of layers.
 
     The cosine of a set is the mean of its layers' cosines; ties are ordered by bank index. The products of a
-    layer are made once, however many sets it is in, in float64: what is rounded to float32 then depends
-    neither on blocks nor on the device. The unit vectors of all layers are in memory, float32, beside them as
-    many similarities as a search of one layer holds, and the neighbours of some queries.
+    layer are computed once, however many sets contain it. They are in float64, so that the cosines, rounded
+    to float32, depend neither on the blocks nor on the device. The unit vectors of all layers are in memory
+    in float32, together with as many similarities as a search of one layer needs and the neighbours of a
+    chunk of queries.
 
-    Banks [n dim] and queries [m dim] are of each layer, finite and of any length; a zero vector has cosine 0
-    with everything. Where the bank is smaller, n come back. Yields for each set the neighbours of consecutive
-    queries, until all had theirs.
+    Each layer has a bank [n dim] and queries [m dim], finite and of any length. A zero vector has cosine 0
+    with every vector. If n < k, n neighbours are returned. Yields the neighbours of each set for consecutive
+    chunks of queries.
     """
     if not sets:
         return
     units = {layer: (unit_vectors(bank), unit_vectors(queries[layer])) for layer, bank in banks.items()}
     stored, asked = (len(part) for part in next(iter(units.values())))
     k = min(k, stored)
-    product_device = None if device is None or device.type == "mps" else device  # which has no float64
+    product_device = None if device is None or device.type == "mps" else device  # MPS has no float64
     cosines = {name: Cosines([units[member] for member in members]) for name, members in sets.items()}
     for rows in chunks(asked, min(stored, BANK_ROWS)):
         searched = products_of_sets(units, sets, rows, min(k + EXTRA, stored), product_device, torch.float64)

@@ -1,7 +1,7 @@
-"""Images of the same thing: how early they come in a ranking by cosine, and which cosine tells them.
+"""Instance retrieval: ranking of the images of the same thing by cosine, and thresholds of the cosine.
 
-An image of another thing that is exactly as similar as one of the same counts as the more similar of the two,
-so that no score depends on the order of the images.
+If an image of the same thing and one of another thing are exactly as similar to a query, the other one ranks
+first. So no score depends on the order of the images.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,20 +16,20 @@ from torch import Tensor
 from layerboard.tasks.metrics.arrays import SHORTEST, Features, Floats, Integers, Mask
 from layerboard.tasks.metrics.neighbours import chunks
 
-NEGATIVES = 10  # pairs of different things that a rate of false acceptance must stand for at least
-LEVELS = 200  # cosines between which pairs are counted for each thing, which errors alone need
-NEAR = 0.5  # share by which a rate is made smaller and larger to see what more acceptances it gains
-NONE = -1  # thing of an image that shows none, and place of what is not in the database
-LEFT_OUT = np.float32(-np.inf)  # cosine of what is not ranked
+NEGATIVES = 10  # a false acceptance rate must amount to at least this many different-thing pairs
+LEVELS = 200  # approximate number of cosine levels of the pair counts per thing; for standard errors only
+NEAR = 0.5  # relative change of a rate, down and up, that estimates the slope of the ROC curve
+NONE = -1  # thing of an image that shows none, and database index of an image outside the database
+LEFT_OUT = np.float32(-np.inf)  # cosine of images that are not ranked
 
 Similarities = NDArray[np.float32]
 
 
 class PairedImages(NamedTuple):
-    """Images that are paired with others."""
+    """Unit vectors, things and groups of some images."""
 
     units: Tensor  # vectors of length 1, [images dim]
-    shown: Integers  # the thing on each
+    shown: Integers  # thing that each image shows
     groups: Integers
 
     def of(self, places: Integers) -> "PairedImages":
@@ -38,50 +38,50 @@ class PairedImages(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Cosines of pairs of images of one thing, beside those of pairs of images of different things."""
+    """Cosines of same-thing image pairs, and counts of different-thing pairs relative to them."""
 
-    same: Similarities  # of the pairs of one thing, rising, [pairs]
-    above: Integers  # pairs of different things that are more similar than each of these, [pairs]
-    reached: Integers  # pairs of different things that are at least as similar, [pairs]
-    different: int  # number of all pairs of different things
-    thing: Integers  # number of the thing of each of `same`, [pairs]
-    levels: Similarities  # some of `same`, rising, [levels]
-    # for each thing its pairs with others below, between and from these, [things levels + 1]
+    same: Similarities  # cosines of the same-thing pairs, ascending, [pairs]
+    above: Integers  # number of different-thing pairs with a higher cosine than each of `same`, [pairs]
+    reached: Integers  # number of different-thing pairs with at least that cosine, [pairs]
+    different: int  # number of all different-thing pairs
+    thing: Integers  # thing of each of `same`, [pairs]
+    levels: Similarities  # some of `same`, ascending, [levels]
+    # number of pairs of each thing with other things, in the bins between these levels, [things levels + 1]
     beside: NDArray[np.int32]
 
     @property
     def roc_auc(self) -> float:
-        """Share of comparisons of a pair of one thing with one of different things that the first wins.
+        """Probability that a same-thing pair has a higher cosine than a different-thing pair.
 
-        A tie is half a win; NaN without pairs of either kind.
+        A tie counts one half. NaN if there are no pairs of either kind.
         """
         if not (len(self.same) and self.different):
             return float("nan")
         return float(1 - (self.above + self.reached).mean() / 2 / self.different)
 
     def enough(self, rate: float) -> bool:
-        """Whether there are pairs of different things enough to speak of that rate of false acceptance."""
+        """Whether there are enough different-thing pairs to report that false acceptance rate."""
         return self.different >= round(NEGATIVES / rate)
 
     def accepted(self, rate: float) -> float:
-        """Share of the pairs of one thing that are accepted where at most that share of the others is.
+        """Share of same-thing pairs accepted at a false acceptance rate of at most ``rate``.
 
-        NaN where pairs of different things are not `enough`, or none are of one thing.
+        NaN if there are not `enough` different-thing pairs, or no same-thing pairs.
         """
         if not (len(self.same) and self.enough(rate)):
             return float("nan")
         return float((self.reached <= rate * self.different).mean())
 
     def roc_auc_slopes(self) -> Floats:
-        """How much `roc_auc` rises with the weight of each thing and all its pairs, linearised: [things]."""
+        """Derivative of `roc_auc` with respect to the weight of each thing and all its pairs: [things]."""
         above, reached = (np.searchsorted(self.same, self.levels, side) for side in ("right", "left"))
         lost = np.append(0, above) + np.append(reached, len(self.same))
         return self._slopes(1 - (self.above + self.reached) / 2 / self.different, -lost / 2 / len(self.same))
 
     def accepted_slopes(self, rate: float) -> Floats:
-        """How much `accepted` rises with the weight of each thing, also as the cosine moves: [things].
+        """Derivative of `accepted` with respect to the weight of each thing: [things].
 
-        The cosine is that of the rate. What it gains is the slope of the ROC curve around it.
+        It includes the movement of the threshold at that rate, by the slope of the ROC curve around it.
 
         Source: Hsieh and Turnbull, Annals of Statistics 24, 1996 (variance of an empirical ROC curve).
         """
@@ -92,18 +92,20 @@ class Pairs:
         return self._slopes(taken.astype(np.float64), -gained * (np.arange(len(self.levels) + 1) > below))
 
     def _slopes(self, same: Floats, different: Floats) -> Floats:
-        """Slopes [things] of a mean of values of pairs of one thing [pairs], and of others by their level.
+        """Derivatives of a mean over pairs with respect to the weight of each thing: [things].
 
-        A pair of two things moves with the weight of either.
+        ``same`` [pairs] are the values of same-thing pairs, ``different`` [levels + 1] those of
+        different-thing pairs by bin. A different-thing pair contributes to the derivatives of both things.
         """
         own = np.bincount(self.thing, same - same.mean(), len(self.beside)) / len(same)
         mean = self.beside.sum(axis=0) @ different / self.beside.sum()
         return np.asarray(own + self.beside @ (different - mean) / self.different, np.float64)
 
     def threshold(self, precision: float) -> tuple[float, float]:
-        """The lowest cosine of a pair of one thing from which on that share of the pairs are, and the recall.
+        """Lowest cosine threshold whose accepted pairs have at least that precision, and its recall.
 
-        Recall is the share of the pairs of one thing that are accepted. Both are NaN where no cosine does.
+        Thresholds are the cosines of same-thing pairs; recall is the share of same-thing pairs that are
+        accepted. Both are NaN if no threshold has that precision.
         """
         accepted = len(self.same) - np.searchsorted(self.same, self.same)
         precise = np.flatnonzero(accepted >= precision * (accepted + self.reached))
@@ -114,16 +116,16 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """What each query finds, [queries]; NaN for one without another image of its thing in the database."""
+    """Scores of each query, [queries]; NaN for a query without another image of its thing in the database."""
 
-    average_precision: Floats  # mean over the images of its thing of the precision down to each, 0 to 1
-    r_precision: Floats  # share of its thing among the first, as many as there are images of it, 0 to 1
-    wrong: Floats  # images of other things that come before the first of its own
+    average_precision: Floats  # mean of the precision at the rank of each image of the query's thing, 0 to 1
+    r_precision: Floats  # precision at rank R, where R images show the query's thing, 0 to 1
+    wrong: Floats  # number of images of other things ranked before the first of the query's thing
     pairs: Pairs
-    shown: Integers  # the thing that each shows
+    shown: Integers  # thing that each query shows
 
     def shared(self, slopes: Floats) -> Floats:
-        """Slopes of things [things] times all queries, in equal parts on those of each: [queries], mean 0."""
+        """Values [queries] of mean 0: slopes [things] x queries, split equally among a thing's queries."""
         counted = ~np.isnan(self.wrong)
         thing = self.shown[counted]
         values = np.full(len(counted), np.nan)
@@ -131,7 +133,7 @@ class Retrieved:
         return np.asarray(values - np.nanmean(values), np.float64)
 
     def recall(self, k: int) -> Floats:
-        """Whether an image of its thing is among the k most similar, 1 or 0: [queries]."""
+        """1 if an image of the query's thing is among the k most similar, else 0: [queries]."""
         return np.where(np.isnan(self.wrong), np.nan, self.wrong < k)
 
 
@@ -146,27 +148,27 @@ def retrieve(
 ) -> Retrieved:
     """Rank the images of a database for each query by cosine.
 
-    ``features`` [n dim] are of all images, and ``shown`` [n] numbers the thing on each; `NONE` stands for
-    none. ``asks`` [n] are the queries, ``ranked`` [n] the database; an image may be both. No query looks for
-    itself, nor for an image of its own ``groups`` [n], numbers. Two images are one pair, even where both are
-    queries. Queries without an image of their thing to be found are left out. Cosines are products in
-    float64, rounded to float32; average precision is the sum, over distinct cosines, of the step in recall
-    times the precision there.
+    ``features`` [n dim] are those of all images, and ``shown`` [n] is the number of the thing on each, `NONE`
+    for none. ``asks`` [n] marks the queries and ``ranked`` [n] the database; an image may be both. The
+    ranking of a query leaves out the query itself and the images of its group in ``groups`` [n]. Two images
+    form one pair, even if both are queries. Queries without a retrievable image of their thing are left out.
+    Cosines are computed in float64 and rounded to float32. Average precision is the sum, over distinct
+    cosines, of the step in recall times the precision there.
 
-    Raises ValueError where shapes do not fit or a value is not finite.
+    Raises ValueError if shapes do not match or a value is not finite.
 
     Source: Manning, Raghavan and Schütze, Introduction to Information Retrieval, 2008, section 8.4.
     """
     groups = np.arange(len(features)) if groups is None else groups
     _check(features, shown, asks, ranked, groups)
     rows, places = np.flatnonzero(asks), np.flatnonzero(ranked)
-    at = np.where(ranked, np.cumsum(ranked) - 1, NONE)[rows]  # where in the database a query itself is
+    at = np.where(ranked, np.cumsum(ranked) - 1, NONE)[rows]  # database index of each query
     queries, database = (
         PairedImages(_unit(features[each], device), shown[each], groups[each]) for each in (rows, places)
     )
     own = {row: (others, cosines) for row, others, cosines in _own(queries, database)}
     counted = np.array(sorted(own), np.int64)
-    both = np.zeros(len(places), np.bool_)  # images of the database that are such queries themselves
+    both = np.zeros(len(places), np.bool_)  # database images that are counted queries themselves
     both[at[counted][at[counted] != NONE]] = True
     once = {row: cosines[~both[others] | (others > at[row])] for row, (others, cosines) in own.items()}
     pairs = _CountedPairs(once, queries.shown)
@@ -180,9 +182,9 @@ def retrieve(
             scores[row] = _ranked(np.sort(own[row][1])[::-1], others)
             pairs.add_beside(queries.shown[row], others)
             before = max(int(at[row]), 0)
-            cosines[:before][both[:before]] = LEFT_OUT  # pairs that stand in the other image's row
+            cosines[:before][both[:before]] = LEFT_OUT  # pairs already counted in the row of the other image
         pairs.add(every)
-    # images that are no such queries move their pairs with their thing, too
+    # database images that are no counted queries also contribute their pairs to their thing
     rest = np.flatnonzero(~both & np.isin(database.shown, queries.shown[counted]))
     pairs.add_sides(database.of(rest), queries.of(counted))
     precision, first, wrong = scores.T
@@ -190,10 +192,10 @@ def retrieve(
 
 
 class _CountedPairs:
-    """Pairs of one thing, and how many pairs of different things come before each."""
+    """Same-thing pairs, and the number of different-thing pairs ranked before each."""
 
     def __init__(self, same: Mapping[int, Similarities], shown: Integers) -> None:
-        """Start with the cosines of the pairs of each query, which show these things, [queries]."""
+        """Start with the same-thing cosines of each query, and the thing of each query [queries]."""
         every = np.concatenate([np.empty(0, np.float32), *same.values()])
         order = np.argsort(every, kind="stable")
         self._same = every[order]
@@ -210,12 +212,12 @@ class _CountedPairs:
         self._different += len(ranked) - int(np.searchsorted(ranked, LEFT_OUT, "right"))
 
     def add_beside(self, thing: int, ranked: Similarities) -> None:
-        """Count the pairs of an image of a thing with images of others, by cosines that rise."""
+        """Count the pairs of an image of a thing with other things, from ascending cosines."""
         first = np.searchsorted(ranked, LEFT_OUT, "right")
         self._beside[thing] += np.diff([first, *np.searchsorted(ranked, self._levels), len(ranked)])
 
     def add_sides(self, images: PairedImages, queries: PairedImages) -> None:
-        """Count the pairs of images with queries for the things of the images."""
+        """Count, for the things of the images, their pairs with the queries."""
         for chunk in chunks(len(images.shown), len(queries.shown)):
             every = _cosines(images.units[chunk], queries.units)
             every[images.shown[chunk, None] == queries.shown] = LEFT_OUT
@@ -229,7 +231,7 @@ class _CountedPairs:
 
 
 def _own(queries: PairedImages, database: PairedImages) -> Iterator[tuple[int, Integers, Similarities]]:
-    """Each query with images to be found: its number, and places and cosines of these."""
+    """Yields each query with retrievable images: its index, and the indices and cosines of these images."""
     for thing in np.unique(queries.shown[queries.shown != NONE]):
         asking, there = (np.flatnonzero(side.shown == thing) for side in (queries, database))
         every = _cosines(queries.units[asking], database.units[there])
@@ -240,9 +242,9 @@ def _own(queries: PairedImages, database: PairedImages) -> Iterator[tuple[int, I
 
 
 def _ranked(own: Similarities, others: Similarities) -> tuple[float, float, int]:
-    """Average precision, R-precision, and how many others come first.
+    """Average precision, R-precision, and the number of other images before the first of the query's thing.
 
-    ``own`` are the cosines of the images of the query's thing, falling; ``others`` are all others, rising.
+    ``own`` are the cosines of the images of the query's thing, descending; ``others`` all others, ascending.
     """
     before = len(others) - np.searchsorted(others, own)
     reached = len(own) - np.searchsorted(own[::-1], own)
@@ -251,7 +253,7 @@ def _ranked(own: Similarities, others: Similarities) -> tuple[float, float, int]
 
 
 def _unit(vectors: Features, device: torch.device | None) -> Tensor:
-    """Rows of Euclidean length 1 in float64; a row of zeros stays one."""
+    """Rows normalised to length 1 in float64; zero rows stay zero."""
     wide = vectors.astype(np.float64)
     wide /= np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), SHORTEST)
     return torch.from_numpy(wide).to(None if device is None or device.type == "mps" else device)

@@ -1,8 +1,8 @@
-"""Labels that an image's neighbours contradict: how probable it is that another class is the true one.
+"""Doubtful labels: the probability, from an image's neighbours, that another class is the true one.
 
-The votes of several searches count by how well they predict the labels, as logits whose weights have the
-highest likelihood under labels of which a share is wrong. The idea of judging labels by predictions that did
-not see them is that of confident learning (Northcutt et al., JAIR 2021); the model is ours.
+The votes of several searches are combined as logits. Their weights maximise the likelihood of the labels, of
+which a fixed share is assumed to be wrong. The idea of judging labels by held-out predictions is that of
+confident learning (Northcutt et al., JAIR 2021); the model is ours.
 """
 
 from dataclasses import dataclass
@@ -14,25 +14,25 @@ from scipy.special import softmax
 from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
 from layerboard.tasks.metrics.neighbours import Neighbours, chunks
 
-WRONG = 0.02  # share of labels that is assumed to be wrong, drawn evenly from all classes
-LISTED = 0.3  # probability of another class from which on a label is listed
-SMOOTHING = 0.5  # votes that every class has beforehand
-STEEPEST = 5.0  # weight of a search at most
-FITTED = 2000  # images at most by which searches are weighed, evenly spread
+WRONG = 0.02  # share of labels assumed to be wrong, drawn uniformly from all classes
+LISTED = 0.3  # a label is listed if the probability of another class is above this
+SMOOTHING = 0.5  # votes added to each class
+STEEPEST = 5.0  # largest weight of a search
+FITTED = 2000  # most images, evenly spaced, that the weights of the searches are fitted to
 
 
 @dataclass(frozen=True, slots=True)
 class Ballots:
-    """The neighbours of each image that vote in one search."""
+    """The voting neighbours of each image in one search."""
 
-    index: Integers  # [images k] their places
-    weight: Floats  # [images k] their shares of the votes, of which an image has as many as it has voters
+    index: Integers  # [images k] indices of the neighbours
+    weight: Floats  # [images k] their votes, which sum to the number of voters of the image
 
 
 def voters(found: Neighbours, allowed: Mask, k: int, temperature: float) -> Ballots:
-    """The first k allowed neighbours of each image, which vote by exp(cosine / temperature).
+    """The first k allowed neighbours of each image, with votes weighted by exp(cosine / temperature).
 
-    ``allowed`` is of each neighbour that was found, [images found]; where fewer are, fewer vote.
+    ``allowed`` [images found] says which neighbours may vote; if fewer than k may, fewer vote.
     """
     first = np.argsort(~allowed, axis=1, kind="stable")[:, :k]
     votes, index = (np.take_along_axis(each, first, axis=1) for each in (allowed, found.index))
@@ -43,7 +43,7 @@ def voters(found: Neighbours, allowed: Mask, k: int, temperature: float) -> Ball
 
 
 def votes_of(voting: Ballots, labels: Integers, classes: int, rows: slice = slice(None)) -> Floats:
-    """Votes of each class for some images, [some classes], by the labels of all images."""
+    """Votes for each class from the neighbours of the images in ``rows``: [rows classes]."""
     index, weight = voting.index[rows], voting.weight[rows]
     cell = labels[index] + classes * np.arange(len(index))[:, None]
     votes = np.bincount(cell.ravel(), weight.ravel(), classes * len(index))
@@ -52,24 +52,24 @@ def votes_of(voting: Ballots, labels: Integers, classes: int, rows: slice = slic
 
 @dataclass(frozen=True, slots=True)
 class Doubts:
-    """What neighbours say of each image's label."""
+    """Evidence of the neighbours against each image's label."""
 
-    other: Integers  # [images] the class beside its own that is the most probable
-    probability: Floats  # [images] of that class to be the true one
-    share: Floats  # [images] of the votes, the mean of the searches, that class has
-    agreeing: Integers  # [images] searches whose first class it is
+    other: Integers  # [images] the most probable class other than the label
+    probability: Floats  # [images] probability that this class is the true one
+    share: Floats  # [images] share of the votes for this class, averaged over the searches
+    agreeing: Integers  # [images] number of searches in which this class has the most votes
 
     @property
     def listed(self) -> Integers:
-        """The images whose labels are to be looked at, the most doubtful first."""
+        """Images whose labels should be checked, the most doubtful first."""
         order = np.argsort(-self.probability, kind="stable")
         return order[self.probability[order] > LISTED]
 
 
 def label_doubts(searches: list[Ballots], labels: Integers, classes: int) -> Doubts:
-    """What the neighbours of several searches, such as backbones, say of labels [images] of 0 to classes - 1.
+    """Doubts about labels [images], 0 to classes - 1, from several neighbour searches, such as backbones.
 
-    A label is the true class but for a share `WRONG`. Raises ValueError for fewer than two classes.
+    All labels but a share `WRONG` are assumed to be true. Raises ValueError for fewer than two classes.
     """
     if classes < 2:
         raise ValueError(f"expected at least 2 classes, found {classes}")
@@ -93,9 +93,10 @@ def label_doubts(searches: list[Ballots], labels: Integers, classes: int) -> Dou
 
 
 def found_of_planted(searches: list[Ballots], labels: Integers, classes: int, draws: int = 5) -> float:
-    """The share that would be listed of labels that are made wrong, `WRONG` of all.
+    """Share of deliberately wrong labels that are listed, a measure of how complete the list is.
 
-    The mean of some draws with seeds of their own, 0 to ``draws - 1``: how much a short list says.
+    A share `WRONG` of all labels is changed. The result is the mean over draws, with seeds 0 to ``draws -
+    1``.
     """
     shares = []
     for seed in range(draws):
@@ -108,12 +109,12 @@ def found_of_planted(searches: list[Ballots], labels: Integers, classes: int, dr
 
 
 def _evidence(searches: list[Ballots], labels: Integers, classes: int, rows: slice) -> Floats:
-    """Logits of some images that each search gives its classes, [searches some classes]."""
+    """Logits of the classes in each search, for the images in ``rows``: [searches rows classes]."""
     return np.log(np.stack([votes_of(each, labels, classes, rows) for each in searches]) + SMOOTHING)
 
 
 def _weights(evidence: Floats, labels: Integers) -> Floats:
-    """The weight of each search, [searches], of the highest likelihood of the labels."""
+    """Maximum-likelihood weight of each search: [searches]."""
     images, classes = np.arange(len(labels)), evidence.shape[2]
 
     def loss(scales: Floats) -> tuple[float, Floats]:

@@ -1,8 +1,8 @@
 """Labels of cells, or of the pixels under them, by a vote of the most similar cells of a memory.
 
-Sources: Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023; of pixels the k-NN
-segmentation of CAPI (Darcet et al., 2025; facebookresearch/capi, commit 98b4fa1): a cell remembers the
-label of each of its pixels, and every neighbour has one vote.
+Sources: Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023 (cells); the k-NN segmentation
+of CAPI (Darcet et al., 2025; facebookresearch/capi, commit 98b4fa1), in which a cell stores the label of each
+of its pixels, and every neighbour has one vote (pixels).
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,19 +17,19 @@ from torch.nn import functional
 from layerboard.tasks.metrics.arrays import Floats, Labels, Mask
 from layerboard.tasks.metrics.neighbours import Key, mean_of
 
-ROWS_CPU = 1 << 15  # rows of the memory that are compared at a time, as float32
+ROWS_CPU = 1 << 15  # rows of the memory compared at a time, as float32
 ROWS_GPU = 1 << 17
-SIMILARITIES_CPU = 1 << 22  # similarities held at a time
+SIMILARITIES_CPU = 1 << 22  # similarities in memory at a time
 SIMILARITIES_GPU = 1 << 28
 LABELS = 1 << 24  # numbers of labels gathered at a time
-VOTES = 1 << 24  # labels of neighbours held at a time
+VOTES = 1 << 24  # labels of neighbours in memory at a time
 
 Distance = Literal["cosine", "L2"]
 
 
 @dataclass(frozen=True, slots=True)
 class Voters:
-    """The cells of a memory that are most similar to each query, best first; equal ones by their place."""
+    """The memory cells most similar to each query, best first; ties by index."""
 
     similarity: Tensor  # [queries k] inner products, float32
     index: Tensor  # [queries k] rows of the memory, int64
@@ -41,9 +41,8 @@ class Voters:
 def most_similar(queries: Tensor, memory: Tensor, k: int) -> Voters:
     """The k rows of a memory [rows dim] with the largest inner products with queries [queries dim], exactly.
 
-    Values are not looked at. Of equal ones at the k-th place the earlier row of the memory counts; all rows
-    are voters if there are fewer. Queries are float32, the memory of any floating dtype; memory use is
-    bounded.
+    Values are not checked for NaN. Ties at the k-th place go to the earlier row; with fewer than k rows, all
+    are voters. Queries are float32, the memory has any floating dtype. Memory use is bounded.
     """
     return most_similar_of_sets({0: queries}, {0: memory}, {0: (0,)}, k)[0]
 
@@ -53,9 +52,9 @@ def most_similar_of_sets(
 ) -> dict[Key, Voters]:
     """The most similar cells for each set of layers, by the mean of its layers' inner products.
 
-    Queries [queries dim] and memory [rows dim] are of each layer, rows in one order, as ``most_similar``
-    takes them; each set names its layers. The products of a layer are made once, however many sets it is in;
-    what is held at a time is bounded as for one layer.
+    Each layer has queries [queries dim] and a memory [rows dim], as in `most_similar`, with rows in the same
+    order for all layers; ``sets`` lists the layers of each set. The products of a layer are computed once,
+    however many sets contain it. Memory use is bounded as for one layer.
     """
     count, stored = (len(next(iter(part.values()))) for part in (queries, memory))
     here = next(iter(queries.values()))
@@ -82,7 +81,10 @@ def most_similar_of_sets(
 
 
 def vote(voters: Voters, labels: Tensor, temperature: float) -> Tensor:
-    """Label vectors of queries: means of the voters' [rows classes] by the softmax of similarity / T."""
+    """Mean label vector of each query's voters, weighted by softmax(similarity / temperature).
+
+    ``labels`` are those of the memory, [rows classes].
+    """
     weight = (voters.similarity / temperature).softmax(-1)
     step = max(1, LABELS // max(1, weight.shape[1] * labels.shape[1]))
     parts = zip(torch.split(weight, step), torch.split(voters.index, step), strict=True)
@@ -90,7 +92,7 @@ def vote(voters: Voters, labels: Tensor, temperature: float) -> Tensor:
 
 
 def _better(first: Voters, second: Voters, k: int) -> Voters:
-    """The best k of two, of which the second ones' rows come later."""
+    """The best k of two lists of voters; the rows of the second come later in the memory."""
     similarity = torch.cat([first.similarity, second.similarity], dim=1)
     index = torch.cat([first.index, second.index], dim=1)
     order = similarity.sort(dim=1, descending=True, stable=True).indices[:, :k]
@@ -98,12 +100,12 @@ def _better(first: Voters, second: Voters, k: int) -> Voters:
 
 
 def _first(similarity: Tensor, k: int) -> Voters:
-    """The k largest of each row [queries rows], descending; equal ones by their place."""
+    """The k largest of each row [queries rows], descending; ties by index."""
     count = similarity.shape[1]
     value, index = similarity.topk(min(k + 1, count), dim=1)
     if k < count:
         tied = value[:, k] == value[:, k - 1]
-        if not similarity.is_cpu or bool(tied.any()):  # a device is not asked
+        if not similarity.is_cpu or bool(tied.any()):  # a GPU is not asked: no wait for it
             value, index = _earliest(similarity, value[:, k - 1 : k], k)
         value, index = value[:, :k], index[:, :k]
     index, order = index.sort(dim=1)
@@ -112,7 +114,7 @@ def _first(similarity: Tensor, k: int) -> Voters:
 
 
 def _earliest(similarity: Tensor, least: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest of each row, of which ``least`` [queries 1] is the last; of equal ones the earlier."""
+    """The k largest of each row, where ``least`` [queries 1] is the k-th; ties by index."""
     above = similarity > least
     room = k - above.sum(1, keepdim=True)
     equal = similarity == least
@@ -124,42 +126,42 @@ def _earliest(similarity: Tensor, least: Tensor, k: int) -> tuple[Tensor, Tensor
 def pixel_labels(mask: Labels, grid: tuple[int, int]) -> Labels:
     """The labels of a mask's pixels under each cell of a grid, in row-major order: [height width pixels].
 
-    Raises ValueError where a side of the mask is no multiple of its cells.
+    Raises ValueError if a side of the mask is not a multiple of the number of cells.
     """
     (height, width), (rows, columns) = mask.shape, grid
     if min(grid) < 1 or height % rows or width % columns:
-        raise ValueError(f"expected a mask of whole pixels a cell, found {mask.shape} for {grid} cells")
+        raise ValueError(f"expected a mask with whole pixels per cell, found {mask.shape} for {grid} cells")
     cells = mask.reshape(rows, height // rows, columns, width // columns).transpose(0, 2, 1, 3)
     return np.ascontiguousarray(cells.reshape(rows, columns, -1))
 
 
 def judged_cells(labels: Labels, ignored: frozenset[int]) -> Mask:
-    """Cells [...] of labels [... pixels] whose most frequent one, the smallest of equals, is not ignored."""
+    """Whether the most frequent label of each cell [... pixels] (ties: smallest) is not ignored: [...]."""
     return np.asarray(~np.isin(most_frequent(torch.from_numpy(labels)).numpy(), sorted(ignored)))
 
 
 def most_frequent(labels: Tensor) -> Tensor:
-    """The most frequent of the last dimension's labels [... some], the smallest of equals: [...]."""
+    """Most frequent label along the last dimension [... n], ties to the smallest label: [...]."""
     ordered = labels.sort(-1).values
     count = ordered.shape[-1]
     position = torch.arange(count, device=labels.device)
     begins = torch.ones_like(ordered, dtype=torch.bool)
     begins[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
-    length = position - torch.where(begins, position, 0).cummax(-1).values  # of the run so far, less one
-    # of the longest runs the first one, whose label is the smallest
+    length = position - torch.where(begins, position, 0).cummax(-1).values  # of the run so far, minus 1
+    # the first of the longest runs has the smallest label
     return ordered.gather(-1, (length * count + (count - 1 - position)).argmax(-1, keepdim=True))[..., 0]
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What features are standardised by: [dim] mean and standard deviation, 1 where nothing varies."""
+    """Mean and standard deviation [dim] for standardisation; 1 as the deviation of a constant feature."""
 
     mean: Floats
     deviation: Floats
 
     @classmethod
     def of(cls, count: int, total: Floats, squares: Floats) -> "Scale":
-        """The scale of so many vectors, by their sums and sums of squares, float64 [dim]."""
+        """Scale of ``count`` vectors, from their sum and sum of squares, float64 [dim]."""
         mean = total / count
         variance = np.maximum(squares / count - mean * mean, 0.0)
         constant = variance <= 10 * np.finfo(np.float64).eps * np.maximum(mean * mean, variance)
@@ -172,22 +174,22 @@ class Scale:
 
 
 def compared(queries: Tensor, distance: Distance) -> Tensor:
-    """Queries [queries ...] whose inner products with rows of ``remembered`` order these by a distance."""
+    """Queries [queries ...] whose inner products with rows of `remembered` sort these by the distance."""
     if distance == "cosine":
         return functional.normalize(queries, dim=-1)
     return torch.cat([queries, queries.new_ones((len(queries), 1))], 1)
 
 
 def remembered(memory: Tensor, distance: Distance) -> Tensor:
-    """Rows [rows ...] of a memory [rows dim], to be multiplied with ``compared`` queries."""
+    """Rows [rows ...] of a memory [rows dim], to be multiplied with queries from `compared`."""
     if distance == "cosine":
         return functional.normalize(memory, dim=-1)
-    # of |q - r|^2 what differs between rows is 2 q r - |r|^2
+    # the ranking of rows by |q - r|^2 depends only on 2 q r - |r|^2
     return torch.cat([memory, memory.square().sum(-1, keepdim=True) / -2], 1)
 
 
 def pixel_vote(voters: Voters, labels: Tensor) -> Tensor:
-    """Labels of pixels under each query, [queries pixels]: a vote of every neighbour's [rows pixels]."""
+    """Pixel labels under each query [queries pixels], by a majority vote of neighbours' [rows pixels]."""
     step = max(1, VOTES // max(1, voters.index.shape[1] * labels.shape[1]))
     parts = torch.split(voters.index, step)
     return torch.cat([most_frequent(labels[index].transpose(1, 2)) for index in parts])

@@ -1,7 +1,7 @@
-"""How well a layer is chosen by something else than its score, for one backbone and over several.
+"""Quality of a layer choice that uses a criterion instead of the scores, for one backbone and over several.
 
-The question, without these numbers: Garrido et al., RankMe, ICML 2023, and Agrawal et al., alpha-ReQ, NeurIPS
-2022, who choose among trainings, not among layers.
+Garrido et al., RankMe, ICML 2023, and Agrawal et al., alpha-ReQ, NeurIPS 2022, ask the same question, with
+other measures, for the choice among trainings instead of layers.
 """
 
 import math
@@ -12,13 +12,13 @@ from scipy.stats import spearmanr
 
 from layerboard.tasks.metrics.arrays import Floats, Integers
 
-FEWEST = 3  # layers that a rank correlation is of, and values that an interval is of, at least
-MOST_SIGNS = 16  # differences up to which every pattern of signs is tried; of more, `DRAWS` are drawn
+FEWEST = 3  # least number of layers for a rank correlation, and of values for an interval
+MOST_SIGNS = 16  # up to this many differences every sign pattern is tried; beyond, `DRAWS` random ones
 DRAWS = 20_000
 
 
 def named_layers(criterion: Floats) -> Integers:
-    """Places where a criterion [layers] is highest, NaN left out: none where it tells no two layers apart."""
+    """Indices of the maxima of a criterion [layers], ignoring NaN; empty if it is the same for all layers."""
     there = criterion[~np.isnan(criterion)]
     if not len(there) or np.ptp(there) == 0:
         return np.zeros(0, np.int64)
@@ -26,16 +26,16 @@ def named_layers(criterion: Floats) -> Integers:
 
 
 def regret(scores: Floats, places: Integers) -> float:
-    """Best score less that of the layers at some places, at least 0; of several layers their mean counts.
+    """Best score minus the mean score of the chosen layers, at least 0.
 
-    The mean is what is lost on average by whoever takes any one of them. Scores [layers] are NaN where there
-    is none; the places, at least one, have one.
+    The mean is the expected score of a random choice among them. ``scores`` [layers] are NaN for layers
+    without one; ``places`` are the indices of the chosen layers, at least one, which all have scores.
     """
     return float(np.nanmax(scores) - scores[places].mean())
 
 
 def rank_correlation(first: Floats, second: Floats) -> float:
-    """Spearman's, over the layers that have both; NaN of fewer than `FEWEST`, or where one does not vary."""
+    """Spearman's rho over the layers with both values; NaN for fewer than `FEWEST`, or constant values."""
     both = ~np.isnan(first) & ~np.isnan(second)
     x, y = first[both], second[both]
     if len(x) < FEWEST or np.ptp(x) == 0 or np.ptp(y) == 0:
@@ -44,18 +44,18 @@ def rank_correlation(first: Floats, second: Floats) -> float:
 
 
 def mean_reach(values: Floats, level: float = 0.95) -> float:
-    """Half the width of Student's interval of the mean of values [backbones]; NaN of fewer than `FEWEST`."""
+    """Half-width of Student's confidence interval of the mean of values [backbones]; NaN below `FEWEST`."""
     if len(values) < FEWEST:
         return math.nan
     return float(stdtrit(len(values) - 1, (1 + level) / 2) * values.std(ddof=1) / math.sqrt(len(values)))
 
 
 def below_zero(differences: Floats, seed: int = 0) -> float:
-    """One-sided p-value in (0, 1] that the mean of differences [backbones] is below 0, by turning signs.
+    """One-sided p-value, in (0, 1], of a sign-flip test that the mean of differences [backbones] is below 0.
 
-    The share of all patterns of signs, or of `DRAWS` drawn ones and the present one, whose mean is as low as
-    the present one or lower. It holds where each difference would as likely have the other sign if there were
-    none; with n differences it is at least 2^-n. NaN without any.
+    It is the share of sign patterns whose mean is at most the observed one: of all patterns, or of `DRAWS`,
+    which are random but for the observed one. Under the null hypothesis each difference must be symmetric
+    around 0. With n differences, p is at least 2^-n. NaN without differences.
     """
     count = len(differences)
     if not count:
@@ -64,7 +64,7 @@ def below_zero(differences: Floats, seed: int = 0) -> float:
         bits = np.arange(2**count)[:, None] >> np.arange(count) & 1
     else:
         bits = np.random.default_rng(seed).integers(0, 2, (DRAWS, count))
-        bits[0] = 0  # the present one
+        bits[0] = 0  # the observed one
     sums = (1 - 2 * bits) @ differences
     rounding = 1e-12 * np.abs(differences).sum()
     return float((sums <= differences.sum() + rounding).mean())

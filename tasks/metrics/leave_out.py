@@ -1,4 +1,4 @@
-"""Leave-one-out neighbours: those of each item among all others that are not of its group."""
+"""Leave-one-out neighbours: the nearest neighbours of each item among the items outside its group."""
 
 import numpy as np
 import torch
@@ -8,9 +8,9 @@ from layerboard.tasks.metrics.neighbours import Neighbours, Vectors, chunks, joi
 
 
 def room_for(groups: Integers, k: int) -> tuple[int, int]:
-    """Neighbours that every item has outside its group, at most k, and how many to search to find them.
+    """Number of neighbours, at most k, that every item has outside its group, and the number to search.
 
-    Groups are [n], from 0; what is searched has the items of the largest group, too.
+    Groups are [n], from 0. The search must return that many plus the size of the largest group.
     """
     largest = int(np.bincount(groups).max())
     k = min(k, len(groups) - largest)
@@ -18,10 +18,10 @@ def room_for(groups: Integers, k: int) -> tuple[int, int]:
 
 
 def outside(neighbours: Neighbours, asked: Integers, groups: Integers, k: int) -> Neighbours:
-    """The first k neighbours of each item that are not of its group, in their order.
+    """The first k neighbours of each item that are outside its group, in order.
 
-    ``asked`` are the groups of the items, [queries], and ``groups`` those of the bank; neighbours are as many
-    as `room_for` says.
+    ``asked`` [queries] are the groups of the items, ``groups`` those of the bank. `room_for` gives the number
+    of neighbours that is needed.
     """
     own = groups[neighbours.index] == asked[:, None]
     first = np.argsort(own, axis=1, kind="stable")[:, :k]
@@ -34,10 +34,10 @@ def outside(neighbours: Neighbours, asked: Integers, groups: Integers, k: int) -
 def nearest_outside(
     vectors: Vectors, groups: Integers, k: int, *, device: torch.device | None = None
 ) -> Neighbours:
-    """The k vectors of highest cosine to each vector [n dim] that are not of its group: leave-one-out.
+    """The k vectors of highest cosine to each vector [n dim] that are outside its group: leave-one-out.
 
-    Groups are [n], from 0; a vector that stands alone has one of its own. Where some vector has fewer outside
-    its group, all get as few. Otherwise as `nearest`.
+    Groups are [n], from 0; a vector without a group has one of its own. If some vector has fewer than k
+    outside its group, all get that smaller number. Otherwise as `nearest`.
     """
     k, wide = room_for(groups, k)
     parts = (

@@ -1,10 +1,9 @@
-"""Metrics of predictions as one value an image, whose mean is the metric and which vary as it does.
+"""Metrics of predictions as one value per image: the mean is the metric, the variance gives its error.
 
-A value is the metric and, times the number of images but one, how much it falls where the image is left
-out, less the mean of that (the jackknife). So intervals, paired tests and groups of images that belong
-together follow as for any mean. Rho has no such sum that is fast, and F1 jumps: of these a value is the
-metric and, times the number of images, how much it rises with the weight of the image (linearisation),
-whose intervals are a little narrower.
+The values are jackknife pseudo-values: the metric, plus (images - 1) times its decrease without the image,
+centred over the images. So intervals, paired tests and clusters of images follow as for any mean. Spearman's
+rho has no fast leave-one-out sum, and F1 is not smooth: their values are linearised, the metric plus (images)
+times its derivative with respect to the image's weight. Intervals of these are a little narrower.
 
 Sources: Efron and Stein, Annals of Statistics 9, 1981 (jackknife); Särndal, Swensson and Wretman, Model
 Assisted Survey Sampling, 1992, section 5.5 (linearisation).
@@ -18,24 +17,24 @@ from layerboard.tasks.metrics.counted_pixels import f1_values
 
 
 def explained(truth: Floats, predicted: Floats) -> Floats:
-    """R2 of predictions [images], 1 - SSE / SST, at most 1 and below 0 for worse than the mean: [images].
+    """R2 of predictions [images], 1 - SSE / SST: at most 1, below 0 if worse than the mean: [images].
 
-    NaN where the truth is the same for all images.
+    NaN if the truth is the same for all images.
     """
     errors, spread = (truth - predicted) ** 2, (truth - truth.mean()) ** 2
     if not spread.any():
         return np.full(len(truth), np.nan)
     errors, spread = errors / spread.sum(), spread / spread.sum()
-    # the mean of the truth moves, too, where an image is left out
+    # the mean of the truth changes, too, if an image is left out
     rest = 1 - spread * len(truth) / (len(truth) - 1)
     value = 1 - float(errors.sum())
     return _left_out(value, _quotient(rest - errors.sum() + errors, rest, value))
 
 
 def rank_correlation(truth: Floats, predicted: Floats) -> Floats:
-    """Spearman's rho of predictions [images], -1 to 1, equal ones with their average rank: [images].
+    """Spearman's rho of predictions [images], -1 to 1, with average ranks for ties: [images].
 
-    NaN where the truth or the predictions are the same for all images.
+    NaN if the truth or the predictions are the same for all images.
     """
     (first, first_ranks), (second, second_ranks) = _centred_ranks(truth), _centred_ranks(predicted)
     norms = (first**2).sum(), (second**2).sum()
@@ -52,19 +51,19 @@ def rank_correlation(truth: Floats, predicted: Floats) -> Floats:
 
 
 def average_precision(relevant: Mask, scores: Floats) -> Floats:
-    """Average precision of scores [images], by the steps of recall, 0 to 1: [images].
+    """Average precision of scores [images], summed over steps of recall, 0 to 1: [images].
 
-    Images of one score enter together. NaN where all images, or none, are relevant.
+    Images with equal scores form one step. NaN if all images, or none, are relevant.
     """
     hits = relevant.sum()
     if not 0 < hits < len(relevant):
         return np.full(len(relevant), np.nan)
     step, every = np.unique(-scores, return_inverse=True, return_counts=True)[1:]
-    new = np.bincount(step, relevant, len(every))  # relevant ones of each step
+    new = np.bincount(step, relevant, len(every))  # relevant images of each step
     shown, hit = np.cumsum(every), np.cumsum(new)
     steps = new * hit / shown
     before, others = np.cumsum(steps) - steps, np.maximum(shown - 1, 1)
-    # an image changes the precision of its own step and of all later ones, and a relevant one their number
+    # an image changes the precision of its own and all later steps; a relevant one also the number of hits
     lost, gained = ((new * each / others)[::-1].cumsum()[::-1] for each in (hit, hit - 1))
     without = np.where(
         relevant, before[step] + (gained - (hit - 1) / others)[step], before[step] + lost[step]
@@ -76,7 +75,7 @@ def average_precision(relevant: Mask, scores: Floats) -> Floats:
 def area_under_roc(relevant: Mask, scores: Floats) -> Floats:
     """AUROC of scores [images], 0 to 1, ties count one half: [images].
 
-    NaN where all images, or none, are relevant. Source: DeLong et al., Biometrics 44, 1988.
+    NaN if all images, or none, are relevant. Source: DeLong et al., Biometrics 44, 1988.
     """
     placed = placements(scores, relevant)
     if not placed.value.size:
@@ -87,9 +86,10 @@ def area_under_roc(relevant: Mask, scores: Floats) -> Floats:
 
 
 def f1_max(relevant: Mask, scores: Floats) -> Floats:
-    """The largest F1 of all thresholds of scores [images], 0 to 1: [images].
+    """Maximum F1 over all thresholds of scores [images], 0 to 1: [images].
 
-    At its largest, F1 does not move with the threshold. NaN where all images, or none, are relevant.
+    The threshold is held fixed, since at the maximum F1 does not change with it to first order. NaN if all
+    images, or none, are relevant.
     """
     hits = relevant.sum()
     if not 0 < hits < len(relevant):
@@ -100,9 +100,9 @@ def f1_max(relevant: Mask, scores: Floats) -> Floats:
 
 
 def of_either_kind(value: float, values: Floats, relevant: Mask) -> Floats:
-    """Values [images] of a metric of that value where relevant images are sampled apart from the others.
+    """Values [images] of a metric for stratified sampling, with relevant and other images as the two strata.
 
-    Their mean over the images of either kind is the metric; of both kinds there must be some.
+    The mean over the images of either kind is the metric ``value``. There must be images of both kinds.
     """
     apart = np.empty(len(values))
     for kind in (relevant, ~relevant):
@@ -111,26 +111,26 @@ def of_either_kind(value: float, values: Floats, relevant: Mask) -> Floats:
 
 
 def _left_out(value: float, without: Floats) -> Floats:
-    """Values [images] of a metric that has a value, and others without each image."""
+    """Pseudo-values [images] of a metric, from its value and its values without each image [images]."""
     falls = (len(without) - 1) * (value - without)
     return np.asarray(value + falls - falls.mean(), np.float64)
 
 
 def _quotient(top: Floats, below: Floats, undefined: float) -> Floats:
-    """Quotients, and what stands for one by 0: of an image without which there is no metric."""
+    """Quotients, with ``undefined`` for a division by 0: the metric is not defined without that image."""
     quotients = np.full(len(top), undefined)
     np.divide(top, below, out=quotients, where=np.abs(below) > 1e-12)
     return quotients
 
 
 def _centred_ranks(values: Floats) -> tuple[Floats, Integers]:
-    """Average ranks less their mean, and the place of each value among the different ones: [images] each."""
+    """Average ranks minus their mean, and the index of each value among the distinct ones: [images] each."""
     rank, counts = np.unique(values, return_inverse=True, return_counts=True)[1:]
     ranks = (np.cumsum(counts) - counts / 2)[rank]
     return ranks - ranks.mean(), rank
 
 
 def _above(rank: Integers, values: Floats) -> Floats:
-    """Sum of the values [images] of images that are placed above each one, half of those beside it."""
+    """Sum of the values [images] of the images ranked above each one, plus half of those tied with it."""
     sums = np.bincount(rank, values)
     return np.asarray((sums.sum() - np.cumsum(sums) + sums / 2)[rank], np.float64)

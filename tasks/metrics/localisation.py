@@ -1,4 +1,4 @@
-"""Whether a token still holds its place: CKA of every token with every patch of the image.
+"""Localisation: whether a token is most similar (CKA) to the image patch at its own position.
 
 Source: Raghu et al., Do Vision Transformers See Like Convolutional Neural Networks?, NeurIPS 2021, section 7
 and appendix D; unbiased minibatch CKA as in `tasks.metrics.similarity`.
@@ -13,12 +13,12 @@ from layerboard.tasks.metrics.arrays import Floats
 from layerboard.tasks.metrics.attention import Cells, cell_distances
 from layerboard.tasks.metrics.similarity import gram_matrix, u_centred
 
-AT_A_TIME = 16  # tokens whose Gram matrices are in memory at a time, beside those of the patches
-TIE = 1e-6  # similarities that are closer than this are equal: products in float32 round that much
+AT_A_TIME = 16  # tokens whose Gram matrices are in memory at a time, together with those of the patches
+TIE = 1e-6  # similarities closer than this count as equal: float32 products have that rounding error
 
 
 def pooled_cells(cells: Cells, most: int) -> Cells:
-    """The finest grid of at most so many cells that a grid is averaged to by whole factors, rounded up."""
+    """The finest grid of at most ``most`` cells, from both sides divided by one integer, rounded up."""
     factor = 1
     while -(-cells[0] // factor) * -(-cells[1] // factor) > most:
         factor += 1
@@ -34,17 +34,17 @@ def pooled(grids: Tensor, cells: Cells) -> Tensor:
 
 
 def image_patches(pixels: Tensor, cells: Cells) -> Tensor:
-    """Raw patches of uint8 RGB images [n 3 height width]: [n rows columns numbers of a patch], in [0, 1]."""
+    """Pixel values in [0, 1] of the patches of uint8 RGB images [n 3 height width]: [n rows columns dim]."""
     count, height, width = len(pixels), pixels.shape[2] // cells[0], pixels.shape[3] // cells[1]
     parts = pixels.float().div(255).view(count, 3, cells[0], height, cells[1], width)
     return parts.permute(0, 2, 4, 1, 3, 5).reshape(count, *cells, 3 * height * width)
 
 
 def cell_grams(vectors: Tensor) -> Tensor:
-    """U-centred Gram matrix of each cell over the images: [cells n n] float32 of [n cells dim].
+    """U-centred Gram matrix over the images for each cell of vectors [n cells dim]: [cells n n] float32.
 
-    All zeros for a cell that does not vary over the images; not finite where a value is not. Raises
-    ValueError for fewer than 4 images.
+    It is zero for a cell that is the same in all images, and not finite for a cell with a non-finite value.
+    Raises ValueError for fewer than 4 images.
     """
     images, cells = vectors.shape[:2]
     grams = torch.empty(cells, images, images, device=vectors.device)
@@ -54,11 +54,11 @@ def cell_grams(vectors: Tensor) -> Tensor:
 
 
 def token_hsic(tokens: Tensor, patches: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Unbiased HSIC of tokens [n cells dim] and patches in a batch; sums over batches make CKA, float64.
+    """Unbiased HSIC of tokens [n cells dim] and patches in a batch, float64; its sums over batches give CKA.
 
-    Of every token with every patch, [cells cells], every token with itself, [cells], and every patch with
-    itself, [cells], a few tokens in memory at a time; patches are [cells n n] as `cell_grams` gives them, of
-    the same images. Raises ValueError for fewer than 4 images.
+    Returns HSIC of every token with every patch [cells cells], of every token with itself [cells], and of
+    every patch with itself [cells]. ``patches`` are the Gram matrices [cells n n] of `cell_grams`, of the
+    same images. A few tokens are in memory at a time. Raises ValueError for fewer than 4 images.
     """
     images, cells = tokens.shape[:2]
     scale = images * (images - 3)
@@ -74,19 +74,20 @@ def token_hsic(tokens: Tensor, patches: Tensor) -> tuple[Tensor, Tensor, Tensor]
 
 
 def token_patch_cka(cross: Floats, tokens: Floats, patches: Floats) -> Floats:
-    """CKA of every token (row) with every patch from sums of HSIC; NaN where one of the two does not vary."""
+    """CKA of every token (row) with every patch, from sums of HSIC; NaN if one of the two does not vary."""
     scale = np.sqrt(np.clip(tokens, 0, None))[:, None] * np.sqrt(np.clip(patches, 0, None))[None]
     return np.where(scale > 0, cross / np.where(scale > 0, scale, 1), np.nan)
 
 
 def localisation(cka: Floats, cells: Cells) -> dict[str, Floats]:
-    """How well tokens tell their places, from their CKA [tokens patches] with the patches of a grid.
+    """Localisation metrics of each token [tokens], from the CKA [tokens patches] with the patches of a grid.
 
-    For each token, [tokens], NaN where it or its patch does not vary: ``localisation``, share of the other
-    patches less similar than the own one, ties counted half; ``-top1``, whether the own patch is the most
-    similar one, of k equal ones the k-th part; ``-distance`` from the own place to that of the most similar
-    patch, on the unit square, corner to corner, the mean over equal ones; ``-contrast``, CKA with the own
-    patch less the mean with the others.
+    A token's own patch is the one at its position. ``localisation`` is the share of the other patches with a
+    lower CKA than the own one, ties counted half. ``localisation-top1`` is 1 if the own patch has the highest
+    CKA, 1 / k if it ties with k - 1 others, else 0. ``localisation-distance`` is the distance from the own
+    patch to the most similar one (mean over ties), on the unit square, corner to corner.
+    ``localisation-contrast`` is the CKA with the own patch minus the mean CKA with the others. NaN if the
+    token or its patch does not vary.
     """
     own = cka.diagonal()[:, None]
     there = np.isfinite(cka)
@@ -107,7 +108,7 @@ def localisation(cka: Floats, cells: Cells) -> dict[str, Floats]:
 
 
 def border(cells: Cells) -> NDArray[np.bool_]:
-    """Which cells of a grid, in row-major order, lie on its border."""
+    """Whether each cell of a grid lies on its border, in row-major order: [cells]."""
     inside = np.zeros(cells, dtype=bool)
     inside[1:-1, 1:-1] = True
     return ~inside.ravel()

@@ -1,8 +1,8 @@
-"""Whether heads that look near are like the first blocks of a ConvNet, and where CKA falls into two parts.
+"""Similarity of local attention heads to the first blocks of a ConvNet, and partition of the CKA matrix.
 
 Source: Raghu et al., Do Vision Transformers See Like Convolutional Neural Networks?, NeurIPS 2021, section
-5 and figure 5, which leaves open which subsets of heads are taken; figure 8 shows the two parts that a
-missing skip connection makes as a picture, and the number is ours.
+5 and figure 5, which does not say which subsets of heads are used. Their figure 8 shows how a missing skip
+connection splits the CKA matrix into two parts; the number for it is ours.
 """
 
 from dataclasses import dataclass
@@ -15,32 +15,33 @@ from layerboard.tasks.metrics.layer_choice import rank_correlation
 
 @dataclass(frozen=True, slots=True)
 class HeadSubsets:
-    """Subsets of the heads of a block against the blocks of a ConvNet; NaN where there is no number."""
+    """Comparison of subsets of the heads of a block with the blocks of a ConvNet; NaN if undefined."""
 
-    heads: Integers  # of each subset, [subsets size], the nearest-looking subset first
-    distance: Floats  # mean distance over which each attends, [subsets]
-    cka: Floats  # [subsets blocks]
+    heads: Integers  # heads of each subset, [subsets size], in order of increasing attention distance
+    distance: Floats  # mean attention distance of each subset, [subsets]
+    cka: Floats  # CKA of each subset with each block, [subsets blocks]
     rho: Floats  # Spearman's rank correlation of distance and CKA for each block, [blocks]
 
 
 def window_size(heads: int) -> int:
-    """Heads of a subset: a quarter of them, at least one."""
+    """Number of heads in a subset: a quarter of them, at least one."""
     return max(1, heads // 4)
 
 
 def windows(distance: Floats) -> Integers:
-    """Heads of every window of `window_size` neighbours in the order of their distance, [windows size]."""
+    """Heads of each window of `window_size` consecutive heads by attention distance: [windows size]."""
     order = np.argsort(distance, kind="stable")
     return np.lib.stride_tricks.sliding_window_view(order, window_size(len(distance))).copy()
 
 
 def subsets_of(distance: Floats, heads: Floats, across: Floats, blocks: Floats) -> HeadSubsets:
-    """Compare windows of heads with blocks.
+    """Compare windows of heads with the blocks of a ConvNet.
 
-    The Gram matrix of concatenated features is the sum of theirs, and HSIC is linear in each of its two Gram
-    matrices, so that of a subset follows from that of its heads. Given are the mean distance over which each
-    head attends, [heads], and the HSIC, of plain Gram matrices, of the heads' outputs with each other, [heads
-    heads], of each with each block, [heads blocks], and of each block with itself, [blocks].
+    The Gram matrix of concatenated features is the sum of their Gram matrices, and HSIC is linear in each of
+    its two Gram matrices. So the HSIC of a subset follows from that of its heads. ``distance`` [heads] is the
+    mean attention distance of each head. The others are HSIC of unnormalised Gram matrices: ``heads`` [heads
+    heads] of the heads' outputs with each other, ``across`` [heads blocks] of heads with blocks, and
+    ``blocks`` [blocks] of each block with itself.
     """
     chosen = windows(distance)
     own = np.array([heads[np.ix_(each, each)].sum() for each in chosen])
@@ -54,12 +55,12 @@ def subsets_of(distance: Floats, heads: Floats, across: Floats, blocks: Floats) 
 
 
 def partition(cka: Floats, layers: Integers, block: int) -> tuple[float, float]:
-    """How a block, from 1, parts the layers of a network: those before its output, and the others.
+    """Mean CKA of two layers on the same side of a block (numbered from 1), and on different sides.
 
-    Gives the mean CKA of two different layers on one side, and of two on different sides, NaN without such
-    pairs; their difference is 1 for two parts that share nothing, 0 where the block parts nothing.
-    The CKA of the blocks' outputs with each other is [layers layers], NaN where there is none; ``layers`` are
-    the distinct indices of these, 0 is what enters block 1.
+    One side is the layers before the output of the block, the other side the rest. The difference of the two
+    means is 1 for parts that share nothing, and 0 if the block separates nothing. A mean without pairs is
+    NaN. ``cka`` [layers layers] is the CKA of the block outputs, NaN if undefined. ``layers`` are their
+    distinct indices, where 0 is the input of block 1.
     """
     before, _ = np.meshgrid(layers < block, layers, indexing="ij")
     after = before.T

@@ -1,6 +1,7 @@
-"""Copies of images in a collection: by small grey pictures of them, and by the cosine of their vectors.
+"""Near-duplicate images in a collection, found by small grey thumbnails and by the cosine of their vectors.
 
-A difference hash finds candidates: whether each of 8 x 8 cells is brighter than its left neighbour.
+A difference hash finds candidates: one bit for each of 8 x 8 cells, whether it is brighter than its left
+neighbour.
 """
 
 from collections.abc import Sequence
@@ -14,20 +15,21 @@ from layerboard.tasks.metrics.arrays import Features, Floats, Integers
 from layerboard.tasks.metrics.neighbours import Neighbours, chunks
 
 BITS = 64
-SMALL = (9, 8)  # width and height of the grey picture that is hashed
-NEAREST_BITS = 8  # bits at most by which the hashes of copies differ, of 64
-SHARE = 0.3  # of what is usual between two images, bits or distances, from which on they are no copies
-ALIKE = 0.95  # correlation from which on pictures of nearly one hash are copies
-USUAL = 3  # the neighbour whose distance is usual, in the median of all images: few have so many copies
-PAIRS = 1 << 16  # random pairs that tell by how many bits images differ
+SMALL = (9, 8)  # width and height of the grey thumbnail that is hashed
+NEAREST_BITS = 8  # largest Hamming distance between the hashes of copies, of 64 bits
+SHARE = 0.3  # copies differ by at most this share of the usual difference of two images (bits or distance)
+ALIKE = 0.95  # least correlation of thumbnails with similar hashes that counts as a copy
+USUAL = 3  # the usual distance is the median distance to this neighbour: few images have so many copies
+PAIRS = 1 << 16  # random pairs that estimate the usual Hamming distance
 
 
 def copied_pictures(grey: NDArray[np.uint8]) -> Integers:
-    """Pairs [pairs 2], first and second by place, of small grey pictures [pictures 8 9] that are copies.
+    """Index pairs [pairs 2] of grey thumbnails [pictures 8 9] that are copies, the lower index first.
 
-    Their hashes nearly agree and they correlate, or one and the mirrored other. Hashes differ by at most
-    `NEAREST_BITS`, or by `SHARE` of what random pairs do where that is less: hashes of flat pictures all
-    agree. Pictures of one hash are each a pair with the first of them alone.
+    The hashes of copies nearly agree, and the thumbnails correlate, directly or with one of them mirrored.
+    Hashes may differ by `NEAREST_BITS`, or by `SHARE` of the median difference of random pairs if that is
+    less, since the hashes of flat pictures all agree. Pictures with the same hash are paired only with the
+    first of them.
     """
     both = grey, grey[:, :, ::-1]
     plain, mirrored = ((each[:, :, 1:] > each[:, :, :-1]).reshape(len(grey), BITS) for each in both)
@@ -47,18 +49,18 @@ def copied_pictures(grey: NDArray[np.uint8]) -> Integers:
 
 
 def _standardised(grey: NDArray[np.uint8]) -> Floats:
-    """Pictures as vectors of mean 0 and length 1; of length 0 where they are flat."""
+    """Pictures as vectors of mean 0 and length 1, or length 0 for constant pictures."""
     values = grey.reshape(len(grey), -1) - grey.mean(axis=(1, 2))[:, None]
     return np.asarray(values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1))
 
 
 def usual_distance(found: Neighbours) -> float:
-    """The median over images of the distance, 1 - cosine, to the `USUAL`-th neighbour, or the last one."""
+    """Median over images of the distance, 1 - cosine, to the `USUAL`-th neighbour, or to the last one."""
     return float(np.median(1.0 - found.similarity[:, :USUAL][:, -1])) if found.similarity.size else 0.0
 
 
 def distances(unit: Features, pairs: Integers) -> Floats:
-    """1 - cosine of pairs of unit vectors [images dim], [pairs]."""
+    """1 - cosine of pairs of unit vectors [images dim]: [pairs]."""
     apart = np.empty(len(pairs))
     for rows in chunks(len(pairs), unit.shape[1]):
         first, second = (unit[pairs[rows, side]].astype(np.float64) for side in (0, 1))
@@ -67,19 +69,19 @@ def distances(unit: Features, pairs: Integers) -> Floats:
 
 
 def near_pairs(found: Neighbours, usual: float) -> Integers:
-    """Pairs [pairs 2], first and second by place, of neighbours no farther than `SHARE` of usual."""
+    """Index pairs [pairs 2] of neighbours at most `SHARE` of the usual distance apart, lower index first."""
     rows, ranks = np.nonzero(1.0 - found.similarity <= SHARE * usual)
     return _ordered(np.stack([rows, found.index[rows, ranks]], axis=1))
 
 
 def clusters_of(count: int, pairs: Sequence[Integers]) -> Integers:
-    """The cluster of each of so many items, [count] from 0, where pairs of some kinds stay together."""
+    """Cluster of each of ``count`` items, from 0: connected components of the pairs, [count]."""
     ends = np.concatenate([np.zeros((0, 2), np.int64), *pairs])
     edges = coo_array((np.ones(len(ends), np.int8), (ends[:, 0], ends[:, 1])), shape=(count, count))
     return connected_components(edges, directed=False)[1].astype(np.int64)
 
 
 def _ordered(pairs: Integers) -> Integers:
-    """Pairs of two different places, the lower one first, each once."""
+    """Distinct pairs of two different indices, the lower one first."""
     pairs = np.sort(pairs, axis=1)
     return np.unique(pairs[pairs[:, 0] < pairs[:, 1]], axis=0)

@@ -1,6 +1,6 @@
-"""Exact nearest neighbours by cosine, in faiss or torch, and the weighted vote over them.
+"""Exact nearest neighbours by cosine, with faiss or torch, and a weighted vote over them.
 
-The results do not depend on which of them searched.
+faiss and torch give the same results.
 """
 
 import math
@@ -17,54 +17,55 @@ from torch import Tensor
 
 from layerboard.tasks.metrics.arrays import SHORTEST, Floats, Integers
 
-# On macOS the wheels of faiss and torch bring an OpenMP each, which together end the process.
+# On macOS the wheels of faiss and torch each include an OpenMP; both in one process crash it.
 WITH_FAISS = sys.platform != "darwin"
 if WITH_FAISS:
     import faiss
 
-Key = TypeVar("Key", bound=Hashable)  # what a layer is called, or a set of layers
+Key = TypeVar("Key", bound=Hashable)  # name of a layer or of a set of layers
 Vectors = NDArray[np.float32]
 
-EXTRA = 16  # neighbours searched beyond k, so that ties at the k-th place are seen
-CHUNK_FLOATS = 1 << 24  # similarities or scores held at a time
-CACHED_FLOATS = 1 << 18  # numbers that stay in a processor's cache
-BANK_ROWS = 1 << 16  # bank rows a GPU compares at a time
-LARGE = 1 << 27  # similarities from which on candidates are compared again in float64
-RANKED = 5  # classes of a query that a vote ranks
+EXTRA = 16  # neighbours searched beyond k, to detect ties at the k-th place
+CHUNK_FLOATS = 1 << 24  # similarities or scores in memory at a time
+CACHED_FLOATS = 1 << 18  # values that fit in a CPU cache
+BANK_ROWS = 1 << 16  # bank rows that a GPU compares at a time
+LARGE = 1 << 27  # from this many similarities on, all candidates are compared again in float64
+RANKED = 5  # number of classes that a vote ranks
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Bank vectors most similar to each query, best first; ties by lower bank index."""
+    """The bank vectors most similar to each query, best first; ties by lower bank index."""
 
     similarity: Vectors  # [queries k] cosine in [-1, 1]
-    index: Integers  # [queries k] position in the bank
+    index: Integers  # [queries k] index in the bank
 
 
 def mean_of(similarities: Sequence[Tensor]) -> Tensor:
-    """The mean of tensors of one shape; of one alone, it itself."""
+    """Mean of tensors of one shape; a single tensor is returned as it is."""
     return similarities[0] if len(similarities) == 1 else torch.stack(list(similarities)).mean(0)
 
 
 def chunks(rows: int, width: int, most: int | None = None) -> Iterator[slice]:
-    """Slices of rows, each of a bounded number of values: at most so many, or `CHUNK_FLOATS`."""
+    """Consecutive slices of the rows with at most ``most`` values each, by default `CHUNK_FLOATS`."""
     step = max(1, (most or CHUNK_FLOATS) // max(width, 1))
     return (slice(start, start + step) for start in range(0, rows, step))
 
 
 def in_threads(work: Callable[[slice], None], parts: Iterable[slice]) -> None:
-    """Do a work that leaves the interpreter for long on each part, in as many threads as torch has."""
+    """Call ``work``, which must release the GIL, on each part, in as many threads as torch uses."""
     with ThreadPoolExecutor(torch.get_num_threads()) as pool:
-        for _ in pool.map(work, parts):  # raises what a part raised
+        for _ in pool.map(work, parts):  # raises the exception of a part, if any
             pass
 
 
 def search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None) -> Neighbours:
-    """The first k distinct unit vectors of the bank [n dim] for each query [m dim], by (-similarity, index).
+    """The k nearest of distinct unit vectors [n dim] to each query [m dim], by (-similarity, index).
 
-    faiss searches on the CPU, torch on any other device and on macOS. Candidates are compared in float64 and
-    rounded, so that the result does not depend on the device: of large searches all, of others those of
-    queries of which two cosines are closer than float32 tells, such as codes of a few bits.
+    faiss searches on the CPU, torch on any other device and on macOS. The cosines of candidates are
+    recomputed in float64 and rounded, so that the result does not depend on the device. Large searches
+    recompute all, others only those of queries with two cosines that float32 cannot tell apart, such as codes
+    of a few bits.
     """
     wanted, cosines = min(k + EXTRA, len(bank)), Cosines([(bank, queries)])
     if WITH_FAISS and device is None and len(queries):
@@ -77,7 +78,7 @@ def search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None)
         )
     if len(bank) * len(queries) >= LARGE:
         return settled(cosines, candidates, k)
-    rough = candidates.similarity  # falling
+    rough = candidates.similarity  # descending
     close = np.flatnonzero((rough[:, :-1] - rough[:, 1:] <= cosines.doubt).any(axis=1))
 
     def settle(part: slice) -> None:
@@ -97,10 +98,10 @@ def products_of_sets(
 ) -> dict[Key, Neighbours]:
     """Nearest bank vectors of some queries for each set of layers, by matrix products; ties in any order.
 
-    The similarity of a set is the mean of its layers'. So many similarities are held at a time, of all layers
-    together, as `BANK_ROWS` are of so many queries. ``units`` are of each layer its bank [n dim] and queries
-    [m dim], unit vectors in one order; ``sets`` for each set its layers. Products are made on the CPU if the
-    device is None, and rounded to float32.
+    The similarity of a set is the mean of its layers' similarities. ``units`` has the bank [n dim] and the
+    queries [m dim] of each layer: unit vectors, in the same order for all layers. ``sets`` lists the layers
+    of each set. All layers together have as many similarities in memory as `BANK_ROWS` rows for these
+    queries. The products run on the CPU if the device is None, and are rounded to float32.
     """
     best: dict[Key, tuple[Tensor, Tensor]] = {}
     block = max(k, BANK_ROWS // len(units))
@@ -129,7 +130,7 @@ def products_of_sets(
 
 
 def joined(parts: Sequence[Neighbours], k: int) -> Neighbours:
-    """Neighbours of all queries from those of consecutive ones, k of each."""
+    """Neighbours of all queries, concatenated from those of consecutive queries, k each."""
     every = parts or [Neighbours(np.empty((0, k), np.float32), np.empty((0, k), np.int64))]
     return Neighbours(
         np.concatenate([part.similarity for part in every]), np.concatenate([part.index for part in every])
@@ -138,22 +139,22 @@ def joined(parts: Sequence[Neighbours], k: int) -> Neighbours:
 
 @dataclass(frozen=True)
 class Cosines:
-    """Cosines of queries with a bank: of one layer, or the means of several layers' cosines."""
+    """Cosines of queries with a bank: those of one layer, or the means over several layers."""
 
     layers: Sequence[
         tuple[Vectors, Vectors]
-    ]  # of each its bank [n dim] and queries [m dim], unit vectors in one order
+    ]  # bank [n dim] and queries [m dim] of each layer: unit vectors, in the same order for all layers
 
     def of(self, rows: slice) -> "Cosines":
         return Cosines([(bank, queries[rows]) for bank, queries in self.layers])
 
     @property
     def doubt(self) -> float:
-        """Several times what products in float32 are off."""
+        """Bound on the error of float32 products: several times their usual error."""
         return math.sqrt(max(bank.shape[1] for bank, _ in self.layers)) * 2.0**-23
 
     def exact(self, rows: Integers, index: Integers) -> Vectors:
-        """Cosines of queries [some] with candidates [some candidates], by their places; of float64 sums."""
+        """Cosines of some queries with their candidates [rows candidates], from float64 sums."""
         exact = np.empty(index.shape, dtype=np.float32)
         for number, (row, candidates) in enumerate(zip(rows, index, strict=True)):
             sums = (
@@ -164,17 +165,17 @@ class Cosines:
         return exact
 
     def rough(self, rows: Integers) -> Vectors:
-        """Cosines of some queries with all of the bank, in float32: [some n]."""
+        """Cosines of the queries ``rows`` with the whole bank, in float32: [rows n]."""
         total = sum(queries[rows] @ bank.T for bank, queries in self.layers)
         return np.asarray(total / np.float32(len(self.layers)), np.float32)
 
 
 def settled(cosines: Cosines, candidates: Neighbours, k: int, known: Vectors | None = None) -> Neighbours:
-    """The first k by (-similarity, index) with similarities that do not depend on who searched.
+    """The first k candidates by (-similarity, index), with similarities independent of the search backend.
 
-    Candidates are more than k of each query, or all of the bank; what is known of their cosines is not
-    computed again. A similarity of the search may be off by some roundings of float32: where that could hide
-    one of the first k behind the last candidate, all of the bank is looked at.
+    ``candidates`` are more than k for each query, or the whole bank; ``known`` cosines are not recomputed.
+    Similarities from the search have float32 rounding errors. If these could hide one of the first k behind
+    the last candidate, the whole bank is compared.
     """
     doubt, bank = cosines.doubt, cosines.layers[0][0]
     count, width = candidates.index.shape
@@ -205,11 +206,11 @@ def settled(cosines: Cosines, candidates: Neighbours, k: int, known: Vectors | N
 def nearest(bank: Vectors, queries: Vectors, k: int, *, device: torch.device | None = None) -> Neighbours:
     """The k bank vectors [n dim] of highest cosine to each query [m dim], from one exact search.
 
-    Vectors have any length; a zero vector has cosine 0 with everything. Where the bank is smaller, n come
-    back. Equal bank vectors (also a bank of one repeated vector) and equal similarities are ordered by bank
-    index, also across the k-th place, so the result does not depend on how the search is blocked. faiss
-    searches on the CPU if the device is None, torch elsewhere. Raises ValueError where shapes do not fit, the
-    bank is empty, k < 1, or a value is NaN or infinite.
+    Vectors may have any length; a zero vector has cosine 0 with every vector. If n < k, n neighbours are
+    returned. Equal bank vectors (even a bank of one repeated vector) and equal similarities are ordered by
+    bank index, also across the k-th place, so the result does not depend on how the search is split into
+    blocks. With device None faiss searches on the CPU, otherwise torch on the device. Raises ValueError if
+    shapes do not match, the bank is empty, k < 1, or a value is NaN or infinite.
     """
     _check(bank, queries, k)
     k = min(k, len(bank))
@@ -220,12 +221,12 @@ def nearest(bank: Vectors, queries: Vectors, k: int, *, device: torch.device | N
 
 
 def vote(neighbours: Neighbours, labels: Integers, k: int, classes: int, temperature: float) -> Integers:
-    """Best classes of each query by the sum of exp(cosine / temperature) over its k nearest neighbours.
+    """Classes of each query ranked by the sum of exp(cosine / temperature) over its k nearest neighbours.
 
-    Summed in float64 relative to the best neighbour, so no temperature overflows. Ties go to the lower class.
-    ``labels`` [n] are the classes of the bank; all of it votes where it is smaller than k. The classes are
-    [queries min(5, classes)], best first; -1 where no further class has a neighbour. Raises ValueError for a
-    label outside the classes, k beyond what was searched, or a bad k or temperature.
+    The result is [queries min(5, classes)], best first, -1 if no further class has a neighbour. Ties go to
+    the lower class. Sums are in float64 relative to the best neighbour, so no temperature overflows.
+    ``labels`` [n] are the classes of the bank; if it has fewer than k vectors, all vote. Raises ValueError
+    for a label outside the classes, more neighbours than were searched, or an invalid k or temperature.
     """
     width = neighbours.index.shape[1]
     if labels.ndim != 1 or (neighbours.index.size and neighbours.index.max() >= len(labels)):
@@ -233,7 +234,7 @@ def vote(neighbours: Neighbours, labels: Integers, k: int, classes: int, tempera
     if labels.size and not 0 <= labels.min() <= labels.max() < classes:
         raise ValueError(f"labels must lie in 0..{classes - 1}, found {labels.min()}..{labels.max()}")
     if k < 1 or width < min(k, len(labels)):
-        raise ValueError(f"expected k of 1 to {width}, the neighbours that were searched, found {k}")
+        raise ValueError(f"expected k of 1 to {width}, the number of neighbours searched, found {k}")
     if not temperature > 0:
         raise ValueError(f"the temperature must be positive, found {temperature}")
     k = min(k, width)
@@ -252,7 +253,7 @@ def vote(neighbours: Neighbours, labels: Integers, k: int, classes: int, tempera
 def vote_share(
     neighbours: Neighbours, labels: Integers, given: Integers, k: int, temperature: float
 ) -> Floats:
-    """The share of a `vote` that the class has which each query was given: [queries], 0 to 1."""
+    """Share of the `vote` for the class ``given`` to each query: [queries], 0 to 1."""
     similarity = neighbours.similarity[:, :k].astype(np.float64)
     weight = np.exp((similarity - similarity.max(axis=1, keepdims=True)) / temperature)
     own = labels[neighbours.index[:, :k]] == given[:, None]
@@ -301,9 +302,10 @@ def unit_vectors(vectors: Vectors) -> Vectors:
 
 
 def _collapse(unit: Vectors) -> tuple[Vectors, Integers]:
-    """Distinct rows in order of first occurrence, and which of them each row equals.
+    """Distinct rows in order of first occurrence, and the index of the distinct row that each row equals.
 
-    Matrix products may round equal rows differently, by where they stand in a block: only collapsed rows tie.
+    Matrix products may round equal rows differently, depending on their position in a block. Only collapsed
+    rows have exactly equal similarities.
     """
     unit += 0.0  # minus zero becomes zero, so that equal rows have equal bytes
     _, first, same = np.unique(_hashes(unit), return_index=True, return_inverse=True)
@@ -318,14 +320,14 @@ def _collapse(unit: Vectors) -> tuple[Vectors, Integers]:
 
 
 def _hashes(rows: Vectors) -> NDArray[np.uint64]:
-    """A number of each row's bits: their sum by fixed odd factors, modulo 2 to the 64th."""
+    """Hash of the bits of each row: their sum weighted by fixed odd factors, modulo 2^64."""
     factors = np.random.default_rng(0).integers(1 << 63, size=rows.shape[1], dtype=np.uint64) * 2 + 1
     hashes: NDArray[np.uint64] = np.einsum("nd,d->n", rows.view(np.uint32), factors)
     return hashes
 
 
 def _expand(distinct: Neighbours, group: Integers, k: int) -> Neighbours:
-    """The first k of all rows from those of the distinct ones: each stands for the rows of its group."""
+    """The first k neighbours among all rows, from those among distinct rows with their groups."""
     rows, sizes = np.argsort(group, kind="stable"), np.bincount(group)
     if len(sizes) == len(rows):
         return distinct
@@ -345,7 +347,7 @@ def _expand(distinct: Neighbours, group: Integers, k: int) -> Neighbours:
 
 
 def _best(score: Floats, places: int) -> Integers:
-    """Columns of the largest scores of each row, -1 where only negative ones are left; overwrites score."""
+    """Columns of the largest scores of each row, -1 if only negative ones are left; overwrites ``score``."""
     ranked = np.empty((len(score), places), dtype=np.int64)
     rows = np.arange(len(score))
     for rank in range(places):

@@ -1,4 +1,4 @@
-"""Attention by offset from the query: average aligned maps, and heads that look to one side.
+"""Attention by offset from the query: average aligned maps, and heads that attend to a fixed offset.
 
 Source: Walmer et al., CVPR 2023, section 4.2, and its released code; the classes of heads are this package's.
 """
@@ -16,12 +16,12 @@ from layerboard.tasks.metrics.attention import Cells
 
 HeadClass = Literal["strict", "offset", "axial", "soft", "global"]
 
-ROUNDING = 1e-6  # relative difference of numbers that count as equal: they are sums in single precision
-LOCAL_CELLS = 7  # what is local reaches over a seventh of the grid's shorter side to each side
+ROUNDING = 1e-6  # numbers with a smaller relative difference count as equal: they are sums in float32
+LOCAL_CELLS = 7  # a local window extends to each side by the grid's shorter side divided by this
 
 
 def offset_index(cells: Cells, device: torch.device | None = None) -> Tensor:
-    """Place in a flat aligned map of each pair of cells, int64 [cells * cells], queries before keys."""
+    """Index in a flattened aligned map of each (query, key) pair of cells, int64 [cells * cells]."""
     (height, width) = cells
     rows = torch.arange(height, device=device).repeat_interleave(width)
     columns = torch.arange(width, device=device).repeat(height)
@@ -33,9 +33,10 @@ def offset_index(cells: Cells, device: torch.device | None = None) -> Tensor:
 def aligned_map(attention: Tensor, index: Tensor, cells: Cells) -> Tensor:
     """Attention [heads patches patches] by offset from the query, averaged over the queries, float64.
 
-    Each row has the sum 1, or zero, or they are sums of such over images; the index is that of
-    `offset_index`. In [heads 2 * rows - 1, 2 * columns - 1] what lies ``dy`` down and ``dx`` to the right is
-    at ``[dy + rows - 1, dx + columns - 1]``. The sum is 1, less for queries that give nothing to patches.
+    Each row of the attention sums to 1 or 0, or is a sum of such rows over images; ``index`` is that of
+    `offset_index`. The map is [heads, 2 * rows - 1, 2 * columns - 1]; the offset ``dy`` down and ``dx`` to
+    the right is at ``[dy + rows - 1, dx + columns - 1]``. It sums to 1, or less if some queries do not attend
+    to patches.
     """
     shape = (2 * cells[0] - 1, 2 * cells[1] - 1)
     flat = attention.flatten(1).double()
@@ -46,10 +47,10 @@ def aligned_map(attention: Tensor, index: Tensor, cells: Cells) -> Tensor:
 def average_offset(aligned: Floats, *, normalised: bool) -> Floats:
     """Mean offset in cells (down, right), [... 2], of aligned maps [... rows columns].
 
-    It equals the centre of mass of the attention that patches receive less the grid's centre, whatever single
-    queries do: of a head that looks one step to the right with wrapping it is 0. With ``normalised`` maps are
-    first divided by their sums, as in the released code, which matters where queries give nothing to patches;
-    NaN of an empty map.
+    It equals the centre of mass of the attention that patches receive, minus the grid's centre, whatever
+    single queries do: for a head that attends one step to the right with wrapping it is 0. With
+    ``normalised``, maps are first divided by their sums, as in the released code; this matters if some
+    queries do not attend to patches. NaN for an empty map.
     """
     down, right = _offsets(aligned.shape[-2:])
     mean = np.stack([(aligned * down).sum(axis=(-2, -1)), (aligned * right).sum(axis=(-2, -1))], axis=-1)
@@ -61,14 +62,14 @@ def average_offset(aligned: Floats, *, normalised: bool) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class HeadOffset:
-    """Where a head looks, relative to the query.
+    """Where a head attends, relative to the query.
 
-    The peak is the offset (down, right) in cells that gets most among the near ones; of equal ones the
-    nearest, then the upper, then the left one. The name is the first that holds. ``strict``: half of the
-    attention stays at the query. ``offset``: half is in the window around a peak elsewhere, which a query
-    that can reach both gives twice what it gives to the opposite offset. ``axial``: half is in the row or the
-    column of the query, and twice what is in the other. ``soft``: half is in the window. ``global``: none of
-    these.
+    The peak is the offset (down, right) in cells with the most attention among the near ones; ties go to the
+    nearest, then the upper, then the left one. The name is the first that applies. ``strict``: half of the
+    attention stays at the query. ``offset``: half is in the window around a peak elsewhere, and a query that
+    can reach both the peak and the opposite offset attends to the peak at least twice as much. ``axial``:
+    half is in the row or the column of the query, and at least twice as much as in the other. ``soft``: half
+    is in the window. ``global``: none of these.
     """
 
     peak: tuple[int, int]
@@ -82,10 +83,11 @@ class HeadOffset:
 
 
 def head_offset(aligned: Floats) -> HeadOffset:
-    """Where a head looks, by its aligned map [2 * rows - 1, 2 * columns - 1] averaged over images.
+    """Where a head attends, from its aligned map [2 * rows - 1, 2 * columns - 1] averaged over images.
 
-    The window reaches over a seventh of the grid's shorter side (rounded, at least a cell) to each side of
-    the peak, and the peak is searched twice as far. Uniform attention has the local mass 0.107 on 14 x 14.
+    The window extends from the peak to each side by a seventh of the grid's shorter side (rounded, at least
+    one cell); the peak is searched up to twice that far from the query. Uniform attention has a local mass of
+    0.107 on a 14 x 14 grid.
     """
     rows, columns = ((side + 1) // 2 for side in aligned.shape)
     reach = max(1, round(min(rows, columns) / LOCAL_CELLS))
@@ -97,7 +99,7 @@ def head_offset(aligned: Floats) -> HeadOffset:
 
 
 def reachable(aligned: Floats) -> Floats:
-    """The mean over the queries that reach an offset, instead of over all: of the shape of aligned maps."""
+    """Aligned maps averaged only over the queries for which an offset is inside the grid; same shape."""
     rows, columns = ((side + 1) // 2 for side in aligned.shape[-2:])
     down, right = _offsets(aligned.shape[-2:])
     return np.asarray(aligned * (rows * columns) / ((rows - abs(down)) * (columns - abs(right))))

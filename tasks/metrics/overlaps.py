@@ -1,4 +1,4 @@
-"""How well predicted classes of pixels agree with the true ones: confusion matrices and mean IoU."""
+"""Agreement of predicted and true classes of pixels: confusion matrices, accuracy and mean IoU."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,21 +10,21 @@ from scipy.optimize import linear_sum_assignment
 from layerboard.tasks.metrics.arrays import VOID, Floats, Integers, Labels, Mask, mean_of_any
 
 Averaged = Literal["shown", "seen", "all"]
-"""Classes that are averaged: those that the truth shows; those that the truth or the prediction shows, as in
-mmsegmentation and dinov3; or all, of which one that is neither shown nor predicted counts 0 (Hummingbird)."""
+"""Classes that are averaged: those in the ground truth; those in the ground truth or the prediction, as in
+mmsegmentation and dinov3; or all, where a class in neither counts as 0 (Hummingbird)."""
 
 
 def confusion(truth: Labels, predicted: Labels, classes: int) -> Integers:
-    """How many pixels of each true class were given each class: [classes classes], a true class a row.
+    """Confusion matrix [classes classes] in pixels, with a row for each true class.
 
-    True pixels of 255 do not count. Raises ValueError where shapes differ, or there is an unknown class.
+    Pixels whose true label is 255 are ignored. Raises ValueError if shapes differ or a class is unknown.
     """
     if truth.shape != predicted.shape:
         raise ValueError(f"truth and prediction differ in shape: {truth.shape} and {predicted.shape}")
     valid = truth != VOID
     true, given = truth[valid].astype(np.int64), predicted[valid].astype(np.int64)
     if (largest := int(max(true.max(initial=0), given.max(initial=0)))) >= classes:
-        raise ValueError(f"a pixel has the class {largest}, of {classes} classes from 0")
+        raise ValueError(f"expected classes from 0 and below {classes}, found a pixel of class {largest}")
     return np.bincount(true * classes + given, minlength=classes * classes).reshape(classes, classes)
 
 
@@ -32,9 +32,9 @@ def confusion(truth: Labels, predicted: Labels, classes: int) -> Integers:
 class Overlaps:
     """Pixels of each class, of one or of several images: [... classes] each."""
 
-    truth: Integers  # that are of the class
-    intersection: Integers  # those of them that were given it
-    union: Integers  # that are of the class or were given it
+    truth: Integers  # true pixels of the class
+    intersection: Integers  # true pixels that were predicted as the class
+    union: Integers  # pixels that are of the class or were predicted as it
 
     @classmethod
     def of(cls, table: Integers) -> "Overlaps":
@@ -44,37 +44,38 @@ class Overlaps:
 
     @classmethod
     def joined(cls, tables: Iterable[Integers]) -> "Overlaps":
-        """The overlaps of several lists of images as one list, of which one is in memory at a time."""
+        """Overlaps of the images of several confusion tables, with one table in memory at a time."""
         parts, names = [cls.of(some) for some in tables], ("truth", "intersection", "union")
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
     def sum(self, images: Mask) -> "Overlaps":
-        """The overlaps of some of the images [images] together."""
+        """Summed overlaps of the images that the mask [images] selects."""
         return Overlaps(*(counts[images].sum(0) for counts in (self.truth, self.intersection, self.union)))
 
     @property
     def iou(self) -> Floats:
-        """Intersection over union of each class, fractions; NaN of one without a pixel in either."""
+        """IoU of each class, as fractions; NaN for a class without true or predicted pixels."""
         return _ratio(self.intersection, self.union)
 
     def mean_iou(self, averaged: Averaged = "shown") -> float:
-        """Mean IoU, a fraction, over some classes; NaN if there is none."""
+        """Mean IoU over the averaged classes, as a fraction; NaN if there are none."""
         classes = {"shown": self.truth > 0, "seen": self.union > 0, "all": self.truth >= 0}[averaged]
         return mean_of_any(np.nan_to_num(self.iou)[classes])
 
     def mean_accuracy(self) -> float:
-        """Mean share of a class's pixels that were given it, over the classes that the truth shows."""
+        """Mean over the true classes of the share of their pixels that are predicted correctly."""
         return mean_of_any(_ratio(self.intersection, self.truth)[self.truth > 0])
 
     def accuracy(self) -> float:
-        """Share of the pixels that were given their class; NaN if there is none."""
+        """Share of the pixels that are predicted correctly; NaN if there are none."""
         return float(_ratio(self.intersection.sum(), self.truth.sum()))
 
 
 def names_of_predictions(table: Integers) -> Integers:
-    """For each class the predicted class that is renamed to it, so that the sum of IoU is largest: [classes].
+    """For each class the predicted class that is renamed to it, to maximise the sum of IoU: [classes].
 
-    One name each (Hungarian matching), as for clusters. It never lowers a score, and hides swapped classes.
+    The renaming is one-to-one (Hungarian matching), as for clusters. It never lowers a score, and it hides
+    swapped classes.
     """
     truth, given = table.sum(1)[:, None], table.sum(0)
     row, column = linear_sum_assignment(table / np.maximum(truth + given - table, 1), maximize=True)
@@ -82,9 +83,9 @@ def names_of_predictions(table: Integers) -> Integers:
 
 
 def mean_iou_of_labels(truth: Labels, predicted: Labels, ignored: frozenset[int]) -> float:
-    """Mean IoU, a fraction, over all labels that truth or prediction show where the truth is not ignored.
+    """Mean IoU, as a fraction, over the true and predicted labels of pixels whose true label is not ignored.
 
-    An ignored label that is predicted there counts as a class of IoU 0. NaN if nothing is judged. Source: the
+    An ignored label that is predicted there counts as a class with IoU 0. NaN if no pixel counts. Source: the
     evaluation of CAPI (facebookresearch/capi, commit 98b4fa1).
     """
     judged = ~np.isin(truth, sorted(ignored))

@@ -1,7 +1,8 @@
-"""How much tokens say of their place in the image: read off by a linear map, or taken for content by matches.
+"""Position information in tokens: its decoding by a linear map, and its effect on matches between images.
 
-Sources: INSID3 (visinf/INSID3, commit f1c9622), whose debiasing takes such directions out; Islam et al., How
-Much Position Information Do Convolutional Neural Networks Encode?, ICLR 2020 (places read off features).
+Sources: INSID3 (visinf/INSID3, commit f1c9622), whose debiasing removes such directions; Islam et al., How
+Much Position Information Do Convolutional Neural Networks Encode?, ICLR 2020 (positions decoded from
+features).
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-LEAST = 4  # images without which no regression can be learned, chosen and asked on different ones
+LEAST = 4  # least number of images, so that training, choice of the penalty and test use different ones
 
 
 def places(cells: tuple[int, int]) -> Tensor:
@@ -20,14 +21,14 @@ def places(cells: tuple[int, int]) -> Tensor:
 
 
 def place_errors(grids: Tensor, penalties: Sequence[float]) -> tuple[Tensor, Tensor]:
-    """How far places that are read off unit tokens are from their own, in images not seen before; float64.
+    """Squared errors of the positions that ridge regression predicts from unit tokens of held-out images.
 
-    The images [images height width dim], `LEAST` at least, are halved, even and odd, and each half is read by
-    the ridge regression learned from the other. The penalty is the one of those given that, learned from half
-    of those images, reads the rest of them best: shares, above 0, of the tokens' mean variance that are added
-    to each direction's; with a large one the mean place is read off everywhere. It gives the mean squared
-    error of row and column over each image's tokens, [images 2], and that of the mean place, which knows
-    nothing: [2]; 0 along a side of one cell.
+    The images [images height width dim], at least `LEAST`, are split into even and odd ones. Each half is
+    predicted by the regression fitted to the other. Its penalty is the one that, fitted to half of the
+    training images, predicts the rest of them best. ``penalties`` are added to the variance of each
+    direction, in units of the tokens' mean variance, above 0; with a large one the mean position is predicted
+    everywhere. Returns the mean squared error of row and column over each image's tokens [images 2], and that
+    of the mean position, the baseline, [2], which is 0 along a side of one cell; both float64.
     """
     truth = places((grids.shape[1], grids.shape[2])).to(grids.device)
     tokens = functional.normalize(grids.flatten(1, 2).float(), dim=-1)
@@ -40,42 +41,42 @@ def place_errors(grids: Tensor, penalties: Sequence[float]) -> tuple[Tensor, Ten
 
 
 def _read_off(learned: Tensor, asked: Tensor, truth: Tensor, penalties: Tensor) -> Tensor:
-    """Places of the tokens asked for, [images cells 2], by a ridge regression with an intercept."""
+    """Positions of the tokens ``asked`` predicted by ridge regression with intercept: [images cells 2]."""
     mean, around = learned.mean(dim=(0, 1)), truth - truth.mean(0)
     centred = learned - mean
     first, second = (_moments(centred[part::2], around) for part in range(2))
     tried = _weights(first, penalties)
     rest = centred[1::2].double().flatten(0, 1)
     errors = (rest @ tried - around.repeat(len(centred[1::2]), 1)).square().mean(dim=(1, 2))
-    best = penalties[errors.argmin(dim=0, keepdim=True)]  # an index without an axis is asked of the device
+    best = penalties[errors.argmin(dim=0, keepdim=True)]  # an index without an axis would wait for the device
     weights = _weights((first[0] + second[0], first[1] + second[1]), best)
     return (asked - mean).double() @ weights[0] + truth.mean(0)
 
 
 def _moments(tokens: Tensor, around: Tensor) -> tuple[Tensor, Tensor]:
-    """Products of tokens [images cells dim] with each other, [dim dim], and with their places, [dim 2]."""
+    """Products of tokens [images cells dim] with each other [dim dim] and with their positions [dim 2]."""
     rows = tokens.flatten(0, 1)
     return (rows.T @ rows).double(), tokens.sum(0).double().T @ around
 
 
 def _weights(moments: tuple[Tensor, Tensor], penalties: Tensor) -> Tensor:
-    """Weights of each penalty, [penalties dim 2]."""
+    """Weights for each penalty, [penalties dim 2]."""
     products, targets = moments
-    # tokens that are all equal read off the mean place
+    # tokens that are all equal predict the mean position
     added = penalties * products.diagonal().mean() + torch.finfo(torch.float64).tiny
     identity = torch.eye(len(products), dtype=torch.float64, device=products.device)
-    # not `solve`, which asks the device whether all went well
+    # `solve` would wait for the device to check for errors
     every = targets.expand(len(penalties), *targets.shape)
     weights: Tensor = torch.linalg.solve_ex(products + added[:, None, None] * identity, every).result
     return weights
 
 
 def matches(grids: Tensor) -> tuple[Tensor, Tensor]:
-    """Where the most similar token of the next image, of the last one's in the first, is, by cosine.
+    """Position bias of matches: nearest tokens by cosine in the next image (for the last image, the first).
 
-    Of tokens that are equally similar the first counts. Grids are [images height width dim], two at least. It
-    gives the share of each image's tokens whose match is at their own place, and the mean distance between
-    place and match on the unit square: [images] each.
+    Ties go to the first token. ``grids`` are [images height width dim], at least two images. Returns the
+    share of each image's tokens whose match is at the same position, and the mean distance between the
+    position and the match on the unit square: [images] each.
     """
     cells = grids.shape[1] * grids.shape[2]
     tokens = functional.normalize(grids.flatten(1, 2).float(), dim=-1)

@@ -1,7 +1,7 @@
-"""Principal directions of patch tokens: colours of a layer, and cosines from a few numbers a token.
+"""PCA of patch tokens: colours of a layer, and cosines from a few numbers per token.
 
-Pure functions of arrays in double precision. Colours of the first three directions are usual since Oquab et
-al., DINOv2, TMLR 2024, section 7.5. The rotation of a layer's colours onto another's is the orthogonal
+Pure functions of arrays in double precision. Colours from the first three directions follow Oquab et al.,
+DINOv2, TMLR 2024, section 7.5. The rotation of one layer's colours onto another's is the orthogonal
 Procrustes problem (Schönemann, Psychometrika 1966).
 """
 
@@ -14,46 +14,46 @@ from scipy.ndimage import gaussian_filter
 
 from layerboard.tasks.metrics.arrays import SHORTEST, Floats
 
-COLOURS = 3  # directions that become red, green and blue
-EDGES = (1, 99)  # percentiles of a colour's numbers that become its ends; what is beyond is cut off
-WIDTH = 0.25  # standard deviation of the smooth part, in shorter sides of the grid
-LEVELS = 127  # of a whole number of 8 bits with its sign
+COLOURS = 3  # directions shown as red, green and blue
+EDGES = (1, 99)  # percentiles that become the darkest and the brightest value; values beyond are clipped
+WIDTH = 0.25  # standard deviation of the Gaussian blur, relative to the shorter side of the grid
+LEVELS = 127  # largest magnitude of a signed 8-bit integer
 
 
 @dataclass(frozen=True, slots=True)
 class PrincipalTokens:
-    """Tokens by their first principal directions, the one of the largest variance first.
+    """Tokens in terms of their first principal directions, in order of decreasing variance.
 
-    The cosine of tokens i and j of length 1 is ``square + along[i] + along[j] + scores[i] @ scores[j]``,
-    exactly where all directions are there.
+    The cosine of unit tokens i and j is ``square + along[i] + along[j] + scores[i] @ scores[j]``; it is exact
+    if all directions are kept.
     """
 
-    scores: Floats  # [tokens directions], around the mean token; each direction's largest in size is positive
-    along: Floats  # product of each token's difference from the mean token with that: [tokens]
+    scores: Floats  # [tokens directions], centred; the entry of largest magnitude per direction is positive
+    along: Floats  # inner product of each centred token with the mean token: [tokens]
     square: float  # squared length of the mean token
-    shares: Floats  # of the variance of all directions: [directions]
+    shares: Floats  # share of each direction in the total variance: [directions]
 
     def cosines(self, rows: slice | NDArray[np.int64]) -> Floats:
-        """Cosines of some tokens with all: [rows tokens]."""
+        """Cosines of the tokens ``rows`` with all tokens: [rows tokens]."""
         near = self.scores[rows] @ self.scores.T
         return np.asarray(self.square + self.along[rows, None] + self.along[None] + near)
 
 
 def unit(tokens: Floats) -> Floats:
-    """Tokens [tokens dim] at length 1; those of zeros stay."""
+    """Tokens [tokens dim] normalised to length 1; zero tokens stay zero."""
     return np.asarray(tokens / np.maximum(np.linalg.norm(tokens, axis=1, keepdims=True), SHORTEST))
 
 
 def principal(tokens: Floats, most: int, enough: float = 1.0) -> PrincipalTokens:
-    """The first principal directions of tokens [tokens dim]: as few as hold ``enough`` of the variance.
+    """The fewest principal directions of tokens [tokens dim] that explain a share ``enough`` of the variance.
 
-    They are at most ``most``, and at least `COLOURS` where there are so many.
+    At most ``most`` directions are kept, and at least `COLOURS` if there are that many.
     """
     mean = tokens.mean(axis=0)
     around = tokens - mean
     wide = len(around) < around.shape[1]
     gram = around @ around.T if wide else around.T @ around
-    # NumPy's, though SciPy's finds the last ones alone: the threads of two BLAS libraries wait for each other
+    # SciPy's eigh could compute the last ones only, but the threads of two BLAS libraries block each other
     values, vectors = np.linalg.eigh(gram)
     values, vectors = values[: -most - 1 : -1].clip(min=0), vectors[:, : -most - 1 : -1]
     shares = values / max(float(np.trace(gram)), SHORTEST)
@@ -65,19 +65,19 @@ def principal(tokens: Floats, most: int, enough: float = 1.0) -> PrincipalTokens
 
 
 def without_smooth(grid: Floats) -> Floats:
-    """A grid of tokens [rows columns dim] less what changes slowly over it: its Gaussian blur."""
+    """A grid of tokens [rows columns dim] minus its Gaussian blur, which varies slowly over the grid."""
     sigma = WIDTH * min(grid.shape[:2])
     return np.asarray(grid - gaussian_filter(grid, (sigma, sigma, 0), mode="nearest"))
 
 
 def turned(scores: Floats, onto: Floats) -> Floats:
-    """Scores of `COLOURS` directions [tokens 3], each at variance 1, rotated or mirrored onto others."""
+    """Scores of `COLOURS` directions [tokens 3], scaled to variance 1 and rotated or mirrored onto others."""
     whitened, target = (each / np.maximum(each.std(axis=0), SHORTEST) for each in (scores, onto))
     return np.asarray(whitened @ orthogonal_procrustes(whitened, target)[0])
 
 
 def colours(scores: Floats) -> NDArray[np.uint8]:
-    """Scores [tokens 3] as RGB, each between its percentiles `EDGES`; grey without a spread."""
+    """Scores [tokens 3] as RGB, scaled between the percentiles `EDGES` of each; grey if constant."""
     low, high = np.percentile(scores, EDGES, axis=0)
     span = high - low
     share = np.where(span > SHORTEST, (scores - low) / np.maximum(span, SHORTEST), 0.5)
@@ -85,13 +85,13 @@ def colours(scores: Floats) -> NDArray[np.uint8]:
 
 
 def quantised(tokens: PrincipalTokens) -> tuple[NDArray[np.int8], Floats]:
-    """Scores, and ``along`` behind them, in 8 bits [tokens directions+1], and the step of each column."""
+    """Scores and, as the last column, ``along`` in 8 bits [tokens directions+1], and each column's step."""
     exact = np.column_stack([tokens.scores, tokens.along])
     steps = np.maximum(np.abs(exact).max(axis=0), SHORTEST) / LEVELS
     return np.rint(exact / steps).astype(np.int8), steps
 
 
 def restored(whole: NDArray[np.int8], steps: Floats, square: float) -> PrincipalTokens:
-    """The tokens that numbers of `quantised` say; their shares are not among these."""
+    """Tokens restored from the result of `quantised`, without their shares."""
     exact = whole * steps
     return PrincipalTokens(exact[:, :-1], exact[:, -1], square, np.empty(0))

@@ -31,13 +31,13 @@ CONSTANT = 1e-6
 
 
 class Propagation(Generic[Key]):
-    """Carries a label map from frame to frame for each of several sets of layers, and never asks for a value.
+    """Propagates a label map from frame to frame for each set of layers, without waiting for the device.
 
-    Sources of a frame are the first frame and the latest ones before it. A token's label is the mean of the
-    sources' labels in its window, weighted by exp(cosine / temperature), where the cosine of a set is the
-    mean of its layers' cosines; only sources at least as similar as the topk-th best of all frames together
-    count, ties included. The products of a layer are made once, however many sets it is in. A token that is
-    NaN or infinite makes the labels of all tokens NaN that have it in their window.
+    The source frames of a frame are the first frame and the latest ones before it. The label of a token is
+    the mean of the labels of source tokens in its window, weighted by exp(cosine / temperature); the cosine
+    of a set is the mean of its layers' cosines. Only the topk most similar source tokens of all frames
+    together count, including ties. The products of a layer are computed once, however many sets contain it. A
+    NaN or infinite token makes the labels NaN of all tokens with it in their window.
     """
 
     def __init__(
@@ -47,10 +47,11 @@ class Propagation(Generic[Key]):
         sets: Mapping[Key, Sequence[Key]],
         heard: Neighbourhood,
     ) -> None:
-        """Start a video; ValueError where shapes do not fit.
+        """Start a video; raises ValueError if shapes do not match.
 
-        First features are for each layer [height width dim] tokens of the first frame, any length of vector;
-        labels [height width channels], one-hot or soft, channel 0 is background; sets name their layers.
+        ``first_features`` are each layer's tokens [height width dim] of the first frame, of any length.
+        ``first_labels`` are [height width channels], one-hot or soft, with channel 0 for the background.
+        ``sets`` lists the layers of each set.
         """
         for features in first_features.values():
             shape, other = tuple(features.shape), tuple(first_labels.shape)
@@ -69,10 +70,10 @@ class Propagation(Generic[Key]):
 
     @torch.no_grad()
     def step(self, features: Mapping[Key, Tensor]) -> dict[Key, Tensor]:
-        """Soft label map of the next frame of each set: [height width channels], at least float32.
+        """Soft label map of the next frame for each set: [height width channels], at least float32.
 
-        Features are for each layer [height width dim] tokens of the frame; ValueError for another shape than
-        before.
+        ``features`` are each layer's tokens [height width dim] of the frame. Raises ValueError if the shape
+        differs from the first frame's.
         """
         for layer, shape in self._shapes.items():
             if features[layer].shape != shape:
@@ -94,7 +95,7 @@ class Propagation(Generic[Key]):
         """Label maps of a tile's queries for each set: [queries channels]."""
         alike = {layer: similarities(key, self._tokens[layer], tile) for layer, key in tokens.items()}
         outside = self._windows.outside(tile, next(iter(tokens.values())))
-        shared = len(self._sets) > 1  # then a layer alone must not be overwritten
+        shared = len(self._sets) > 1  # then the product of a single layer must not be overwritten
         for name, members in self._sets.items():
             mean = mean_of([alike[key] for key in members])
             mean = mean.clone() if shared and len(members) == 1 else mean
@@ -104,11 +105,12 @@ class Propagation(Generic[Key]):
 def seed_labels(mask: Labels, grid: tuple[int, int], keep_vanished: bool) -> Tensor:
     """The first frame's object mask on a grid of tokens: [height width channels] float32, one-hot.
 
-    The mask, of ids with 0 and 255 for background, is resized by nearest neighbour. With ``keep_vanished``
-    channels go up to the largest id of the full mask, and an object that would vanish takes the token that it
-    covers most (ties: first row, then column) of those that are not another object's only one; where no such
-    token is left, it shares one by halves. Without it channels end at the largest id that is still there.
-    Raises ValueError where the mask is no uint8 image or the grid is empty.
+    The mask has object ids, with 0 and 255 for background, and is resized by nearest neighbour. With
+    ``keep_vanished``, channels go up to the largest id of the full mask. An object that would vanish then
+    takes the token that it covers most (ties: first row, then column) among those that are not the only token
+    of another object; if there is none, it shares a token half and half. Without ``keep_vanished``, channels
+    end at the largest id in the resized mask. Raises ValueError if the mask is not a uint8 image or the grid
+    is empty.
     """
     if mask.ndim != 2 or not mask.size or mask.dtype != np.uint8:
         raise ValueError(f"expected a mask [height width] of uint8, found {mask.shape} {mask.dtype}")
@@ -127,7 +129,7 @@ def seed_labels(mask: Labels, grid: tuple[int, int], keep_vanished: bool) -> Ten
 
 
 def decode_nearest(soft: Tensor, size: tuple[int, int]) -> Labels:
-    """Object ids of a soft label map [height width channels] at the image's (width, height), by its cells.
+    """Object ids of a soft label map [height width channels], by nearest neighbour at (width, height).
 
     Every channel is scaled to [0, 1] over the frame, a constant one to 0; the largest wins (ties: lower id).
     Raises ValueError for a wrong shape or size, or a value that is NaN or infinite.
@@ -139,7 +141,7 @@ def decode_nearest(soft: Tensor, size: tuple[int, int]) -> Labels:
         raise ValueError(f"expected a map [height width channels] and a size, found {shapes}")
     if not bool(torch.isfinite(soft).all()):
         raise ValueError("the label map must not hold NaN or infinite values")
-    # the pixels of a token are alike, and every token has one: what wins can be found token by token
+    # all pixels of a token get the same id, so the winner is found per token
     low, high = soft.amin((0, 1)), soft.amax((0, 1))
     scaled = torch.where(high > low, (soft - low) / (high - low), 0)
     return resized_labels(first_largest(scaled.permute(2, 0, 1)).cpu().numpy(), size, centres=False)
@@ -148,10 +150,10 @@ def decode_nearest(soft: Tensor, size: tuple[int, int]) -> Labels:
 def decode(soft: Tensor, size: tuple[int, int], patch: int) -> Labels:
     """Object ids of a soft label map [height width channels] at the image's (width, height).
 
-    The map is upsampled bilinearly by the patch size in pixels, each channel with a positive maximum is
-    scaled to [0, 1] over the frame, the largest channel wins (ties: lower id) and ids are resized by nearest
-    neighbour. A positive channel that is constant has no range to scale: it counts as 1 everywhere. Raises
-    ValueError as ``decode_nearest`` does.
+    The map is upsampled bilinearly by the patch size in pixels. Each channel with a positive maximum is
+    scaled to [0, 1] over the frame, the largest channel wins (ties: lower id), and ids are resized by nearest
+    neighbour. A constant positive channel cannot be scaled and counts as 1 everywhere. Raises ValueError as
+    `decode_nearest` does.
     """
     if soft.ndim != 3 or not soft.numel() or min(*size, patch) < 1:
         shapes = f"{tuple(soft.shape)}, {size}, {patch}"

@@ -14,15 +14,15 @@ CUTOFFS = (1, 5, 10)
 
 
 def cosine(database: NDArray[np.floating], queries: NDArray[np.floating]) -> Floats:
-    """Cosine of vectors [database dim] with [queries dim]: [database queries]; 0 with a vector of zeros."""
+    """Cosines of vectors [database dim] with [queries dim]: [database queries]; 0 for a zero vector."""
     wide = [vectors.astype(np.float64) for vectors in (database, queries)]
     lengths = [np.maximum(np.linalg.norm(each, axis=1), SHORTEST) for each in wide]
-    # products of whole numbers are exact: equal distances of binary codes are equal cosines
+    # products of whole numbers are exact, so binary codes at equal distances have equal cosines
     return np.asarray(wide[0] @ wide[1].T / np.multiply.outer(*lengths))
 
 
 def rank(similarity: NDArray[np.floating]) -> Integers:
-    """Database indices of each query, most similar first, ties by lower index; both [database queries]."""
+    """Database indices sorted for each query, most similar first, ties by lower index: [database queries]."""
     if similarity.ndim != 2:
         raise ValueError(f"expected similarities [database queries], found shape {similarity.shape}")
     if np.isnan(similarity).any():
@@ -33,7 +33,7 @@ def rank(similarity: NDArray[np.floating]) -> Integers:
 def average_precision(positions: Integers) -> float:
     """Area under the precision-recall steps by the trapezoid rule, in [0, 1]; NaN without positions.
 
-    ``positions`` are the different zero-based places of the positives in a ranking that holds no junk.
+    ``positions`` are the distinct zero-based ranks of the positives in a ranking without junk images.
 
     Source: Radenović et al., Revisiting Oxford and Paris, CVPR 2018, and its evaluation code.
     """
@@ -47,7 +47,7 @@ def average_precision(positions: Integers) -> float:
 
 
 def precision_at(positions: Integers, k: int) -> float:
-    """Share of positives, zero-based, among the first min(k, last positive's rank); NaN without positions."""
+    """Precision at min(k, rank of the last positive), from zero-based positions; NaN without positions."""
     if not positions.size:
         return float("nan")
     cut = min(k, int(positions.max()) + 1)
@@ -61,14 +61,15 @@ def revisited(
     junk: Sequence[Integers],
     difficulty: Difficulty,
 ) -> dict[str, Floats]:
-    """Scores of each query by the revisited protocol: ignored images leave the ranking before places count.
+    """Scores of each query in the revisited protocol, with ignored images removed from the ranking.
 
-    ``mAP``, ``mP@1``, ``mP@5`` and ``mP@10`` are fractions, [queries]; NaN for a query without a positive,
-    which no mean counts (`mean_of_queries`).
+    ``mAP``, ``mP@1``, ``mP@5`` and ``mP@10`` are fractions, [queries]; NaN for a query without positives,
+    which means leave out (`mean_of_queries`).
 
-    Positives | ignored: easy | junk and hard; easy and hard | junk; hard | junk and easy. The lists hold
-    database indices for each query; each column of ``ranks`` [database queries] is a permutation of the
-    database, best first. Raises ValueError where these do not fit, or an image is both positive and ignored.
+    Positives and ignored images are: easy, and junk and hard (Easy); easy and hard, and junk (Medium); hard,
+    and junk and easy (Hard). The lists hold the database indices for each query. Each column of ``ranks``
+    [database queries] is a permutation of the database, best first. Raises ValueError if these do not match,
+    or an image is both positive and ignored.
 
     Source: Radenović et al., CVPR 2018, section 3.3.
     """
@@ -90,12 +91,12 @@ def revisited(
 
 
 def _union(lists: Sequence[Integers]) -> Integers:
-    """Different indices of several lists, ascending."""
+    """Distinct indices of several lists, ascending."""
     return np.unique(np.concatenate([np.asarray(indices, dtype=np.int64) for indices in lists]))
 
 
 def _places(ranking: Integers, positive: Integers, ignore: Integers) -> Integers:
-    """Zero-based places of the positives once the ignored images are taken out, ascending."""
+    """Zero-based ranks of the positives after removal of the ignored images, ascending."""
     size = len(ranking)
     for indices in (positive, ignore):
         if indices.size and not 0 <= indices[0] <= indices[-1] < size:
@@ -111,5 +112,5 @@ def _places(ranking: Integers, positive: Integers, ignore: Integers) -> Integers
 
 
 def mean_of_queries(values: Floats) -> float:
-    """Mean of the finite values; NaN where there is none."""
+    """Mean of the finite values; NaN if there are none."""
     return mean_of_any(values[np.isfinite(values)])

@@ -1,9 +1,10 @@
-"""Whether one image shows a part of another: registration of small grey pictures.
+"""Whether one image shows a part of another, by registration of small grey pictures.
 
-The disc in the middle of one picture is looked for in the other: as large or smaller, anywhere, and turned
-where it is as large; and two discs that a caption leaves free, where they are. The best of a grid of discs is
-then moved, scaled and turned by ever smaller steps. Two discs show the same where both their shades and their
-details agree: the shades of many photographs are alike, and so are the details of many patterns.
+The central disc of one picture is searched in the other: at the same scale or smaller, at any position, and
+rotated at the same scale only. Two further discs, which a caption leaves free, are searched at their own
+position. The best disc of a grid is then shifted, scaled and rotated in ever smaller steps. Two discs match
+if both their shades and their details correlate: many photographs have similar shades, and many patterns
+similar details.
 """
 
 from collections.abc import Sequence
@@ -20,25 +21,25 @@ from layerboard.tasks.metrics.arrays import Integers, Mask
 
 Picture = NDArray[np.uint8]  # grey [height width]
 Values = NDArray[np.float32]
-Discs = NDArray[np.float64]  # [discs 4]: x, y, radius in shorter sides, and angle in radians
+Discs = NDArray[np.float64]  # [discs 4]: x, y and radius relative to the shorter side, angle in radians
 
 SIDE = 48  # pixels of the shorter side of a picture
-SCALES = (1.0, 0.92, 0.84, 0.77, 0.71)  # of the discs that are tried: down to half of the area
-ANGLES = (-12, -6, 0, 6, 12)  # degrees by which the largest disc is turned
-FREE = 0.8  # of the shorter side: the discs that a caption at the bottom or the top leaves free
-STEP = 0.07  # diameters between neighbouring discs, at most
-LIKELY = 0.82  # correlation of shades from which on a disc of the grid is looked at closer
-SHADES, DETAILS = 0.92, 0.8  # correlations from which on two discs show the same
-MOVES = np.diag([0.04, 0.04, 0.03, radians(4)])  # the first steps of a closer look
-ROUNDS = 12  # steps of a closer look; one that does not help is halved
-PROMISING = 4, 0.87  # steps, and the correlation without which they are the last
-FLAT = 0.5  # grey levels, in the root mean square, below which a disc is flat
+SCALES = (1.0, 0.92, 0.84, 0.77, 0.71)  # scales of the discs: down to half of the area
+ANGLES = (-12, -6, 0, 6, 12)  # rotations of the largest disc in degrees
+FREE = 0.8  # diameter, relative to the shorter side, of the discs that a caption leaves free
+STEP = 0.07  # largest distance of neighbouring discs in diameters
+LIKELY = 0.82  # least correlation of shades at which a disc of the grid is refined
+SHADES, DETAILS = 0.92, 0.8  # least correlations of two discs that match
+MOVES = np.diag([0.04, 0.04, 0.03, radians(4)])  # first steps of the refinement
+ROUNDS = 12  # steps of the refinement; a step without improvement halves the next ones
+PROMISING = 4, 0.87  # the refinement stops after this many steps if the correlation is below this
+FLAT = 0.5  # a disc is flat if its root mean square contrast is below this many grey levels
 
 
 def show_the_same(pictures: Sequence[Picture], pairs: Integers) -> Mask:
-    """Of which pairs [pairs 2] of pictures one shows the middle of the other, or all but a caption, [pairs].
+    """Whether one picture of each pair [pairs 2] shows the middle of the other, or all but captions: [pairs].
 
-    Pictures are grey, their shorter side is `SIDE`. Flat ones show nothing.
+    Pictures are grey, with a shorter side of `SIDE` pixels. Flat discs never match.
     """
     agree = np.zeros((2, len(pairs)), np.bool_)
     if len(pairs):
@@ -53,7 +54,10 @@ def show_the_same(pictures: Sequence[Picture], pairs: Integers) -> Mask:
 
 
 def _shows(pictures: Sequence[Picture], targets: Values, whole: int, parts: Integers) -> Mask:
-    """Of which other pictures a picture shows a target, [parts]; targets are [pictures targets points]."""
+    """Whether the picture ``whole`` shows a target of each of the pictures ``parts``: [parts].
+
+    ``targets`` are [pictures targets points].
+    """
     picture = pictures[whole]
     shades, details = _shades(picture), _details(picture)
     same = np.zeros(len(parts), np.bool_)
@@ -70,7 +74,7 @@ def _shows(pictures: Sequence[Picture], targets: Values, whole: int, parts: Inte
 
 
 def _closer(shades: Values, target: Values, disc: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """The disc near another one that looks most like the target, and its correlation with it."""
+    """The disc, refined from ``disc``, with the highest correlation with the target, and this correlation."""
     moves, correlation = np.concatenate([MOVES, -MOVES]), -1.0
     for step in range(ROUNDS):
         near = np.concatenate([disc[None], disc + moves])
@@ -85,7 +89,7 @@ def _closer(shades: Values, target: Values, disc: NDArray[np.float64]) -> tuple[
 
 
 def _grid(picture: Picture) -> Discs:
-    """The discs in which another picture is looked for."""
+    """The discs of a picture that are compared with the central disc of another picture."""
     height, width = (length / SIDE for length in picture.shape)
     discs: list[tuple[float, float, float, float]] = []
     for scale in SCALES:
@@ -99,7 +103,7 @@ def _grid(picture: Picture) -> Discs:
 
 
 def _targets(picture: Picture) -> Discs:
-    """The discs of a picture that others may show: in the middle, at the top and at the bottom."""
+    """The discs of a picture that are searched in others: in the middle, at the top and at the bottom."""
     height, width = (length / SIDE for length in picture.shape)
     x = width / 2
     return np.array(
@@ -108,7 +112,7 @@ def _targets(picture: Picture) -> Discs:
 
 
 def _disc(across: int) -> NDArray[np.float64]:
-    """Points [2 points] of a disc of radius 1, so many from side to side."""
+    """Points [2 points] of a disc of radius 1, ``across`` of them from side to side."""
     places = (np.arange(across) + 0.5) / across * 2 - 1
     points = np.stack(np.meshgrid(places, places))
     return np.asarray(points[:, (points**2).sum(axis=0) <= 1])
@@ -118,7 +122,7 @@ COARSE, FINE = _disc(14), _disc(24)
 
 
 def _seen(values: Values, discs: Discs, points: NDArray[np.float64]) -> Values:
-    """The values in discs [discs points], of mean 0 and length 1; zeros of what is flat."""
+    """Values in discs [discs points], normalised to mean 0 and length 1; zeros for flat discs."""
     x, y, radius, angle = discs.T[:, :, None]
     cos, sin = np.cos(angle), np.sin(angle)
     across = x + radius * (points[0] * cos - points[1] * sin)
@@ -136,6 +140,6 @@ def _shades(picture: Picture) -> Values:
 
 
 def _details(picture: Picture) -> Values:
-    """What is finer than about an eighth of the picture, without its noise."""
+    """Structures finer than about an eighth of the picture, without noise."""
     values = picture.astype(np.float32)
     return np.asarray(gaussian_filter(values, 0.8) - gaussian_filter(values, 3))

@@ -1,4 +1,4 @@
-"""Ridge regression in closed form: every penalty from one decomposition, chosen by exact leave-one-out.
+"""Ridge regression in closed form: all penalties from one decomposition, selected by exact leave-one-out.
 
 Sources: Hoerl and Kennard, Ridge Regression, Technometrics 12, 1970; Allen, The Relationship Between Variable
 Selection and Data Augmentation and a Method for Prediction, Technometrics 16, 1974 (errors of rows left out).
@@ -20,22 +20,22 @@ from layerboard.tasks.metrics.folds import ALWAYS_TRAINING
 class Ridge:
     """Ridge regressions of several targets on standardised features, float64, with an intercept.
 
-    A penalty is a multiple of the features' mean variance, for each row: that of the sum of squared errors is
-    as many times larger as there are rows, so that one number means the same of any number of images.
+    A penalty is stated per row, in units of the features' mean variance. The penalty of the sum of squared
+    errors is that times the number of rows, so one value means the same for any number of images.
     """
 
     mean: Tensor  # of each feature, [dim]
-    deviation: Tensor  # what each feature is divided by, [dim]; 1 where it does not vary
+    deviation: Tensor  # divisor of each feature, [dim]; 1 for a constant feature
     intercept: Tensor  # means of the targets, [targets]
     spectrum: Tensor  # squared singular values of the standardised features, [r]
-    basis: Tensor  # directions whose multiples the weights are, [dim r]
-    left: Tensor  # what the rows are in these directions, [n r]
-    gains: Tensor  # what the squared ``left`` are multiplied with, beside the penalty's share, [r]
+    basis: Tensor  # directions that span the weights, [dim r]
+    left: Tensor  # coordinates of the rows in these directions, [n r]
+    gains: Tensor  # factors of the squared ``left``, without that of the penalty, [r]
     targets: Tensor  # centred, [n targets]
 
     @classmethod
     def fit(cls, train: Tensor, targets: Tensor) -> "Ridge":
-        """Fit to features [n dim] and targets [n targets]; ValueError where shapes do not fit."""
+        """Fit to features [n dim] and targets [n targets]; raises ValueError if shapes do not match."""
         if train.ndim != 2 or targets.ndim != 2 or len(train) != len(targets) or len(train) < 2:
             shapes = f"{tuple(train.shape)} and {tuple(targets.shape)}"
             raise ValueError(f"expected features [n dim] and targets [n targets] of 2 rows, found {shapes}")
@@ -44,7 +44,7 @@ class Ridge:
         still = deviation <= ROUNDING * torch.finfo(train.dtype).eps * wide.abs().amax(0)
         deviation = torch.where(still, 1.0, deviation)
         features = torch.where(still, 0.0, (wide - mean) / deviation)
-        # of the two products of features the smaller one has all singular values
+        # the smaller of the two Gram matrices has all singular values
         if features.shape[1] < len(features):
             spectrum, basis = torch.linalg.eigh(features.T @ features)
             left, gains = features @ basis, torch.ones_like(spectrum)
@@ -56,15 +56,15 @@ class Ridge:
         return cls(mean, deviation, intercept, spectrum, basis, left, gains, centred)
 
     def shrinkage(self, penalty: float) -> Tensor:
-        """One over the squared singular values and the penalty: [r]; 0 where all features are constant."""
+        """1 / (squared singular values + penalty): [r]; 0 if all features are constant."""
         scale = self.spectrum.sum() / len(self.mean)
         return torch.where(scale > 0, 1 / (self.spectrum + penalty * scale), 0.0)
 
     def left_out(self, penalty: float) -> Tensor:
-        """Errors of each row where it is left out of the fit, but not of the standardisation: [n targets].
+        """Leave-one-out errors of each row, which is left in the standardisation only: [n targets].
 
-        They are the residuals over one less the leverages, which is exact. Infinite for a row whose target
-        decides its own prediction.
+        They are the residuals divided by (1 - leverage), which is exact. Infinite for a row with leverage 1,
+        whose prediction depends on its own target alone.
         """
         gains = self.gains * self.shrinkage(penalty)
         errors = self.targets - (self.left * gains) @ (self.left.T @ self.targets)
@@ -72,13 +72,13 @@ class Ridge:
         return errors / (1 - leverage).clamp(min=0)[:, None]
 
     def best(self, penalties: Sequence[float]) -> list[float]:
-        """For each target the penalty of least squared errors of rows left out, the largest of equals."""
+        """For each target the penalty with the least squared leave-one-out error; ties go to the largest."""
         strongest_first = sorted(penalties, reverse=True)
         errors = torch.stack([self.left_out(penalty).square().mean(0) for penalty in strongest_first])
         return [strongest_first[index] for index in errors.argmin(0).tolist()]
 
     def predict(self, features: Tensor, penalties: Sequence[float]) -> Tensor:
-        """Targets [m targets] of features [m dim], with a penalty each."""
+        """Predicted targets [m targets] of features [m dim], with one penalty per target."""
         standard = ((features.double() - self.mean) / self.deviation) @ self.basis
         shrunk = torch.stack([self.shrinkage(penalty) for penalty in penalties], dim=1)
         return standard @ (shrunk * (self.left.T @ self.targets)) + self.intercept
@@ -91,11 +91,11 @@ def held_out_predictions(
     penalties: Sequence[float],
     device: torch.device | None = None,
 ) -> Floats:
-    """Targets of each image as predicted by the ridge regression that did not see its fold: [images targets].
+    """Targets of each image, predicted by the ridge regression that did not see its fold: [images targets].
 
-    Features are [images dim], targets [images targets], folds [images] from 0, or `ALWAYS_TRAINING`, whose
-    rows are NaN. The penalty of each fold and target is chosen on the images that it learns from. Raises
-    ValueError where a fold would leave fewer than 2 images to learn from.
+    Features are [images dim], targets [images targets], folds [images] from 0; rows of `ALWAYS_TRAINING` are
+    NaN. The penalty for each fold and target is selected on the training images. Raises ValueError if a fold
+    leaves fewer than 2 training images.
     """
     predicted = np.full(targets.shape, np.nan)
     rows, values = as_tensor(features, device), as_tensor(targets, device)

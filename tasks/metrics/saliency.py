@@ -1,4 +1,4 @@
-"""Whether attention marks an object: the cells that hold most of a map, and how they overlap with a mask.
+"""Whether attention highlights an object: overlap of the strongest cells of a map with the object's mask.
 
 Source: Walmer et al., CVPR 2023, section 4.4 and appendix C.3, and its released code.
 """
@@ -16,19 +16,19 @@ from layerboard.tasks.metrics.arrays import Floats, Mask
 from layerboard.tasks.metrics.attention import Cells
 from layerboard.tasks.metrics.cell_labels import overlaps
 
-ROUNDING = 1e-6  # relative difference of values that count as equal: they are sums in single precision
+ROUNDING = 1e-6  # values with a smaller relative difference count as equal: they are sums in float32
 
 Shares = NDArray[np.float64]  # share of each cell that an object covers: [rows columns]
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """Which cells of a map are marked: the strongest ones that together hold a share of its mass.
+    """Rule that marks the strongest cells of a map, which together contain a share of its mass.
 
-    Cells are sorted by value, ascending, and their values, divided by the sum, are added up; those whose sum
-    exceeds ``1 - mass + margin`` are marked: the margin keeps rounding from deciding where a sum is the limit
-    itself. With ``ties`` cells as strong as the weakest marked one are marked, too; otherwise equal ones are
-    in row-major order, and the last of them count as the strongest.
+    Cells are sorted by value, ascending, and their shares of the sum are accumulated. Cells whose cumulative
+    share exceeds ``1 - mass + margin`` are marked; the margin absorbs rounding errors at the limit itself.
+    With ``ties``, cells as strong as the weakest marked one are marked, too. Otherwise equal cells are in
+    row-major order, and the last of them count as the strongest.
     """
 
     mass: float
@@ -37,7 +37,7 @@ class Threshold:
 
 
 def marked(maps: Tensor, rule: Threshold) -> Tensor:
-    """Cells that a map [... cells] marks, bool; none of a map that is empty or not finite."""
+    """Marked cells of a map [... cells], bool; none for a map that is empty or not finite."""
     values = maps.double()
     total = values.sum(dim=-1, keepdim=True)
     values = values / torch.where(total > 0, total, 1)
@@ -50,22 +50,22 @@ def marked(maps: Tensor, rule: Threshold) -> Tensor:
 
 
 def saliency_iou(maps: Tensor, objects: Tensor, rule: Threshold) -> Tensor:
-    """Intersection over union of the cells that maps [images ... cells] mark and the object's [images cells].
+    """IoU of the marked cells of maps [images ... cells] with the object cells [images cells]: [images ...].
 
-    [images ...], float64 in [0, 1]; 0 of an empty map, NaN of one that is not finite. An image without any
-    object has no value.
+    float64 in [0, 1]; 0 for an empty map, NaN for a map that is not finite. An image without an object has no
+    value.
     """
     cells = marked(maps, rule)
     truth = objects.view(len(objects), *[1] * (maps.ndim - 2), -1)
     overlap = (cells & truth).sum(dim=-1) / (cells | truth).sum(dim=-1).double()
-    return overlap + 0 * maps.sum(dim=-1)  # what is not finite stays so
+    return overlap + 0 * maps.sum(dim=-1)  # keeps NaN
 
 
 def cell_shares(mask: Mask | NDArray[np.uint8], rows: Floats, columns: Floats) -> Shares:
-    """Exact share of each cell's area that a mask covers; what lies outside the mask's image is not covered.
+    """Exact share of each cell's area that a mask covers; the area outside the image is not covered.
 
-    The mask is [height width], 0 where the object is not; cells have edges [rows + 1] from top to bottom and
-    [columns + 1] from left to right, ascending, in pixels of the mask.
+    The mask is [height width], 0 outside the object. ``rows`` [rows + 1] and ``columns`` [columns + 1] are
+    the edges of the cells from top to bottom and from left to right, ascending, in pixels of the mask.
     """
     down, right = overlaps(rows, mask.shape[0]), overlaps(columns, mask.shape[1])
     area = np.diff(rows)[:, None] * np.diff(columns)[None]
@@ -73,8 +73,8 @@ def cell_shares(mask: Mask | NDArray[np.uint8], rows: Floats, columns: Floats) -
 
 
 def half_covered(shares: Shares) -> NDArray[np.bool_]:
-    """Cells [rows columns] of which half is covered; if none is, the first of the largest share, if any."""
-    exact = shares.round(9)  # ties are those of areas, not of rounding
+    """Cells [rows columns] that are at least half covered; without any, the first most covered cell."""
+    exact = shares.round(9)  # so that rounding errors do not break ties
     covered = exact >= 0.5
     if not covered.any() and exact.any():
         covered.flat[np.argmax(exact)] = True
@@ -82,9 +82,10 @@ def half_covered(shares: Shares) -> NDArray[np.bool_]:
 
 
 def touched(masks: Sequence[NDArray[np.uint8]], cells: Cells) -> NDArray[np.bool_]:
-    """Cells [rows columns] in which any of several masks [height width] leaves a trace, by the released code.
+    """Cells [rows columns] that are not zero in any of several resized masks [height width].
 
-    Each mask, times 255, is resized as an 8-bit image, bicubic, whose support makes objects wider.
+    Each mask, times 255, is resized as an 8-bit image, as in the released code. The support of the bicubic
+    filter makes objects wider.
     """
     traced = np.zeros(cells, bool)
     for mask in masks:
@@ -94,18 +95,18 @@ def touched(masks: Sequence[NDArray[np.uint8]], cells: Cells) -> NDArray[np.bool
 
 
 def centre_square(mask: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The middle square of a mask [height width]; of an odd surplus the end loses one pixel more."""
+    """The central square of a mask [height width]; an odd surplus loses one pixel more at the end."""
     side = min(mask.shape)
     top, left = ((length - side) // 2 for length in mask.shape)
     return mask[top : top + side, left : left + side]
 
 
 def held_out_best(values: Floats, splits: int, seed: int) -> float:
-    """Mean score of the candidate that is best on one half of the images, on the other half.
+    """Held-out score of the best candidate: chosen on one half of the images, scored on the other half.
 
-    Values are [images candidates]; of equal candidates the first is taken. The generator (PCG64) draws all
-    halves, one permutation after the other; of an odd number the first half, on which the candidate is
-    chosen, is smaller. The mean is over the splits, NaN of fewer than two images.
+    Values are [images candidates]; ties go to the first candidate. One generator (PCG64) draws all halves, a
+    permutation for each. With an odd number of images, the half on which the candidate is chosen is smaller.
+    The result is the mean over the splits, NaN for fewer than two images.
     """
     count = len(values)
     half = count // 2
@@ -116,6 +117,6 @@ def held_out_best(values: Floats, splits: int, seed: int) -> float:
     for row in first:
         row[generator.permutation(count)[:half]] = 1
     chosen_on = first @ values
-    best = (chosen_on / half).round(12).argmax(axis=1)  # ties are not decided by rounding
+    best = (chosen_on / half).round(12).argmax(axis=1)  # so that rounding errors do not break ties
     scored = (values.sum(axis=0) - chosen_on) / (count - half)
     return float(scored[np.arange(splits), best].mean())

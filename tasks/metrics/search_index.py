@@ -1,6 +1,6 @@
-"""What an index of vectors costs: neighbours that it misses, milliseconds a query, bytes a vector.
+"""Cost of a faiss index of vectors: recall, milliseconds per query, bytes per vector.
 
-Sources: Malkov and Yashunin, TPAMI 2020 (HNSW); Jégou et al., TPAMI 2011 (inverted files). By faiss.
+Sources: Malkov and Yashunin, TPAMI 2020 (HNSW); Jégou et al., TPAMI 2011 (inverted files).
 """
 
 from collections.abc import Callable, Iterator
@@ -19,29 +19,30 @@ from layerboard.tasks.metrics.neighbours import Vectors, unit_vectors
 NEIGHBOURS = 10
 LINKS, BREADTH = 32, 64  # of HNSW: M, and ef of the search
 PROBES = 16  # cells of an inverted file that are searched
-LISTS = 4  # cells, times the root of the number of vectors
-LEAST_IN_LIST = 39  # vectors of a cell on average, below which faiss warns
-NOISE = 0.5  # of repeated vectors, in standard deviations of each channel
-TIE = 1e-6  # cosines this far apart are the same neighbour to a recall
+LISTS = 4  # the number of cells is this times the square root of the number of vectors
+LEAST_IN_LIST = 39  # least mean number of vectors in a cell, below which faiss warns
+NOISE = 0.5  # noise of repeated vectors, in standard deviations of each channel
+TIE = 1e-6  # cosines at most this much lower than the exact one count as found
 SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
 class IndexCost:
-    """One index over so many vectors."""
+    """Cost of one index with a number of vectors."""
 
     index: str
     vectors: int
-    recall: float  # percent of the exact `NEIGHBOURS` nearest that are found; ties count as found
-    ms: float  # a query, one at a time on one thread
-    bytes: float  # a vector, of the index as a file
-    seconds: float  # to build it, on all threads
+    recall: float  # percent of the exact `NEIGHBOURS` nearest neighbours that are found; ties count as found
+    ms: float  # per query, one at a time on one thread
+    bytes: float  # size of the index file per vector
+    seconds: float  # build time on all threads
 
 
 def index_costs(database: Vectors, queries: Vectors, sizes: tuple[int, ...]) -> Iterator[IndexCost]:
-    """Flat, HNSW and IVF indexes by cosine over so many vectors [n dim], asked by queries [m dim].
+    """Costs of flat, HNSW and IVF cosine indexes of each size, searched with queries [m dim].
 
-    Beyond n the vectors are repeated with Gaussian noise. Raises ValueError where a value is not finite.
+    The vectors are the first of the database [n dim]; beyond n they are repeated with Gaussian noise. Raises
+    ValueError if a value is not finite.
     """
     if not (np.isfinite(database).all() and np.isfinite(queries).all()):
         raise ValueError("vectors must not hold NaN or infinite values")
@@ -55,13 +56,13 @@ def index_costs(database: Vectors, queries: Vectors, sizes: tuple[int, ...]) -> 
             index.add(stored)
             seconds = perf_counter() - begin
             cosines, ms = _searched(index, asked, min(NEIGHBOURS, size))
-            least = cosines[:, -1:] - TIE if least is None else least  # of the flat one, which is exact
+            least = cosines[:, -1:] - TIE if least is None else least  # from the flat index, which is exact
             recall = 100 * float((cosines >= least).mean())
             yield IndexCost(name, size, recall, ms, _file_bytes(index) / size, seconds)
 
 
 def repeated(database: Vectors, size: int) -> Vectors:
-    """The first vectors, or all and copies of them with noise: [size dim]."""
+    """The first ``size`` vectors, with noisy copies if there are fewer: [size dim]."""
     copies = np.resize(database, (size, database.shape[1]))
     noise = np.random.default_rng(SEED).standard_normal(copies[len(database) :].shape, np.float32)
     copies[len(database) :] += NOISE * database.std(axis=0) * noise
@@ -69,7 +70,7 @@ def repeated(database: Vectors, size: int) -> Vectors:
 
 
 def _searched(index: Any, queries: Vectors, k: int) -> tuple[Vectors, float]:  # noqa: ANN401 - of faiss
-    """Cosines of what is found [queries k], and milliseconds a query in the faster of two rounds."""
+    """Cosines of the neighbours found [queries k], and milliseconds per query in the faster of two rounds."""
     rounds = []
     with threadpool_limits(limits=1):
         for _ in range(2):
@@ -112,5 +113,5 @@ def _inverted(stored: Vectors) -> Any:  # noqa: ANN401
     return index
 
 
-# the exact one first
+# the exact index first
 _KINDS: dict[str, Callable[[Vectors], Any]] = {"flat": _flat, "HNSW": _graph, "IVF": _inverted}

@@ -1,8 +1,8 @@
 """Region similarity J and boundary accuracy F of video object masks, by the rules of DAVIS-2017.
 
-Boundaries are compared fast: both masks are flags in one array of bytes, four strips of the image share a
-byte, and rows lie behind each other with zeros between them: each step is one pass over a quarter of the
-image's bytes.
+For speed, both masks are bit flags in one array of bytes, four strips of the image share a byte, and rows are
+stored one after the other with zeros between them. So each step is one pass over a quarter of the image's
+bytes.
 
 Source: Pont-Tuset et al., The 2017 DAVIS Challenge on Video Object Segmentation, section 3, and Perazzi et
 al., CVPR 2016, section 5, as the official evaluator computes them.
@@ -25,17 +25,17 @@ _IN_STRIPS = np.uint8(0b01010101)  # PREDICTED in each
 
 
 def both(prediction: Mask, truth: Mask) -> Flags:
-    """Two masks [height width] as the flags PREDICTED and TRUE of one array."""
+    """Two masks [height width] as the flags PREDICTED and TRUE in one array."""
     flags = truth.view(np.uint8) * np.uint8(TRUE)
     flags |= prediction.view(np.uint8)
     return flags
 
 
 def compare_boundaries(flags: Flags, radius: int) -> tuple[int, int, int, int]:
-    """Numbers of boundary pixels, predicted and true, and of those that have one of the other mask near.
+    """Boundary pixels (predicted, true), and those with a boundary pixel of the other mask nearby.
 
-    Near is within a disk x² + y² <= radius² in pixels; ``flags`` are those of two masks [height width].
-    A boundary pixel is one that differs from its right, lower or lower right neighbour, where there is one.
+    Nearby means in a disk x² + y² <= radius² in pixels. ``flags`` [height width] are those of two masks. A
+    boundary pixel differs from its right, lower or lower right neighbour, if there is one.
     """
     if not flags.size:
         return 0, 0, 0, 0
@@ -43,7 +43,7 @@ def compare_boundaries(flags: Flags, radius: int) -> tuple[int, int, int, int]:
     sheet = _Sheet(height, width, min(radius, height), min(radius, width))
     edges = _edges(flags, sheet)
     strips = edges[sheet.above : sheet.above + sheet.strip], _dilated(edges, radius, sheet)
-    words = np.flatnonzero(strips[0].view(np.uint64))  # a boundary is in few of them
+    words = np.flatnonzero(strips[0].view(np.uint64))  # few words contain a boundary
     own, near = (flags.view(np.uint64).reshape(-1)[words].view(np.uint8) for flags in strips)
     predicted, true = own & _IN_STRIPS, (own >> np.uint8(1)) & _IN_STRIPS
     matched = predicted & (near >> np.uint8(1)), true & near
@@ -52,12 +52,12 @@ def compare_boundaries(flags: Flags, radius: int) -> tuple[int, int, int, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Sheet:
-    """Where four strips of an image lie above each other in the bits of a byte."""
+    """Layout of four strips of an image in the bits of the same bytes."""
 
     height: int
     width: int
-    above: int  # rows that a strip has of its neighbours on either side; zeros where there is none
-    beside: int  # bytes of zeros after each row, at least
+    above: int  # rows of the neighbouring strips on either side of a strip; zeros outside the image
+    beside: int  # least number of zero bytes after each row
 
     @property
     def strip(self) -> int:
@@ -65,16 +65,16 @@ class _Sheet:
 
     @property
     def rows(self) -> int:
-        """Rows of a strip and of its neighbours."""
+        """Rows of a strip, including those of its neighbours."""
         return self.strip + 2 * self.above
 
     @property
     def stride(self) -> int:
-        """Bytes of a row: whole words, with room for one more column."""
+        """Bytes of a row: a whole number of words, with room for one more column."""
         return 8 * -(-(self.width + max(self.beside, 1)) // 8)
 
     def strips(self) -> Iterator[tuple[int, np.uint8]]:
-        """The image's row that is the sheet's first, and what flags are multiplied by, of each strip."""
+        """For each strip, the image row at the sheet's first row, and the factor of the flags."""
         return ((number * self.strip - self.above, np.uint8(4**number)) for number in range(STRIPS))
 
 
@@ -84,9 +84,9 @@ def _edges(flags: Flags, sheet: _Sheet) -> Flags:
     seen = np.zeros((sheet.rows + 2, stride), dtype=np.uint8)
     for top, strip in sheet.strips():
         first, last = max(top, 0), min(top + len(seen), height)
-        if first < last:  # numpy multiplies bytes ten times as fast as it shifts them to the left
+        if first < last:  # numpy multiplies bytes ten times faster than it shifts them
             seen[first - top : last - top, :width] |= flags[first:last] * strip
-        if 0 <= height - top < len(seen):  # beyond the last row and column they go on: no boundary there
+        if 0 <= height - top < len(seen):  # beyond the last row and column the mask continues: no boundary
             seen[height - top, :width] |= flags[-1] * strip
     seen[:, width] = seen[:, width - 1]
     flat, size = seen.reshape(-1), sheet.rows * stride
@@ -102,15 +102,15 @@ def _edges(flags: Flags, sheet: _Sheet) -> Flags:
 
 
 def _dilated(edges: Flags, radius: int, sheet: _Sheet) -> Flags:
-    """Every flag that is set within a disk around each pixel of the strips: [strip stride].
+    """Dilation of the flags by a disk: [strip stride].
 
-    A disk is a stack of horizontal runs, longest in the middle: runs are grown from the shortest to the
-    longest, and each is laid over the rows that have it.
+    A disk is a stack of horizontal runs, longest in the middle. Runs are grown from the shortest to the
+    longest, and each is combined into the rows that have it.
     """
     runs = np.zeros(sheet.beside + edges.size, dtype=np.uint8)
     runs[sheet.beside :] = edges.reshape(-1)
     out = np.zeros(sheet.strip * sheet.stride, dtype=np.uint8)
-    length = 1  # each byte of the runs has the flags of so many bytes, its own first
+    length = 1  # each byte of the runs combines the flags of this many bytes, starting with its own
     for row in range(sheet.above, -1, -1):
         reach = min(math.isqrt(radius * radius - row * row), sheet.beside)
         while length < 2 * reach + 1:
@@ -123,7 +123,7 @@ def _dilated(edges: Flags, radius: int, sheet: _Sheet) -> Flags:
 
 
 def _count(flags: Flags) -> int:
-    """Number of flags PREDICTED in all strips; only such flags are there."""
+    """Number of PREDICTED flags in all strips; no other flags may be set."""
     return sum(int(np.count_nonzero(flags & np.uint8(4**number))) for number in range(STRIPS))
 
 
@@ -133,7 +133,7 @@ TOLERANCE = 0.008  # share of an image's diagonal within which its boundaries ma
 
 @dataclass(frozen=True, slots=True)
 class VideoScores:
-    """J and F of every object in every scored frame of a video, fractions: [objects frames] each."""
+    """J and F of every object in every scored frame of a video, as fractions: [objects frames] each."""
 
     j: Floats
     f: Floats
@@ -141,7 +141,7 @@ class VideoScores:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Mean over frames, share of frames above 0.5, and mean of the first quarter minus that of the last."""
+    """Mean over frames, recall (share of frames above 0.5), and decay (first minus last quarter)."""
 
     mean: float
     recall: float
@@ -150,7 +150,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Means over objects, not over videos, as fractions; ``jf_mean`` is the mean of the two means."""
+    """Means over objects, not over videos, as fractions; ``jf_mean`` is the mean of the J and F means."""
 
     jf_mean: float
     j: Statistics
@@ -159,17 +159,17 @@ class Summary:
 
 
 def tolerance(size: tuple[int, ...], threshold: float = TOLERANCE) -> int:
-    """Radius in pixels within which boundaries of masks of that height and width match."""
+    """Radius in pixels within which boundaries match, for masks of (height, width)."""
     return math.floor(threshold) if threshold >= 1 else math.ceil(threshold * math.hypot(*size))
 
 
 def score_video(predictions: Sequence[Labels], truths: Sequence[Labels]) -> VideoScores:
-    """J and F of the objects 1..largest id of the first true frame, in all frames but the first and the last.
+    """J and F of objects 1..largest id of the first true frame, in all frames but the first and the last.
 
-    Of label maps [height width] 0 is background, of true ones 255, too; ids that only come up later are
-    ignored. Frames are taken one at a time, so sequences may load them lazily; predictions of the first and
-    the last frame are not looked at. Raises ValueError where frames are missing, a mask is of another size or
-    type, there is no object, or a predicted id is above them.
+    Label maps are [height width], with 0 for background and, in true maps, also 255. Ids that appear only in
+    later frames are ignored. Frames are read one at a time, so sequences may load them lazily; predictions of
+    the first and the last frame are not read. Raises ValueError if frames are missing, a mask has another
+    size or type, there is no object, or a predicted id exceeds the number of objects.
     """
     if len(predictions) != len(truths) or len(truths) < 3:
         counts = f"{len(predictions)} and {len(truths)}"
@@ -188,9 +188,9 @@ def score_video(predictions: Sequence[Labels], truths: Sequence[Labels]) -> Vide
 
 
 def statistics(values: Floats) -> Statistics:
-    """Mean, recall and decay of one object's values [frames]; ValueError unless there are, finite ones.
+    """Mean, recall and decay of one object's values [frames]; raises ValueError unless all are finite.
 
-    The four bins of the decay share their border frames, as in the official evaluator.
+    Neighbouring bins of the decay share a frame, as in the official evaluator.
     """
     if values.ndim != 1 or not values.size or not np.isfinite(values).all():
         raise ValueError(f"expected one finite value for each of at least one frame, found {values.shape}")
@@ -200,7 +200,7 @@ def statistics(values: Floats) -> Statistics:
 
 
 def summarise(videos: Sequence[VideoScores]) -> Summary:
-    """J&F and its parts over all objects of all videos; ValueError without any."""
+    """J&F and its parts over all objects of all videos; raises ValueError without videos."""
     if not videos:
         raise ValueError("expected the scores of at least one video, found none")
     j = _mean_statistics([statistics(row) for video in videos for row in video.j])
@@ -233,7 +233,7 @@ def score_frame(prediction: Labels, truth: Labels, objects: int) -> tuple[Floats
     prediction, truth = prediction[shown], truth[shown]
     for row in range(objects):
         pair = both(prediction == row + 1, truth == row + 1)
-        if objects > 1:  # the only one is all that is shown
+        if objects > 1:  # a single object covers the whole crop
             pair = pair[_shown(pair)]
         if pair.size:
             j[row], f[row] = jaccard(pair), boundary_f(pair, radius)
@@ -241,16 +241,16 @@ def score_frame(prediction: Labels, truth: Labels, objects: int) -> tuple[Floats
 
 
 def _shown(*maps: Labels) -> tuple[slice, slice]:
-    """The box that holds all labels but background, one pixel wider where the image goes on.
+    """Bounding box of all labels except background, one pixel wider inside the image.
 
-    With a pixel of background beside them, boundaries stay as they are.
+    The margin of background keeps the boundaries as they are.
     """
     rows = _extent(maps, 1)
     return rows, _extent([labels[rows] for labels in maps], 0)
 
 
 def _extent(maps: Sequence[Labels], across: int) -> slice:
-    """Lines of label maps that show more than background, and one more on each side where there is one."""
+    """Range of lines of the label maps with objects, plus one line on each side inside the image."""
     occupied = np.logical_or.reduce([labels.max(axis=across, initial=0) for labels in maps])
     lines = np.flatnonzero(occupied)
     if not len(lines):
@@ -259,7 +259,7 @@ def _extent(maps: Sequence[Labels], across: int) -> slice:
 
 
 def jaccard(pair: Flags) -> float:
-    """Intersection over union of two masks as flags [height width]; 1 where both are empty."""
+    """Intersection over union of two masks as flags [height width]; 1 if both are empty."""
     union = np.count_nonzero(pair)
     return np.count_nonzero(pair == (PREDICTED | TRUE)) / union if union else 1.0
 

@@ -1,4 +1,4 @@
-"""Series in a collection: runs of files whose neighbours in the order of names are also the most similar."""
+"""Series in a collection: runs of files that are consecutive by name and also nearest neighbours."""
 
 import re
 from collections import defaultdict
@@ -10,14 +10,14 @@ from scipy.stats import binom
 from layerboard.tasks.metrics.arrays import Integers, Mask
 from layerboard.tasks.metrics.neighbours import Neighbours
 
-NEAREST = 3  # neighbours among which the next file is, of it or of the one before
-SHORTEST = 3  # files of a run
-FEWEST = 6  # files in whose order a series could be seen
-CHANCE = 0.001  # that some unit without a series is taken for one
+NEAREST = 3  # two consecutive files are linked if one is among this many nearest neighbours of the other
+SHORTEST = 3  # least number of files in a run
+FEWEST = 6  # least number of files in a unit in which a series can be detected
+CHANCE = 0.001  # probability that some unit without a series is taken for one
 
 
 def named_alike(keys: Sequence[str], labels: Sequence[str]) -> list[Integers]:
-    """Files of one folder, class and pattern of names, each in the order of the numbers in their names."""
+    """Units: files with the same folder, class and name pattern, sorted by the numbers in their names."""
     units = defaultdict[tuple[str, str, str], list[tuple[list[int], int]]](list)
     for file, (key, label) in enumerate(zip(keys, labels, strict=True)):
         folder, _, name = key.rpartition("/")
@@ -27,9 +27,10 @@ def named_alike(keys: Sequence[str], labels: Sequence[str]) -> list[Integers]:
 
 
 def near_next(found: Neighbours, unit: Integers, following: Integers) -> Mask:
-    """Whether each image and the next file of its unit are near, [images]; False for itself.
+    """Whether each image and the next file of its unit are linked: [images].
 
-    One of them is among the first `NEAREST` of the other's neighbours of the same unit.
+    They are linked if one is among the `NEAREST` neighbours of the other within the unit. False for an image
+    whose next file (``following``) is itself.
     """
     own = np.arange(len(unit))
     inside = (unit[found.index] == unit[:, None]) & (found.index != own[:, None])
@@ -40,11 +41,11 @@ def near_next(found: Neighbours, unit: Integers, following: Integers) -> Mask:
 
 
 def runs(units: Sequence[Integers], linked: Sequence[Mask]) -> list[Integers]:
-    """Places of the files of each run of at least `SHORTEST`, the longest first.
+    """Indices of the files of each run of at least `SHORTEST` files, the longest run first.
 
-    ``linked`` says of each unit whether each file and the next one are near, [files - 1]. A unit has runs
-    where it has more of them than a random order would have, by an exact test at `CHANCE` over all; or every
-    unit, where all together have.
+    ``linked`` says for each unit whether each file and the next one are linked, [files - 1]. Runs are taken
+    from the units with more links than a random order would have, by an exact test at level `CHANCE` over all
+    units; or from every unit, if only all units together have more.
     """
     tested = [(unit, near) for unit, near in zip(units, linked, strict=True) if len(unit) >= FEWEST]
     if not tested:
@@ -53,7 +54,7 @@ def runs(units: Sequence[Integers], linked: Sequence[Mask]) -> list[Integers]:
     hits, sizes = (
         np.array(each) for each in zip(*((near.sum(), len(near)) for _, near in tested), strict=True)
     )
-    # of Bernoulli trials of unequal chances fewer hits lie beyond than of as many with the mean chance
+    # Bernoulli trials with unequal chances have a smaller tail than as many with the mean chance
     together = binom.sf(hits.sum() - 1, sizes.sum(), (chances * sizes).sum() / sizes.sum()) < CHANCE
     sure = np.asarray(binom.sf(hits - 1, sizes, chances)) < CHANCE / len(tested)
     chosen = (

@@ -1,7 +1,7 @@
 """Centred kernel alignment (CKA) of representations with linear kernels.
 
-With a Gram matrix U-centred once, the unbiased HSIC of two representations is an inner product of their
-matrices, so all pairs of layers come from one matrix product a batch.
+The unbiased HSIC of two representations is the inner product of their U-centred Gram matrices, so one matrix
+product per batch gives all pairs of layers.
 
 Source: Kornblith et al., Similarity of Neural Network Representations Revisited, ICML 2019 (biased); Song et
 al., Feature Selection via Dependence Maximization, JMLR 2012, and Nguyen et al., Do Wide and Deep Networks
@@ -17,34 +17,34 @@ from torch import Tensor
 from layerboard.tasks.metrics.arrays import ROUNDING
 
 SMALLEST_BATCH = 4  # samples that the unbiased estimator needs
-SHARES = 1 << 23  # products of layers held at a time
-CACHED = 1 << 22  # values that a CPU centres and multiplies at a time, so that they are read from memory once
+SHARES = 1 << 23  # products of layers in memory at a time
+CACHED = 1 << 22  # values that a CPU centres and multiplies at a time, to read them from memory only once
 CENTRED = 1 << 16
-"""Values of Gram matrices that a CPU U-centres at a time: several passes, all of them in its cache."""
+"""Values of Gram matrices that a CPU U-centres at a time, in several passes over its cache."""
 
-AT_ONCE = 1 << 26  # the same of an accelerator, for which few, large kernels count
+AT_ONCE = 1 << 26  # the same on a GPU, where a few large kernels are faster
 
 
 def centred_gram(features: Tensor, *, min_max: bool = False) -> Tensor:
-    """U-centred Gram matrix of features [... n dim]: [... n n] float64, its diagonal 0; 0 of equal samples.
+    """U-centred Gram matrix of features [... n dim]: [... n n] float64, with diagonal 0; 0 for equal samples.
 
-    The matrix product runs in float32, or in float64 for features of float64, on features centred over the
-    samples, which the estimator does not see but rounding does. With ``min_max`` the Gram matrix of uncentred
-    features is scaled to [0, 1], diagonal included, before its diagonal is dropped, as the code of Teaching
-    Matters (Walmer et al., CVPR 2023) does. Raises ValueError for fewer than 4 samples, no feature, or a
-    value that is NaN or infinite.
+    The matrix product runs in float32, or in float64 for float64 features. Features are first centred over
+    the samples, which does not change the estimator but reduces rounding errors. With ``min_max``, the Gram
+    matrix of uncentred features is scaled to [0, 1], including its diagonal, before the diagonal is dropped,
+    as in the code of Teaching Matters (Walmer et al., CVPR 2023). Raises ValueError for fewer than 4 samples,
+    no feature, or a value that is NaN or infinite.
     """
     gram = gram_matrix(features, centred=not min_max)
     return u_centred(scaled_gram(gram) if min_max else gram)
 
 
 def gram_matrix(features: Tensor, *, centred: bool = True, checked: bool = True) -> Tensor:
-    """Inner products of features [... n dim]: [... n n], float32, or float64 for features of float64.
+    """Gram matrix [... n n] of features [... n dim]: float32, or float64 for float64 features.
 
-    With ``centred`` the mean of the samples is taken off first; exactly zero where only rounding varies. With
-    ``checked`` values that are NaN or infinite are refused, for which the host waits for the device; without,
-    the matrix of such features is not finite (`finite_gram`), and nor is all that is made of it. Raises
-    ValueError for no sample or feature, too.
+    With ``centred``, the mean of the samples is subtracted first; the result is exactly zero if samples
+    differ only by rounding. With ``checked``, NaN or infinite values raise ValueError, for which the host
+    waits for the device. Without it, the matrix of such features is not finite (`finite_gram`), and neither
+    is anything computed from it. No sample or no feature raises ValueError, too.
     """
     if features.ndim < 2 or 0 in features.shape[-2:]:
         shape = tuple(features.shape)
@@ -56,16 +56,16 @@ def gram_matrix(features: Tensor, *, centred: bool = True, checked: bool = True)
 
 
 def finite_gram(gram: Tensor) -> Tensor:
-    """Whether features were finite, and so is their Gram matrix [... n n]: [...] bool, by its diagonal."""
+    """Whether the features of Gram matrices [... n n] were finite, judged by the diagonal: [...] bool."""
     return torch.isfinite(gram.diagonal(dim1=-2, dim2=-1)).all(dim=-1)
 
 
 def _gram_of_centred(features: Tensor) -> Tensor:
-    """Gram matrix [... n n] of features [... n dim] centred over the samples, in float32 at least.
+    """Gram matrix [... n n] of features [... n dim] centred over the samples, at least float32.
 
-    Exactly zero where only rounding varies: where the features of every sample are off the mean by no more,
-    in the root of the mean of the squares, than some roundings of the largest mean. It does not ask whether
-    the features are finite, for which a GPU must be waited for: what is not makes the matrix NaN.
+    It is exactly zero if samples differ only by rounding: if the root mean square deviation of every sample
+    is within a few rounding errors of the largest mean. To avoid waiting for a GPU, features are not checked;
+    non-finite ones make the matrix NaN.
     """
     means: list[Tensor] = []
 
@@ -78,11 +78,11 @@ def _gram_of_centred(features: Tensor) -> Tensor:
     largest = torch.stack(means).amax(0)
     spread = gram.diagonal(dim1=-2, dim2=-1).amax(-1)[..., None, None].sqrt()
     least = ROUNDING * torch.finfo(gram.dtype).eps * features.shape[-1] ** 0.5 * largest
-    return gram.mul_(~(spread <= least))  # a product of numbers in order: `where` takes ten times as long
+    return gram.mul_(~(spread <= least))  # a product of contiguous values: `where` takes ten times as long
 
 
 def _blocks(features: Tensor, *, whole: bool = False) -> Iterator[Tensor]:
-    """Features, some after the other of all samples, in float32 at least; whole where that takes no copy."""
+    """Features of all samples in blocks of columns, at least float32; whole if that needs no copy."""
     exact = features.dtype in (torch.float32, torch.float64)
     most = CACHED if features.device.type == "cpu" else AT_ONCE
     width = features.shape[-1] if whole and exact else most // (features[..., 0].numel() or 1) + 1
@@ -91,12 +91,12 @@ def _blocks(features: Tensor, *, whole: bool = False) -> Iterator[Tensor]:
 
 
 def _sum_of_products(parts: Iterable[Tensor]) -> Tensor:
-    """Gram matrix [... n n] of features that come in parts [... n some]."""
+    """Gram matrix [... n n] of features given in blocks of columns [... n some]."""
     return reduce(torch.add, (part @ part.mT for part in parts))
 
 
 def scaled_gram(gram: Tensor) -> Tensor:
-    """A Gram matrix [... n n] scaled to [0, 1] by its least and greatest entry; zero where it is constant."""
+    """A Gram matrix [... n n] scaled to [0, 1] by its smallest and largest entry; zero if it is constant."""
     low, high = gram.amin((-2, -1), keepdim=True), gram.amax((-2, -1), keepdim=True)
     still = high - low <= ROUNDING * torch.finfo(gram.dtype).eps * gram.abs().amax((-2, -1), keepdim=True)
     return torch.where(still, 0.0, (gram - low) / torch.where(still, 1.0, high - low))
@@ -121,7 +121,7 @@ def u_centred(gram: Tensor) -> Tensor:
 
 
 def rounded_centred(grams: Tensor, *, min_max: bool = False) -> Tensor:
-    """U-centred Gram matrices [... n n] in float32: float64 on the way, of some at a time."""
+    """U-centred Gram matrices [... n n] in float32, computed in float64, a few at a time."""
     flat = grams.reshape(-1, *grams.shape[-2:])
     most = CENTRED if flat.device.type == "cpu" else AT_ONCE
     pieces = torch.split(flat, max(1, most // max(1, flat.shape[-1] ** 2)))
@@ -132,8 +132,8 @@ def rounded_centred(grams: Tensor, *, min_max: bool = False) -> Tensor:
 def gather(grams_a: Tensor, grams_b: Tensor) -> Tensor:
     """Unbiased HSIC of each representation of one stack with each of another: [a b] float64.
 
-    Both are U-centred Gram matrices [a n n] and [b n n] of the same samples, n at least 4. The product runs
-    in the wider of the two dtypes. Raises ValueError where shapes do not fit.
+    The stacks are U-centred Gram matrices [a n n] and [b n n] of the same samples, with n at least 4. The
+    product runs in the wider of the two dtypes. Raises ValueError if shapes do not match.
     """
     if grams_a.ndim != 3 or grams_b.ndim != 3 or grams_a.shape[1:] != grams_b.shape[1:]:
         shapes = f"{tuple(grams_a.shape)} and {tuple(grams_b.shape)}"
@@ -144,10 +144,10 @@ def gather(grams_a: Tensor, grams_b: Tensor) -> Tensor:
 
 
 class CkaAccumulator:
-    """Sums HSIC over batches for all pairs of layers, of however many backbones; every batch weighs the same.
+    """Sums HSIC over batches for all pairs of layers, of any number of backbones; batches have equal weight.
 
-    The sums stay on the device of the first batch, and no batch waits for the host. With ``errors``, which
-    about triple the work, `sums` and `standard_error` may be asked for.
+    The sums stay on the device of the first batch, without synchronisation with the host. With ``errors``,
+    which takes about three times the work, `sums` and `standard_error` are available.
     """
 
     def __init__(self, *, errors: bool = False) -> None:
@@ -163,20 +163,20 @@ class CkaAccumulator:
         self._sums = parts if self._sums is None else self._sums + parts
 
     def sums(self) -> Tensor:
-        """All that was added, with errors, [4 layers layers] float64; those of several may be added."""
+        """The sums of all batches, with those for errors: [4 layers layers] float64; they may be added up."""
         if self._sums is None or not self._errors:
             raise ValueError("expected a sum that keeps errors, with at least one batch")
         return self._sums
 
     @classmethod
     def of(cls, sums: Tensor) -> "CkaAccumulator":
-        """An accumulator, with errors, of what `sums` gave; layers may be left out of both axes alike."""
+        """Accumulator with errors from `sums`, of which the same layers may be left out on both axes."""
         made = cls(errors=True)
         made._sums = sums
         return made
 
     def matrix(self) -> Tensor:
-        """Unbiased minibatch CKA of all batches so far, as of `normalise`; ValueError without any."""
+        """Unbiased minibatch CKA of all batches so far (`normalise`); raises ValueError without batches."""
         if self._sums is None:
             raise ValueError("expected at least one batch, found none")
         return normalise(self._sums[0])
@@ -184,8 +184,8 @@ class CkaAccumulator:
     def standard_error(self) -> Tensor:
         """Standard error of `matrix` over the samples, [layers layers] float64; 0 on the diagonal.
 
-        Linearised: each sample's share of the three HSIC sums that a CKA is made of, doubled since it stands
-        on both sides of every pair. A little too large for batches of a few samples. NaN where CKA is.
+        Linearised from each sample's share of the three HSIC sums in a CKA, doubled since a sample is on both
+        sides of every pair. A little too large for batches of a few samples. NaN where CKA is NaN.
         """
         hsic, cross, mixed, own = self.sums()
         value, total = normalise(hsic), hsic.diagonal()
@@ -201,10 +201,10 @@ class CkaAccumulator:
 
 
 def normalise(hsic: Tensor) -> Tensor:
-    """CKA from a matrix of HSIC sums, each entry over the root of its two diagonal ones, float64.
+    """CKA [layers layers], float64, from HSIC sums: each entry over the root of its two diagonal entries.
 
-    Both are [layers layers]. CKA is 1 on the diagonal; the unbiased estimator may be a little below 0 or
-    above 1. NaN where one of the two does not vary over the samples. Raises ValueError for another shape.
+    It is 1 on the diagonal. The unbiased estimator may be slightly below 0 or above 1. NaN if one of the two
+    layers does not vary over the samples. Raises ValueError if ``hsic`` is not [layers layers].
     """
     if hsic.ndim != 2 or hsic.shape[0] != hsic.shape[1]:
         raise ValueError(f"expected HSIC [layers layers], found {tuple(hsic.shape)}")
@@ -215,7 +215,7 @@ def normalise(hsic: Tensor) -> Tensor:
 
 
 def _moments(grams: Tensor, hsic: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Sums over the samples of products of their shares d of HSIC: d_ab d_ab, d_ab d_aa, d_aa d_bb."""
+    """Sums over samples of products of their shares d of HSIC: d_ab d_ab, d_ab d_aa, d_aa d_bb."""
     layers, n = grams.shape[:2]
     cross, mixed = torch.zeros_like(hsic), torch.zeros_like(hsic)
     shares = []

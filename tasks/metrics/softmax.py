@@ -1,4 +1,4 @@
-"""Soft-max regression by gradient descent: a linear probe on all labels, several learning rates at once."""
+"""Softmax regression by gradient descent: a linear probe on all labels, several learning rates at once."""
 
 import math
 from dataclasses import dataclass
@@ -11,44 +11,44 @@ from torch.nn.functional import threshold
 
 from layerboard.tasks.metrics.arrays import ROUNDING, Floats, Integers
 
-RATED_BATCH = 256  # images of a batch that learning rates are stated for; they grow with the batch
+RATED_BATCH = 256  # batch size that learning rates are stated for; they scale with the batch size
 NOTHING = 1e-30
-"""Probabilities below it count as 0: products of numbers near the smallest ones are slow on processors."""
+"""Probabilities below this are set to 0, since arithmetic with denormal numbers is slow on CPUs."""
 
 
 @dataclass(frozen=True, slots=True)
 class SoftmaxRule:
-    """The numbers of a linear probe that is trained."""
+    """Settings of the trained linear probe."""
 
-    epochs: int  # how often each image is seen
-    batch: int  # images of a batch at most
+    epochs: int  # passes over the training images
+    batch: int  # largest batch size
     momentum: float  # of stochastic gradient descent, in [0, 1)
-    rates: tuple[float, ...]  # learning rates for a batch of `RATED_BATCH`, which are tried at once
-    held_out: int  # one in so many training images of a class chooses the rate
-    least: int  # so many of a class at least, but no more than half of it
-    seed: int  # of the held-out images, and of the order of the others
+    rates: tuple[float, ...]  # candidate learning rates for a batch of `RATED_BATCH`, trained in parallel
+    held_out: int  # one in this many training images of a class is held out to choose the rate
+    least: int  # least number of held-out images of a class, but no more than half of it
+    seed: int  # of the held-out images and of the order of the others
 
 
 @dataclass(frozen=True, slots=True)
 class SoftmaxProbe:
-    """A trained probe, with the learning rate that was chosen."""
+    """A trained probe and its learning rate."""
 
     weights: Tensor  # [dim classes]
     bias: Tensor  # [classes]
     rate: float
 
     def classified(self, features: Tensor) -> tuple[Integers, Floats]:
-        """The class of features [m dim], of equal scores the lower, and its probability: [m] each."""
+        """Predicted class of features [m dim], ties to the lower class, and its probability: [m] each."""
         logits = torch.addmm(self.bias, features, self.weights)
-        sure = logits.cpu().double().softmax(1).amax(1).nan_to_num(0.0)  # of logits that are not finite
+        sure = logits.cpu().double().softmax(1).amax(1).nan_to_num(0.0)  # for logits that are not finite
         return logits.argmax(1).cpu().numpy(), sure.numpy()
 
 
 def held_out(labels: Integers, classes: int, rule: SoftmaxRule) -> NDArray[np.bool_]:
-    """Which training images choose the learning rate: [n].
+    """Whether each training image is held out to choose the learning rate: [n].
 
-    Of each class one in ``rule.held_out`` images, rounded, and at least ``rule.least``, but no more than
-    half; which ones is drawn by one generator in the order of the classes.
+    In each class one in ``rule.held_out`` images is held out, rounded, and at least ``rule.least``, but no
+    more than half. One generator draws them in the order of the classes.
     """
     generator = np.random.default_rng(rule.seed)
     chosen = np.zeros(len(labels), np.bool_)
@@ -59,12 +59,12 @@ def held_out(labels: Integers, classes: int, rule: SoftmaxRule) -> NDArray[np.bo
 
 
 def fit_softmax(train: Tensor, labels: Tensor, held: Tensor, classes: int, rule: SoftmaxRule) -> SoftmaxProbe:
-    """Train from weights of zero with every learning rate; the one that is best on the held-out rows.
+    """Probe after the last step, trained with the learning rate that is most accurate on the held-out rows.
 
-    Rates fall to 0 as half a cosine. Each epoch shows the rows in a drawn order, in the fewest batches that
-    are small enough, as equal as they can be. The probe is that of the last step, of equal rates the lowest.
-    Features are float32 [n dim], labels [n] 0 to classes - 1, and ``held`` [n] says which rows choose the
-    rate and are not trained on.
+    All rates are trained from zero weights, and ties go to the lowest rate. Rates decay to 0 by a cosine
+    schedule. Each epoch takes the rows in random order, in the fewest batches of at most ``rule.batch``, of
+    as equal size as possible. Features are float32 [n dim], labels [n] are 0 to classes - 1, and ``held`` [n]
+    marks the held-out rows.
     """
     chosen, kept = torch.nonzero(held).flatten(), torch.nonzero(~held).flatten()
     weights, bias = _train(train, labels, kept, classes, rule)
@@ -106,10 +106,10 @@ def _train(
 
 
 def standardised(train: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
-    """Features [n dim] with mean 0 and deviation 1 over the training rows, and others in the same way.
+    """Features [n dim] with mean 0 and standard deviation 1 over the training rows, and others likewise.
 
-    It is what a batch norm without weights comes to. A feature that does not vary over the training rows
-    becomes 0.
+    It is equivalent to batch normalisation without affine weights. A feature that is constant over the
+    training rows becomes 0.
     """
     mean = train.double().mean(0)
     deviation = train.double().std(0, correction=0)

@@ -1,6 +1,6 @@
-"""Changes of vectors: to an even spread around the mean of others, or without what tells their position.
+"""Transforms of vectors: standardisation, whitening, and removal of position directions (debiasing).
 
-Source of the removal of positions, as an image without content shows them: INSID3 (visinf/INSID3, commit
+Source of the debiasing, with directions from an image without content: INSID3 (visinf/INSID3, commit
 f1c9622).
 """
 
@@ -17,19 +17,19 @@ from layerboard.tasks.metrics.arrays import Floats
 
 Vectors = NDArray[np.float32]
 
-STILL = 1e-6  # spread of a channel, as a share of its size, below which it is rounding
-TOGETHER = 1 << 16  # vectors whose products are summed at once, in float64
+STILL = 1e-6  # a channel whose spread relative to its magnitude is below this is constant but for rounding
+TOGETHER = 1 << 16  # vectors whose products are summed at a time, in float64
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Mean and scale of vectors, by which others are seen."""
+    """Mean and scale of some vectors, to centre and scale others."""
 
     mean: Floats  # [dim]
-    scale: Floats  # by what centred vectors are multiplied: [dim] for each channel, or [dim dim]
+    scale: Floats  # factor of centred vectors: [dim] for each channel, or a matrix [dim dim]
 
     def of(self, vectors: Vectors) -> Vectors:
-        """Vectors [n dim] around the mean and scaled, float32; rows that hold NaN stay NaN."""
+        """Vectors [n dim], centred and scaled, float32; rows that contain NaN stay NaN."""
         centred = vectors - self.mean.astype(np.float32)
         scale = self.scale.astype(np.float32)
         changed: Vectors = centred * scale if scale.ndim == 1 else centred @ scale
@@ -37,10 +37,9 @@ class Spread:
 
 
 def zscore(vectors: Sequence[Vectors]) -> Spread:
-    """The change by which each channel of vectors [n dim] has mean 0 and standard deviation 1.
+    """The transform that gives each channel of vectors [n dim] mean 0 and standard deviation 1.
 
-    Rows that hold NaN are left out; ValueError where none is left. Channels that are the same in all become
-    0.
+    Rows that contain NaN are left out; raises ValueError if none is left. Constant channels become 0.
     """
     mean = _mean(vectors)
     count, squares = 0, np.zeros_like(mean)
@@ -53,13 +52,13 @@ def zscore(vectors: Sequence[Vectors]) -> Spread:
 
 
 def whitening(vectors: Sequence[Vectors], shrinkage: float) -> Spread:
-    """The change of vectors [n dim] to covariance 1 in all directions, as far as the shrinkage lets them.
+    """The transform that whitens vectors [n dim]: unit covariance, up to a shrinkage s.
 
-    The matrix is symmetric (ZCA): of all whitenings the one that turns vectors least. The covariance C
-    becomes ``(1 - s) C + s (trace C / dim) 1`` first, so directions of little spread are not blown up: no
-    variance is divided by less than the share s, above 0 and at most 1, of the mean one; with 1, vectors are
-    only centred and scaled as a whole. Vectors that are all equal become 0. Rows that hold NaN are left out;
-    ValueError where none is left, or for a shrinkage outside its range.
+    The matrix is symmetric (ZCA), the whitening that rotates vectors least. The covariance C is first
+    replaced by ``(1 - s) C + s (trace C / dim) 1``, so that directions of little variance are not amplified:
+    no variance is divided by less than the share s, above 0 and at most 1, of the mean variance. With s = 1,
+    vectors are only centred and scaled by one factor. Vectors that are all equal become 0. Rows that contain
+    NaN are left out; raises ValueError if none is left, or for a shrinkage outside its range.
 
     Source: Ledoit and Wolf, J. Multivariate Analysis 2004 (the target of the shrinkage).
     """
@@ -75,7 +74,7 @@ def whitening(vectors: Sequence[Vectors], shrinkage: float) -> Spread:
 
 
 def covariance(vectors: Sequence[Vectors]) -> tuple[Floats, Floats]:
-    """Mean [dim] and covariance [dim dim] of the known rows of vectors [n dim]; ValueError for none."""
+    """Mean [dim] and covariance [dim dim] of the rows [n dim] without NaN; raises ValueError for none."""
     mean = _mean(vectors)
     count, products = 0, np.zeros((len(mean), len(mean)))
     for part in _parts(vectors):
@@ -91,26 +90,26 @@ def _mean(vectors: Sequence[Vectors]) -> Floats:
         total += part.sum(axis=0)
         count += len(part)
     if not count:
-        raise ValueError("expected vectors of which at least one is known")
+        raise ValueError("expected at least one vector without NaN")
     return total / count
 
 
 def _parts(vectors: Sequence[Vectors]) -> Iterator[Floats]:
-    """The known rows of all vectors, a part at a time, float64."""
+    """Rows without NaN of all vectors, in chunks, float64."""
     for values in vectors:
         for start in range(0, len(values), TOGETHER):
             part = values[start : start + TOGETHER].astype(np.float64)
             yield part[~np.isnan(part).any(axis=1)]
 
 
-RANK = 1e-6  # share of the largest singular value below which a direction is rounding
+RANK = 1e-6  # singular values below this share of the largest one are rounding errors
 
 
 def position_basis(blank: Tensor, components: int) -> Tensor:
-    """Directions of the position in tokens [tokens dim] of an image without content, orthonormal.
+    """Orthonormal position directions [dim components], from tokens [tokens dim] of an image without content.
 
-    They, [dim components], are the leading directions of the unit tokens around their mean; fewer come back
-    where there are fewer: what is beyond the numerical rank is arbitrary. Raises ValueError for another
+    They are the leading principal directions of the centred unit tokens. There are fewer than ``components``
+    if the numerical rank is lower, since directions beyond it are arbitrary. Raises ValueError for another
     shape, a negative number, or a value that is NaN or infinite.
     """
     if blank.ndim != 2 or not blank.numel() or components < 0:
@@ -120,7 +119,7 @@ def position_basis(blank: Tensor, components: int) -> Tensor:
         raise ValueError("tokens must not hold NaN or infinite values")
     tokens = functional.normalize(blank.to(torch.float64), dim=-1)
     left, values, _ = torch.linalg.svd((tokens - tokens.mean(0)).T, full_matrices=False)
-    # the spread of unit vectors that are all equal is rounding, whatever its directions
+    # the spread of equal unit vectors is rounding error
     rank = int((values > RANK * max(float(values[0]), len(tokens) ** 0.5)).sum())
     most = min(components, rank, blank.shape[1], max(0, len(tokens) - 1))
     basis: Tensor = left[:, :most].to(blank.dtype)
@@ -128,7 +127,7 @@ def position_basis(blank: Tensor, components: int) -> Tensor:
 
 
 def debiased(tokens: Tensor, basis: Tensor) -> Tensor:
-    """Tokens [... dim] of length 1 without what a basis spans; as they are, bit for bit, if it is empty."""
+    """Unit tokens [... dim] with the span of a basis removed; unchanged, bit for bit, if it is empty."""
     if not basis.shape[1]:
         return tokens
     unit = functional.normalize(tokens, dim=-1)

@@ -1,7 +1,7 @@
-"""How sure a score is: intervals, paired differences, and a choice that is reported honestly.
+"""Uncertainty of scores: confidence intervals, paired differences, and held-out scores of a chosen layer.
 
-How much each unit moves a score (its influence) gives errors and covariances of any score without a resample.
-Intervals of shares of hits are exact ones, which hold near 0 and 100 %, too; others are Student's.
+The influence of each unit on a score gives standard errors and covariances without resampling. Intervals of
+hit rates are exact (Clopper and Pearson), which also hold near 0 and 100 %; others are Student's.
 """
 
 from dataclasses import dataclass
@@ -16,25 +16,23 @@ from layerboard.tasks.metrics.weighted import Part, Partitions, Ratios, Trials, 
 # several scores (layers) as functions of the same weighted units
 WeightedScores = Ratios | Partitions | ClassRatios
 
-DIGITS = 12  # decimal places of a score's size that rounding leaves intact
-ALIKE = 1e-10  # share of the largest variance below which the variance of a difference is rounding
-FEWER = 1  # degree of freedom that units of several items lose: found by simulation of about ten of them
-PRIOR = (
-    1.0  # units that count for the trials of a unit being all alike, beside those that show whether they are
-)
+DIGITS = 12  # significant digits of a score that are free of rounding errors
+ALIKE = 1e-10  # variances of differences below this share of the largest variance are rounding errors
+FEWER = 1  # degree of freedom lost if units have several items: found by simulation with about ten units
+PRIOR = 1.0  # weight, in units, of the prior assumption that all trials of a unit have the same outcome
 
 
 def sample(measured: WeightedScores) -> tuple[int, int]:
-    """Units and strata that count."""
+    """Number of units with a count above 0, and of their strata."""
     counting = measured.counts > 0
     return int(counting.sum()), len(np.unique(measured.stratum[counting]))
 
 
 def influence(measured: WeightedScores) -> Floats:
-    """What the units that count add to each score, linearised: [units scores].
+    """Influence z of each unit with a count above 0 on each score, linearised: [units scores].
 
-    Rows are centred in their strata and widened by sqrt(units / (units - strata)), so that ``z.T @ z`` is the
-    covariance of the scores. Raises ValueError where there are no more units than strata.
+    Rows are centred within their strata and scaled by sqrt(units / (units - strata)), so that ``z.T @ z`` is
+    the covariance of the scores. Raises ValueError if there are no more units than strata.
 
     Source: Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, section 5.5 (linearisation).
     """
@@ -50,15 +48,16 @@ def influence(measured: WeightedScores) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Uncertainty:
-    """How several scores vary, in parts that are independent of each other: by the units, and by chance."""
+    """Covariance of several scores, as a sum of independent parts: from the units, and from random draws."""
 
     parts: list[Part]
 
     @classmethod
     def of(cls, measured: WeightedScores) -> "Uncertainty | None":
-        """The uncertainty of some scores; None where units are too few to vary.
+        """Uncertainty of the scores; None if there are too few units to estimate a variance.
 
-        Degrees of freedom are those of the effective number of units of unequal weight, less the strata.
+        The degrees of freedom are the effective number of units of unequal weight, minus the number of
+        strata.
 
         Source: Kish, Survey Sampling, 1965 (the effective number of units).
         """
@@ -81,7 +80,7 @@ class Uncertainty:
         return self._welch([(rows**2).sum(axis=0) for rows in parts])
 
     def pairs(self) -> tuple[Floats, Floats]:
-        """Standard errors and degrees of freedom of all differences of two: [scores scores] each."""
+        """Standard errors and degrees of freedom of all pairwise differences: [scores scores] each."""
         variances = []
         for rows, _ in self.parts:
             covariance = rows.T @ rows
@@ -90,7 +89,7 @@ class Uncertainty:
         return self._welch(variances)
 
     def _welch(self, variances: list[Floats]) -> tuple[Floats, Floats]:
-        """Errors and freedom of sums of variances; source: Welch, Biometrika 34, 1947."""
+        """Standard errors and degrees of freedom of sums of variances. Source: Welch, Biometrika 34, 1947."""
         largest = max((rows**2).sum(axis=0).max(initial=0) for rows, _ in self.parts)
         total = np.sum(variances, axis=0)
         total = np.where(total > ALIKE * largest, total, 0)
@@ -102,13 +101,14 @@ class Uncertainty:
 
 
 def hit_intervals(measured: Ratios, level: float = 0.95) -> tuple[Floats, Floats]:
-    """Ends of intervals of shares of hits: [scores] each, 0 to the value of a hit; NaN where units are few.
+    """Ends of confidence intervals of hit rates, 0 to the value of a hit: [scores]; NaN for too few units.
 
-    The interval is the exact one of Clopper and Pearson, with the number of independent trials that would
-    give the share the variance it has among units: that of the trials themselves where every unit is one
-    trial. The variance is found by linearisation; it is drawn towards that of units all hit or all missed, by
-    `PRIOR` units, since a few misses say little about it. Freedom is that of the units less the strata.
-    Raises ValueError where a score is not of hits, or the level is outside (0, 1).
+    The interval is the exact one of Clopper and Pearson for an effective number of independent trials: the
+    number at which the rate would have the variance that is estimated from the units. It equals the number of
+    trials if every unit is one trial. The variance is linearised, and shrunk, with the weight of `PRIOR`
+    units, towards that of units whose trials all hit or all miss, since a few misses say little about it. The
+    degrees of freedom are units minus strata. Raises ValueError if a score is not a hit rate, or the level is
+    outside (0, 1).
 
     Source: Korn and Graubard, Confidence Intervals for Proportions With Small Expected Number of Positive
     Counts Estimated From Survey Data, Survey Methodology 24, 1998.
@@ -131,13 +131,13 @@ def hit_intervals(measured: Ratios, level: float = 0.95) -> tuple[Floats, Floats
 
 
 def _independent(measured: Ratios, trials: Trials, share: Floats) -> Floats:
-    """How many independent trials would vary as much: [scores]."""
+    """Number of independent trials with the same variance: [scores]."""
     weight = np.zeros(len(measured.counts))
     groups = [members for members in members_of(measured.group) if measured.counts[members].sum() > 0]
     for members in groups:
         weight[members] = measured.counts[members] / (measured.counts[members].sum() * len(groups))
     each = np.divide(weight**2, trials.count, out=np.zeros_like(weight), where=trials.count > 0)
-    # squared weights of trials, and of units: what a variance is of share x (1 - share)
+    # squared weights of trials, and of units: the variance as a multiple of share x (1 - share)
     alone, together = float(each.sum()), float((weight**2).sum())
     items = trials.count.sum()
     variance = (influence(measured) ** 2).sum(axis=0) / trials.hit**2
@@ -145,7 +145,7 @@ def _independent(measured: Ratios, trials: Trials, share: Floats) -> Floats:
     inverse = np.divide(variance, mixed, out=np.full_like(share, together), where=mixed > 0)
     counting = measured.counts > 0
     part = measured.totals[counting] / measured.counts[counting, None] / trials.hit
-    # how many units hold the rarer of hit and miss
+    # number of units that contain the rarer of hit and miss
     informed = np.where(share < 0.5, (part > 0).sum(axis=0), (part < 1).sum(axis=0))
     inverse = (informed * inverse + PRIOR * together) / (informed + PRIOR)
     return np.asarray(1 / np.maximum(inverse, alone), np.float64)
@@ -153,7 +153,7 @@ def _independent(measured: Ratios, trials: Trials, share: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """Paired differences [scores] from a reference, intervals and two-sided p; NaN where there is none."""
+    """Paired differences [scores] from a reference, with intervals and two-sided p; NaN if undefined."""
 
     value: Floats
     low: Floats
@@ -162,13 +162,14 @@ class Differences:
 
 
 def intervals(measured: WeightedScores, level: float = 0.95) -> tuple[Floats, Floats]:
-    """Ends of intervals [scores], in the scores' unit; NaN where units are too few to vary.
+    """Ends of confidence intervals [scores], in the scores' unit; NaN for too few units.
 
-    Shares of hits have those of ``hit_intervals``. Others are Student's, of the linearised standard error,
-    and may leave the scores' range. Raises ValueError where the level is outside (0, 1).
+    Hit rates have the intervals of `hit_intervals`. Others have Student's intervals from the linearised
+    standard error, which may exceed the range of the scores. Raises ValueError if the level is outside (0,
+    1).
 
-    docs/explanation/simulations.md says how often they hold the expected score in simulations. NMI of
-    clusters that hold only a few items of each class is to be taken with care: it falls with their number.
+    docs/explanation/simulations.md reports their coverage in simulations. Be careful with the NMI of clusters
+    with only a few items of each class: it decreases with the number of items.
     """
     if not 0 < level < 1:
         raise ValueError(f"expected a level between 0 and 1, found {level}")
@@ -186,8 +187,8 @@ def intervals(measured: WeightedScores, level: float = 0.95) -> tuple[Floats, Fl
 def differences(measured: WeightedScores, reference: int, level: float = 0.95) -> Differences:
     """Differences of all scores from that of the reference, with Student's paired intervals and p.
 
-    p is 1 for a difference of 0, and 0 for another one that does not vary. Raises ValueError where there is
-    no such reference, or the level is outside (0, 1).
+    p is 1 for a difference of 0, and 0 for another difference without variance. Raises ValueError if the
+    reference does not exist, or the level is outside (0, 1).
     """
     if not 0 <= reference < measured.scores or not 0 < level < 1:
         raise ValueError(
@@ -211,14 +212,14 @@ def choose_on_halves(
 ) -> tuple[Floats, Floats, int]:
     """Choose the best score on one half of the units and report it on the other, both ways, over many splits.
 
-    Purity of a half is larger than of the whole. So that sizes do not matter, a half's score is the score on
-    all units and half of what the two halves differ by: what is reported is never above the best on all.
-    Splits are stratified, the same for all scores; those in which a half has nothing that counts are left
-    out. Ties go to the lower index.
+    Some scores depend on the number of units: purity is larger on a half than on the whole. So the score of a
+    half is defined as the score on all units plus or minus half the difference of the two halves. The
+    reported score is then never above the best one on all units. Splits are stratified and the same for all
+    scores; splits with an empty half are left out. Ties go to the lower index.
 
     Returns:
-        The share of the choices that fell on each score, [scores]; its mean held-out score in those,
-        [scores]; and the best score on all units, the first one where nothing counts. NaN where none is.
+        The share of choices that fell on each score, [scores]; its mean held-out score then, [scores]; and
+        the index of the best score on all units, 0 if there are no units that count. NaN if undefined.
     """
     full = measured.evaluate()[0]
     mask = halves(measured.stratum, splits, seed)
@@ -237,10 +238,10 @@ def choose_on_halves(
 
 
 def without_rounding(values: Floats, scores: Floats) -> Floats:
-    """Differences of scores; 0 where rounding alone parts them."""
+    """Differences of scores, with 0 for those that are rounding errors."""
     return np.where(np.abs(values) < np.abs(scores).max(initial=1) * 10.0**-DIGITS, 0, values)
 
 
 def _rounded(scores: Floats) -> Floats:
-    """Scores without the rounding of sums, which depends on where in a matrix a column stands."""
+    """Scores without rounding errors of sums, which depend on the position of a column in a matrix."""
     return np.asarray(np.round(scores / np.abs(scores).max(initial=1), DIGITS), dtype=np.float64)

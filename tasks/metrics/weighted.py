@@ -1,7 +1,7 @@
-"""Scores as functions of weighted units, which is what errors and a split into halves need.
+"""Scores as functions of weighted units, for standard errors and splits into halves.
 
-A unit is what was sampled (an image, a query, a video, a pair); its weight is how often it counts. How much a
-score moves with the weight of each unit says how much it varies among samples, without any resample.
+A unit is what was sampled (an image, a query, a video, a pair), and its weight is how often it counts. The
+derivative of a score with respect to the weights gives its sampling variance, without resampling.
 """
 
 from dataclasses import dataclass, replace
@@ -18,9 +18,9 @@ from layerboard.tasks.metrics.clustering import Contingency, agreement, slopes
 
 
 def halves(stratum: Integers, splits: int, seed: int) -> NDArray[np.bool_]:
-    """Random halves, True for the first: [splits units]. Each stratum is halved.
+    """Random halves, True for the first half: [splits units]. Each stratum is split in half.
 
-    An odd one out falls to either side at random, and so does the only unit of a stratum.
+    In a stratum with an odd number of units, one goes to either half at random.
     """
     generator = np.random.default_rng(seed)
     first = np.zeros((splits, len(stratum)), dtype=bool)
@@ -32,43 +32,43 @@ def halves(stratum: Integers, splits: int, seed: int) -> NDArray[np.bool_]:
 
 
 def members_of(names: Integers) -> list[Integers]:
-    """Places of each name, by name."""
+    """Indices of the members of each group, in the order of the group numbers."""
     order = np.argsort(names, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(names[order])) + 1) if len(order) else []
 
 
 Index = Literal["purity", "NMI", "ARI"]
 
-CELLS = 4_000_000  # numbers in one block of contingency tables, 32 MB a temporary
+CELLS = 4_000_000  # values in one block of contingency tables, 32 MB for each temporary
 
 Part = tuple[Floats, float]
-"""A part of how scores vary, rows [rows scores] whose ``rows.T @ rows`` is its covariance, and its degrees of
-freedom."""
+"""A part of the covariance of scores: rows [rows scores] such that ``rows.T @ rows`` is the covariance, and
+its degrees of freedom."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """What hits and misses are behind scores."""
+    """Trials, hits or misses, behind the scores."""
 
-    count: Floats  # [units] how many trials a unit holds
-    hit: Floats  # [scores] the value of a hit, 1 or 100; NaN where values are not hits and misses
+    count: Floats  # [units] number of trials of each unit
+    hit: Floats  # [scores] value of a hit, 1 or 100; NaN for scores that are not hit rates
 
 
 @dataclass(frozen=True)
 class Ratios:
-    """Several scores (layers) that are means over groups of sum(totals) / sum(counts), on the same units.
+    """Several scores (layers) on the same units: means over groups of sum(totals) / sum(counts).
 
-    Groups whose count is 0 are left out. Where scores are means over random draws (of the images that a probe
-    learns from), ``draws`` has those of each draw. Raises ValueError where shapes do not fit, a count or an
-    id is negative, or a value is not finite.
+    Groups whose count is 0 are left out. If scores are means over random draws (of a probe's training
+    images), ``draws`` has the scores of each draw. Raises ValueError if shapes do not match, a count or an id
+    is negative, or a value is not finite.
     """
 
     totals: Floats  # [units scores] float64
-    counts: Floats  # [units] float64 >= 0: how many items a unit holds; 0 where it does not count
+    counts: Floats  # [units] float64 >= 0: number of items of a unit; 0 if the unit does not count
     group: Integers  # [units] from 0
     stratum: Integers  # [units] from 0
-    trials: Trials | None = None  # None where nothing is known of hits and misses
-    draws: Floats | None = None  # [draws scores] scores by each of at least two draws
+    trials: Trials | None = None  # None if hits and misses are unknown
+    draws: Floats | None = None  # [draws scores] scores of each of at least two draws
 
     def __post_init__(self) -> None:
         shape = self.counts.shape
@@ -90,7 +90,7 @@ class Ratios:
         return int(self.totals.shape[1])
 
     def evaluate(self, weights: Floats | None = None) -> Floats:
-        """Scores [R scores] of units with weights [R units]; NaN where nothing that counts has one."""
+        """Scores [R scores] under unit weights [R units]; NaN if no unit that counts has a weight."""
         weights = as_weights(weights, len(self.counts))
         total, groups = np.zeros((len(weights), self.scores)), np.zeros((len(weights), 1))
         for members in members_of(self.group):
@@ -102,7 +102,7 @@ class Ratios:
         return np.divide(total, groups, out=np.full_like(total, np.nan), where=groups > 0)
 
     def slopes(self) -> Floats:
-        """How much each score rises with the weight of each unit, where all have weight 1: [units scores]."""
+        """Derivative of each score with respect to the weight of each unit, at weights 1: [units scores]."""
         slopes = np.zeros_like(self.totals)
         groups = [members for members in members_of(self.group) if self.counts[members].any()]
         for members in groups:
@@ -112,7 +112,7 @@ class Ratios:
         return slopes
 
     def chance(self) -> list[Part]:
-        """How scores vary by what was drawn beside the units."""
+        """Variation of the scores that comes from random draws, not from the units."""
         if self.draws is None:
             return []
         count = len(self.draws)
@@ -128,14 +128,14 @@ class Ratios:
 class Partitions:
     """Several clusterings (layers) of the same items, each by k-means from several starts.
 
-    Its scores are every layer by the first index, then every layer by the next; the best start counts. Raises
-    ValueError where shapes do not fit, a unit has no stratum, or an id is negative.
+    Its scores are those of the best start: the first index for every layer, then the next index for every
+    layer. Raises ValueError if shapes do not match, a unit has no stratum, or an id is negative.
     """
 
     labels: Integers  # [items] class of each item, from 0
-    starts: Integers  # [layers starts items] clusters from 0; the starts by inertia, best first
-    indices: tuple[Index, ...]  # agreements of clusters and classes, fractions
-    unit: Integers  # [items] from 0: what an item is sampled with (its image)
+    starts: Integers  # [layers starts items] clusters from 0; starts sorted by inertia, best first
+    indices: tuple[Index, ...]  # measures of agreement between clusters and classes, as fractions
+    unit: Integers  # [items] from 0: the unit that an item is sampled with (its image)
     stratum: Integers  # [units] from 0
 
     def __post_init__(self) -> None:
@@ -160,9 +160,9 @@ class Partitions:
         return np.bincount(self.unit, minlength=len(self.stratum)).astype(np.float64)
 
     def evaluate(self, weights: Floats | None = None) -> Floats:
-        """Indices of the best start with weights [R units]: [R scores]; NaN where no item has one."""
+        """Scores of the best start under weights [R units]: [R scores]; NaN if no item has a weight."""
         weights = as_weights(weights, len(self.stratum))
-        # a contingency table has no more cells in use than items
+        # a contingency table has no more non-empty cells than items
         blocks = max(1, -(-len(weights) * self.labels.size // CELLS))
         return np.concatenate([self._evaluate(part, 0) for part in np.array_split(weights, blocks)])
 
@@ -172,37 +172,37 @@ class Partitions:
         return summed
 
     def chance(self) -> list[Part]:
-        """How the index of the best start varies, by one part a score.
+        """Variation of the scores that comes from the random starts, as one part per score.
 
-        It is the variance of the best of half as many starts, from all ways to part them into halves, which
-        the best of all does not exceed. None of a single start.
+        It is the variance of the best of half as many starts, from all ways to split the starts into halves,
+        which the variance of the best of all does not exceed. Empty for a single start.
         """
         half = self.starts.shape[1] // 2
         if not half:
             return []
         all_units = np.ones((1, len(self.stratum)))
         scores = np.concatenate([self._evaluate(all_units, start) for start in range(2 * half)])
-        # the best of all is in one half, and the best of the other half has this rank so often
+        # the best of all is in one half; this is how often the best of the other half has each rank
         ways = np.array([comb(2 * half - rank, half - 1) for rank in range(2, half + 2)], np.float64)
         variance = ways @ ((scores[0] - scores[1 : half + 1]) ** 2) / (2 * comb(2 * half - 1, half))
         return [(row[None], 2 * half - 1.0) for row in np.diag(np.sqrt(variance))]
 
     def _evaluate(self, weights: Floats, start: int) -> Floats:
-        """Indices of one start of every layer with weights [R units]: [R scores]."""
+        """Scores of one start of every layer under weights [R units]: [R scores]."""
         columns = np.ascontiguousarray(weights.T)
         classes = self._sums(self.labels) @ columns
         tables = [self._tables(clusters[start], classes, columns) for clusters in self.starts]
         return np.stack([agreement(index, table) for index in self.indices for table in tables], axis=1)
 
     def _tables(self, clusters: Integers, classes: Floats, columns: Floats) -> Contingency:
-        """Tables of one partition with weights [units R] and their sums [classes R]."""
+        """Contingency tables of one partition under weights [units R], with their class sums [classes R]."""
         width = self.labels.max(initial=0) + 1
         cells, cell = np.unique(clusters * width + self.labels, return_inverse=True)
         first = np.unique(cells // width, return_index=True)[1]
         return Contingency(self._sums(cell) @ columns, first, classes)
 
     def _sums(self, names: Integers) -> csr_array:
-        """[names units] how many items of each unit have each name."""
+        """Number of items of each unit with each label: [names units]."""
         shape = (int(names.max(initial=-1)) + 1, len(self.stratum))
         return coo_array((np.ones(len(names)), (names, self.unit)), shape=shape).tocsr()
 

@@ -1,1 +1,1 @@
-"""Mask propagation through videos: the numbers, the task, and what measures and scores a video."""
+"""Mask propagation through videos: settings, task, and measurers that score a video."""

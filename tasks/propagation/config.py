@@ -1,4 +1,4 @@
-"""The numbers of mask propagation."""
+"""Settings of mask propagation."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -10,13 +10,13 @@ from layerboard.zoo.view.views import RaisedFrame, Tiles, View, WholeFrame
 
 @dataclass(frozen=True, slots=True)
 class PropagationConfig(Neighbourhood):
-    """The numbers of mask propagation."""
+    """Settings of mask propagation."""
 
-    keep_vanished: bool  # an object too small for the token grid keeps the token that it covers most
-    every_channel: bool  # there is a channel of each object of the first mask, though no token shows it
-    nearest: bool  # maps are enlarged by nearest neighbour, not bilinearly; constant channels are scaled to 0
+    keep_vanished: bool  # whether an object too small for the token grid keeps the token that it covers most
+    every_channel: bool  # whether each object of the first mask has a channel, even without a token
+    nearest: bool  # whether maps are upsampled by nearest neighbour, not bilinearly; constant channels: 0
     view: View
-    decimals: int | None  # that the scores, as fractions, are rounded to; None for full precision
+    decimals: int | None  # to which the scores, as fractions, are rounded; None for full precision
     primary: ClassVar[str] = "J&F"
 
 

@@ -1,4 +1,4 @@
-"""What carries the first mask of a video through its frames, by layers or sets of them, and scores masks."""
+"""Measurers that propagate the first mask of a video, for layers or sets of layers, and score the masks."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,19 +29,19 @@ CEILINGS = {
     ceiling_metric("J&F"): (ceiling_metric("J"), ceiling_metric("F")),
     area_ceiling_metric("J&F"): (area_ceiling_metric("J"), area_ceiling_metric("F")),
 }
-"""Arrays of what a frame's true masks get, decoded as predicted ones are, by the metric that they make: once
-seeded as the first mask is, and once as the exact share of each token that each object covers."""
+"""For each upper-bound metric, its array of scores. True masks are decoded from the grid like predicted ones:
+once seeded like the first mask, and once with the exact share of each token that each object covers."""
 
-FrameScores = dict[str, NDArray[Any]]  # of one frame: J, F and their ceilings [objects], and a small mask
+FrameScores = dict[str, NDArray[Any]]  # of one frame: J, F and their upper bounds [objects], and a small mask
 
 
 class VideoMeasurer:
-    """Propagates frame by frame on the device, and scores the frames on the host when the video is over.
+    """Propagates masks frame by frame on the device, and scores frames on the host at the end of the video.
 
-    Masks are carried by each layer, or, if there are any, by sets of layers: by the mean cosines of their
-    layers, each of which it is fed. What waits until the end is a soft map of the size of the token grid for
-    each frame; of sets also the frames of a batch, until all layers have shown them. Masks of the image's
-    size come one at a time a thread; of some frames, the ``examples``, the predicted mask is kept, small.
+    Masks are propagated for each layer or, if there are any, for each set of layers, with the mean cosine of
+    its layers. Until the end, a soft map of the size of the token grid is kept for each frame; for sets also
+    the frames of a batch, until all layers have returned them. Each thread has one full-size mask at a time.
+    For the frames in ``examples``, a small predicted mask is kept.
     """
 
     def __init__(
@@ -59,10 +59,10 @@ class VideoMeasurer:
         self._view_width = view.geometry(video.size).size[0]
         self._seed = read_mask(video.masks[0])
         self._objects = int(np.where(self._seed == VOID, 0, self._seed).max())
-        self._last = max(0, len(video.frames) - 2)  # place of the last frame that is looked at
+        self._last = max(0, len(video.frames) - 2)  # index of the last frame that is scored
         self._gathered = Gathered(members_of(sets))
         self._flags = LayerFlags()
-        self._carried: dict[frozenset[Layer], list[Propagation[Layer]]] = {}  # by the layers shown together
+        self._carried: dict[frozenset[Layer], list[Propagation[Layer]]] = {}  # by layers fed together
         self._soft: dict[Layer, list[Tensor]] = {}
 
     def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
@@ -88,7 +88,7 @@ class VideoMeasurer:
         return {"soft": torch.stack(soft) if soft else torch.zeros(0), **self._flags.arrays(layer)}
 
     def _begun(self, sets: Sequence[Layer], frame: Mapping[Layer, Tensor]) -> list[Propagation[Layer]]:
-        """Start with the first frame, which all layers have shown: one for each size of their grids."""
+        """Propagations started with the first frame of all layers, one for each grid size."""
         shapes = {layer: (grid.shape[0], grid.shape[1]) for layer, grid in frame.items()}
         begun = []
         for size, together in of_one_grid(sets, shapes).items():
@@ -117,14 +117,14 @@ class VideoMeasurer:
         return arrays | ({"mask": torch.stack(masks)} if masks else {})
 
     def _labels(self, mask: NDArray[np.uint8], grid: tuple[int, int]) -> Tensor:
-        """What a grid knows of a mask: [height width channels]."""
+        """Labels of a mask on a grid: [height width channels]."""
         labels = seed_labels(mask, grid, keep_vanished=self._config.keep_vanished)
         if self._config.every_channel:
             labels = functional.pad(labels, (0, 1 + self._objects - labels.shape[-1]))
         return labels
 
     def _decoded(self, soft: Tensor) -> NDArray[np.uint8]:
-        """The mask at the frame's size that a soft map stands for."""
+        """The mask, at the frame's size, from a soft map."""
         if self._config.nearest:
             return decode_nearest(soft, self._video.size)
         return decode(soft, self._video.size, self._view_width // soft.shape[1])
@@ -150,7 +150,7 @@ class VideoMeasurer:
         return by_layer
 
     def _ceilings(self, truth: NDArray[np.uint8], grid: tuple[int, int]) -> FrameScores:
-        """J and F of a frame's true masks, put on a grid in each way of `CEILINGS` and decoded from it."""
+        """J and F of a frame's true masks, put on a grid by each method of `CEILINGS` and decoded again."""
         ways = (self._labels(truth, grid), area_labels(truth, grid, 1 + self._objects))
         scores: FrameScores = {}
         for names, labels in zip(CEILINGS.values(), ways, strict=True):

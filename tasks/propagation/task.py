@@ -34,8 +34,8 @@ from layerboard.tasks.task import MeasuredTask
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 
-VIDEOS = 8  # of which masks are kept
-FRAMES = 2  # of each: the middle and the last one of those that are scored
+VIDEOS = 8  # number of videos in the examples
+FRAMES = 2  # frames of each: the middle and the last scored frame
 
 
 class PropagationTask(MeasuredTask):
@@ -71,7 +71,7 @@ class PropagationTask(MeasuredTask):
         return VideoMeasurer(video, view, self.config, sets, examples)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
-        """J&F, J and F in percent, unweighted means over objects; the first and last frame do not count."""
+        """J&F, J and F in percent, unweighted means over objects, without the first and the last frame."""
         every = zip(self.data.videos, measurements, strict=True)
         pairs = [pair for pair in every if pair[1]["J"].size]  # fewer than three frames: none counts
         if not pairs:
@@ -107,7 +107,7 @@ class PropagationTask(MeasuredTask):
 
     @cached_property
     def places(self) -> dict[str, tuple[int, ...]]:
-        """Frames whose masks are kept, by the name of their video; none of one too short to be scored."""
+        """Example frames by video name; none for a video too short to be scored."""
         long = [video for video in self.data.videos if len(video.frames) > 2]
         places: dict[str, tuple[int, ...]] = {video.name: () for video in self.data.videos}
         for video in (long[row] for row in drawn([video.name for video in long], VIDEOS)):
@@ -116,10 +116,10 @@ class PropagationTask(MeasuredTask):
         return places
 
     def _predicted(self, measurements: Sequence[Measurements]) -> Predicted:
-        """Masks of the examples and their J&F, mean over objects, from what the videos left behind."""
+        """Masks of the examples and their J&F, mean over objects, from the measurements of the videos."""
         masks, scores = [], []
         for video, measured in zip(self.data.videos, measurements, strict=True):
-            if "mask" in measured:  # which is not kept of sets of layers
+            if "mask" in measured:  # which is not kept for sets of layers
                 masks.append(np.asarray(measured["mask"], np.uint8))
                 both = (np.asarray(measured["J"], np.float64) + np.asarray(measured["F"], np.float64)) / 2
                 scores.append(100.0 * both[:, [frame - 1 for frame in self.places[video.name]]].mean(axis=0))

@@ -1,1 +1,1 @@
-"""Segmentation in context: what is remembered of labelled images, how it votes, and the protocols."""
+"""In-context segmentation: memories of labelled images, votes, and protocols."""

@@ -1,7 +1,7 @@
-"""Images that are shown several times, each time with colours and a crop of its own, drawn by name and time.
+"""Augmentation: images with random colours and a random crop in each epoch.
 
-Source: the memory of Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023, as its public
-evaluation makes it (open-hummingbird-eval, commit 5e79da2).
+Source: the memory of Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023, as in its public
+evaluation (open-hummingbird-eval, commit 5e79da2).
 """
 
 from dataclasses import dataclass
@@ -19,21 +19,21 @@ HUES = 256  # values of a hue in 8 bits, a full turn
 
 @dataclass(frozen=True, slots=True)
 class Augmentation:
-    """How images are changed, the numbers of one protocol."""
+    """Settings of the augmentation in one protocol."""
 
-    epochs: int  # how often each image is shown
-    contrast: float  # most by which factors of brightness, contrast and saturation differ from 1
-    hue: float  # most by which the hue is turned, a share of a full turn
-    probability: float  # with which each of the four happens
-    area: tuple[float, float]  # of a crop, a share of the image's; one above 1 never fits
+    epochs: int  # number of times that each image is used
+    contrast: float  # largest deviation from 1 of the factors of brightness, contrast and saturation
+    hue: float  # largest rotation of the hue, as a share of a full turn
+    probability: float  # of each of the four changes
+    area: tuple[float, float]  # area of a crop as a share of the image; one above 1 never fits
     ratio: tuple[float, float]  # width of a crop over its height
-    tries: int  # crops that are drawn until one fits; else it is the central one of a ratio in that range
+    tries: int  # random crops tried until one fits; then the central crop with a ratio in the range
     seed: int
 
 
 @dataclass(frozen=True, slots=True)
 class Colours:
-    """How colours are changed, in this order: three factors, and a turn of the hue in 256ths."""
+    """Colour changes in this order: three factors, and a rotation of the hue in 256ths of a turn."""
 
     brightness: float = 1.0
     contrast: float = 1.0
@@ -56,7 +56,7 @@ class Colours:
 
 @dataclass(frozen=True, slots=True)
 class AugmentedSample:
-    """An image in other colours, of which a part is shown."""
+    """A crop of an image with changed colours."""
 
     sample: Sample
     key: str
@@ -65,7 +65,7 @@ class AugmentedSample:
 
     @property
     def made(self) -> str:
-        """What tells it from others of the image."""
+        """Identity among the augmented versions of the image."""
         return f"{self.key}|{self.box}|{self.colours}"
 
     def open(self) -> Image.Image:
@@ -77,9 +77,9 @@ class AugmentedSample:
 
 
 def augmented(sample: Sample, size: tuple[int, int], epoch: int, config: Augmentation) -> AugmentedSample:
-    """An image of that width and height as it is shown one time, from 0.
+    """An image of that (width, height), augmented for an epoch, from 0.
 
-    What is drawn depends on its name, the time and the seed alone.
+    The random draws depend only on its name, the epoch and the seed.
     """
     random = generator_of("augmented", sample.key, epoch, config.seed)
     colours = _colours(random, config)

@@ -1,7 +1,8 @@
-"""Segmentation by a vote of pixels: each cell remembers the label of each of its pixels.
+"""Segmentation by a vote of pixels: each memory cell stores the label of each of its pixels.
 
-Source: the k-NN segmentation of CAPI (Darcet et al., 2025; facebookresearch/capi, commit 98b4fa1). With as
-many cells as there are it is that evaluation but for which images are held out; with fewer, another number.
+Source: the k-NN segmentation of CAPI (Darcet et al., 2025; facebookresearch/capi, commit 98b4fa1). With all
+cells in the memory it is that evaluation, except for the choice of held-out images; with fewer cells the
+scores differ.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,21 +37,21 @@ from layerboard.zoo.view.views import Stretch, View
 
 @dataclass(frozen=True, slots=True)
 class CapiConfig:
-    """The numbers of the vote of pixels."""
+    """Settings of the vote of pixels."""
 
-    view: View  # how images are shown, whole
-    electorate: Electorate  # what is chosen among, for each layer, on held-out training images
-    held_out: int  # one of so many training images is held out; at least one
-    seed: int  # of the draws of these images, and of the cells that are remembered
+    view: View  # view of whole images
+    electorate: Electorate  # candidates for the vote, chosen for each layer on held-out training images
+    held_out: int  # one in this many training images is held out; at least one
+    seed: int  # of the draws of these images and of the remembered cells
     further_masks: ClassVar[bool] = False
 
 
 def pixels_of(
     keys: Sequence[str], config: CapiConfig, classes: int, ignored: frozenset[int], memory: int
 ) -> Pixels:
-    """Which cells are remembered, and on which images of those names, in order, the vote is chosen.
+    """Rule for the remembered cells, and the held-out images among ``keys`` on which the vote is chosen.
 
-    ``classes``, ``ignored`` are those of `Pixels`; of all images at most ``memory`` cells are remembered.
+    ``classes`` and ``ignored`` are those of `Pixels`; ``memory`` is the target number of cells of all images.
     """
     order = np.random.Generator(np.random.PCG64(config.seed)).permutation(len(keys))
     held_out = frozenset(keys[row] for row in order[: max(1, len(keys) // config.held_out)])
@@ -59,7 +60,7 @@ def pixels_of(
 
 @dataclass(frozen=True)
 class CapiMemory(LearntImages):
-    """What is remembered of the training images: some cells of each, with the labels of their pixels."""
+    """Memory of the training images: some cells of each, with the labels of their pixels."""
 
     config: CapiConfig
 

@@ -1,8 +1,8 @@
-"""Segmentation in context by the rules of its public evaluation: shown twice, void as background, renamed.
+"""In-context segmentation as in its public evaluation: two epochs, void as background, renamed classes.
 
 Source: Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023; open-hummingbird-eval, commit
-5e79da2. What is not followed: its search is approximate by default, and it divides the blue channel by 0.255
-where backbones were trained with 0.225; here every backbone is shown its own normalisation.
+5e79da2. Differences: its search is approximate by default, here it is exact; it divides the blue channel by
+0.255, although backbones were trained with 0.225, here every backbone has its own normalisation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,16 +26,16 @@ from layerboard.zoo.view.views import LoweredSquare, View
 
 @dataclass(frozen=True, slots=True)
 class HummingbirdConfig(SegmentationConfig):
-    """The numbers of the public evaluation."""
+    """Settings of the public evaluation."""
 
-    memory: int  # cells that are remembered at most, of all images and epochs
-    augmentation: Augmentation  # how training images are changed before they are shown
+    memory: int  # largest number of remembered cells, of all images and epochs
+    augmentation: Augmentation  # augmentation of the training images
     further_masks = True
 
 
 @dataclass(frozen=True)
 class HummingbirdMemory(SegmentationMemory):
-    """What is remembered of training images that are shown several times, in other colours and parts."""
+    """Memory of training images, each augmented several times."""
 
     config: HummingbirdConfig
     part = "memory-augmented"
@@ -45,7 +45,7 @@ class HummingbirdMemory(SegmentationMemory):
         return len(every_value(self.data).classes)
 
     def read(self, view: View, scene: Scene) -> Labels:
-        """The class of each pixel of what is shown of an image; pixels without one are background."""
+        """Class of each visible pixel of an image; pixels without a class are background."""
         labels = shown_labels(self.data, view, scene, centres=False)
         return np.where(labels == VOID, np.uint8(0), labels)
 
@@ -55,7 +55,7 @@ class HummingbirdMemory(SegmentationMemory):
 
     @cached_property
     def scenes(self) -> tuple[Scene, ...]:
-        """The training images, epoch by epoch; of more than there are cells, evenly spaced ones."""
+        """The training images, epoch by epoch; evenly spaced ones if there are more images than cells."""
         train, config = self.data.train, self.config.augmentation
         chosen = [train[row] for row in evenly_spaced(len(train), max(1, self.most // config.epochs))]
         return tuple(
@@ -72,7 +72,7 @@ class HummingbirdMemory(SegmentationMemory):
 
 
 class HummingbirdTask(SegmentationTask):
-    """Labels of the pixels of validation images as they are shown, of which predicted classes are renamed."""
+    """Labels of the visible pixels of validation images, with predicted classes renamed."""
 
     config: HummingbirdConfig
     over: ClassVar[Over] = "all classes"
@@ -98,7 +98,7 @@ class HummingbirdTask(SegmentationTask):
     }
 
     def read(self, view: View, scene: Scene) -> Labels:
-        """The class of each pixel that is shown of an image; 255 where it is not judged."""
+        """Class of each visible pixel of an image; 255 for ignored pixels."""
         labels = shown_labels(self.data, view, scene, centres=False)
         return np.where(labels < self.data.offset, np.uint8(VOID), labels)
 
@@ -107,7 +107,7 @@ class HummingbirdTask(SegmentationTask):
         return HummingbirdMemory(self.data, self.config)
 
     def overlaps(self, ending: str, measurements: Sequence[Measurements]) -> Overlaps:
-        """Pixels of all images and classes, renamed as fits all images best: [images classes] each."""
+        """Pixels of all images and classes, with the best renaming for all images: [images classes]."""
         total = sum(tables.sum(0) for tables in self.tables(ending, measurements))
         names = names_of_predictions(np.asarray(total))
         return Overlaps.joined(tables[..., names] for tables in self.tables(ending, measurements))

@@ -1,4 +1,4 @@
-"""What cells of labelled images are remembered, and how they vote on the cells of others."""
+"""Memory cells of labelled images, and their vote on the cells of other images."""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,20 +32,20 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """How the cells of a memory vote."""
+    """Settings of the vote of a memory's cells."""
 
     k: int
-    other: int  # a further number of voters, of the same search
+    other: int  # a further k, from the same search
     temperature: float  # divisor of the cosine in the weight of a vote, exp(cosine / temperature)
 
 
 def remembered_cells(
     counts: Integers, key: str, most: int, least: float, seed: int
 ) -> tuple[Integers, NDArray[np.int32]]:
-    """Places of the cells that are remembered of an image, rising, and their pixels [cells classes].
+    """Ascending indices of the remembered cells of an image, and their pixel counts [cells classes].
 
-    ``counts`` are [height width classes + 1] as of `cell_counts`. At most so many cells are drawn, by the
-    image's name and a seed, of those of which at least a share of the pixels has a class.
+    ``counts`` [height width classes + 1] are those of `cell_counts`. At most ``most`` cells are drawn, by the
+    image's name and a seed, from those with at least a share ``least`` of labelled pixels.
     """
     flat = counts.reshape(-1, counts.shape[-1])
     draws = cell_labels.cell_draws(key, (counts.shape[0], counts.shape[1]), seed)
@@ -54,15 +54,15 @@ def remembered_cells(
 
 
 def label_vectors(pixels: NDArray[np.int32]) -> Tensor:
-    """Share of each class, float32 [cells classes], of pixels as of `remembered_cells`."""
+    """Share of each class, float32 [cells classes], from the pixel counts of `remembered_cells`."""
     return torch.from_numpy(cell_labels.shares(np.pad(pixels, ((0, 0), (0, 1)))).astype(np.float32))
 
 
 class Memories(Generic[Made]):
-    """What layers remember, made when a layer is first asked for and kept from then on.
+    """Memories of layers, each created at its first use and then kept.
 
-    It is made on a device of what the groups of the training images left behind for a layer; ``failures`` say
-    why other layers could not be measured.
+    A memory is created on a device from a layer's measurements of the training images. ``failures`` are the
+    reasons why other layers could not be measured.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Memories(Generic[Made]):
         self._kept: dict[Layer, Made] = {}
 
     def of(self, layer: Layer, device: torch.device) -> Made:
-        """The memory of a layer; raises ValueError where it was not measured, or nothing is remembered."""
+        """Memory of a layer; raises ValueError if it was not measured, or the memory is empty."""
         if layer not in self._kept:
             if layer in self._failures:
                 raise ValueError(self._failures[layer])
@@ -86,7 +86,7 @@ class Memories(Generic[Made]):
 
 
 def labelled_cells(groups: Sequence[Measurements], device: torch.device) -> tuple[Tensor, Tensor]:
-    """Unit vectors [cells dim] and label vectors [cells classes] of all cells that a layer remembers."""
+    """Unit vectors [cells dim] and label vectors [cells classes] of all memory cells of a layer."""
     rows = np.concatenate([np.asarray(group["rows"], np.float16) for group in groups])
     pixels = np.concatenate([np.asarray(group["pixels"], np.int32) for group in groups])
     if not len(rows):
@@ -95,10 +95,10 @@ def labelled_cells(groups: Sequence[Measurements], device: torch.device) -> tupl
 
 
 class MemoryMeasurer:
-    """Keeps cells of a few images, which depend on the image and the grid alone, not on the layer.
+    """Keeps cells of a few images, chosen by the image and the grid alone, not by the layer.
 
-    ``choose`` makes places of the cells and their labels from an image and the size of a grid; ``keep`` makes
-    arrays that are joined over images from an image, its grid [height width dim] and these two.
+    ``choose`` returns indices and labels of the cells for an image and a grid size. ``keep`` returns arrays,
+    to be concatenated over images, from an image, its grid [height width dim], and these indices and labels.
     """
 
     def __init__(
@@ -128,16 +128,16 @@ class MemoryMeasurer:
 
 
 def unit_rows(scene: Scene, grid: Tensor, cells: Tensor, pixels: Tensor) -> dict[str, Tensor]:
-    """Unit vectors of some cells of an image, float16 [cells dim], and their pixels [cells classes]."""
+    """Unit vectors of some cells of an image, float16 [cells dim], and their pixel counts [cells classes]."""
     some = grid.flatten(0, 1)[cells.to(grid.device, non_blocking=True)]
     rows = functional.normalize(some.float(), dim=-1).half()
     return {"rows": rows, "pixels": pixels, FINITE: rows.isfinite().all()[None]}
 
 
 class QueryMeasurer(ComparingMeasurer[tuple[Tensor, Tensor]]):
-    """Labels the cells of a few images on the device, and their pixels on the host when all were seen.
+    """Labels the cells of a few images on the device, and their pixels on the host after all images.
 
-    ``examples`` are the places of images whose labels are kept, small.
+    ``examples`` are the indices of images whose labels are kept at a small size.
     """
 
     examples: Sequence[int] = ()
@@ -156,7 +156,7 @@ class QueryMeasurer(ComparingMeasurer[tuple[Tensor, Tensor]]):
         self._classes = classes
         self._scenes = scenes
         self._temperature = config.temperature
-        self._voters = {"pixels": config.k, f"pixels k={config.other}": config.other}  # how many, by name
+        self._voters = {"pixels": config.k, f"pixels k={config.other}": config.other}  # k by name
         self._given: dict[Layer, dict[str, Tensor]] = {}
 
     def compare(
@@ -181,7 +181,7 @@ class QueryMeasurer(ComparingMeasurer[tuple[Tensor, Tensor]]):
         return self._given.pop(layer) | flags
 
     def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
-        """Confusion matrices of all images, as of `joined`."""
+        """Confusion matrices of all images, as in `joined`."""
         with ThreadPoolExecutor(torch.get_num_threads(), "label", torch.set_num_threads, (1,)) as pool:
             images = list(pool.map(partial(self._tables, finished), range(len(self._scenes))))
         return {
@@ -194,7 +194,7 @@ class QueryMeasurer(ComparingMeasurer[tuple[Tensor, Tensor]]):
         }
 
     def _masks(self, arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Labels of the examples, [images side side] as of `small_mask`; nothing without examples."""
+        """Labels of the examples [images side side], as in `small_mask`; empty without examples."""
         masks = []
         for position in self.examples:
             size = self._read(self._scenes[position]).shape[::-1]
@@ -227,7 +227,7 @@ def unit_vectors(grids: Tensor) -> Tensor:
 
 
 def joined(tables: Sequence[Integers]) -> Tensor:
-    """What is not 0 in confusion matrices of images: [entries 4], place, true class, given class, pixels."""
+    """Nonzero entries of confusion matrices [entries 4]: image index, true class, predicted class, pixels."""
     every = np.stack(tables)
     places = np.nonzero(every)
     return torch.from_numpy(np.stack([*places, every[places]], axis=1).astype(np.int32))

@@ -1,4 +1,4 @@
-"""Cells that remember the label of each of their pixels, and how they vote on the pixels of others.
+"""Memory cells with the label of each of their pixels, and their vote on the pixels of other cells.
 
 Source: the k-NN segmentation of CAPI (Darcet et al., 2025; facebookresearch/capi, commit 98b4fa1).
 """
@@ -28,7 +28,7 @@ TOO_FEW = "the number of voters is chosen on a part of the images to learn from,
 
 @dataclass(frozen=True, slots=True)
 class Electorate:
-    """How many cells vote, and by which distance they are found: what is chosen on held-out images."""
+    """Candidates for the number of voters and for the distance, which are chosen on held-out images."""
 
     ks: tuple[int, ...]
     distances: tuple[Distance, ...]
@@ -36,18 +36,18 @@ class Electorate:
 
 @dataclass(frozen=True, slots=True)
 class Pixels:
-    """Which cells of an image are remembered with the labels of their pixels."""
+    """Rule for the cells of an image that are remembered with their pixel labels."""
 
-    classes: int  # how many labels there are from 0, but 255 for none
-    ignored: frozenset[int]  # labels that are not judged
+    classes: int  # number of labels, from 0, without 255 for none
+    ignored: frozenset[int]  # ignored labels
     held_out: Collection[str]  # names of the images on which the vote is chosen
-    most: int  # cells of an image
+    most: int  # largest number of cells of an image
     seed: int  # of the draw of cells
 
     def of(self, mask: Labels, grid: Grid, key: str) -> tuple[Tensor, Tensor]:
-        """Places of the cells that are kept, rising, and the labels of their pixels [cells pixels].
+        """Ascending indices of the kept cells, and the labels of their pixels [cells pixels].
 
-        A cell can be kept that shows mostly a class; of a held-out image, one that shows any.
+        A cell can be kept if its most frequent label is not ignored; in held-out images, if any label is not.
         """
         labels = label_vote.pixel_labels(mask, grid).reshape(grid[0] * grid[1], -1)
         counts = cell_counts(self.judged(mask), grid, self.classes).reshape(len(labels), -1)
@@ -57,22 +57,22 @@ class Pixels:
         return torch.from_numpy(cells), torch.from_numpy(labels[cells])
 
     def judged(self, labels: Labels) -> Labels:
-        """Labels with 255 for those that are not judged."""
+        """Labels with 255 for ignored ones."""
         return np.where(np.isin(labels, sorted(self.ignored)), np.uint8(VOID), labels)
 
 
 @dataclass(frozen=True, slots=True)
 class PixelMemory:
-    """What one layer remembers, and the vote that was chosen for it."""
+    """Memory of one layer, with the vote that was chosen for it."""
 
-    scale: Scale  # what vectors are standardised by
-    rows: Tensor  # [rows ...] standardised, as they are compared with queries
+    scale: Scale  # standardisation of vectors
+    rows: Tensor  # [rows ...] standardised, in the form that is compared with queries
     labels: Tensor  # [rows pixels] uint8
     k: int
     distance: Distance
 
     def vote(self, queries: Tensor) -> Tensor:
-        """Labels of the pixels [queries pixels] of vectors [queries dim]."""
+        """Pixel labels [queries pixels] for vectors [queries dim]."""
         asked = label_vote.compared(self.scale.apply(queries), self.distance)
         return label_vote.pixel_vote(most_similar(asked, self.rows, self.k), self.labels)
 
@@ -80,9 +80,9 @@ class PixelMemory:
 def voting_memory(
     groups: Sequence[Measurements], device: torch.device, pixels: Pixels, electorate: Electorate
 ) -> PixelMemory:
-    """All cells that a layer remembers of images, and the vote that names those held out best by the others.
+    """All memory cells of a layer, with the vote that labels held-out images best from the others.
 
-    Raises ValueError where there is nothing to remember, or to choose on.
+    Raises ValueError if there is nothing to remember, or no held-out image.
     """
     arrays = {name: np.concatenate([np.asarray(group[name]) for group in groups]) for name in groups[0]}
     apart = np.asarray(arrays["held out"], bool)
@@ -97,7 +97,7 @@ def voting_memory(
     if not len(learnt[0]):
         raise ValueError(NO_MEMORY)
     asked = rows[held].to(device), labels[held]
-    # of a part of the memory, of which nothing is held out, nothing is said
+    # a part of the memory may have no held-out image: then the first candidates are used
     choice = _chosen(learnt, asked, electorate, pixels.ignored) if apart.any() else None
     k, distance = choice or (electorate.ks[0], electorate.distances[0])
     judged = torch.from_numpy(judged_cells(asked[1].numpy(), pixels.ignored))
@@ -112,7 +112,7 @@ def _chosen(
     electorate: Electorate,
     ignored: frozenset[int],
 ) -> tuple[int, Distance]:
-    """Number of voters and distance of the highest mean IoU of held-out cells, the first of equals."""
+    """Number of voters and distance with the highest mean IoU on held-out cells; ties go to the first."""
     truth = asked[1].numpy()
     scores: dict[tuple[int, Distance], float] = {}
     for distance in electorate.distances:
@@ -126,10 +126,10 @@ def _chosen(
 
 
 def kept_of(grid: Tensor, cells: Tensor, labels: Tensor, *, held_out: bool) -> dict[str, Tensor]:
-    """What is kept of one image: some cells as they are, and what the scale of all of its cells is made of.
+    """Arrays kept of one image: some unchanged cells, and the sums for the scale of all cells.
 
-    ``grid`` is [height width dim], ``labels`` those of the cells' pixels, [cells pixels]; the vote is chosen
-    on images that are held out.
+    ``grid`` is [height width dim], ``labels`` are those of the cells' pixels [cells pixels]. The vote is
+    chosen on held-out images.
     """
     flat = grid.flatten(0, 1).float()
     mean = flat.mean(0)
@@ -147,7 +147,7 @@ def kept_of(grid: Tensor, cells: Tensor, labels: Tensor, *, held_out: bool) -> d
 
 
 class PixelQueryMeasurer:
-    """Labels the pixels of a few images on the device, and counts them on the host when all were seen."""
+    """Labels the pixels of a few images on the device, and counts them on the host after all images."""
 
     def __init__(
         self, read: Read, scenes: Sequence[Scene], pixels: Pixels, memories: Memories[PixelMemory]
@@ -172,7 +172,7 @@ class PixelQueryMeasurer:
         return self._given.pop(layer) | self._flags.arrays(layer)
 
     def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
-        """Confusion matrices as of `joined`; the last class is no class that is predicted."""
+        """Confusion matrices as in `joined`; the last class stands for pixels predicted to have no class."""
         masks = [self._read(scene) for scene in self._scenes]
         by_layer = {}
         for layer, arrays in finished.items():
@@ -182,10 +182,10 @@ class PixelQueryMeasurer:
 
 
 def confusion_of(mask: Labels, given: Tensor, pixels: Pixels) -> Integers:
-    """Confusion matrix of one image; the last class is no class that is predicted.
+    """Confusion matrix of one image; the last class stands for pixels predicted to have no class.
 
-    ``mask`` has its labels, [image height, image width]; ``given`` those that are predicted of the pixels of
-    its cells, [height width pixels].
+    ``mask`` has its labels [image height, image width], ``given`` the predicted labels of the pixels of its
+    cells [height width pixels].
     """
     truth = label_vote.pixel_labels(mask, (given.shape[0], given.shape[1])).ravel()
     predicted = given.numpy().ravel()

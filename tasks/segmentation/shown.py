@@ -1,4 +1,4 @@
-"""What segmentation in context looks at, whatever votes: images to learn from and images to label."""
+"""Training and validation images of in-context segmentation, independent of the vote."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,11 +38,11 @@ MEMORY_FIRST = "the training images must be measured first"
 
 
 class WithScenes:
-    """What has labelled images, known by their names."""
+    """Base class for labelled images, accessed by name."""
 
     data: Scenes
     config: Any
-    part: ClassVar[str]  # which images of the dataset they are
+    part: ClassVar[str]  # part of the dataset
 
     @property
     @abstractmethod
@@ -65,7 +65,7 @@ class WithScenes:
 
 @dataclass(frozen=True)
 class LearntImages(WithScenes, Measurable):
-    """The training images of which something is remembered."""
+    """The training images of the memory."""
 
     data: Scenes
     config: Any
@@ -73,12 +73,12 @@ class LearntImages(WithScenes, Measurable):
 
     @property
     def most(self) -> int:
-        """How many cells of all images are remembered at most."""
+        """Largest number of remembered cells of all images."""
         return self.data.memory
 
     @cached_property
     def scenes(self) -> tuple[Scene, ...]:
-        """The training images; of more than there are cells to remember, evenly spaced ones."""
+        """The training images; evenly spaced ones if there are more images than memory cells."""
         train = self.data.train
         return tuple(train[row] for row in evenly_spaced(len(train), self.data.memory))
 
@@ -87,14 +87,14 @@ class LearntImages(WithScenes, Measurable):
 class LabelledImages(WithScenes, MeasuredTask):
     """The validation images, whose pixels are labelled.
 
-    ``memories`` are what is remembered; None until the training images were measured.
+    ``memories`` are None until the training images are measured.
     """
 
     data: Scenes
     memories: Any = None
     part = "queries"
     split = "train, val"
-    over: ClassVar[Over]  # which classes the mean IoU is over
+    over: ClassVar[Over]  # classes that the mean IoU averages over
 
     @property
     def scenes(self) -> tuple[Scene, ...]:
@@ -112,17 +112,17 @@ class LabelledImages(WithScenes, MeasuredTask):
     @property
     @abstractmethod
     def classes(self) -> int:
-        """How many classes a pixel may be given."""
+        """Number of classes that can be predicted for a pixel."""
 
     @property
     def endings(self) -> tuple[str, ...]:
-        """Endings of the names of mean IoUs: ``""`` of what is scored first, others of what is beside it."""
+        """Suffixes of the mean IoU metrics: ``""`` for the primary vote, others for alternative votes."""
         return ("",)
 
     def tables(self, ending: str, measurements: Sequence[Measurements]) -> Iterator[Integers]:
         """Confusion matrices of the images of each group, [images classes classes], group by group.
 
-        They are of what the groups left behind, as of `tasks.segmentation.in_context.joined`.
+        They come from the measurements of the groups (`tasks.segmentation.in_context.joined`).
         """
         for group, measured in zip(self.source.groups, measurements, strict=True):
             tables = np.zeros((len(group.samples), self.classes, self.classes), np.int64)
@@ -135,9 +135,9 @@ class LabelledImages(WithScenes, MeasuredTask):
         return Overlaps.joined(self.tables(ending, measurements))
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
-        """Mean IoU and accuracies in percent, with an item an image.
+        """Mean IoU and accuracies in percent, with one item per image.
 
-        Empty where no image shows a class, or the features are all equal.
+        Empty if no image has a labelled pixel, or the features are all equal.
         """
         over, averaged = self.over, AVERAGED.get(self.over, "shown")
         by_ending = {ending: self.overlaps(ending, measurements) for ending in self.endings}
@@ -169,7 +169,7 @@ class LabelledImages(WithScenes, MeasuredTask):
 
 
 def _counted(by_ending: Mapping[str, Overlaps], over: Over) -> Integers:
-    """Classes of which items have columns."""
+    """Classes for which items have columns."""
     truth = by_ending[""].truth
     if over == "all classes":
         return np.arange(truth.shape[1])
@@ -178,12 +178,12 @@ def _counted(by_ending: Mapping[str, Overlaps], over: Over) -> Integers:
 
 
 def shown_labels(data: Scenes, view: View, scene: Scene, *, centres: bool) -> Labels:
-    """The pixel value at each pixel that a view shows of an image, as of `resized_labels`; 255 for none."""
+    """Mask value at each visible pixel of an image in a view, as in `resized_labels`; 255 for none."""
     left, top, right, bottom = map(round, scene.sample.box or (0, 0, *scene.size))
     values = read_classes(every_value(data), scene)[top:bottom, left:right]
     return resized_labels(values, view.geometry(ANY_SIZE).size, centres=centres)
 
 
 def signatures(scenes: Sequence[Scene]) -> list[tuple[str, int, int | str]]:
-    """Names, sizes and times of the mask files of images; of packed ones names, sizes and digests."""
+    """Names, sizes and times of the images' mask files; names, sizes and digests for packed files."""
     return [(scene.mask.name, *stamp(scene.mask)) for scene in scenes]

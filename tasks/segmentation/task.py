@@ -1,4 +1,4 @@
-"""Semantic segmentation in context: cells of labelled images vote on the cells of others; nothing is trained.
+"""In-context semantic segmentation: cells of labelled images vote on the cells of others; nothing is trained.
 
 Source: Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023; the rules are those
 of docs/explanation/segmentation.md.
@@ -24,23 +24,23 @@ from layerboard.tasks.segmentation.shown import MEMORY_FIRST, LabelledImages, Le
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Stretch, View
 
-SHOWN = 8  # images whose labels are kept
+SHOWN = 8  # number of images in the examples
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentationConfig:
-    """The numbers of segmentation in context."""
+    """Settings of in-context segmentation."""
 
-    view: View  # how images are shown, whole
+    view: View  # view of whole images
     vote: in_context.Vote
-    least: float  # share of a cell's pixels that must have a class for the cell to be remembered
-    seed: int  # of the draw of the cells that are remembered
+    least: float  # least share of labelled pixels of a remembered cell
+    seed: int  # of the draw of remembered cells
     further_masks: ClassVar[bool] = False  # VOC 2012 is segmented by its further training masks (trainaug)
 
 
 @dataclass(frozen=True)
 class SegmentationMemory(LearntImages):
-    """What is remembered of the training images: some cells of each, and how many pixels of each class."""
+    """Memory of the training images: some cells of each, with pixel counts by class."""
 
     config: SegmentationConfig
 
@@ -49,8 +49,8 @@ class SegmentationMemory(LearntImages):
         return len(self.data.classes)
 
     def read(self, view: View, scene: Scene) -> Labels:
-        """The class of each pixel of an image that cells are labelled by."""
-        del view  # a view that shows all of an image puts the same pixels under a cell
+        """Class of each pixel of an image, from which its cells are labelled."""
+        del view  # a view of the whole image has the same pixels under a cell
         return read_classes(self.data, scene)
 
     @cached_property
@@ -72,12 +72,12 @@ class SegmentationMemory(LearntImages):
 
     @property
     def cells_of_image(self) -> int:
-        """How many cells of an image are remembered at most."""
+        """Largest number of remembered cells of an image."""
         return max(1, self.most // len(self.scenes))
 
 
 class SegmentationTask(LabelledImages):
-    """Labels of the pixels of validation images, by a memory of training images."""
+    """Labels of the pixels of validation images, from a memory of training images."""
 
     config: SegmentationConfig
     over: ClassVar[Over] = "classes"
@@ -90,8 +90,8 @@ class SegmentationTask(LabelledImages):
     }
 
     def read(self, view: View, scene: Scene) -> Labels:
-        """The class of each pixel of an image that is judged; 255 for none."""
-        return self.memory.read(view, scene)  # all layers and backbones are judged on the pixels of the image
+        """Class of each pixel of an image; 255 for ignored pixels."""
+        return self.memory.read(view, scene)  # all layers and backbones are scored on the pixels of the image
 
     @cached_property
     def memory(self) -> SegmentationMemory:
@@ -128,11 +128,11 @@ class SegmentationTask(LabelledImages):
 
     @cached_property
     def shown(self) -> list[Scene]:
-        """The images whose labels are kept."""
+        """The example images."""
         return [self.scenes[row] for row in drawn([scene.sample.key for scene in self.scenes], SHOWN)]
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
-        """Scores of all images, and the labels of the examples with the share of right pixels."""
+        """Scores of all images, and the labels of the examples with their pixel accuracy."""
         outcome = super().score(measurements)
         masks = [np.asarray(measured["mask"], np.uint8) for measured in measurements if "mask" in measured]
         if not masks or not outcome.scores:

@@ -1,4 +1,4 @@
-"""What a dataset writer is, masks as numbers, and how pictures and annotations reach the disk."""
+"""Base class of dataset writers, masks as numbers, and writing of pictures and annotations."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -128,7 +128,7 @@ def _segmentation(mask: Mask) -> list[list[int]] | dict[str, list[int]]:
 
 
 def annotation(mask: Mask, category_id: int, *, crowd: bool = False) -> Note:
-    """What COCO's format says of a region; crowds have run lengths."""
+    """COCO fields of a region; crowds have run lengths."""
     left, top, right, bottom = mask_box(mask)
     return {
         "segmentation": _run_lengths(mask) if crowd else _segmentation(mask),

@@ -25,7 +25,7 @@ from layerboard.mini.render.writers.base import (
 
 SIZES = ((128, 96), (96, 128), (128, 104), (120, 96))
 _UNIT = 8  # images of a unit
-_LEAST_AREA = 40  # objects of which fewer pixels are seen are not annotated
+_LEAST_AREA = 40  # objects with fewer visible pixels are not annotated
 _CROWD_EVERY = COCO_IMAGES // COCO_CROWDS
 
 

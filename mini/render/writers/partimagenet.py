@@ -22,7 +22,7 @@ from layerboard.mini.render.writers.base import (
 SIZES = ((112, 112), (128, 96), (96, 128), (120, 104))
 _VIEW = Variation((0.75, 0.98), 0.9, 0.7, 0.2, 0.9, 0.6, (0, 4), (0, 1), 0.8)
 _UNIT = 8
-_LEAST_AREA = 16  # parts of which fewer pixels are seen are not annotated
+_LEAST_AREA = 16  # parts with fewer visible pixels are not annotated
 
 # super-category, classes, and images a class
 _PLAN = (

@@ -19,7 +19,7 @@ SIZE = (96, 96)
 NAMES = ("beetle", "boat", "car", "chair", "dog", "mug")
 NUMBERS = ("x", "y", "area")  # centre of the figures' pixels, 0 to 1, and the percent of all that are theirs
 _MOST = 3  # figures of an image, each of another kind
-_LEAST_PIXELS = 60  # figures of which fewer are seen are not listed
+_LEAST_PIXELS = 60  # figures with fewer visible pixels are not listed
 _UNIT = 32  # images of a unit
 _VIEW = Variation((0.3, 0.6), 1.0, 0.5, 0.2, 0.8, 0.6)
 

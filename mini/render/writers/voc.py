@@ -21,7 +21,7 @@ SIZES = ((128, 96), (96, 128))
 VOID = 255
 _ROOT = Path("VOCdevkit") / "VOC2012"
 _UNIT = 8  # images of a unit
-_LEAST_AREA = 40  # figures of which fewer pixels are seen have no class
+_LEAST_AREA = 40  # figures with fewer visible pixels have no class
 _MOST = 3  # figures of an image at most
 
 # VOC's numbers of the classes, and what is drawn for each

@@ -1,1 +1,1 @@
-"""What is drawn of analyses: functions from their evidence to blocks. Nothing here imports torch."""
+"""Drawings of analyses: functions from their evidence to blocks. Nothing here imports torch."""

@@ -1,4 +1,4 @@
-"""What is drawn of attention: how far and where heads look, to what they give, and whether they mark objects.
+"""Drawings of attention: distance, average maps, attention to special tokens, and overlap with objects.
 
 Sources: Dosovitskiy et al., ICLR 2021, figure 7; Raghu et al., NeurIPS 2021, figures 3 to 5; Walmer et al.,
 CVPR 2023, figures 2, 3 and 5.
@@ -85,13 +85,13 @@ def draw_distance(evidence: Evidence) -> list[Block]:
 
 
 def draw_shares(evidence: Evidence) -> list[Block]:
-    """A figure for each kind of token that asks, a panel a metric."""
+    """A figure for each kind of query token, with a panel per metric."""
     titles = {"patch": "Attention of patch tokens", "cls": "Attention of the class token"}
     return evidence.token_panels(titles, "share, or entropy")
 
 
 def draw_maps(evidence: Evidence) -> list[Block]:
-    """Maps of heads over depth, share of heads that look to a side, and single images."""
+    """Maps of heads over depth, share of heads with a fixed offset, and single images."""
     aligned, cls = evidence.numbers("aaam", 4), evidence.numbers("cls_map", 3)
     grids = {backbone: _on_grid(cls[backbone], maps) for backbone, maps in aligned.items() if backbone in cls}
     of_cls, of_patches = _heads_by_depth(grids), _heads_by_depth(aligned)
@@ -109,16 +109,16 @@ def draw_maps(evidence: Evidence) -> list[Block]:
 
 
 def _on_grid(maps: Floats, aligned: Floats) -> Floats:
-    """Attention to the patches, [blocks heads rows columns], of that to all tokens, [blocks heads tokens].
+    """Attention to the patches [blocks heads rows columns], from that to all tokens [blocks heads tokens].
 
-    Patches are the last tokens; their grid follows from that of aligned attention.
+    Patches are the last tokens; their grid follows from the aligned maps.
     """
     rows, columns = ((side + 1) // 2 for side in aligned.shape[2:])
     return maps[:, :, -rows * columns :].reshape(*maps.shape[:2], rows, columns)
 
 
 def _heads_by_depth(maps: Mapping[DrawnBackbone, Floats]) -> tuple[SmallMap, ...]:
-    """Some heads as rows and some blocks as columns of [blocks heads height width], a panel a backbone."""
+    """Maps [blocks heads height width] of some heads (rows) and blocks (columns), a panel per backbone."""
     return tuple(
         drawn
         for backbone, values in maps.items()
@@ -128,7 +128,7 @@ def _heads_by_depth(maps: Mapping[DrawnBackbone, Floats]) -> tuple[SmallMap, ...
 
 
 def _gallery(evidence: Evidence) -> list[Block]:
-    """A few images with what each backbone looks at in them; nothing where no backbone has kept any."""
+    """A few images with the attention of each backbone; empty if no backbone has stored any."""
     names = ("sample_image", "sample_cls", "sample_rollout")  # kept together
     images, attended, rollout = (evidence.numbers(name, 4) for name in names)
     if not images:
@@ -147,7 +147,7 @@ def _gallery(evidence: Evidence) -> list[Block]:
 
 
 def draw_saliency(evidence: Evidence) -> list[Block]:
-    """Overlap with objects over depth for each kind of token that asks, and the average maps of rollout."""
+    """Overlap with objects over depth for each kind of query token, and average maps of rollout."""
     blocks: list[Block] = []
     for pooling, asking in (("cls", "the class token"), ("patch", "patch tokens")):
         series = {name: evidence.select(metric, pooling=pooling) for name, metric in OVERLAPS.items()}
@@ -165,7 +165,7 @@ def draw_saliency(evidence: Evidence) -> list[Block]:
 
 
 def draw_locality(evidence: Evidence) -> list[Block]:
-    """CKA with a ConvNet's first blocks over how far heads look, a panel for each two backbones."""
+    """CKA with a ConvNet's first blocks over the attention distance, a panel for each pair of backbones."""
     points, lacking = [], []
     for pair in dict.fromkeys(zip(evidence.pairs["backbone"], evidence.pairs["other"], strict=True)):
         kept = {"head_cka": 2, "distance": 1}
@@ -182,7 +182,7 @@ def draw_locality(evidence: Evidence) -> list[Block]:
 
 
 def _windows(panel: str, distance: Floats, cka: Floats) -> list[tuple[str, str, float, float]]:
-    """Points of CKA [groups blocks] over the distance [groups] of groups of heads, from near to far."""
+    """Points of CKA [groups blocks] over the attention distance [groups] of groups of heads, ascending."""
     order = np.argsort(distance, kind="stable")
     return [
         (panel, f"block {block + 1} of the ConvNet", float(distance[group]), float(cka[group, block]))

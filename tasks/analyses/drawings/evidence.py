@@ -1,7 +1,7 @@
-"""What an analysis leaves to draw: its numbers, its arrays and the backbones that they are of.
+"""Evidence of an analysis for its drawing: numbers, arrays and their backbones.
 
-A drawing is a function from `Evidence` to blocks, which the analysis's entry names. Numbers over depth are
-drawn here: a line a backbone, or a panel a backbone or a metric.
+A drawing is a function from `Evidence` to blocks, named in the analysis's entry. Numbers over depth are drawn
+here: a line per backbone, or a panel per backbone or metric.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,15 +21,15 @@ Drawn = TypeVar("Drawn", Plot, HeatMap, Maps, Gallery)
 PANELS = ["panel", "series", "x", "y"]  # columns of a `Plot` of several panels
 
 SHARES = {"first": 0.0, "last": 1.0, "1/2": 0.5, "1/4": 0.25, "3/4": 0.75}
-"""How deep the blocks lie that stand for a network of any depth: the number of blocks less one is 1.
+"""Relative depths of the blocks that represent a network: 0 is the first block, 1 the last.
 
-Where two fall on one block, the name that stands first stays."""
+If two depths fall on the same block, the first name is kept."""
 
 DEPTHS = "Columns are blocks by how deep they lie, from the first to the last."
 
 
 class DrawnBackbone(Protocol):
-    """What a drawing knows of a backbone: its names in records and in tables, and how many blocks it has."""
+    """A backbone in a drawing: its names in records and in tables, and its number of blocks."""
 
     @property
     def name(self) -> str: ...
@@ -43,16 +43,16 @@ class DrawnBackbone(Protocol):
 class Evidence:
     """One analysis of one suite.
 
-    ``rows`` are its records of one backbone each that have a number, of all metrics, layers, taps, poolings
-    and heads; ``pairs`` those that compare two backbones, each as a whole. ``load`` reads an array that is
-    kept of one backbone, or of a comparison of two, by their names in order; None where none can be read.
+    ``rows`` are its records of single backbones that have a number, for all metrics, layers, taps, poolings
+    and heads; ``pairs`` those that compare two whole backbones. ``load`` reads a stored array of one
+    backbone, or of a comparison of two, by their names in order; None if it cannot be read.
     """
 
     task: str
     dataset: str
     metrics: tuple[str, ...]  # the primary one first
     title: str  # the analysis in words
-    file: str  # what names of figures' files begin with, which no other analysis of the page has
+    file: str  # prefix of the figures' file names, unique on the page
     rows: pd.DataFrame
     pairs: pd.DataFrame
     known: Sequence[DrawnBackbone]  # all, in the order of tables
@@ -60,11 +60,11 @@ class Evidence:
 
     @property
     def backbones(self) -> tuple[DrawnBackbone, ...]:
-        """The backbones that some number is of."""
+        """The backbones with any number."""
         return among(self.known, self.rows if len(self.rows) else self.pairs)
 
     def named(self, what: str) -> str:
-        """Name of a figure's file, which no other figure of the page has."""
+        """File name of a figure, unique on the page."""
         return slug(f"{self.file}.{what}")
 
     def titled(self, picture: Drawn, what: str) -> Drawn:
@@ -72,7 +72,7 @@ class Evidence:
         return replace(picture, name=self.named(what))
 
     def explained(self, text: str, parts: Sequence[object], picture: Drawn, what: str) -> list[Block]:
-        """A picture of some parts below a sentence on it; nothing without any."""
+        """A picture of the parts below an explanation; empty without parts."""
         return [said(text, depths=DEPTHS), self.titled(picture, what)] if parts else []
 
     def select(self, metric: str, **where: str | int) -> pd.DataFrame:
@@ -84,7 +84,7 @@ class Evidence:
         return matching(self.rows[(self.rows["metric"] == metric) & (self.rows["head"] >= 0)], where)
 
     def array(self, name: str, axes: int, *backbones: str) -> Array | None:
-        """An array with so many axes, of a backbone or of two by their names in order; None without."""
+        """An array with ``axes`` axes, of a backbone or of two by their names in order; None if missing."""
         array = self.load(backbones, name)
         return array if array is not None and array.ndim == axes and array.size else None
 
@@ -94,12 +94,12 @@ class Evidence:
         return {key: np.asarray(array, np.float64) for key, array in arrays.items() if array is not None}
 
     def texts(self, backbone: DrawnBackbone, name: str) -> list[str]:
-        """Names along an axis, as an array of one backbone holds them; none without it."""
+        """Names along an axis, from an array of one backbone; empty without it."""
         array = self.array(name, 1, backbone.name)
         return [] if array is None else [str(text) for text in array]
 
     def first_block(self, backbone: DrawnBackbone, count: int) -> int:
-        """Number of the first block of a backbone's arrays of so many: as array ``block`` has it, else 1."""
+        """Number of the first block in a backbone's arrays of ``count`` blocks: array ``block``, else 1."""
         blocks = self.array("block", 1, backbone.name)
         return 1 if blocks is None or len(blocks) != count else int(blocks[0])
 
@@ -112,10 +112,10 @@ class Evidence:
         return (side, side) if side * side == patches else (1, patches)
 
     def depth_panels(self, panels: Mapping[str, pd.DataFrame], title: str, y: str, what: str) -> list[Plot]:
-        """A line a backbone for several metrics or views, each in a panel with a vertical scale of its own.
+        """A line per backbone for several metrics or views, each in a panel with its own vertical scale.
 
-        A panel without a name stands alone. Blocks are counted where all backbones have equally many; else
-        they are shares of each one's depth.
+        A panel without a name is a plot of its own. The axis has block numbers if all backbones have equally
+        many blocks, otherwise shares of the depth.
         """
         panels = {name: rows for name, rows in panels.items() if len(rows)}
         if not panels:
@@ -134,7 +134,7 @@ class Evidence:
         return [self.titled(Plot(frame, "lines", title, x, y, shared=False, order=order), what)]
 
     def token_panels(self, titles: Mapping[str, str], y: str, **where: str | int) -> list[Block]:
-        """A figure with its title for each kind of token that is looked from, a panel a metric."""
+        """A figure with a title for each kind of token, with a panel per metric."""
         blocks: list[Block] = []
         for pooling, title in titles.items():
             panels = {metric: self.select(metric, pooling=pooling, **where) for metric in self.metrics}
@@ -142,7 +142,7 @@ class Evidence:
         return blocks
 
     def head_points(self, metric: str, what: str, **where: str | int) -> list[Plot]:
-        """A point a head over depth, and their mean, a panel a backbone; none without numbers of heads."""
+        """A point per head over depth, and the mean, a panel per backbone; empty without heads."""
         heads, means = self.of_heads(metric, **where), self.select(metric, **where)
         if heads.empty:
             return []
@@ -151,7 +151,7 @@ class Evidence:
         return [self.titled(Plot(points, "points", "Every head", "block", metric), what)]
 
     def views(self, *metrics: str) -> dict[str, pd.DataFrame]:
-        """Rows of metrics by what they look at: taps and poolings are named where there are several."""
+        """Rows of metrics by view: taps and poolings are named if there are several."""
         rows = self.rows[self.rows["metric"].isin(metrics) & (self.rows["layer"] >= 0)]
         keys = dict.fromkeys(zip(rows["metric"], rows["tap"], rows["pooling"], strict=True))
         several = [len({key[side] for key in keys}) > 1 for side in range(3)]
@@ -162,18 +162,18 @@ class Evidence:
         return by_view
 
     def lacking(self, what: str, drawn: Mapping[DrawnBackbone, object]) -> Text:
-        """The sentence on backbones that a figure leaves out for want of arrays; no words where none is."""
+        """The sentence on backbones without arrays, which a figure leaves out; empty if there are none."""
         return not_drawn(what, ", ".join(each.label for each in self.backbones if each not in drawn))
 
 
 def not_drawn(what: str, names: str) -> Text:
-    """The sentence on what a figure leaves out for want of arrays; no words without names."""
+    """The sentence on what a figure leaves out because arrays are missing; empty without names."""
     lacking = "{what} of {names} cannot be drawn: their arrays are not beside the records."
     return said(lacking, what=what, names=names) if names else Text(())
 
 
 def among(known: Sequence[DrawnBackbone], *frames: pd.DataFrame) -> tuple[DrawnBackbone, ...]:
-    """The known backbones that rows of some frames are of."""
+    """The known backbones with rows in any of the frames."""
     names = {name for rows in frames for name in rows["backbone"]}
     return tuple(backbone for backbone in known if backbone.name in names)
 
@@ -197,28 +197,28 @@ def by_layer(rows: pd.DataFrame) -> list[tuple[int, float]]:
 
 
 def in_order(places: dict[str, int]) -> dict[str, int]:
-    """Named places from the lowest on, each once: where two names are of one place, the first one stays."""
+    """Named indices in ascending order, each once; of two names for one index the first is kept."""
     names = {index: name for name, index in reversed(places.items())}
     return {names[index]: index for index in sorted(names)}
 
 
 def deep(count: int) -> dict[str, int]:
-    """Places among so many blocks that stand for all of them, as of `SHARES`, by how deep they are."""
+    """Indices of the representative blocks (`SHARES`) among ``count`` blocks, by depth."""
     return in_order({name: round(share * (count - 1)) for name, share in SHARES.items()})
 
 
 def at_depths(panel: str, row: str, maps: Floats) -> list[SmallMap]:
-    """Maps of some of the blocks that ``maps`` is of, a column each."""
+    """Maps of the representative blocks in ``maps``, a column each."""
     return [SmallMap(panel, row, name, maps[block]) for name, block in deep(len(maps)).items()]
 
 
 def evenly(count: int, most: int) -> list[int]:
-    """At most so many of so many places, evenly, the first and the last among them."""
+    """At most ``most`` evenly spaced indices below ``count``, including the first and the last."""
     return sorted({round(step * (count - 1) / (most - 1)) for step in range(most)})
 
 
 def backbone_points(known: Sequence[DrawnBackbone], series: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Points of several numbers of every layer, a panel for each known backbone that they are of."""
+    """Points of several numbers of every layer, a panel for each known backbone that has them."""
     points = [
         (backbone.label, name, layer, value)
         for backbone in among(known, *series.values())

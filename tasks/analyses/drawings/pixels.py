@@ -1,4 +1,4 @@
-"""What is drawn of how pixels come in: which of them move a token, the first filters, and positions.
+"""Drawings of the input side: effective receptive fields, patch filters and position embeddings.
 
 Sources: Raghu et al., NeurIPS 2021, figure 6; Dosovitskiy et al., ICLR 2021, figure 7, left and centre.
 """
@@ -25,7 +25,7 @@ the row and column of its patch (after Dosovitskiy et al., ICLR 2021, figure 7 i
 
 
 def draw_fields(evidence: Evidence) -> list[Block]:
-    """Receptive fields of layers, a figure a tap and a row a backbone, and their half radius over depth."""
+    """Receptive fields of layers, a figure per tap and a row per backbone, and half radius over depth."""
     fields = evidence.numbers("erf", 4)
     drawn: dict[str, list[SmallMap]] = {}
     for backbone, values in fields.items():
@@ -43,7 +43,7 @@ def draw_fields(evidence: Evidence) -> list[Block]:
 
 
 def draw_weights(evidence: Evidence) -> list[Block]:
-    """Filters and positions of the backbones that have them, a panel a backbone."""
+    """Filters and position embeddings of the backbones that have them, a panel per backbone."""
     filters = evidence.numbers("filters", 4)
     components = [
         SmallMap(backbone.label, f"{rank // IN_ROW * IN_ROW + 1}", f"{rank % IN_ROW + 1}", image)
@@ -66,6 +66,6 @@ def draw_weights(evidence: Evidence) -> list[Block]:
 
 
 def _colours(images: Floats) -> Rgb:
-    """Images from 0 to 1 as colours; holes are black."""
+    """Images from 0 to 1 as colours; NaN is black."""
     colours: Rgb = np.rint(255 * np.clip(np.nan_to_num(images), 0, 1)).astype(np.uint8)
     return colours

@@ -1,4 +1,4 @@
-"""What is drawn of residual sums: which term leads, token by token, and how far a branch turns the stream.
+"""Drawings of residual sums: norm ratios by token, cosines, and CKA of skips and branches.
 
 Sources: Raghu et al., NeurIPS 2021, figures 7 and E.2; Walmer et al., CVPR 2023, figure 23.
 """
@@ -9,7 +9,7 @@ from layerboard.tasks.analyses.drawings.evidence import Evidence
 from layerboard.tasks.blocks import Block, HeatMap, Matrix, own_span
 
 RATIO = "norm-ratio"
-HIGHEST = 10.0  # ratio above which all look alike, as on the source's axis
+HIGHEST = 10.0  # ratios are clipped here, as on the source's axis
 
 COSINE = "cosine-skip-output"
 TOKENS = {"cls": "class token", "patch": "patches"}
@@ -18,8 +18,8 @@ PAIR = "skip-branch"
 SIDES = ("block of what is added", "block of what skips")
 
 SIMILAR = """\
-How alike what skips a half of a block (rows) and what a half adds (columns) are, of each block with each, by
-patch tokens (after Walmer et al., CVPR 2023, figure 23)."""
+CKA of the skip connections (rows) with the branches (columns) of all blocks, on patch tokens (after Walmer et
+al., CVPR 2023, figure 23)."""
 
 TERMS = """\
 Norm of the skip connection over the norm of the branch (attention or MLP), by token: in light columns
@@ -28,7 +28,7 @@ NeurIPS 2021, figure 7)."""
 
 
 def draw_residuals(evidence: Evidence) -> list[Block]:
-    """Norm ratios by token and block, a panel a backbone and half; the same and cosines over depth."""
+    """Norm ratios by token and block, a panel per backbone and half; the same and cosines over depth."""
     ratios = evidence.numbers("ratio", 3)
     panels = [
         Matrix(
@@ -59,7 +59,7 @@ def _by_half(evidence: Evidence, metric: str) -> dict[str, pd.DataFrame]:
 
 
 def draw_similarity(evidence: Evidence) -> list[Block]:
-    """CKA of what skips and what is added, of all blocks with all, a panel a backbone and half."""
+    """CKA of the skips and branches of all blocks, a panel per backbone and half."""
     cka = evidence.numbers("cka", 5)
     panels = []
     for backbone, values in cka.items():

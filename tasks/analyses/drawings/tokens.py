@@ -1,4 +1,4 @@
-"""What is drawn of tokens and vectors: whether tokens know place and class, and criteria without labels.
+"""Drawings of tokens and vectors: position and class in tokens, and label-free criteria.
 
 Source: Raghu et al., NeurIPS 2021, figures 9 and 11.
 """
@@ -17,10 +17,10 @@ POSITION = {
     "position-r2": "Position decoded from tokens (R²)",
     "same-place": "Tokens matched to the same position in another image",
 }
-"""Titles of what is drawn of the position audit, by metric."""
+"""Titles of the plots of the position audit, by metric."""
 
 ACCURACIES = """\
-How often a probe of one token alone finds the class of the image, in percent, token by token in its place.
+Accuracy in percent of a probe of one token alone, drawn at the position of each token.
 {depths}"""
 
 CRITERIA = {"cls": "Criteria of the class token", "mean": "Criteria of the mean of the patch tokens"}
@@ -29,14 +29,14 @@ NO_ACCURACY = """\
 No label was used, and **none of these criteria is an accuracy**: they may name a layer that is not the best
 for a task, and a network that has learned nothing may have a high rank. `effective-rank` and `rankme` are at
 most the number of images and of dimensions, so they compare only over the same images. `spectrum-decay` is 0
-where all directions weigh alike, and the higher the fewer of them matter. `cka-to-last` and
-`neighbours-to-last` are 1 and 100 at the last block, with which they compare. `view-neighbours` and
-`view-top1` ask whether an image and its mirror image are alike, which a layer of colours alone answers
-well."""
+where all directions have equal variance, and higher if fewer directions matter. `cka-to-last` and
+`neighbours-to-last` compare with the last block, where they are 1 and 100. `view-neighbours` and
+`view-top1` measure whether an image and its mirror image are similar, on which a layer of colours alone
+scores well."""
 
 
 def draw_localisation(evidence: Evidence) -> list[Block]:
-    """Maps of a few tokens, a row a backbone, and how many tokens hold their place over depth."""
+    """Maps of a few tokens, a row per backbone, and localisation over depth."""
     cka = evidence.numbers("token_patch", 3)
     maps = []
     for panel in ("token in the corner", "token at the upper edge", "token in the middle"):
@@ -57,7 +57,7 @@ def draw_localisation(evidence: Evidence) -> list[Block]:
 
 
 def draw_position(evidence: Evidence) -> list[Block]:
-    """How well places are read off tokens, and how often matches are made by them, over depth."""
+    """R² of decoded positions, and share of matches at the same position, over depth."""
     return [
         plot
         for metric, title in POSITION.items()
@@ -66,7 +66,7 @@ def draw_position(evidence: Evidence) -> list[Block]:
 
 
 def draw_tokens(evidence: Evidence) -> list[Block]:
-    """Accuracy of single tokens in their places, a row a backbone, and their mean over depth."""
+    """Accuracy of single tokens at their positions, a row per backbone, and the mean over depth."""
     accuracies, cells = evidence.numbers("token_accuracy", 2), evidence.numbers("token", 3)
     maps = [
         SmallMap("", backbone.label, name, _placed(values[block], cells[backbone][block]))
@@ -83,7 +83,7 @@ def draw_tokens(evidence: Evidence) -> list[Block]:
 
 
 def _placed(values: Floats, cells: Floats) -> Floats:
-    """Numbers of tokens as a map, by the row and column of each; negative ones are of no token."""
+    """Values of tokens as a map, by the row and column of each; negative cells stand for no token."""
     known = (cells >= 0).all(axis=1)
     rows, columns = (np.unique(cells[known, side], return_inverse=True) for side in (0, 1))
     placed = np.full((len(rows[0]), len(columns[0])), np.nan)
@@ -92,5 +92,5 @@ def _placed(values: Floats, cells: Floats) -> Floats:
 
 
 def draw_label_free(evidence: Evidence) -> list[Block]:
-    """How to read the criteria, and a figure for each kind of vector, a panel a criterion."""
+    """Notes on the criteria, and a figure for each kind of vector, with a panel per criterion."""
     return [said(NO_ACCURACY), *evidence.token_panels(CRITERIA, "criterion", tap="block")]

@@ -1,1 +1,1 @@
-"""Datasets as parquet: files of official layouts as rows, read where they lie."""
+"""Datasets as parquet: the files of official layouts as rows, read without unpacking."""

@@ -1,7 +1,7 @@
-"""ImageNet-1k in the form in which the Hub has it: tables of images and labels, names of files beside them.
+"""ImageNet-1k as stored on the Hub: tables of images and labels, with file names.
 
-Names are those of ``ILSVRC/imagenet-1k``: of an image of the official archives, with its class behind it,
-such as ``n01440764_10026_n01440764.JPEG`` and ``ILSVRC2012_val_00000293_n01440764.JPEG``.
+Names are those of ``ILSVRC/imagenet-1k``: the official file name with the class appended, such as
+``n01440764_10026_n01440764.JPEG`` and ``ILSVRC2012_val_00000293_n01440764.JPEG``.
 """
 
 import re
@@ -15,14 +15,14 @@ from layerboard.tasks.datasets.packs.manifest import MANIFEST
 from layerboard.zoo.errors import InputError
 
 FOLDER = "imagenet"  # folder of the official layout below the data folder
-SPLITS = {"train": "train", "validation": "val"}  # folder in it of each split
+SPLITS = {"train": "train", "validation": "val"}  # its subfolder for each split
 FILES = tuple(f"*{split}-*.parquet" for split in SPLITS)  # patterns of its files on the Hub
 _TOTAL = re.compile(r"-of-(\d+)\.parquet$")
 _NAME = re.compile(r"(.+)_(n\d{8})(\.\w+)$")
 
 
 class TableRows:
-    """Rows of tables of ``datasets``, which lie on the disk; of each, its size is in memory."""
+    """Rows of ``datasets`` tables, which are on disk; only the size of each row is in memory."""
 
     def __init__(self, tables: Sequence[Any]) -> None:
         import datasets
@@ -30,7 +30,7 @@ class TableRows:
 
         self._first = np.cumsum([0, *(table.num_rows for table in tables)])
         self._tables = [table.cast_column("image", datasets.Image(decode=False)) for table in tables]
-        self._prints = [str(table._fingerprint) for table in tables]  # of the stored content, not of a cast
+        self._prints = [str(table._fingerprint) for table in tables]  # of the stored content, before any cast
         lengths = [compute.fill_null(compute.binary_length(_stored(table, "bytes")), 0) for table in tables]
         self._sizes = np.concatenate([np.empty(0, np.int64), *(each.to_numpy() for each in lengths)])
 
@@ -53,7 +53,7 @@ class TableRows:
 def open_hub_imagenet(folder: Path, name: str) -> tuple[dict[str, int], TableRows]:
     """ImageNet-1k of the Hub as rows of the files ``imagenet/{train,val}/<wnid>/<name>``; raises InputError.
 
-    ``datasets`` writes its parquet files once more into a cache of its own, where single rows can be read.
+    ``datasets`` converts the parquet files to its own cache, from which single rows can be read.
     """
     shards = {split: _files(folder, split, name) for split in SPLITS}
     for parquet in shards.values():
@@ -68,7 +68,7 @@ def open_hub_imagenet(folder: Path, name: str) -> tuple[dict[str, int], TableRow
 
 
 def _files(folder: Path, split: str, name: str) -> list[str]:
-    """The parquet files of a split; raises InputError where there are none, or not as many as names say."""
+    """The parquet files of a split; raises InputError if there are none, or fewer than their names state."""
     paths = sorted([*folder.glob(f"{split}-*.parquet"), *folder.glob(f"*/{split}-*.parquet")])
     if not paths:
         raise InputError(
@@ -85,7 +85,7 @@ def _files(folder: Path, split: str, name: str) -> list[str]:
 
 
 def _require_columns(file: str, name: str) -> None:
-    """Raise InputError unless a file has images and labels, before all of them are written once more."""
+    """Raise InputError unless a file has images and labels, before all files are converted."""
     import datasets
     import pyarrow as pa
     from pyarrow.parquet import read_schema

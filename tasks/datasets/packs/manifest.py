@@ -1,4 +1,4 @@
-"""What a pack says of itself: datasets, counts and digests in a JSON file, and a card for people."""
+"""Manifest of a pack: datasets, counts and digests in a JSON file, and a dataset card."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import InputError
 
 MANIFEST = "layerboard.json"
-FORMAT = 1  # changes when packs are written in another way
+FORMAT = 1  # changes with the format of packs
 CARD = "README.md"
 
 T = TypeVar("T")
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PackedShard:
-    """A parquet file: its name below the pack, rows, bytes, and SHA-256, which the Hub shows, too."""
+    """A parquet file: its name in the pack, rows, bytes, and SHA-256 (as on the Hub)."""
 
     name: str
     rows: int
@@ -36,10 +36,10 @@ class PackedShard:
 class PackedDataset:
     """A dataset of a pack."""
 
-    coverage: str  # what was there of it when it was packed, in words
+    coverage: str  # its coverage when it was packed, in words
     files: int
     bytes: int
-    digest: str  # digest of their paths, sizes and digests in order, whatever shards they are in
+    digest: str  # digest of its files' paths, sizes and digests in order, independent of shards
     shards: tuple[PackedShard, ...]
 
 
@@ -56,14 +56,14 @@ def rows_digest(shards: Sequence[Shard]) -> str:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write what a pack says of itself; it is there whole or not at all."""
+    """Write the manifest of a pack atomically."""
     datasets = {name: asdict(dataset) for name, dataset in sorted(manifest.items())}
     content = {"format": FORMAT, "datasets": datasets}
     write_whole(folder / MANIFEST, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """What a pack says of itself; nothing where it says nothing; raises InputError."""
+    """Manifest of a pack; empty if there is none; raises InputError."""
     path = folder / MANIFEST
     if not path.is_file():
         return {}
@@ -86,7 +86,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def _checked(kind: type[T], content: Mapping[str, Any]) -> T:
-    """A dataclass of fields whose types were checked; raises LookupError, TypeError or ValueError."""
+    """A dataclass from fields with checked types; raises LookupError, TypeError or ValueError."""
     for field in fields(kind):  # type: ignore[arg-type]
         if field.type in (str, int) and not isinstance(content[field.name], field.type):
             raise TypeError(f"{field.name} is no {field.type.__name__}")
@@ -94,7 +94,7 @@ def _checked(kind: type[T], content: Mapping[str, Any]) -> T:
 
 
 def card_of(manifest: Manifest) -> str:
-    """The card, Markdown behind YAML that names the shards of each dataset and split."""
+    """The dataset card: YAML with the shards of each dataset and split, then Markdown."""
     lines = ["---", "configs:"]
     for name, dataset in sorted(manifest.items()):
         lines += [f"- config_name: {name}", "  data_files:"]

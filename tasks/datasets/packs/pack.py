@@ -1,7 +1,7 @@
 """Packs: a dataset's files as rows of tables, found by path and read one at a time.
 
-A pack is a folder, or a dataset of the Hub. Those of `data pack` are opened with all that can be checked
-without reading every byte; ImageNet-1k is read in the form in which the Hub has it, too.
+A pack is a folder or a dataset of the Hub. Packs written by `data pack` are checked when opened as far as
+possible without reading every byte. ImageNet-1k can also be read in the form in which the Hub stores it.
 """
 
 import errno
@@ -28,12 +28,12 @@ from layerboard.zoo.atomic import file_sha256
 from layerboard.zoo.errors import InputError, MissingDataError
 from layerboard.zoo.online import hub_answers, offline_unless
 
-# ends the name of a pack where the path of a file in it follows, as in URLs of files in Java archives
+# separates the name of a pack from the path of a file in it, as in URLs of files in Java archives
 INSIDE = "!"
 
 
 class _Folder(NamedTuple):
-    """What is directly in a folder: names of folders, and files by name with their rows."""
+    """Content of a folder: names of its folders, and rows of its files by name."""
 
     folders: set[str]
     files: dict[str, int]
@@ -42,8 +42,8 @@ class _Folder(NamedTuple):
 class Pack:
     """Files by their paths relative to the data folder, with ``/`` between names.
 
-    Paths and sizes are in memory, contents are not: rows have by number ``size``, ``stamp``, which changes
-    when the bytes do, and ``read``. Several threads, and processes that were forked, may read it.
+    Paths and sizes are in memory, contents are not. For a row number, ``rows`` has ``size``, ``stamp`` (which
+    changes with the bytes) and ``read``. Several threads and forked processes may read it.
     """
 
     def __init__(self, files: Mapping[str, int], rows: "ShardRows | TableRows") -> None:
@@ -67,11 +67,11 @@ class Pack:
         return self._folders[parent].files.get(name) if parent in self._folders else None
 
     def read(self, path: str) -> bytes:
-        """Bytes of a file; raises FileNotFoundError, InputError where they are not what was packed."""
+        """Bytes of a file; raises FileNotFoundError, or InputError if they differ from what was packed."""
         return self._rows.read(self._existing(path))
 
     def stamp(self, path: str) -> tuple[int, str]:
-        """Bytes of a file and what changes when they do; raises FileNotFoundError."""
+        """Size of a file in bytes, and a marker that changes with them; raises FileNotFoundError."""
         row = self._existing(path)
         return self._rows.size(row), self._rows.stamp(row)
 
@@ -83,7 +83,7 @@ class Pack:
 
 
 class ShardRows:
-    """The rows of shards, one after the other; of each, file, place, size and digest are in memory."""
+    """The rows of all shards in order; file, offset, size and digest of each row are in memory."""
 
     def __init__(self, shards: Sequence[Shard]) -> None:
         self._files = [shard.file for shard in shards]
@@ -101,7 +101,7 @@ class ShardRows:
     def read(self, row: int) -> bytes:
         file = self._files[int(np.searchsorted(self._first, row, side="right")) - 1]
         size, start = self.size(row), int(self._starts[row])
-        try:  # opened each time: a hundred shards would be as many open files in every process
+        try:  # opened each time, since a hundred shards would be a hundred open files in every process
             with file.open("rb", buffering=0) as stored:
                 value = os.pread(stored.fileno(), size + LENGTH.size, start - LENGTH.size)
         except OSError as error:
@@ -148,16 +148,16 @@ def _whole(folder: Path, packed: PackedShard) -> Path:
 
 
 class PackLocation(NamedTuple):
-    """Where a pack that was asked for is on this machine."""
+    """Location of a requested pack on this machine."""
 
-    name: str  # by what it is found again, on any machine: with an absolute path, or with a commit
+    name: str  # full name that finds it again: with an absolute path, or with a commit
     spec: HubSpec
-    folder: Path  # its folder; of a dataset of the Hub, what was fetched of it so far
-    manifest: Manifest  # what it says of itself; nothing where `data pack` did not write it
+    folder: Path  # its folder; for a dataset of the Hub, with the files fetched so far
+    manifest: Manifest  # its manifest; empty if `data pack` did not write it
 
 
 def find_pack(name: str) -> PackLocation:
-    """Where a pack, ``hf:PATH``, ``hf:ID`` or ``hf:ID@REVISION``, is, and its manifest; raises InputError."""
+    """Location and manifest of a pack, ``hf:PATH``, ``hf:ID`` or ``hf:ID@REVISION``; raises InputError."""
     spec = parse_hub_spec(name)
     if spec.options or INSIDE in name:
         raise InputError(f"--data takes {PREFIX}ID, {PREFIX}ID@REVISION or {PREFIX}FOLDER, found {name!r}")
@@ -171,7 +171,7 @@ def find_pack(name: str) -> PackLocation:
 
 
 def open_pack(name: str) -> Pack:
-    """The files of a pack; missing ones are fetched from the Hub; raises InputError unless all fit."""
+    """The files of a pack, with missing ones fetched from the Hub; raises InputError unless all are valid."""
     location = find_pack(name)
     folder, datasets = location.folder, location.manifest
     if not location.spec.local:
@@ -189,7 +189,7 @@ def open_pack(name: str) -> Pack:
 
 
 def check_bytes(name: str) -> str:
-    """Compare every byte of a pack with its digests; gives what was compared, in words; raises InputError."""
+    """Check every byte of a pack against its digests, and return a description; raises InputError."""
     location = find_pack(name)
     if not location.manifest:
         raise InputError(
@@ -206,7 +206,7 @@ def check_bytes(name: str) -> str:
 
 
 def _fetched(spec: HubSpec, names: Sequence[str]) -> Path:
-    """Folder of a commit of a dataset of the Hub, with some files where it has them; raises InputError."""
+    """Folder of a commit of a Hub dataset, with the named files if they exist; raises InputError."""
     from huggingface_hub import constants, snapshot_download
 
     try:

@@ -1,8 +1,8 @@
-"""One parquet file of a pack: how it is written, and where in it the bytes of each row are.
+"""Shards, the parquet files of a pack: how they are written, and the offset of each row's bytes.
 
-A row is a file: path and bytes in one column, as ``datasets`` stores an image, beside size and digest. The
-bytes of a row group are one uncompressed page of plain values, each behind its length in four bytes, so sizes
-alone say where each begins, counted from the end: one file is read without its neighbours.
+A row is a file, with path and bytes in one column, as ``datasets`` stores an image, and with size and digest.
+The bytes of a row group are one uncompressed page of plain values, each preceded by its length in four bytes.
+So the sizes give the offset of each file, counted from the end, and a file is read without its neighbours.
 """
 
 import json
@@ -22,11 +22,11 @@ from pyarrow.parquet import ParquetFile, ParquetWriter
 from layerboard.zoo.atomic import whole_file
 from layerboard.zoo.errors import InputError
 
-GROUP_ROWS = 1000  # rows of a row group at most: what other readers hold at once
-GROUP_BYTES = 32 << 20  # bytes of a row group, but for its last file
-LARGEST_FILE = 2**31 - 2**26  # bytes of one file at most: a page holds less than 2 GiB
+GROUP_ROWS = 1000  # largest number of rows of a row group, which other readers load as a whole
+GROUP_BYTES = 32 << 20  # bytes of a row group, not counting its last file
+LARGEST_FILE = 2**31 - 2**26  # largest size of a file in bytes, since a page is limited to 2 GiB
 LENGTH = struct.Struct("<I")  # length before each value of a page (Apache Parquet, Encodings.md, Plain)
-_WHOLE_PAGE = 2**31 - 1  # bytes at which a page is full: never, so that a row group has one
+_WHOLE_PAGE = 2**31 - 1  # page size in bytes, never reached, so that a row group has one page
 
 
 class PackedFile(NamedTuple):
@@ -38,7 +38,7 @@ class PackedFile(NamedTuple):
 
 
 class Shard(NamedTuple):
-    """The rows of a parquet file: paths, sizes, digests (as `content_digest`) and where their bytes begin."""
+    """The rows of a parquet file: paths, sizes, digests (`content_digest`) and offsets of their bytes."""
 
     file: Path
     paths: list[str]
@@ -53,10 +53,10 @@ def content_digest(content: bytes) -> str:
 
 
 def write_shard(file: Path, data: Path, rows: Sequence[PackedFile], classes: Sequence[str] = ()) -> None:
-    """Write files as rows, whole or not at all; raises InputError where one is gone or changed its length.
+    """Write files as rows, atomically; raises InputError if one is missing or its size has changed.
 
-    Equal files in the same order give equal bytes by one version of pyarrow. Where classes are named, in the
-    order of labels, all files are images.
+    Equal files in the same order give equal bytes with the same version of pyarrow. If classes are named, in
+    the order of labels, all files are images.
     """
     schema = _schema(classes)
     column, *others = schema.names
@@ -132,7 +132,7 @@ def read_shard(file: Path) -> Shard:
             starts = _starts(stored.metadata, f"{column}.bytes", sizes)
             paths = [str(path) for path in compute.struct_field(columns[column], "path").to_pylist()]
             digests = np.array(columns["digest"].to_pylist(), dtype="S32")
-            room = file.stat().st_size - sizes  # who reads them trusts these numbers
+            room = file.stat().st_size - sizes  # readers trust these numbers
             if np.any(sizes < 0) or np.any(starts < LENGTH.size) or np.any(starts > room):
                 raise ValueError("its rows do not fit into it")
     except (OSError, ValueError, KeyError, TypeError, LookupError, pa.ArrowException) as error:
@@ -152,7 +152,7 @@ def _starts(metadata: Any, column: str, sizes: NDArray[np.int64]) -> NDArray[np.
         if chunk is None or chunk.compression != "UNCOMPRESSED" or chunk.has_dictionary_page:
             raise ValueError("its bytes are not stored as `data pack` stores them")
         held = sizes[row : row + group.num_rows]
-        # Of each row: its length, its bytes, and all rows behind it.
+        # for each row: its length, its bytes, and all rows after it
         behind = np.cumsum((held + LENGTH.size)[::-1])[::-1]
         starts.append(chunk.data_page_offset + chunk.total_compressed_size - behind + LENGTH.size)
         row += group.num_rows

@@ -23,11 +23,11 @@ from layerboard.zoo.errors import InputError
 
 
 class DatasetPlan(NamedTuple):
-    """A dataset to be written, as it is in its folder."""
+    """A dataset to be written, as found in its folder."""
 
     entry: DatasetEntry[Data]
     coverage: str
-    classes: tuple[str, ...]  # names of the classes of its images; none where they have no labels
+    classes: tuple[str, ...]  # class names of its images; empty without labels
     # rows of each shard by its name below the pack, such as ``davis-2017-val/files-00000-of-00002.parquet``
     shards: Mapping[str, Sequence[PackedFile]]
 
@@ -37,14 +37,14 @@ class DatasetPlan(NamedTuple):
 
 
 def size_of(files: Iterable[PackedFile]) -> int:
-    """Bytes of some files together."""
+    """Total size of files in bytes."""
     return sum(file.size for file in files)
 
 
 def require_room(target: Path, names: Sequence[str]) -> None:
-    """Raise InputError where the folder of a pack with these datasets holds something else.
+    """Raise InputError if the folder of a pack with these datasets contains anything else.
 
-    What killed writers left there half written is removed.
+    Partially written files of interrupted runs are removed.
     """
     if target.exists() and not target.is_dir():
         raise InputError(f"expected a folder for the pack at {target}, found a file")
@@ -57,7 +57,7 @@ def require_room(target: Path, names: Sequence[str]) -> None:
 
 
 def plan_dataset(data: Path, entry: DatasetEntry[Data], largest: int) -> DatasetPlan:
-    """Read a dataset and share its files among shards of so many bytes, or of one file; raises InputError."""
+    """Read a dataset and assign its files to shards of at most ``largest`` bytes, or of one file."""
     dataset = entry.read(data)
     classes = dataset.train.classes if isinstance(dataset, Classification) else ()
     shards: dict[str, list[PackedFile]] = {}
@@ -71,7 +71,7 @@ def plan_dataset(data: Path, entry: DatasetEntry[Data], largest: int) -> Dataset
 def _groups(
     data: Path, paths: Iterable[Path], labels: Mapping[str, int], largest: int
 ) -> list[list[PackedFile]]:
-    """Files of one shard after the other, each with its class by the name of its folder."""
+    """Files of each shard, with classes from folder names."""
     groups: list[list[PackedFile]] = [[]]
     held = 0
     for path in sorted({*paths}):
@@ -91,7 +91,7 @@ def _groups(
 
 
 def require_same(data: Path, target: Path, plan: DatasetPlan) -> None:
-    """Raise InputError where a pack has a dataset already, but of other files, or in other shards."""
+    """Raise InputError if a pack already has the dataset, but with other files or shards."""
     written = (_is_written(target / name, data, files) for name, files in plan.shards.items())
     if plan.entry.name in read_manifest(target) and not all(written):
         raise InputError(
@@ -103,11 +103,11 @@ def require_same(data: Path, target: Path, plan: DatasetPlan) -> None:
 def write_dataset(
     data: Path, target: Path, plan: DatasetPlan, advance: Callable[[float], None]
 ) -> PackedDataset:
-    """Write a dataset's shards, and say so in the manifest once they read as the folder does.
+    """Write a dataset's shards, and add it to the manifest once they read the same as the folder.
 
-    Shards that an interrupted writing left are kept where they hold the files of the plan, and no file has
-    changed since, as is a dataset that the pack has already; else InputError is raised. ``advance`` is told
-    the bytes of the files that are written.
+    Shards from an interrupted run, and a dataset that the pack already has, are kept if they match the plan
+    and no file has changed since; otherwise InputError is raised. ``advance`` is called with the bytes of
+    files written.
     """
     require_same(data, target, plan)
     folder = target / plan.entry.name
@@ -125,7 +125,7 @@ def write_dataset(
 
 
 def _published(target: Path, plan: DatasetPlan) -> PackedDataset:
-    """Write the manifest and the card; raises InputError where the pack does not read as the folder does."""
+    """Write the manifest and the card; raises InputError if the pack does not read the same as the folder."""
     before, name = read_manifest(target), plan.entry.name
     written = {**before, name: before.get(name) or _packed(target, plan)}
     manifests.write_manifest(target, written)
@@ -139,13 +139,13 @@ def _published(target: Path, plan: DatasetPlan) -> PackedDataset:
         manifests.write_manifest(target, before)
         raise
     card, others = target / CARD, {other: written[other] for other in written if other != name}
-    if not card.exists() or card.read_text(encoding="utf-8") == card_of(others):  # nobody wrote another one
+    if not card.exists() or card.read_text(encoding="utf-8") == card_of(others):  # the user has not edited it
         write_whole(card, card_of(written))
     return written[name]
 
 
 def _packed(target: Path, plan: DatasetPlan) -> PackedDataset:
-    """What the manifest says of a dataset whose shards are there."""
+    """Manifest entry of a dataset with existing shards."""
     shards = [read_shard(target / name) for name in plan.shards]
     files = tuple(
         PackedShard(name, len(shard.paths), shard.file.stat().st_size, file_sha256(shard.file))
@@ -156,7 +156,7 @@ def _packed(target: Path, plan: DatasetPlan) -> PackedDataset:
 
 
 def _others(folder: Path, known: Collection[str]) -> list[str]:
-    """Sorted names in a folder, if it is there, but the known ones and those of half written files."""
+    """Sorted names in a folder, if it exists, except known ones and partially written files."""
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     return [name for name in names if name not in known and not name.startswith(PARTIAL)]
 

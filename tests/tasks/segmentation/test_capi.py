@@ -193,7 +193,7 @@ def test_what_cannot_be_scored(planted: Callable[..., tuple[CapiTask, list[Tenso
     assert outcome(problem, constant, constant, side=SIDE).empty == ALIKE
     nan = [grid * torch.nan for grid in train]
     assert all(FINITE in one for one in measured(problem.memory, {LAYER: nan}, 2, SIDE)[LAYER])
-    with pytest.raises(ValueError, match="whole pixels a cell"):
+    with pytest.raises(ValueError, match="whole pixels per cell"):
         outcome(problem, train, val, side=22)
 
 
