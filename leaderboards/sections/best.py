@@ -42,7 +42,7 @@ APART = """\
 **Different images.** Only scores on the same images and ground truth are ranked together. Scores on others,
 such as a subset, have columns of their own, named by a digest of the data:"""
 
-BETTER = "↑ marks scores that the same backbone exceeds with another pooling, at the best layer of that:"
+BETTER = "↑ marks scores that the same backbone exceeds with another pooling, each at its best layer:"
 
 EVERY = """\
 **Every image is tested once**, against the others: no images are set aside for testing. To tell the two best
