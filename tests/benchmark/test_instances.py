@@ -33,7 +33,7 @@ def test_a_folder_comes_to_an_answer_in_a_few_commands(
 ) -> None:
     line = "3 things, 6 queries, 9 database images; things from the folders in database and query"
     page = answer(capsys, tmp_path, line, "instances recall@1", "--images", shop)
-    assert "Each is shown with the images that are nearest to it" in page
+    assert "Each is shown with its nearest images" in page
     assert "3 images show the same" in page
 
 
