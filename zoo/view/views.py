@@ -58,7 +58,9 @@ def resized_part(
     y, y_end, top, bottom = _exact_edges(image.height, size[1], first, last)
     reach = 3 * max(1, image.height / size[1]) + 1  # rows, of the widest filter, Lanczos
     row, row_end = max(0, floor(top - reach)), min(image.height, ceil(bottom + reach))
-    image, height = image.crop((0, row, image.width, row_end)), row_end - row
+    height = row_end - row
+    if height < image.height:  # a crop copies
+        image = image.crop((0, row, image.width, row_end))
     image = image.resize((x_end - x, height), resampling, (start, 0, end, height))
     image = image.crop((left - x, 0, right - x, height))
     box = (0, top - row, right - left, bottom - row)
