@@ -56,6 +56,7 @@ NEEDED: dict[str, Arguments] = {
 
 ENDS = {
     "run": ("--data", "nowhere", "-b", "mini-random"),
+    "cost": ("--data", "nowhere", "-b", "mini-random"),
     "features": ("--data", "nowhere", "-b", "mini-random"),
     "compare": ("mini-fs", "mini-dino", "-o", "nowhere"),
     "merge": ("nowhere", "nowhere", "--output", "nowhere"),
