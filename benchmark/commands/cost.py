@@ -121,8 +121,11 @@ def _read(path: Path) -> "tuple[NDArray[np.float32], NDArray[np.float32]]":
     """Database and queries of a file of vectors; where images are both, a fifth are queries for the rest."""
     import numpy as np
 
-    loaded = np.load(path)
-    arrays = {"features": loaded} if path.suffix == ".npy" else loaded
+    if path.suffix == ".npy":
+        arrays = {"features": np.load(path)}
+    else:
+        with np.load(path) as file:
+            arrays = dict(file)
     database = arrays[next(name for name in DATABASE if name in arrays)]
     queries = next((arrays[name] for name in ASKED if name in arrays), None)
     asks = arrays["roles"] == "query" if "roles" in arrays else np.zeros(len(database), np.bool_)
