@@ -74,7 +74,7 @@ def carry_out(request: Request, report: Reporter, steps: Sequence[EvaluationProt
 class PassesAndScores:
     """The work of a worker, in whichever process: each image once, then the scores of every layer.
 
-    It keeps the last loaded backbone, which the next piece may need, too.
+    It keeps what the next piece may need, too: the last loaded backbone, and views of images.
     """
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class PassesAndScores:
 
     def __call__(self, jobs: BackboneJobs, report: Reporter) -> PassResult:
         if self._cache is None or self._cache.setup != jobs.setup:
-            self._cache = BackboneCache(jobs.setup)
+            self._cache = BackboneCache(jobs.setup, self._cache and self._cache.views)
         passed = PassResult.joined(run_job(job, self._cache, report) for job in jobs.passes)
         asked = run_questions(jobs.questions, self._cache, report)
         scored = run_scores(jobs.scores, PassResult.joined([jobs.before, passed]), report)

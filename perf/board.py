@@ -14,7 +14,7 @@ from torch import Tensor
 
 from layerboard.benchmark.api import RunSummary, carry_out
 from layerboard.benchmark.engines.progress import Silent
-from layerboard.benchmark.extraction.loading import Batch, batches
+from layerboard.benchmark.extraction.loading import Batch, Loader
 from layerboard.benchmark.plan.location import find_data
 from layerboard.benchmark.plan.plan import Plan, PlanRecipe, make_plan, view_for
 from layerboard.benchmark.plan.suites import choose_suite
@@ -89,7 +89,8 @@ def _shown(plan: Plan, setting: Setting) -> Iterator[Tensor]:
     pace = Request()
     for planned in plan.passes:
         source = replace(planned.source, view=view_for(spec, planned.source.view))
-        decoded = batches(source, range(source.shards), pace.batch, spec.input_size, pace.workers)
+        shards, loader = range(source.shards), Loader(pace.workers)
+        decoded = loader.batches(source, shards, pace.batch, spec.input_size)
         yield from (batch.pixels.to(setting.device) for batch in decoded if isinstance(batch, Batch))
 
 

@@ -1,21 +1,61 @@
-"""Reading, decoding and batching of the images of a source, ahead of the backbone.
+"""Reading, decoding, resizing and batching of the images of a source, ahead of the backbone.
 
 Threads decode: Pillow releases the interpreter lock for the costly part, and a forked process can hang after
 OpenMP was used.
 """
 
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
+from threading import Lock
 
 import torch
 from torch import Tensor
 
 from layerboard.tasks.base import Source
+from layerboard.tasks.datasets.base import Sample
 from layerboard.zoo.errors import UnreadableImageError
+from layerboard.zoo.view.views import View
+
+KEPT_BYTES = 2**30  # maximum bytes of the views that a worker keeps
+
+# an image in a view: uint8 [tiles 3 height width], and width and height of the whole view in pixels
+Rendered = tuple[Tensor, tuple[int, int]]
+Render = Callable[[Sample, View], Rendered]
+
+
+def render(sample: Sample, view: View) -> Rendered:
+    """The image of a sample in a view; raises UnreadableImageError."""
+    image = sample.open()
+    return view.render(image, sample.box), view.geometry(image.size, sample.box).size
+
+
+class KeptViews:
+    """Images as a backbone was shown them, kept in memory for further backbones with the same view.
+
+    They are kept in the order in which they come until ``most`` bytes are full. None makes room for another:
+    each backbone is shown the same images in the same order, so the oldest is the first to be needed again.
+    """
+
+    def __init__(self, most: int = KEPT_BYTES) -> None:
+        self._left = most
+        self._lock = Lock()
+        self._views: dict[tuple[Sample, View], Rendered] = {}
+
+    def render(self, sample: Sample, view: View) -> Rendered:
+        """The same as `render`, from memory if the image was rendered before and kept."""
+        if (kept := self._views.get((sample, view))) is not None:
+            return kept
+        rendered = render(sample, view)
+        size = rendered[0].untyped_storage().nbytes()
+        with self._lock:
+            if size <= self._left:
+                self._left -= size
+                self._views[sample, view] = rendered
+        return rendered
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,40 +95,63 @@ class ShardEnd:
 Event = Batch | Unreadable | ShardEnd
 
 
-def batches(
-    source: Source,
-    shards: Sequence[int],
-    batch_size: int,
-    input_size: int,
-    workers: int,
-    *,
-    pinned: bool = False,
-) -> Iterator[Event]:
-    """Batches of the images of shards in order, the end of each shard, and the images that cannot be decoded.
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """Loads images in threads: ``workers`` of them call ``rendering``."""
 
-    The view of the source is scaled to the backbone. A batch has ``batch_size`` images of ``input_size``
-    pixels per side; larger images come in smaller batches. ``workers`` threads decode. While one batch is
-    processed, the next is assembled (for a GPU in ``pinned`` memory), and images of two further ones are
-    decoded.
-    """
-    events = _events(source, shards, batch_size * input_size**2, max(batch_size, workers), workers, pinned)
-    with closing(events), ThreadPoolExecutor(1, thread_name_prefix="batch") as pool:
-        following = pool.submit(next, events, None)
-        while (event := following.result()) is not None:
+    workers: int
+    rendering: Render = render
+
+    def batches(
+        self, source: Source, shards: Sequence[int], batch_size: int, input_size: int, *, pinned: bool = False
+    ) -> Iterator[Event]:
+        """Batches of the images of shards in order, the end of each shard, and images that cannot be decoded.
+
+        The view of the source is scaled to the backbone. A batch has ``batch_size`` images of ``input_size``
+        pixels per side; larger images come in smaller batches. While one batch is processed, the next is
+        assembled (for a GPU in ``pinned`` memory), and images of two further ones are rendered.
+        """
+        rendered = self._rendered(source, shards, 2 * max(batch_size, self.workers))
+        events = _events(source, rendered, batch_size * input_size**2, pinned)
+        with closing(events), ThreadPoolExecutor(1, thread_name_prefix="batch") as pool:
             following = pool.submit(next, events, None)
-            yield event
+            while (event := following.result()) is not None:
+                following = pool.submit(next, events, None)
+                yield event
+
+    def _rendered(self, source: Source, shards: Sequence[int], ahead: int) -> Iterator[Batch | Unreadable]:
+        """Batches of one image each, at most ``ahead`` rendered in advance, and undecodable images."""
+        places = (
+            (group, position)
+            for shard in shards
+            for group in source.shard_groups(shard)
+            for position in range(len(source.groups[group].samples))
+        )
+        with ThreadPoolExecutor(max(1, self.workers), thread_name_prefix="decode") as pool:
+            waiting: deque[Future[Batch | Unreadable]] = deque()
+            try:
+                for group, position in places:
+                    waiting.append(pool.submit(self._batch_of_one, source, group, position))
+                    if len(waiting) >= ahead:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    def _batch_of_one(self, source: Source, group: int, position: int) -> Batch | Unreadable:
+        try:
+            pixels, size = self.rendering(source.groups[group].samples[position], source.view)
+        except UnreadableImageError as error:
+            return Unreadable(group, position, str(error))
+        return Batch(pixels, (Member(group, position, len(pixels), size),))
 
 
 def _events(
-    source: Source, shards: Sequence[int], pixels: int, ahead: int, workers: int, pinned: bool
+    source: Source, rendered: Iterable[Batch | Unreadable], pixels: int, pinned: bool
 ) -> Generator[Event]:
-    """The events of `batches`, with ``pixels`` per batch, and 2 x ``ahead`` images decoded in advance."""
-    places = (
-        (group, position)
-        for shard in shards
-        for group in source.shard_groups(shard)
-        for position in range(len(source.groups[group].samples))
-    )
+    """The events of `Loader.batches`, with ``pixels`` per batch."""
     waiting: dict[tuple[int, ...], list[Batch]] = {}  # images by size
 
     def joined() -> Iterator[Batch]:
@@ -96,7 +159,6 @@ def _events(
             yield _joined(images, pinned)
         waiting.clear()
 
-    rendered = _rendered(source, places, workers, 2 * ahead)
     for shard, of_shard in groupby(rendered, key=lambda image: _group(image) // source.groups_per_shard):
         for _, of_group in groupby(of_shard, key=_group):
             for image in of_group:
@@ -124,31 +186,3 @@ def _joined(images: Sequence[Batch], pinned: bool) -> Batch:
     shape = (sum(len(image.pixels) for image in images), *images[0].pixels.shape[1:])
     pixels = torch.empty(shape, dtype=torch.uint8, pin_memory=pinned)
     return Batch(torch.cat([image.pixels for image in images], out=pixels), members)
-
-
-def _rendered(
-    source: Source, places: Iterator[tuple[int, int]], workers: int, ahead: int
-) -> Iterator[Batch | Unreadable]:
-    """Batches of one image each, at most ``ahead`` of them decoded in advance, and undecodable images."""
-    with ThreadPoolExecutor(max(1, workers), thread_name_prefix="decode") as pool:
-        waiting: deque[Future[Batch | Unreadable]] = deque()
-        try:
-            for group, position in places:
-                waiting.append(pool.submit(_render, source, group, position))
-                if len(waiting) >= ahead:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
-
-
-def _render(source: Source, group: int, position: int) -> Batch | Unreadable:
-    sample, view = source.groups[group].samples[position], source.view
-    try:
-        image = sample.open()
-    except UnreadableImageError as error:
-        return Unreadable(group, position, str(error))
-    pixels = view.render(image, sample.box)
-    return Batch(pixels, (Member(group, position, len(pixels), view.geometry(image.size, sample.box).size),))

@@ -7,7 +7,7 @@ from math import inf
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.extraction.collectors import Collector
 from layerboard.benchmark.extraction.failures import Failure, free_unused, is_out_of_memory
-from layerboard.benchmark.extraction.loading import Batch, ShardEnd, Unreadable, batches
+from layerboard.benchmark.extraction.loading import Batch, Loader, ShardEnd, Unreadable
 from layerboard.benchmark.extraction.shards import Shards
 from layerboard.tasks.base import Source
 from layerboard.tasks.task import Task
@@ -55,7 +55,12 @@ class PassResult:
 
 
 def run_pass(
-    source: Source, listeners: Listeners, backbone: Backbone, batch_size: int, workers: int, report: Reporter
+    source: Source,
+    listeners: Listeners,
+    backbone: Backbone,
+    batch_size: int,
+    loader: Loader,
+    report: Reporter,
 ) -> PassResult:
     """Show every image of the shards that a listener misses to the backbone, once; raises InputError.
 
@@ -70,7 +75,7 @@ def run_pass(
     title, total = f"{spec.name}  {source.name}", sum(map(source.shard_images, shards))
     with report.bar(title, total, "images") as advance:
         pinned = backbone.device.type == "cuda"
-        for event in batches(source, shards, batch_size, spec.input_size, workers, pinned=pinned):
+        for event in loader.batches(source, shards, batch_size, spec.input_size, pinned=pinned):
             if all(listener.failure for listener in listeners):
                 break
             match event:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from layerboard.benchmark.engines.choose import device_name
-from layerboard.benchmark.jobs.job import ScoreJob, Setup
+from layerboard.benchmark.jobs.job import Job, ScoreJob, Setup
 from layerboard.benchmark.plan.plan import view_for
 from layerboard.leaderboards.records.files import scored_path
 from layerboard.leaderboards.records.record import UNREADABLE
@@ -69,6 +69,12 @@ def vector_bytes(setup: Setup) -> int:
     kinds = poolings - {"patchwise"} if spec.has_cls else (poolings | {"mean"}) - {"cls"}
     channels = sum(spec.stage_of(layer).width for layer in setup.kept)
     return channels * len(kinds) * (2 if setup.request.store_dtype == "float16" else 4)
+
+
+def view_bytes(job: Job) -> int:
+    """Bytes of all images of a pass in the view that the backbone is shown."""
+    width, height = job.source.view.geometry(USUAL_PHOTO).size
+    return 3 * width * height * len(job.source.samples)
 
 
 def product_seconds(setup: Setup, products: float) -> float:

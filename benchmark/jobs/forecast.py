@@ -1,8 +1,9 @@
 """Forecast of a run: images, forward passes, hours, disk and memory, before anything starts.
 
-A pass takes its number of images times the seconds of one, which a timed batch tells. Batches are timed for
-the backbones with most work first, within a tenth of the expected time. Other passes are guessed from shapes,
-and corrected by those timings. Scores take as long per layer as in earlier records of their task, or as
+A pass takes its number of images times the seconds of one, which a timed batch tells: one of images that are
+read, or one of images that a worker has kept for the backbone. Batches are timed for the backbones with most
+work first, within a tenth of the expected time. Other passes are guessed from shapes, and corrected by those
+timings. Scores take as long per layer as in earlier records of their task, or as
 declared here.
 """
 
@@ -19,6 +20,7 @@ import torch
 from layerboard.benchmark.engines.choose import device_name, find_engine
 from layerboard.benchmark.engines.progress import Reporter, Silent
 from layerboard.benchmark.extraction.failures import Failure, noting
+from layerboard.benchmark.extraction.loading import KEPT_BYTES, KeptViews
 from layerboard.benchmark.jobs import estimate
 from layerboard.benchmark.jobs.job import Job
 from layerboard.benchmark.jobs.passes import BackboneCache, run_job
@@ -26,7 +28,7 @@ from layerboard.benchmark.jobs.prepare import Prepared, prepare, understand
 from layerboard.benchmark.plan.plan import VECTORS, patch_tokens
 from layerboard.benchmark.request import Request
 from layerboard.zoo.spec import Layer
-from layerboard.zoo.view.views import ResizeCrop
+from layerboard.zoo.view.views import ResizeCrop, View
 
 # maximum share of the expected time to spend on timing, or seconds besides planning
 SHARE, FLOOR = 0.1, 4.0
@@ -101,7 +103,7 @@ def forecast(request: Request, report: Reporter) -> Forecast:
         images=run.plan.images,
         steps=steps,
         seconds=expected(),
-        memory=_memory(run, workers),
+        memory=_memory(run, workers) + workers * timings.kept_bytes,
         warm_up=perf_counter() - begin,
         notes=tuple(_notes(request, run, timings.failures)),
         forwards=sum(step.images for step in steps),
@@ -118,6 +120,8 @@ class _Timings:
         self._guessed: list[tuple[Job, ForecastStep]] = []
         self._scores: list[ForecastStep] = []
         self.failures: list[Failure] = []
+        self._kept: set[tuple[View, str]] = set()  # sources of which a worker keeps all views
+        self.kept_bytes = 0  # of these views
         done: set[Path] = set()  # computed at an earlier input size, if a view is the same at both
         for jobs in run.backbones:
             name = jobs.setup.spec.name
@@ -127,18 +131,29 @@ class _Timings:
                 if images and not done.issuperset(job.folders.values()):
                     seconds = images * estimate.image_seconds(job.setup, source.view)
                     self._guessed.append((job, ForecastStep(name, "pass", source.name, images, seconds)))
+                    self._keep(job)
                 done.update(job.folders.values())
             self._scores += [
                 ForecastStep(name, f"scoring {score.task.listener}", seconds=estimate.score_seconds(score))
                 for score in jobs.scores
             ]
 
+    def _keep(self, job: Job) -> None:
+        """Count the views of a pass as kept if a worker would keep them all."""
+        images, size = (job.source.view, job.source.name), estimate.view_bytes(job)
+        if job.shared and images not in self._kept and self.kept_bytes + size <= KEPT_BYTES:
+            self._kept.add(images)
+            self.kept_bytes += size
+
     def steps(self) -> Iterator[ForecastStep]:
         """Loads, passes and scores of all backbones."""
         for name in dict.fromkeys(step.backbone for _, step in self._guessed):
             yield ForecastStep(name, "load", seconds=self._load)
+        seen = set[tuple[View, str]]()
         for job, step in self._guessed:
-            seconds = step.seconds * self._corrections.factor(_likeness(job))
+            images = job.source.view, step.source
+            seconds = step.seconds * self._corrections.factor(_likeness(job, again=images in seen))
+            seen |= {images} & self._kept
             together = {name: _kept_together(job, name) * len(job.setup.layers) for name in job.folders}
             size = sum(
                 estimate.vector_bytes(job.setup) if name == VECTORS else self._bytes.get(name, 0.0) * count
@@ -181,30 +196,45 @@ class _Timings:
                 advance(1)
 
     def _time(self, job: Job, cache: BackboneCache) -> None:
-        """Show one batch of a pass to its backbone, as the run would; a few images determine its size."""
-        begin, setup, count = perf_counter(), job.setup, LEAST
+        """Show a batch of a pass to its backbone, as the run would; a few images determine its size.
+
+        If a worker keeps the images, they are shown once more as the worker has kept them.
+        """
+        begin, setup = perf_counter(), job.setup
         cache.backbone()
-        if not self._corrections.known(setup.spec.name):
+        if not self._corrections.known((False, setup.spec.name)):
             self._load = perf_counter() - begin
         most = cache.batch_size  # loaded before anything is timed
-        for _ in range(2):
-            with TemporaryDirectory() as folder:
-                folders = {name: Path(folder, str(number)) for number, name in enumerate(job.folders)}
-                part = replace(job.pass_, source=job.pass_.source.first(count))
-                small, begin = Job(setup, part, range(1), folders), perf_counter()
-                images = max(1, run_job(small, cache, Silent()).images)
-                second = (perf_counter() - begin) / images
-                for name, store in folders.items():
-                    size = sum(file.stat().st_size for file in store.glob("*"))
-                    self._bytes[name] = size / images / len(setup.layers) / _kept_together(small, name)
-            count = min(max(int(BATCH_SECONDS / second), LEAST), most)
-        self._corrections.learn(_likeness(job), estimate.image_seconds(setup, job.pass_.source.view), second)
+        second = self._second(job, cache, LEAST)
+        count = min(max(int(BATCH_SECONDS / second), LEAST), most)
+        cache.views = KeptViews()
+        guessed = estimate.image_seconds(setup, job.pass_.source.view)
+        for again in (False, True):
+            if not again or job.shared:
+                second = self._second(job, cache, count)
+            self._corrections.learn(_likeness(job, again=again), guessed, second)
+
+    def _second(self, job: Job, cache: BackboneCache, count: int) -> float:
+        """Seconds per image of a pass over its first ``count`` images."""
+        with TemporaryDirectory() as folder:
+            folders = {name: Path(folder, str(number)) for number, name in enumerate(job.folders)}
+            part = replace(job.pass_, source=job.pass_.source.first(count))
+            small, begin = Job(job.setup, part, range(1), folders), perf_counter()
+            images = max(1, run_job(small, cache, Silent()).images)
+            seconds = perf_counter() - begin
+            for name, store in folders.items():
+                size = sum(file.stat().st_size for file in store.glob("*"))
+                self._bytes[name] = size / images / len(job.setup.layers) / _kept_together(small, name)
+        return seconds / images
 
 
-def _likeness(job: Job) -> tuple[Hashable, ...]:
-    """Properties that passes with equal time per image share, the most specific first."""
-    kind = job.pass_.source.view, *job.folders
-    return (job.setup.spec.name, *kind), kind, job.setup.spec.name, ""
+def _likeness(job: Job, *, again: bool = False) -> tuple[Hashable, ...]:
+    """Properties that passes with equal time per image share, the most specific first.
+
+    ``again``: whether they take images that a worker has kept.
+    """
+    name, kind = job.setup.spec.name, (job.pass_.source.view, *job.folders)
+    return (again, name, *kind), (again, *kind), (again, name), again
 
 
 def _kept_together(job: Job, listener: str) -> int:

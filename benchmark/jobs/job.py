@@ -82,6 +82,12 @@ class Job:
         return replace(source, view=view_for(self.setup.spec, source.view))
 
     @property
+    def shared(self) -> bool:
+        """Whether another backbone of the run is shown the same pixels."""
+        specs, view = self.setup.plan.backbones, self.pass_.source.view
+        return sum(view_for(spec, view) == self.source.view for spec in specs) > 1
+
+    @property
     def stores(self) -> dict[str, Shards]:
         """The shards of each listener, by its name."""
         return {name: Shards(folder, self.pass_.source.shards) for name, folder in self.folders.items()}

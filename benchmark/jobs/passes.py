@@ -9,6 +9,7 @@ import torch
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.extraction.collectors import Collector, MeasuredCollector, VectorCollector
 from layerboard.benchmark.extraction.failures import NO_MEMORY_FORWARD, failure
+from layerboard.benchmark.extraction.loading import KeptViews, Loader, render
 from layerboard.benchmark.extraction.one_pass import Listener, Listeners, PassResult, run_pass
 from layerboard.benchmark.extraction.shards import MeasuredLayers, Shards
 from layerboard.benchmark.extraction.timing import best_batch
@@ -32,7 +33,8 @@ def run_job(job: Job, cache: "BackboneCache", report: Reporter) -> PassResult:
         backbone = cache.backbone()
         refusals = {each.name: backbone.refusal(each.collector.layers) for each in listeners}
         listening = [each for each in listeners if not refusals[each.name]]
-        results = [*_shown(job, listening, backbone, cache.batch_size, report)]
+        loader = Loader(job.setup.request.workers, cache.views.render if job.shared else render)
+        results = [*_shown(job, listening, backbone, cache.batch_size, loader, report)]
     except Exception as error:
         failures = [failure(error, name, task, NO_MEMORY_FORWARD) for task in job.pass_.tasks]
         return PassResult(failures=tuple(failures))
@@ -75,7 +77,7 @@ def _collector(job: Job, task: Task) -> Collector | None:
 
 
 def _shown(
-    job: Job, listeners: Listeners, backbone: Backbone, batch_size: int, report: Reporter
+    job: Job, listeners: Listeners, backbone: Backbone, batch_size: int, loader: Loader, report: Reporter
 ) -> Iterator[PassResult]:
     """The pass for all listeners, if what they need fits into memory together.
 
@@ -96,14 +98,17 @@ def _shown(
             images = replace(source, joint=source.joint and whole and sitting is not of_maps)
             maps = any(each in of_maps for each in sitting)
             size = min(batch_size, fitting) if maps else batch_size
-            yield run_pass(images, sitting, backbone, size, job.setup.request.workers, report)
+            yield run_pass(images, sitting, backbone, size, loader, report)
 
 
 class BackboneCache:
-    """The backbone of a setup, loaded when it is first needed; one that cannot be loaded is tried once."""
+    """The backbone of a setup, loaded when it is first needed; one that cannot be loaded is tried once.
 
-    def __init__(self, setup: Setup) -> None:
-        self.setup = setup
+    ``views`` are those of the backbones before it, which it may be shown, too.
+    """
+
+    def __init__(self, setup: Setup, views: KeptViews | None = None) -> None:
+        self.setup, self.views = setup, views or KeptViews()
         self._loaded: Backbone | Exception | None = None
 
     def backbone(self) -> Backbone:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.extraction.failures import Failure, noting, within_memory
-from layerboard.benchmark.extraction.loading import Batch, Event, Unreadable, batches
+from layerboard.benchmark.extraction.loading import Batch, Event, Loader, Unreadable
 from layerboard.benchmark.extraction.one_pass import PassResult
 from layerboard.benchmark.extraction.timing import measure_cost
 from layerboard.benchmark.jobs.job import ScoreJob, Setup
@@ -106,7 +106,8 @@ class LoadedBackbone:
             refused = {layer: reason for layer in wanted if (reason := backbone.refusal([layer]))}
             asked = [layer for layer in wanted if layer not in refused]
             source, size = replace(source, view=view_for(spec, source.view)), request.batch
-            events = batches(source, range(source.shards), size, spec.input_size, request.workers)
+            shards, loader = range(source.shards), Loader(request.workers)
+            events = loader.batches(source, shards, size, spec.input_size)
             title, images = f"{spec.name}  {task}", len(source.samples)
             with self.report.bar(title, images, "images") as advance:
                 self.sums = sum_fields(events, size, backbone, asked, channels, advance)

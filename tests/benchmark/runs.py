@@ -16,15 +16,17 @@ from torch import Tensor
 
 import layerboard
 from layerboard.benchmark.commands.app import main
+from layerboard.benchmark.extraction.loading import Rendered
 from layerboard.benchmark.extraction.one_pass import run_pass
 from layerboard.benchmark.jobs import passes
 from layerboard.benchmark.jobs.job import Setup
 from layerboard.tasks import registry
-from layerboard.tasks.datasets.base import FileSample
+from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.registry import COST
 from layerboard.zoo.features import Visitor
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import View
 from tests import fakes
 
 QUICK = "1,final"
@@ -137,20 +139,19 @@ class _Watched:
 
 
 class Tally:
-    """Backbones that were loaded, images that were opened, and what went through a backbone.
+    """Backbones that were loaded, and what went through them.
 
     Attributes:
         loads: Names of the backbones, in order.
-        opened: How often each (backbone, source, sample) was decoded in a pass.
+        images: How often each (backbone, source, sample) was asked for in a pass, decoded or kept.
         rows: Images or tiles that each backbone was shown of each source.
     """
 
     def __init__(self, path: Path | None = None) -> None:
         self.loads: list[str] = []
-        self.opened: Counter[tuple[str, str, str]] = Counter()
+        self.images: Counter[tuple[str, str, str]] = Counter()
         self.rows: Counter[tuple[str, str]] = Counter()
         self.source = ""
-        self.backbone = ""
         self._path = path
 
     def log(self) -> None:
@@ -161,28 +162,25 @@ class Tally:
     @contextmanager
     def watching(self):  # type: ignore[no-untyped-def]
         """Watch all that happens in this process."""
-        load, opening = passes.load_backbone, FileSample.open
+        load = passes.load_backbone
 
         def loading(setup: Setup) -> _Watched:
             self.loads.append(setup.spec.name)
             return _Watched(load(setup), self)
 
-        def passing(source, listeners, backbone, *options):  # type: ignore[no-untyped-def]
-            self.source, self.backbone = source.name, backbone.spec.name
-            try:
-                return run_pass(source, listeners, backbone, *options)
-            finally:
-                self.backbone = ""
+        def passing(source, listeners, backbone, batch_size, loader, report):  # type: ignore[no-untyped-def]
+            self.source = source.name
 
-        def opened(sample: FileSample):  # type: ignore[no-untyped-def]
-            if self.backbone:  # not for a small picture of an example
-                self.opened[self.backbone, self.source, sample.key] += 1
-            return opening(sample)
+            def counting(sample: Sample, view: View) -> Rendered:
+                self.images[backbone.spec.name, source.name, sample.key] += 1
+                return loader.rendering(sample, view)
+
+            counted = replace(loader, rendering=counting)
+            return run_pass(source, listeners, backbone, batch_size, counted, report)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(passes, "load_backbone", loading)
             patch.setattr(passes, "run_pass", passing)
-            patch.setattr(FileSample, "open", opened)
             yield self
 
 

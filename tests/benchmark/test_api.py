@@ -1,15 +1,19 @@
 """A run: every image once, every layer to every task, nothing twice."""
 
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from PIL import Image
 
 from layerboard.benchmark.api import carry_out
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.request import Request
+from layerboard.tasks.datasets.base import FileSample
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry import find
 from tests.benchmark.conftest import BACKBONES, Whole
@@ -21,11 +25,11 @@ LAYERS = {"mini-fs": {(1, "block"), (12, "final")}, "mini-resnet": {(1, "block")
 
 
 def test_every_image_goes_through_each_backbone_once(whole: Whole, data: Path) -> None:
-    opened = whole.tally.opened
+    images = whole.tally.images
     assert whole.tally.loads == list(BACKBONES)
-    assert set(opened.values()) == {1}
+    assert set(images.values()) == {1}
     for name in BACKBONES:
-        shown = {(source, key) for backbone, source, key in opened if backbone == name}
+        shown = {(source, key) for backbone, source, key in images if backbone == name}
         per_source = {source: sum(s == source for s, _ in shown) for source, _ in shown}
         assert per_source == {
             "imagenet/train-probe": 12,
@@ -39,10 +43,29 @@ def test_every_image_goes_through_each_backbone_once(whole: Whole, data: Path) -
             "coco-val2017": 3,
             "partimagenet": 12,
         }
-        for source, images in per_source.items():
+        for source, count in per_source.items():
             tiles = source in ("coco-val2017", "partimagenet")
-            assert whole.tally.rows[name, source] >= images
-            assert tiles or whole.tally.rows[name, source] == images
+            assert whole.tally.rows[name, source] >= count
+            assert tiles or whole.tally.rows[name, source] == count
+
+
+def test_backbones_of_one_view_share_decoded_images(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: Counter[str] = Counter()
+    opening = FileSample.open
+
+    def counting(sample: FileSample) -> Image.Image:
+        opened[sample.key] += 1
+        return opening(sample)
+
+    monkeypatch.setattr(FileSample, "open", counting)
+    options = {"data": data, "layers": "1", "examples": False}
+    together = run(tmp_path / "both", ["mini-fs", "mini-mae"], "knn", **options)
+    assert set(opened.values()) == {1}
+    alone = [run(tmp_path / name, [name], "knn", **options) for name in ("mini-fs", "mini-mae")]
+    assert set(opened.values()) == {3}
+    assert_same_records(together, pd.concat(alone))
 
 
 def test_every_layer_reaches_every_task(whole: Whole) -> None:

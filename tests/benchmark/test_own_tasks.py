@@ -33,7 +33,7 @@ def test_the_task_and_the_analysis_of_the_page_run_beside_those_of_the_registry(
     with Tally().watching() as tally:
         records = run(my_tasks, ["mini-fs", "mini-resnet"], "knn", *BOTH, data=data, layers="1,12,final")
     assert records.attrs["failures"] == []
-    assert set(tally.opened.values()) == {1}  # one forward served vectors and attention
+    assert set(tally.images.values()) == {1}  # one forward served vectors and attention
     assert set(records["task"]) == {"knn", "nearest-mean", "looking-back"}
 
     scores = records[records["task"] == "nearest-mean"]

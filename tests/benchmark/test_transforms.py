@@ -245,8 +245,8 @@ def test_protocols_of_one_view_and_transforms_share_a_pass(data: Path, tmp_path:
         (protocol, transform) for protocol in ("geoaware", "sd-dino") for transform in ("", "debias:3")
     }
     (images,) = tally.rows.values()
-    opened = {key for _, _, key in tally.opened}
-    assert images <= len(opened) + 2  # each once, and a black one for each protocol
+    keys = {key for _, _, key in tally.images}
+    assert images <= len(keys) + 2  # each once, and a black one for each protocol
 
 
 def test_indexes_of_vectors_are_measured(

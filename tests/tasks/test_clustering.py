@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from torch import Tensor
 
 from layerboard.benchmark.extraction.collectors import MeasuredCollector
-from layerboard.benchmark.extraction.loading import Batch, batches
+from layerboard.benchmark.extraction.loading import Batch, Loader
 from layerboard.tasks.base import Group, Items, Outcome, Statistic
 from layerboard.tasks.clustering import ClusterConfig, ImageClusterTask, RegionClusterTask, region_weights
 from layerboard.tasks.datasets.base import Coverage
@@ -308,7 +308,7 @@ def test_regions_of_a_tiled_image_that_is_not_square(tmp_path: Path) -> None:
     collector = MeasuredCollector(task, view, frozenset([LAYER]))
     groups = range(len(task.source.groups))
     # one image is six tiles: more than a batch
-    for event in batches(replace(task.source, view=view), [0], 4, 32, workers=1):
+    for event in Loader(1).batches(replace(task.source, view=view), [0], 4, 32):
         if isinstance(event, Batch):
             double.visit(event.pixels, lambda seen, event=event: collector.see(event, seen), [LAYER])
     arrays = collector.finish(groups)

@@ -11,7 +11,7 @@ import pytest
 import torch
 from PIL import Image
 
-from layerboard.benchmark.extraction.loading import Batch, batches
+from layerboard.benchmark.extraction.loading import Batch, Loader
 from layerboard.benchmark.plan.datasets import bind_tasks
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.suites import REAL, Catalogue
@@ -319,7 +319,7 @@ def test_retrieval_of_the_paper_ignores_boxes_and_shrinks_first(tmp_path: Path) 
     assert all(query.box is not None for query in task.data.queries)
     for source in task.sources:
         scaled = replace(source, view=source.view.scaled(32, 8))
-        events = batches(scaled, range(len(source.groups)), 4, 32, workers=1)
+        events = Loader(1).batches(scaled, range(len(source.groups)), 4, 32)
         found = [pixels for event in events if isinstance(event, Batch) for pixels in event.pixels]
         assert len(found) == len(source.samples) > 1
         for sample, pixels in zip(source.samples, found, strict=True):

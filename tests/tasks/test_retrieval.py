@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from layerboard.benchmark.extraction.loading import Batch, batches
+from layerboard.benchmark.extraction.loading import Batch, Loader
 from layerboard.tasks.base import Statistic
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.revisitop import Retrieval, RevisitedEntry
@@ -137,7 +137,7 @@ def test_the_boxes_of_queries_reach_the_view(tmp_path: Path) -> None:
         crop = crops[source.name.split("/")[1]]
         found = [
             pixels
-            for event in batches(replace(source, view=view), range(len(source.groups)), 4, 32, workers=1)
+            for event in Loader(1).batches(replace(source, view=view), range(len(source.groups)), 4, 32)
             if isinstance(event, Batch)
             for pixels in event.pixels
         ]

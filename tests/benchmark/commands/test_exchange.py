@@ -172,7 +172,7 @@ def test_what_is_not_stored_goes_through_the_backbone_once(  # type: ignore[no-u
     with Tally().watching() as tally:
         assert command(capsys, *words, *folders, "--poolings", "mean").code == 0
         assert command(capsys, *words, *folders, "--layers", "3", "--poolings", "cls").code == 0
-    assert set(tally.opened.values()) == {1}
+    assert set(tally.images.values()) == {1}
     names = {path.name for path in (tmp_path / "out" / "features").rglob("*.npz")}
     assert names == {"2.mean.npz", "3.cls.npz"}
 

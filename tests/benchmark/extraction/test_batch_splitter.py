@@ -11,6 +11,7 @@ from torch import Tensor
 
 from layerboard.benchmark.extraction.collectors import MeasuredCollector
 from layerboard.benchmark.extraction.failures import is_out_of_memory
+from layerboard.benchmark.extraction.loading import Loader
 from layerboard.benchmark.extraction.one_pass import Listener, run_pass
 from layerboard.benchmark.extraction.shards import Shards
 from layerboard.tasks.base import Source
@@ -58,7 +59,7 @@ Stored = list[dict[str, NDArray[np.float32]]]
 def run(src: Source, found: list[Listener], backbone: CountingBackbone, batch_size: int = 8) -> list[str]:
     """Lines that the pass says."""
     heard = Heard()
-    run_pass(src, found, backbone, batch_size, 2, heard)
+    run_pass(src, found, backbone, batch_size, Loader(2), heard)
     assert heard.done["double  double/source"] == len(src.samples)
     return [line for line, done in heard.done.items() if done < 0]
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.extraction import collectors
 from layerboard.benchmark.extraction.collectors import FAILURE, MeasuredCollector
+from layerboard.benchmark.extraction.loading import Loader
 from layerboard.benchmark.extraction.one_pass import Listener, run_pass
 from layerboard.benchmark.extraction.shards import Shards
 from layerboard.tasks.base import FINITE, Source
@@ -71,7 +72,7 @@ def shown(src: Source, folder: Path, backbone: CountingBackbone, components: int
     collector = MeasuredCollector(problem, src.view, layers, components=components)
     store = Shards(folder, len(src.groups))
     listener = Listener("grids", collector, store, set(range(len(src.groups))))
-    run_pass(src, [listener], backbone, 2, 1, Silent())
+    run_pass(src, [listener], backbone, 2, Loader(1), Silent())
     assert listener.failure is None
     found = [store.arrays(shard) for shard in range(store.count)]
     return {name: torch.from_numpy(array) for one in found for name, array in one.items()}
@@ -151,7 +152,7 @@ def test_a_black_image_that_breaks_the_network_fails_one_listener(tmp_path: Path
     ]
     plain = Listener("plain", both[0], Shards(tmp_path / "a", 1), {0})
     other = Listener("other", both[1], Shards(tmp_path / "b", 1), {0})
-    run_pass(src, [plain, other], Broken(), 2, 1, Silent())
+    run_pass(src, [plain, other], Broken(), 2, Loader(1), Silent())
     assert plain.failure is None
     assert other.failure is not None
     assert not plain.missing

@@ -18,6 +18,7 @@ from torch import Tensor
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.extraction import collectors
 from layerboard.benchmark.extraction.collectors import FAILURE, Collector, MeasuredCollector, VectorCollector
+from layerboard.benchmark.extraction.loading import Loader
 from layerboard.benchmark.extraction.one_pass import Listener, run_pass
 from layerboard.benchmark.extraction.shards import MeasuredLayers, Shards
 from layerboard.benchmark.plan.location import DataLocation
@@ -119,7 +120,7 @@ def listeners_of(one: Pass, backbone: Backbone, folder: Path) -> list[Listener]:
 
 def run(one: Pass, listeners: list[Listener], backbone: Backbone) -> None:
     source = replace(one.source, view=view_for(backbone.spec, one.source.view))
-    run_pass(source, listeners, backbone, 4, 1, Silent())
+    run_pass(source, listeners, backbone, 4, Loader(1), Silent())
 
 
 def show(one: Pass, backbone: Backbone, folder: Path) -> Left:

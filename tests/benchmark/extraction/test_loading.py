@@ -7,14 +7,15 @@ import pytest
 import torch
 from PIL import Image
 
-from layerboard.benchmark.extraction.loading import Batch, ShardEnd, Unreadable, batches
-from layerboard.zoo.view.views import FitLongSide, Tiles
+from layerboard.benchmark.extraction.loading import Batch, KeptViews, Loader, ShardEnd, Unreadable, render
+from layerboard.zoo.errors import UnreadableImageError
+from layerboard.zoo.view.views import FitLongSide, Stretch, Tiles
 from tests.benchmark.doubles import MemorySample, source
 
 
 def run(src, view=None, batch_size=4, workers=2, shards=None, input_size=32):  # type: ignore[no-untyped-def]
     shards = range(src.shards) if shards is None else shards
-    return list(batches(replace(src, view=view or src.view), shards, batch_size, input_size, workers))
+    return list(Loader(workers).batches(replace(src, view=view or src.view), shards, batch_size, input_size))
 
 
 def members(events: list[object]) -> list[tuple[int, int]]:
@@ -84,18 +85,24 @@ def test_tiles_of_an_image_stay_together() -> None:
     assert events[0].members[0].size == (96, 64)
 
 
-def test_the_next_batch_is_made_while_one_is_looked_at_and_few_images_are_decoded_ahead(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    opened: list[str] = []
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the images that were opened."""
+    names: list[str] = []
     open_image = MemorySample.open
 
-    def counted(sample: MemorySample) -> Image.Image:
-        opened.append(sample.key)
+    def noted(sample: MemorySample) -> Image.Image:
+        names.append(sample.key)
         return open_image(sample)
 
-    monkeypatch.setattr(MemorySample, "open", counted)
-    events = batches(source([[1] * 40]), [0], 4, 32, workers=2)
+    monkeypatch.setattr(MemorySample, "open", noted)
+    return names
+
+
+def test_the_next_batch_is_made_while_one_is_looked_at_and_few_images_are_decoded_ahead(
+    opened: list[str],
+) -> None:
+    events = Loader(2).batches(source([[1] * 40]), [0], 4, 32)
     next(events)
     end = time.monotonic() + 10
     while len(opened) < 15 and time.monotonic() < end:
@@ -104,3 +111,44 @@ def test_the_next_batch_is_made_while_one_is_looked_at_and_few_images_are_decode
     assert len(opened) == 15  # of the batch, of the next, and of two that follow, but for one image
     events.close()  # type: ignore[attr-defined]
     assert len(opened) < 40
+
+
+def test_a_kept_view_is_not_rendered_again(opened: list[str]) -> None:
+    kept, sample, view = KeptViews(), MemorySample("a", 9, (64, 32)), Tiles(64, 32, 8)
+    first, again = (kept.render(sample, view) for _ in range(2))
+    assert opened == ["a"]
+    assert again is first
+    pixels, size = render(sample, view)
+    assert torch.equal(first[0], pixels)
+    assert first[1] == size == (128, 64)
+    kept.render(sample, Stretch(32))  # another view
+    kept.render(MemorySample("b", 9), view)
+    kept.render(MemorySample("a", 8, (64, 32)), view)  # another image of the same name
+    assert opened == ["a", "a", "a", "b", "a"]
+
+
+def test_views_are_kept_while_they_fit_and_none_makes_room(opened: list[str]) -> None:
+    kept, view = KeptViews(most=2 * 3 * 8 * 8), Stretch(8)
+    for name in "abcabc":
+        kept.render(MemorySample(name, 1), view)
+    assert opened == ["a", "b", "c", "c"]
+
+
+def test_what_cannot_be_read_is_not_kept(opened: list[str]) -> None:
+    kept = KeptViews()
+    for _ in range(2):
+        with pytest.raises(UnreadableImageError):
+            kept.render(MemorySample("a", -1), Stretch(8))
+    assert opened == ["a", "a"]
+
+
+def test_batches_of_kept_views_are_the_same(opened: list[str]) -> None:
+    src, loader = source([[1, 2, -1], [4, 5]]), Loader(2, KeptViews().render)
+    plain = run(src)
+    for _ in range(2):
+        events = [*loader.batches(src, [0, 1], 4, 32)]
+        assert members(events) == members(plain)
+        assert [type(event) for event in events] == [type(event) for event in plain]
+        for one, other in zip(events, plain, strict=True):
+            assert not isinstance(one, Batch) or torch.equal(one.pixels, other.pixels)
+    assert len(opened) == 5 + 5 + 1  # without the loader, with it, and the unreadable one again

@@ -8,6 +8,7 @@ import torch
 
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.extraction.collectors import NOT_FINITE, MeasuredCollector, VectorCollector
+from layerboard.benchmark.extraction.loading import Loader
 from layerboard.benchmark.extraction.one_pass import Listener, run_pass
 from layerboard.benchmark.extraction.shards import Shards, VectorReader
 from layerboard.tasks.base import FINITE, Source
@@ -76,7 +77,7 @@ def listeners(src: Source, folder: Path, dense: bool = True) -> list[Listener]:
 
 
 def run(src: Source, found: list[Listener], backbone: CountingBackbone, batch_size: int = 3) -> None:
-    run_pass(src, found, backbone, batch_size, 2, Silent())
+    run_pass(src, found, backbone, batch_size, Loader(2), Silent())
 
 
 def test_each_image_goes_through_the_backbone_once_for_all_listeners(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from layerboard.benchmark.extraction.loading import batches
+from layerboard.benchmark.extraction.loading import Loader
 from layerboard.benchmark.jobs.questions import FieldSums, sum_fields
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import Channels, ReceptiveField
@@ -36,7 +36,7 @@ def summed(backbone: Gradients, batch: int = 4) -> FieldSums:
     view = ResizeCrop(32, 32)
     shown: list[int] = []
     src = source(COLOURS, view=view)
-    events = batches(src, range(src.shards), batch, 32, workers=1)
+    events = Loader(1).batches(src, range(src.shards), batch, 32)
     sums = sum_fields(events, batch, backbone, LAYERS, range, shown.append)
     assert sum(shown) == 5
     return sums

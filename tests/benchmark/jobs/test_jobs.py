@@ -102,6 +102,19 @@ def test_a_card_is_asked_for_its_batch_once_a_backbone(
     assert asked == [card]
 
 
+def test_a_worker_keeps_views_that_another_backbone_is_shown(data: Path, tmp_path: Path) -> None:
+    found = prepared(planned(data, "knn", "davis"), tmp_path)
+    assert {job.pass_.source.name: job.shared for jobs in found.backbones for job in jobs.passes} == {
+        "imagenet/train-probe": True,
+        "imagenet/val": True,
+        "davis-2017-val": False,  # sides are multiples of 8 for one backbone, of 32 for the other
+    }
+    first, second = (jobs.setup for jobs in found.backbones)
+    cache = passes.BackboneCache(first)
+    assert passes.BackboneCache(second, cache.views).views is cache.views
+    assert passes.BackboneCache(second).views is not cache.views
+
+
 def test_one_name_in_two_views_is_two_passes(data: Path) -> None:
     clean = planned(data, "knn", "cluster-image")
     quirky = planned(data, "knn", location=DataLocation(STANDARD_SUITE.catalogue, data, protocol=PAPER))
@@ -199,8 +212,8 @@ def test_attention_maps_that_do_not_fit_beside_whole_groups_have_a_forward_of_th
     together, records = shown(*tasks)
     monkeypatch.setattr(passes, "ATTENTION_BYTES", 5 * 4 * 3 * 65**2)  # five images of three heads
     apart, same = shown(*tasks)
-    assert set(together.opened.values()) == {1}
+    assert set(together.images.values()) == {1}
     for backbone, times in (("mini-fs", 2), ("mini-resnet", 1)):
-        assert {count for (name, *_), count in apart.opened.items() if name == backbone} == {times}
+        assert {count for (name, *_), count in apart.images.items() if name == backbone} == {times}
     assert "locality" in set(records["task"])
     assert_same_records(same, records)
