@@ -82,7 +82,7 @@ class PassesAndScores:
 
     def __call__(self, jobs: BackboneJobs, report: Reporter) -> PassResult:
         if self._cache is None or self._cache.setup != jobs.setup:
-            self._cache = BackboneCache(jobs.setup, self._cache and self._cache.views)
+            self._cache = BackboneCache(jobs.setup, self._cache.views if self._cache else None)
         passed = PassResult.joined(run_job(job, self._cache, report) for job in jobs.passes)
         asked = run_questions(jobs.questions, self._cache, report)
         scored = run_scores(jobs.scores, PassResult.joined([jobs.before, passed]), report)
