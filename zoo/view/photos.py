@@ -9,7 +9,7 @@ from os import PathLike
 from typing import IO
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import ExifTags, Image, ImageOps
 
 from layerboard.zoo.errors import InputError, UnreadableImageError, first_line
 
@@ -68,7 +68,8 @@ def as_seen(image: Image.Image) -> Image.Image:
     """
     image.load()
     with suppress(Exception):  # damaged EXIF counts as none
-        image = ImageOps.exif_transpose(image)
+        if image.getexif().get(ExifTags.Base.Orientation, 1) != 1:  # else the image would be copied
+            image = ImageOps.exif_transpose(image)
     if image.mode.startswith("I") or image.mode == "F":
         values = np.asarray(image)
         if image.mode == "F" or values.min() < 0 or values.max() >= 2**16:
