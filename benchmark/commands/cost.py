@@ -11,6 +11,7 @@ from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.commands.run import RunForm, run, run_command
 from layerboard.benchmark.option import Option, Plain
 from layerboard.benchmark.request import Request
+from layerboard.tasks.registry import COST
 from layerboard.zoo.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,6 +37,11 @@ class CostRequest(Request):
         least=1,
     )
     json: Plain[bool] = Option(False, "With --index: print JSON.")
+
+    def __post_init__(self) -> None:
+        for name, given in (("tasks", {*self.tasks} - {COST}), ("json", self.json)):
+            if given and not self.index:
+                raise InputError(f"--{name} needs --index; without it backbones are measured, not searches")
 
 
 @command("cost", CostRequest)
@@ -77,7 +83,7 @@ def cost(request: CostRequest) -> Result:
 
 
 def _run_options(request: CostRequest) -> dict[str, Any]:
-    return {each.name: getattr(request, each.name) for each in fields(Request)} | {"tasks": ("cost",)}
+    return {each.name: getattr(request, each.name) for each in fields(Request)} | {"tasks": (COST,)}
 
 
 def _indexes(request: CostRequest, report: "Reporter") -> tuple[Result, int]:

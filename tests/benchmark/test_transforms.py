@@ -280,5 +280,7 @@ def test_indexes_of_vectors_are_measured(
     assert {row["vectors"] for row in json.loads(every.out)} == {9}  # of 12 images 3 ask
     alone = command(capsys, "cost", "--index", "-b", "mini-fs", "-t", "cka", "--vectors", "1", *place)
     assert alone.code == 0, alone.err  # a file of one array
+    for words in (["-t", "knn"], ["--json"]):
+        assert "needs --index" in command(capsys, "cost", "-b", "mini-fs", *words, *place).error
     refused = command(capsys, "cost", "--index", "-b", "mini-fs", "-t", "spair", *place)
     assert "takes no stored vectors" in refused.error
