@@ -64,7 +64,9 @@ def audit_images(request: Request, data: Data, report: Reporter) -> pd.DataFrame
     Writes the table, `SPLIT` and thumbnails to the output folder. Raises InputError as `read_vectors` does.
     """
     folder = read_vectors(request, data, report)
-    return _written(folder, folder.audit(folder.photos), request.output)
+    with report.bar(f"{folder.name}  comparing {len(folder.photos):,} images", 1, "folders"):
+        result = folder.audit(folder.photos)
+    return _written(folder, result, request.output)
 
 
 def read_vectors(request: Request, data: Data, report: Reporter) -> Folder:
