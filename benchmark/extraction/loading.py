@@ -20,7 +20,7 @@ from layerboard.tasks.datasets.base import Sample
 from layerboard.zoo.errors import UnreadableImageError
 from layerboard.zoo.view.views import View
 
-KEPT_BYTES = 2**30  # maximum bytes of the views that a worker keeps
+KEPT_BYTES = 2**28  # maximum bytes of kept views per thread of a worker: it grows with the machine
 
 # an image in a view: uint8 [tiles 3 height width], and width and height of the whole view in pixels
 Rendered = tuple[Tensor, tuple[int, int]]
@@ -36,11 +36,11 @@ def render(sample: Sample, view: View) -> Rendered:
 class KeptViews:
     """Images as a backbone was shown them, kept in memory for further backbones with the same view.
 
-    They are kept in the order in which they come until ``most`` bytes are full. None makes room for another:
+    They are kept in the order in which they come, up to ``most`` bytes. None makes room for another:
     each backbone is shown the same images in the same order, so the oldest is the first to be needed again.
     """
 
-    def __init__(self, most: int = KEPT_BYTES) -> None:
+    def __init__(self, most: int) -> None:
         self._left = most
         self._lock = Lock()
         self._views: dict[tuple[Sample, View], Rendered] = {}

@@ -81,7 +81,7 @@ def forecast(request: Request, report: Reporter) -> Forecast:
     workers = max(1, engine.workers if shared else min(len(run.backbones), engine.workers))
     starts = imports * (1 + (workers > 1)) + planned + PAGES
     apart = [*_steps_apart(run), ForecastStep("", "start and pages", seconds=starts)]
-    timings = _Timings(run)
+    timings = _Timings(run, request.workers * KEPT_BYTES // workers)
 
     def expected() -> float:
         busy: defaultdict[str, float] = defaultdict(float)
@@ -114,14 +114,15 @@ def forecast(request: Request, report: Reporter) -> Forecast:
 class _Timings:
     """Durations of backbones, timed or guessed and corrected."""
 
-    def __init__(self, run: Prepared) -> None:
+    def __init__(self, run: Prepared, most: int) -> None:
+        """``most`` is the maximum of bytes of views that a worker keeps."""
         self._corrections, self._load = estimate.Corrections(), LOAD
         self._bytes: dict[str, float] = {}  # bytes that a listener stores per image and layer
         self._guessed: list[tuple[Job, ForecastStep]] = []
         self._scores: list[ForecastStep] = []
         self.failures: list[Failure] = []
         self._kept: set[tuple[View, str]] = set()  # sources of which a worker keeps all views
-        self.kept_bytes = 0  # of these views
+        self._most, self.kept_bytes = most, 0  # of these views
         done: set[Path] = set()  # computed at an earlier input size, if a view is the same at both
         for jobs in run.backbones:
             name = jobs.setup.spec.name
@@ -141,7 +142,7 @@ class _Timings:
     def _keep(self, job: Job) -> None:
         """Count the views of a pass as kept if a worker would keep them all."""
         images, size = (job.source.view, job.source.name), estimate.view_bytes(job)
-        if job.shared and images not in self._kept and self.kept_bytes + size <= KEPT_BYTES:
+        if job.shared and images not in self._kept and self.kept_bytes + size <= self._most:
             self._kept.add(images)
             self.kept_bytes += size
 
@@ -207,7 +208,7 @@ class _Timings:
         most = cache.batch_size  # loaded before anything is timed
         second = self._second(job, cache, LEAST)
         count = min(max(int(BATCH_SECONDS / second), LEAST), most)
-        cache.views = KeptViews()
+        cache.views = KeptViews(self._most)
         guessed = estimate.image_seconds(setup, job.pass_.source.view)
         for again in (False, True):
             if not again or job.shared:

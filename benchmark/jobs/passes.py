@@ -9,7 +9,7 @@ import torch
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.extraction.collectors import Collector, MeasuredCollector, VectorCollector
 from layerboard.benchmark.extraction.failures import NO_MEMORY_FORWARD, failure
-from layerboard.benchmark.extraction.loading import KeptViews, Loader, render
+from layerboard.benchmark.extraction.loading import KEPT_BYTES, KeptViews, Loader, render
 from layerboard.benchmark.extraction.one_pass import Listener, Listeners, PassResult, run_pass
 from layerboard.benchmark.extraction.shards import MeasuredLayers, Shards
 from layerboard.benchmark.extraction.timing import best_batch
@@ -108,7 +108,7 @@ class BackboneCache:
     """
 
     def __init__(self, setup: Setup, views: KeptViews | None = None) -> None:
-        self.setup, self.views = setup, views or KeptViews()
+        self.setup, self.views = setup, views or KeptViews(setup.request.workers * KEPT_BYTES)
         self._loaded: Backbone | Exception | None = None
 
     def backbone(self) -> Backbone:

@@ -114,7 +114,7 @@ def test_the_next_batch_is_made_while_one_is_looked_at_and_few_images_are_decode
 
 
 def test_a_kept_view_is_not_rendered_again(opened: list[str]) -> None:
-    kept, sample, view = KeptViews(), MemorySample("a", 9, (64, 32)), Tiles(64, 32, 8)
+    kept, sample, view = KeptViews(2**20), MemorySample("a", 9, (64, 32)), Tiles(64, 32, 8)
     first, again = (kept.render(sample, view) for _ in range(2))
     assert opened == ["a"]
     assert again is first
@@ -135,7 +135,7 @@ def test_views_are_kept_while_they_fit_and_none_makes_room(opened: list[str]) ->
 
 
 def test_what_cannot_be_read_is_not_kept(opened: list[str]) -> None:
-    kept = KeptViews()
+    kept = KeptViews(2**20)
     for _ in range(2):
         with pytest.raises(UnreadableImageError):
             kept.render(MemorySample("a", -1), Stretch(8))
@@ -143,7 +143,7 @@ def test_what_cannot_be_read_is_not_kept(opened: list[str]) -> None:
 
 
 def test_batches_of_kept_views_are_the_same(opened: list[str]) -> None:
-    src, loader = source([[1, 2, -1], [4, 5]]), Loader(2, KeptViews().render)
+    src, loader = source([[1, 2, -1], [4, 5]]), Loader(2, KeptViews(2**20).render)
     plain = run(src)
     for _ in range(2):
         events = [*loader.batches(src, [0, 1], 4, 32)]
