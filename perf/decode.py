@@ -1,4 +1,4 @@
-"""From the bytes of a JPEG to the pixels of a view: speed of decoders, and the cost of each part.
+"""From the bytes of a JPEG to the batches of a backbone: decoders, the cost of each part, several backbones.
 
 Images are generated, of 500 x 375 pixels, quality 90 and all three chroma subsamplings in turn, so that they
 are the same anywhere. Decoders that are not installed are named in the note.
@@ -17,7 +17,10 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
+from layerboard.benchmark.extraction.loading import KEPT_BYTES, KeptViews, Loader
 from layerboard.mini.render.sample import sample_image
+from layerboard.tasks.base import Group, Source
+from layerboard.tasks.datasets.base import PhotoSample
 from layerboard.zoo.view.photos import as_seen, open_file
 from layerboard.zoo.view.views import FastResized, ResizeCrop, View, to_tensor
 from perf.measuring import Budget, Row, Setting, processors, take_turns
@@ -32,12 +35,13 @@ OTHERS = ("simplejpeg", "OpenCV", "pyvips", "torchcodec")
 
 
 def decode_rows(setting: Setting) -> Iterator[Row]:
-    """The package's decoder against others, the parts of a view, and two and four threads against one."""
+    """The package's decoder against others, the parts of a view, threads, and backbones that share views."""
     with TemporaryDirectory() as folder:
         paths = write_jpegs(Path(folder), 2 if setting.quick else 32)
         yield decoder_row(setting, [path.read_bytes() for path in paths])
         yield parts_row(setting, paths)
         yield threads_row(setting, paths)
+        yield backbones_row(setting, paths)
 
 
 def write_jpegs(folder: Path, count: int) -> list[Path]:
@@ -156,3 +160,24 @@ def threads_row(setting: Setting, paths: list[Path]) -> Row:
     note = f"{len(paths)} JPEG files to views, on {processors()} processors"
     budget = Budget(1.6, at_least=True) if processors() > 1 and not setting.quick else None
     return rounds.row("two threads, over one", ("1 threads", "2 threads"), budget, note)
+
+
+def backbones_row(setting: Setting, paths: list[Path]) -> Row:
+    """Batches for three backbones of one view, over decoding every image for each."""
+    groups = tuple(Group(path.name, (PhotoSample(path.name, str(path)),)) for path in paths)
+    source, backbones = Source("images", groups, VIEW, len(groups)), 3
+
+    def each_decodes() -> None:
+        for _ in range(backbones):
+            list(Loader(processors()).batches(source, [0], setting.batch, VIEW.crop))
+
+    def decoded_once() -> None:
+        loader = Loader(processors(), KeptViews(KEPT_BYTES).render)
+        for _ in range(backbones):
+            list(loader.batches(source, [0], setting.batch, VIEW.crop))
+
+    rounds = take_turns(setting, {"each decodes": each_decodes, "decoded once": decoded_once})
+    note = f"{len(paths)} JPEG files, equal batches"
+    budget = None if setting.quick else Budget(0.5)
+    names = ("decoded once", "each decodes")
+    return rounds.row("batches for three backbones of one view, over decoding for each", names, budget, note)
