@@ -89,7 +89,7 @@ def variant_blocks(board: Board) -> list[Block]:
     """The sections on retrained variants; empty if no two of them were compared."""
     blocks: list[Block] = []
     for reference, others in trainings_of({*board.pairs["backbone"], *board.pairs["other"]}).items():
-        for table in sorted(cka_tables(board.pairs), key=lambda table: table.pooling != PRIMARY):
+        for table in sorted(cka_tables(board), key=lambda table: table.pooling != PRIMARY):
             blocks += _training_blocks(table, reference, others)
     return [Heading(2, "What another training changes"), *blocks] if blocks else []
 
