@@ -11,8 +11,6 @@ from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Pat
 from layerboard.zoo.errors import InputError, require_known
 
 if TYPE_CHECKING:
-    from layerboard.leaderboards.board import Board
-    from layerboard.leaderboards.report.html import PageSection
     from layerboard.leaderboards.repository import Repository
 
 
@@ -78,8 +76,10 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
     """Write the report of an output folder, and the site if it was merged from a results repository."""
     from layerboard.benchmark.plan.facts import known_facts, with_seen
     from layerboard.leaderboards.literature import all_published, read_published
+    from layerboard.leaderboards.report.audit import audit_sections
     from layerboard.leaderboards.report.content import report_of
     from layerboard.leaderboards.report.figures import FORMATS, write_figures
+    from layerboard.leaderboards.report.gallery.section import example_sections
     from layerboard.leaderboards.report.history import history_pages
     from layerboard.leaderboards.report.page import report_page
     from layerboard.leaderboards.report.site import write_site
@@ -96,7 +96,10 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
         require_known("backbone", [request.highlight], sorted(labels))
     reports = [report_of(board, known_facts(), request.highlight or "") for board in boards]
     folder = request.to or output / "report"
-    pages = {each.board.suite: report_page(each, _pictured(each.board, output)) for each in reports}
+    pages = {
+        board.suite: report_page(each, [*example_sections(board, output), *audit_sections(board, output)])
+        for board, each in zip(boards, reports, strict=True)
+    }
     paths = [folder / f"{each.board.page}.html" for each in reports]
     for path, page in zip(paths, pages.values(), strict=True):
         write_whole(path, page)
@@ -107,11 +110,3 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
         history = history_pages(repository, boards, request.since or "") if repository else {}
         paths += write_site(pages, reports, request.site, history)
     return files_of([*dict.fromkeys(paths)], "to look at")
-
-
-def _pictured(board: "Board", output: Path) -> "list[PageSection]":
-    """The sections with thumbnails: failures of backbones, and the audit of the folder."""
-    from layerboard.leaderboards.report.audit import audit_sections
-    from layerboard.leaderboards.report.gallery.section import example_sections
-
-    return [*example_sections(board, output), *audit_sections(board, output)]

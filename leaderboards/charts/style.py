@@ -12,6 +12,7 @@ from typing import Any
 Spec = dict[str, Any]
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # the grammar's name; nothing is read from there
+FONT = "Helvetica, Arial, sans-serif"  # of figures in files
 
 # colours that people with any colour vision can distinguish (Okabe and Ito), the last one grey
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#888888")

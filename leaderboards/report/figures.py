@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from layerboard.leaderboards.charts import engine
-from layerboard.leaderboards.charts.style import SCHEMA, Spec, looks
+from layerboard.leaderboards.charts.style import FONT, SCHEMA, Spec, looks
 from layerboard.leaderboards.display import plain_name, score_text
 from layerboard.leaderboards.report import charts
 from layerboard.leaderboards.report.cka import BlockCka
@@ -24,7 +24,7 @@ FORMATS = ("svg", "pdf")
 WIDTH = 420  # width of a figure's plot, in points
 SERIES = 8  # maximum backbones in a figure of lines: the best of the task
 HEIGHT = 260  # height of a figure of lines
-LOOK = {"ink": "#1b2026", "ground": "#ffffff", "font": "Helvetica, Arial, sans-serif", "legend": None}
+LOOK = {"ink": "#1b2026", "ground": "#ffffff", "font": FONT, "legend": None}
 
 Row = dict[str, Any]  # also the words that fill placeholders of a chart
 

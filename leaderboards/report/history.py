@@ -13,8 +13,7 @@ from layerboard.leaderboards.records.files import RESULTS_VERSION
 from layerboard.leaderboards.report.html import filled
 from layerboard.leaderboards.report.page import ASSETS
 from layerboard.leaderboards.repository import EVERY, Repository
-from layerboard.leaderboards.sections.means import with_means
-from layerboard.leaderboards.sections.tables import main_table
+from layerboard.leaderboards.sections.means import table_with_means
 from layerboard.tasks.blocks import Numbers
 
 STYLE = ASSETS / "report.css"
@@ -48,7 +47,7 @@ def _table(board: Board) -> pd.DataFrame:
         {"text": backbone.label, "note": board.claims.get(backbone.name, ""), "left": True}
         for backbone in board.scored_backbones
     ]
-    table = with_means(main_table(board), board).assign(backbone=pd.Series(cells, dtype=object))
+    table = table_with_means(board).assign(backbone=pd.Series(cells, dtype=object))
     return table.drop(columns=["family", "measured"], errors="ignore")
 
 

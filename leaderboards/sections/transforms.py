@@ -60,15 +60,16 @@ def gains_of(board: Board, rows: pd.DataFrame) -> tuple[Gain, ...]:
             changed = replace(column, rows=column.select(others))
             both = {*column.candidates["backbone"]} & {*changed.candidates["backbone"]}
             names = [backbone.name for backbone in changed.backbones if backbone.name in both]
-            gains += [_gain(board, column, changed, name, transform) for name in names]
+            gains += [gain_of(board, column, name, changed, name, transform) for name in names]
     return tuple(gains)
 
 
-def _gain(board: Board, plain: Column, changed: Column, name: str, transform: str) -> Gain:
-    before, after = best_side(plain.candidates, name), best_side(changed.candidates, name, transform)
+def gain_of(board: Board, plain: Column, base: str, changed: Column, name: str, transform: str = "") -> Gain:
+    """What a backbone in a changed column gains over another one, or itself, in the plain column."""
+    before, after = best_side(plain.candidates, base), best_side(changed.candidates, name, transform)
     same = [side for side in sides_of(changed.candidates, name, transform) if side.layer == before.layer]
     gain, *others = differences_of(plain, [after, *same], before, board.items)
-    chosen, again = plain.honest.get(name), changed.honest.get(name)
+    chosen, again = plain.honest.get(base), changed.honest.get(name)
     honest = again.score - chosen.score if chosen and again else math.nan
     return Gain(plain, before, after, gain, others[0] if others else None, honest)
 

@@ -143,7 +143,7 @@ class Drawing(NamedTuple):
 
 
 def scored(text: str, array: str = "score") -> Callable[[ExampleSet, int], tuple[str, None]]:
-    """An answer that is a number of an array, neither right nor wrong, in words."""
+    """An answer that is an element of an array, neither right nor wrong, in words."""
     return lambda examples, index: (text.format(examples.drawn(array)[examples.best, index]), None)
 
 
