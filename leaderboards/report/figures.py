@@ -17,6 +17,7 @@ from layerboard.leaderboards.report import charts
 from layerboard.leaderboards.report.cka import BlockCka
 from layerboard.leaderboards.report.content import Report
 from layerboard.leaderboards.scores.costs import pareto_front
+from layerboard.leaderboards.scores.frames import half_widths
 from layerboard.zoo.atomic import write_whole
 
 FORMATS = ("svg", "pdf")
@@ -130,8 +131,7 @@ def _others(report: Report, best: pd.DataFrame, key: str) -> pd.DataFrame:
 
 
 def _ranking(report: Report, best: pd.DataFrame, words: Row) -> Spec:
-    spreads = (best["ci_high"] - best["ci_low"]) / 2
-    places = zip(best["value"], spreads, best["layer"], best["depth"], strict=True)
+    places = zip(best["value"], half_widths(best), best["layer"], best["depth"], strict=True)
     labels = [f"{score_text(value, spread)}, layer {layer}/{depth}" for value, spread, layer, depth in places]
     rows = _rows(best.assign(label=labels)) + _rows(_others(report, best, "group"))
     return _drawn("ranking", rows, words | _series(words["order"], report))

@@ -1,14 +1,12 @@
 """Examples of places in images: masks that layers propagate through videos, and matched points."""
 
-import base64
 from collections.abc import Sequence
-from io import BytesIO
 
 import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
-from PIL import Image
 
+from layerboard.leaderboards.charts.raster import indexed_png
 from layerboard.leaderboards.report.gallery import drawing
 from layerboard.leaderboards.report.gallery.drawing import Drawing, Example, Floats, SharedPictures, judged
 from layerboard.leaderboards.report.gallery.examples import Array, ExampleSet
@@ -18,7 +16,7 @@ from layerboard.leaderboards.report.html import filled
 OBJECTS = ((230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (204, 121, 167), (213, 94, 0))
 OPACITY = 165  # opacity of the objects, out of 255
 ERROR, HEATS = (225, 29, 46), 5  # colour of errors, and number of levels of its opacity
-OUTLINE = 255  # value of the true outline in a mask's picture
+WHITE = (255, 255, 255)  # colour of the true outline
 OUTSIDE = 255  # value of a mask outside of its image (`tasks.examples.draw.small_mask`)
 
 
@@ -100,17 +98,10 @@ def _veil(indexes: Array, mask: Array, truth: Array, colours: Sequence[tuple[Rgb
     inside = mask != OUTSIDE
     height, width = int(inside.any(axis=1).sum()), int(inside.any(axis=0).sum())
     cells = indexes[:height, :width].astype(np.uint8)
-    cells[outline(truth[:height, :width])] = OUTLINE
-    image = Image.fromarray(cells)
-    palette, alpha = np.zeros((256, 3), np.uint8), np.zeros(256, np.uint8)
-    for number, (colour, opacity) in enumerate(colours, start=1):
-        palette[number], alpha[number] = colour, opacity
-    palette[OUTLINE], alpha[OUTLINE] = 255, 255
-    image.putpalette(palette.tobytes())
-    file = BytesIO()
-    image.save(file, "PNG", optimize=True, transparency=alpha.tobytes())
-    element = Markup('<image width="{}" height="{}" href="data:image/png;base64,{}"/>')
-    return element.format(width, height, base64.b64encode(file.getvalue()).decode())
+    cells[outline(truth[:height, :width])] = len(colours) + 1
+    palette, opacity = zip(*colours, (WHITE, 255), strict=True)
+    address = indexed_png(cells, np.array(palette, np.uint8), opacity)
+    return Markup('<image width="{}" height="{}" href="{}"/>').format(width, height, address)
 
 
 def outline(truth: Array) -> NDArray[np.bool_]:
