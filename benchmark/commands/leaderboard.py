@@ -37,7 +37,6 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
 
     Example: `layerboard leaderboard --check --baseline baseline -b my-net --tolerance 1`
     """
-    from layerboard.benchmark.plan.facts import with_seen
     from layerboard.leaderboards.check import check_pages
     from layerboard.leaderboards.literature import read_published
     from layerboard.leaderboards.pages.build import tables_folder, write_board
@@ -57,7 +56,7 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
         return 1 if differences else 0
     others = [number for path in request.published for number in read_published(path, own=True)]
     endings = [part.strip() for part in request.format.split(",")]
-    folder, boards = request.tables or output / "tables", boards_of(with_seen(records), output, None, others)
+    folder, boards = request.tables or output / "tables", boards_of(records, output, None, others)
     for path in sorted(path for board in boards for path in write_board(board, folder, endings)):
         say(path)
     return 0

@@ -74,7 +74,7 @@ def report(request: ReportRequest) -> Files:
 
 def _report(request: ReportRequest, output: Path, repository: "Repository | None" = None) -> Files:
     """Write the report of an output folder, and the site if it was merged from a results repository."""
-    from layerboard.benchmark.plan.facts import known_facts, with_seen
+    from layerboard.benchmark.plan.facts import known_facts
     from layerboard.leaderboards.literature import all_published, read_published
     from layerboard.leaderboards.report.audit import audit_sections
     from layerboard.leaderboards.report.content import report_of
@@ -87,8 +87,7 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
 
     further = [number for path in request.published for number in read_published(path, own=True)]
     published = (*all_published(), *further)
-    records = with_seen(records_of(output))
-    boards = boards_of(records, output, request.suite, published)
+    boards = boards_of(records_of(output), output, request.suite, published)
     if request.site is not None and request.site.is_file():
         raise InputError(f"--site takes a folder; found the file {request.site}")
     if request.highlight is not None:

@@ -14,7 +14,6 @@ from layerboard.leaderboards.report.html import filled
 from layerboard.leaderboards.report.page import ASSETS
 from layerboard.leaderboards.repository import EVERY, Repository
 from layerboard.leaderboards.sections.means import table_with_means
-from layerboard.tasks.blocks import Numbers
 
 STYLE = ASSETS / "report.css"
 
@@ -33,7 +32,7 @@ def history_pages(repository: Repository, boards: Sequence[Board], since: str) -
     pages = {
         "index.html": filled("leaderboards", **shared),
         "changes.html": filled("changes", **shared, **_changes(repository, start, count)),
-        "changes.csv": csv_text(Numbers(repository.changes(start, count, EVERY), "changes")),
+        "changes.csv": csv_text(repository.changes(start, count, EVERY)),
     }
     for number, each in enumerate(submissions):
         values = shared | {"up": "../", "submission": each} | _changes(repository, number, number + 1)

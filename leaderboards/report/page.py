@@ -138,7 +138,7 @@ def _data(report: Report) -> dict[str, Any]:
         "frames": {name: packed(frame) for name, frame in (frames | {"cost": report.costs}).items()},
         "axes": report.axes,
         "alike": [packed_matrix(matrix) for matrix in report.cka[0]],
-        "files": {f"{numbers.name}.csv": packed_file(csv_text(numbers)) for numbers in report.numbers},
+        "files": {f"{numbers.name}.csv": packed_file(csv_text(numbers.frame)) for numbers in report.numbers},
         "charts": charts.all_charts(),
         "steps": charts.STEPS,
         "few": charts.FEW,

@@ -16,6 +16,7 @@ from layerboard.leaderboards.display import (
 from layerboard.leaderboards.scores.column import Column
 from layerboard.leaderboards.scores.differences import Ties
 from layerboard.leaderboards.scores.frames import RANDOM, best_rows, floor_draws, half_widths, is_floor
+from layerboard.tasks.analyses.drawings.evidence import among
 from layerboard.tasks.base import area_ceiling_metric, ceiling_metric
 from layerboard.tasks.blocks import Cell, Mark
 from layerboard.tasks.keypoints.task import AZIMUTH, KINDS, MISTAKABLE, PULL
@@ -88,7 +89,7 @@ def layer_table(column: Column, pooling: str | None = None) -> pd.DataFrame:
     ``final``. Each row's best block, which the leaderboard shows, and layers tied with it are marked.
     """
     rows = every_layer(column, pooling)
-    backbones = [backbone for backbone in column.backbones if backbone.name in set(rows["backbone"])]
+    backbones = among(column.backbones, rows)
     heads = [str(layer) for layer in range(1, 1 + max((backbone.depth for backbone in backbones), default=0))]
     heads += ["final"] if (rows["tap"] == "final").any() else []
     best = {(str(row["backbone"]), str(row["layer"])) for _, row in best_rows(rows).iterrows()}
@@ -120,7 +121,7 @@ def metrics_table(column: Column) -> pd.DataFrame:
     metrics = {name for name in metrics if name not in elsewhere and not kind_of(column.task, name)}
     if len(metrics) < 2:
         return pd.DataFrame()
-    backbones = [backbone for backbone in column.backbones if backbone.name in set(rows["backbone"])]
+    backbones = among(column.backbones, rows)
     best, floors = best_rows(rows), floor_draws(rows)
     table: dict[str, list[str] | list[Cell]] = {"backbone": [backbone.label for backbone in backbones]}
     for metric in sorted(metrics, key=lambda name: metric_rank(column.task, name)):
@@ -163,7 +164,7 @@ def _by_backbone(
     """Values by backbone, with one row per name in ``field``."""
     keys = zip(rows["backbone"], rows[field], strict=True)
     values = dict(zip(keys, rows["value"].map(text), strict=True))
-    backbones = [backbone for backbone in column.backbones if backbone.name in set(rows["backbone"])]
+    backbones = among(column.backbones, rows)
     return pd.DataFrame(
         {field: name} | {backbone.label: values.get((backbone.name, name), "") for backbone in backbones}
         for name in names
