@@ -138,6 +138,11 @@ class Board:
         return {backbone.name: backbone.label for backbone in self.backbones}
 
     @cached_property
+    def ranks(self) -> Mapping[str, int]:
+        """Positions of its backbones in tables, by name."""
+        return {backbone.name: rank for rank, backbone in enumerate(self.backbones)}
+
+    @cached_property
     def claims(self) -> Mapping[str, str]:
         """Who measured each backbone, by its name; empty if one party measured all."""
         if self.records["claim"].nunique() < 2:

@@ -75,7 +75,7 @@ def report(request: ReportRequest) -> Files:
 def _report(request: ReportRequest, output: Path, repository: "Repository | None" = None) -> Files:
     """Write the report of an output folder, and the site if it was merged from a results repository."""
     from layerboard.benchmark.plan.facts import known_facts
-    from layerboard.leaderboards.literature import all_published, read_published
+    from layerboard.leaderboards.literature import all_published, own_published
     from layerboard.leaderboards.report.audit import audit_sections
     from layerboard.leaderboards.report.content import report_of
     from layerboard.leaderboards.report.figures import FORMATS, write_figures
@@ -85,8 +85,7 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
     from layerboard.leaderboards.report.site import write_site
     from layerboard.zoo.atomic import write_whole
 
-    further = [number for path in request.published for number in read_published(path, own=True)]
-    published = (*all_published(), *further)
+    published = (*all_published(), *own_published(request.published))
     boards = boards_of(records_of(output), output, request.suite, published)
     if request.site is not None and request.site.is_file():
         raise InputError(f"--site takes a folder; found the file {request.site}")

@@ -35,14 +35,13 @@ def reproduce_command(request: ReproduceRequest) -> int:
 
     Example: `layerboard reproduce -b 'dino-*' --published my-paper.csv`
     """
-    from layerboard.leaderboards.literature import all_published, read_published
+    from layerboard.leaderboards.literature import all_published, own_published
     from layerboard.leaderboards.pages.csv import csv_text
     from layerboard.leaderboards.reproduce import NOT_MEASURED, counts, disputes, reproduce
     from layerboard.leaderboards.sections.published import published_table
     from layerboard.zoo.registry import all_specs
 
-    further = [number for path in request.published for number in read_published(path, own=True)]
-    chosen = _chosen((*all_published(), *further), request)
+    chosen = _chosen((*all_published(), *own_published(request.published)), request)
     frame = reproduce(records_of(request.output, empty=True), chosen, {spec.name for spec in all_specs()})
     verdicts, disputed = counts(frame), disputes(chosen)
     if request.format == "csv":

@@ -20,7 +20,6 @@ from layerboard.tasks.analyses.drawings.evidence import (
     among,
     backbone_points,
     choose,
-    matching,
 )
 from layerboard.tasks.blocks import Block, Heading, Page, Plot, Table, said, slug
 from layerboard.zoo.references import find_object
@@ -224,9 +223,8 @@ def _probe_blocks(board: Board) -> list[Block]:
     # the primary metric in every pooling, not only in that of tables
     rows = rows[rows["metric"].isin(rows.loc[rows["primary"].astype(bool), "metric"])]
     rows = rows[rows["value"].notna() & ~is_floor(rows)]
-    keys = set(zip(rows["task"], rows["dataset"], rows["protocol"], strict=True))
-    for task, dataset, protocol in sorted(keys):
-        scores = matching(rows, {"task": task, "dataset": dataset, "protocol": protocol})
+    for key, scores in rows.groupby(["task", "dataset", "protocol"], sort=True):
+        task, dataset, protocol = map(str, key)
         metric = min(scores["metric"])
         series = {
             pooling_name(pooling): scores[(scores["pooling"] == pooling) & (scores["metric"] == metric)]
