@@ -208,7 +208,7 @@ def curves() -> Spec:
     measured = {"transform": [{"filter": "datum.place != 'published'"}]}
     lit = {"test": "datum.backbone == mark || (mark == '' && {few})", "value": 0.16}
     band = _BAND | {"encoding": _BAND["encoding"] | {"x": _ACROSS, "opacity": {"condition": lit, "value": 0}}}
-    cursor = {"data": {"values": [{}]}}
+    cursor: Spec = {"data": {"values": [{}]}}
     cursor |= {"transform": [{"calculate": "at", "as": "x"}, {"filter": "isValid(datum.x)"}]}
     rule = {"type": "rule", "color": INK, "opacity": 0.5, "aria": False}
     layers = [
