@@ -9,7 +9,7 @@ import pandas as pd
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import score_text
 from layerboard.leaderboards.scores.column import Column, Side
-from layerboard.leaderboards.scores.differences import Difference, best_side, differences_of
+from layerboard.leaderboards.scores.differences import Estimate, best_side, differences_of
 from layerboard.leaderboards.sections.transforms import difference_text
 from layerboard.tasks.base import area_ceiling_metric, ceiling_metric
 from layerboard.tasks.blocks import Block, Heading, Table, said
@@ -110,7 +110,7 @@ class BySize:
     column: Column
     backbone: str  # without a size
     sizes: tuple[AtSize, ...]  # the smallest first
-    gain: Difference | None  # largest minus smallest, layers chosen on the test data; None for the floor
+    gain: Estimate | None  # largest minus smallest, layers chosen on the test data; None for the floor
     same: bool  # whether all of its layers score the same at every size
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import fixed, natural, score_text, signed_text
 from layerboard.leaderboards.scores.column import Column, Side, chosen_elsewhere
-from layerboard.leaderboards.scores.differences import Difference, best_side, differences_of, sides_of
+from layerboard.leaderboards.scores.differences import Estimate, best_side, differences_of, sides_of
 from layerboard.leaderboards.scores.frames import backbones_of, is_floor
 from layerboard.tasks.blocks import Block, Bullets, Heading, Table, said
 from layerboard.tasks.sets import SETS, names_of
@@ -39,8 +39,8 @@ class Gain:
     column: Column
     plain: Side  # the best plain block, or that which was chosen most often, and the score
     best: Side  # the best block with the transform; for sets the best, or that which was chosen most often
-    gain: Difference
-    same_layer: Difference | None = None  # at the best plain block; None if it has no score
+    gain: Estimate
+    same_layer: Estimate | None = None  # at the best plain block; None if it has no score
     honest: float = math.nan  # of a transform, with layers chosen on held-out data; NaN without a choice
     names: tuple[str, ...] = ()  # name of a set (`tasks.sets.SETS`), or `PAIR`, or `CHOSEN`
 
@@ -111,7 +111,7 @@ def side_text(side: Side) -> str:
     return f"{score_text(side.score)} ({side.layer}/{side.depth})"
 
 
-def difference_text(difference: Difference | None) -> str:
+def difference_text(difference: Estimate | None) -> str:
     """A difference with its interval: ``+1.2 (0.3 to 2.1)``; "" without a difference."""
     if difference is None:
         return ""
@@ -174,7 +174,7 @@ def _gains(board: Board, column: Column, sets: pd.DataFrame, name: str, transfor
         side = replace(sides_of(chosen.head(1), name)[0], score=score)
         honest = replace(best, layer=before.shares[0][0], score=before.score)
         names = (CHOSEN.format(count=len(rows)),)
-        yield Gain(column, honest, side, Difference(score - before.score), names=names)
+        yield Gain(column, honest, side, Estimate(score - before.score), names=names)
 
 
 def blocks_of(side: Side) -> tuple[int, ...]:
