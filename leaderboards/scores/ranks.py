@@ -16,8 +16,8 @@ def mean_ranks(columns: Sequence[Column]) -> dict[str, Estimate]:
     """The mean rank of each backbone's best layer; empty unless all have scores in each of several columns.
 
     The best has rank 1, and equal scores share the mean of their ranks. Intervals are percentiles of `DRAWS`
-    draws of every score from a normal distribution as wide as its own interval, as if scores were independent;
-    since the images are the same for all backbones, the true intervals are rather narrower.
+    draws of every score from a normal distribution as wide as its own interval, as if scores were
+    independent; since the images are the same for all backbones, the true intervals are rather narrower.
     """
     tables = [column.best.set_index("backbone")[["value", "ci_low", "ci_high"]] for column in columns]
     names = sorted({str(name) for table in tables for name in table.index})
