@@ -8,6 +8,7 @@ from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import number_text, pooling_name, pooling_rank
 from layerboard.leaderboards.scores.frames import RecordGroup, groups_of, half_widths
 from layerboard.leaderboards.sections.provenance import partial_line, units_text
+from layerboard.leaderboards.sections.tables import cell_table
 from layerboard.tasks.blocks import Block, Heading, Table, said
 
 NOTE = """\
@@ -69,17 +70,13 @@ def _table_blocks(board: Board, table: CkaTable, title: str) -> list[Block]:
 def last_table(board: Board, table: CkaTable) -> pd.DataFrame:
     """CKA between last blocks of all backbones, symmetric, as text; ± is half the interval."""
     rows = table.select(board.last_blocks)
-    compared = {*rows["backbone"], *rows["other"]}
-    backbones = [backbone for backbone in board.backbones if backbone.name in compared]
-    cells: dict[tuple[str, str], str] = {}
+    compared, cells = {*rows["backbone"], *rows["other"]}, dict[tuple[str, str], str]()
+    labels = {name: label for name, label in board.labels.items() if name in compared}
     fields = rows[["backbone", "other", "value"]].assign(spread=half_widths(rows))
     for first, second, value, spread in fields.itertuples(index=False, name=None):
         text = number_text(value) if first == second else number_text(value, spread)
-        cells[first, second] = cells[second, first] = text
-    return pd.DataFrame(
-        {"": row.label} | {other.label: cells.get((row.name, other.name), "") for other in backbones}
-        for row in backbones
-    )
+        cells[first, labels[second]] = cells[second, labels[first]] = text
+    return cell_table(labels, labels.values(), cells, head="")
 
 
 def most_similar(board: Board, table: CkaTable) -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """Scores as tables: frames of text and of cells that may be marked."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import pandas as pd
 
@@ -24,6 +24,7 @@ from layerboard.zoo.errors import counted
 
 EMPTY = Cell("")
 Cells = dict[str, Cell]  # of a column, by backbone
+Texts = Mapping[tuple[str, str], str]  # cells of a table, by backbone and column
 
 TURNS, LEVELS = (
     tuple(f"{field} {level}" for field, levels in kinds.items() for level in levels)
@@ -49,6 +50,18 @@ def _kind_rank(kind: str) -> tuple[int, object]:
 def mark_of(*, best: bool, tied: bool) -> Mark:
     """The mark of a score: best, tied with the best, or neither."""
     return "best" if best else "tied" if tied else "none"
+
+
+def cell_table(
+    labels: Mapping[str, str], columns: Iterable[str], cells: Texts, head: str = "backbone"
+) -> pd.DataFrame:
+    """A row for each name that has a cell, under its label; empty in columns where it has none."""
+    named, heads = {name for name, _ in cells}, [*dict.fromkeys(columns)]
+    return pd.DataFrame(
+        {head: label} | {column: cells.get((name, column), "") for column in heads}
+        for name, label in labels.items()
+        if name in named
+    )
 
 
 def main_table(board: Board) -> pd.DataFrame:

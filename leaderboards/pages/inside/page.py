@@ -13,6 +13,7 @@ from layerboard.leaderboards.records.files import task_key
 from layerboard.leaderboards.records.record import known_arrays
 from layerboard.leaderboards.scores.frames import RecordGroup, half_widths, is_floor
 from layerboard.leaderboards.sections.provenance import partial_line, provenance_blocks, units_text
+from layerboard.leaderboards.sections.tables import cell_table
 from layerboard.tasks.analyses.drawings.evidence import (
     Array,
     DrawnBackbone,
@@ -191,10 +192,7 @@ def _pairs_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> 
 def _table(rows: pd.DataFrame, known: Known, columns: Sequence[str]) -> pd.DataFrame:
     """Numbers as text, one row per backbone; ``columns`` gives the column of each row."""
     cells = dict(zip(zip(rows["backbone"], columns, strict=True), _texts(rows), strict=True))
-    return pd.DataFrame(
-        {"backbone": backbone.label} | {name: cells.get((backbone.name, name), "") for name in columns}
-        for backbone in among(known, rows)
-    )
+    return cell_table({each.name: each.label for each in known}, columns, cells)
 
 
 def _texts(rows: pd.DataFrame) -> list[str]:

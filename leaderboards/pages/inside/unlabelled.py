@@ -16,6 +16,7 @@ from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import fixed, ranges_text, spread_text
 from layerboard.leaderboards.scores.column import Column
 from layerboard.leaderboards.scores.frames import candidates
+from layerboard.leaderboards.sections.tables import cell_table
 from layerboard.tasks.blocks import Block, Heading, Table, Text, said
 from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.metrics.best_set import holm
@@ -172,11 +173,11 @@ def _means(
 
 def _layer_table(board: Board, choices: pd.DataFrame) -> pd.DataFrame:
     """Regret and layers by backbone, one column per rule or criterion; empty if none is chosen."""
-    cells: dict[str, dict[str, str]] = {}
-    for _, name, by, layers, lost, _ in choices.itertuples(index=False, name=None):
-        text = f"{fixed(lost, 1)} ({ranges_text([*layers])})" if layers else ""
-        cells.setdefault(name, {"backbone": board.labels[name]})[by] = text
-    return pd.DataFrame(cells[name] for name in sorted(cells, key=board.ranks.__getitem__))
+    cells = {
+        (name, by): f"{fixed(lost, 1)} ({ranges_text([*layers])})" if layers else ""
+        for _, name, by, layers, lost, _ in choices.itertuples(index=False, name=None)
+    }
+    return cell_table(board.labels, [*RULES, *CRITERIA], cells)
 
 
 def _text(values: Floats) -> str:
