@@ -98,7 +98,7 @@ def _series(plot: Plot, drawn: Sequence[str], backbones: Sequence[str]) -> Spec:
     columns = max(1, int(WIDTH // (30 + LETTER * max(map(len, names), default=1))))
     shared = {"field": "series", "type": "nominal", "title": None, "legend": {"columns": columns}}
     scales = {
-        channel: {"domain": names, "range": [getattr(every[name], channel) for name in names]}
+        channel: {"domain": names, "range": [every[name][channel] for name in names]}
         for channel in ("color", "shape", "strokeDash")
     }
     return {channel: shared | {"scale": scale} for channel, scale in scales.items()}

@@ -107,9 +107,9 @@ def _series(names: Sequence[str], report: Report) -> Row:
     series = looks(names, report.labels).values()
     return {
         "backbones": [*names],
-        "colours": [look.color for look in series],
-        "shapes": [look.shape for look in series],
-        "dashes": [look.strokeDash for look in series],
+        "colours": [look["color"] for look in series],
+        "shapes": [look["shape"] for look in series],
+        "dashes": [look["strokeDash"] for look in series],
         "mark": report.highlight if report.highlight in names else "",
         "few": str(len(names) <= charts.BANDS).lower(),
     }
