@@ -85,7 +85,6 @@ def _whole(rows: pd.DataFrame, backbone: BoardBackbone) -> dict[str, str]:
 def up_to_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Times up to each block, as text; rows are of one device and metric and have numbers."""
     rows = rows[rows["tap"] == "block"]
-    labels = {backbone.name: backbone.label for backbone in backbones_of(rows)}
     places = zip(rows["backbone"], rows["layer"].astype(str), strict=True)
     cells = dict(zip(places, rows["value"].map(ms_text), strict=True))
-    return cell_table(labels, map(str, sorted(set(rows["layer"]))), cells)
+    return cell_table(backbones_of(rows), map(str, sorted(set(rows["layer"]))), cells)

@@ -70,13 +70,14 @@ def _table_blocks(board: Board, table: CkaTable, title: str) -> list[Block]:
 def last_table(board: Board, table: CkaTable) -> pd.DataFrame:
     """CKA between last blocks of all backbones, symmetric, as text; ± is half the interval."""
     rows = table.select(board.last_blocks)
-    compared, cells = {*rows["backbone"], *rows["other"]}, dict[tuple[str, str], str]()
-    labels = {name: label for name, label in board.labels.items() if name in compared}
+    cells: dict[tuple[str, str], str] = {}
     fields = rows[["backbone", "other", "value"]].assign(spread=half_widths(rows))
     for first, second, value, spread in fields.itertuples(index=False, name=None):
         text = number_text(value) if first == second else number_text(value, spread)
-        cells[first, labels[second]] = cells[second, labels[first]] = text
-    return cell_table(labels, labels.values(), cells, head="")
+        cells[first, board.labels[second]] = cells[second, board.labels[first]] = text
+    compared = {name for name, _ in cells}
+    others = [label for name, label in board.labels.items() if name in compared]
+    return cell_table(board.backbones, others, cells, head="")
 
 
 def most_similar(board: Board, table: CkaTable) -> pd.DataFrame:

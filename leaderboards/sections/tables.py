@@ -16,7 +16,7 @@ from layerboard.leaderboards.display import (
 from layerboard.leaderboards.scores.column import Column
 from layerboard.leaderboards.scores.differences import Ties
 from layerboard.leaderboards.scores.frames import RANDOM, best_rows, floor_draws, half_widths, is_floor
-from layerboard.tasks.analyses.drawings.evidence import among
+from layerboard.tasks.analyses.drawings.evidence import DrawnBackbone, among
 from layerboard.tasks.base import area_ceiling_metric, ceiling_metric
 from layerboard.tasks.blocks import Cell, Mark
 from layerboard.tasks.keypoints.task import AZIMUTH, KINDS, MISTAKABLE, PULL
@@ -53,14 +53,14 @@ def mark_of(*, best: bool, tied: bool) -> Mark:
 
 
 def cell_table(
-    labels: Mapping[str, str], columns: Iterable[str], cells: Texts, head: str = "backbone"
+    backbones: Iterable[DrawnBackbone], columns: Iterable[str], cells: Texts, head: str = "backbone"
 ) -> pd.DataFrame:
-    """A row for each name that has a cell, under its label; empty in columns where it has none."""
+    """A row for each backbone that has a cell; empty in columns where it has none."""
     named, heads = {name for name, _ in cells}, [*dict.fromkeys(columns)]
     return pd.DataFrame(
-        {head: label} | {column: cells.get((name, column), "") for column in heads}
-        for name, label in labels.items()
-        if name in named
+        {head: each.label} | {column: cells.get((each.name, column), "") for column in heads}
+        for each in backbones
+        if each.name in named
     )
 
 

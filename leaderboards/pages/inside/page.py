@@ -18,7 +18,6 @@ from layerboard.tasks.analyses.drawings.evidence import (
     Array,
     DrawnBackbone,
     Evidence,
-    among,
     backbone_points,
     choose,
 )
@@ -153,12 +152,9 @@ def layers_table(rows: pd.DataFrame, known: Known) -> pd.DataFrame:
 
 def ranges_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> pd.DataFrame:
     """The lowest and highest layer of each backbone and metric: ``0.112 (3) to 0.530 (12)``, as text."""
-    body = []
-    for backbone in among(known, rows):
-        numbers = rows[rows["backbone"] == backbone.name]
-        texts = {metric: _range(numbers[numbers["metric"] == metric]) for metric in metrics}
-        body.append({"backbone": backbone.label} | texts)
-    return pd.DataFrame(body)
+    parts = rows.groupby(["backbone", "metric"])
+    cells = {(str(name), str(metric)): _range(part) for (name, metric), part in parts}
+    return cell_table(known, metrics, cells)
 
 
 def _whole_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> pd.DataFrame:
@@ -192,7 +188,7 @@ def _pairs_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> 
 def _table(rows: pd.DataFrame, known: Known, columns: Sequence[str]) -> pd.DataFrame:
     """Numbers as text, one row per backbone; ``columns`` gives the column of each row."""
     cells = dict(zip(zip(rows["backbone"], columns, strict=True), _texts(rows), strict=True))
-    return cell_table({each.name: each.label for each in known}, columns, cells)
+    return cell_table(known, columns, cells)
 
 
 def _texts(rows: pd.DataFrame) -> list[str]:
@@ -202,9 +198,7 @@ def _texts(rows: pd.DataFrame) -> list[str]:
 
 
 def _range(rows: pd.DataFrame) -> str:
-    """The lowest and the highest number with their layers; of equal ones the lower layer; "" without any."""
-    if rows.empty:
-        return ""
+    """The lowest and the highest number with their layers; of equal ones the lower layer."""
     rows = rows.sort_values("layer", kind="stable")
     low, high = (rows.iloc[int(row)] for row in (rows["value"].argmin(), rows["value"].argmax()))
     ends = [f"{number_text(float(end['value']))} ({end['layer']})" for end in (low, high)]
