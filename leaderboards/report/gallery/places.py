@@ -40,7 +40,7 @@ def _masks_example(examples: ExampleSet, number: int, pictures: SharedPictures) 
     video, position = str(examples.arrays["video"][number]), int(examples.arrays["position"][number]) + 1
     given, first = examples.arrays["given"][number], examples.arrays["first"][number]
     label = f"first frame of {video} with the mask that is given"
-    asked = pictures.shown(examples, first, label, _overlay(given, given), drawing.LARGE)
+    asked = pictures.shown(examples, first, label, _overlay(given, given))
     frame, words = str(examples.arrays["frame"][number]), f"frame {position} of {video}"
     scores = [f"J&F {score:.0f}" for score in _scores(examples)[:, number]]
     masks, errors = _mask_rows(examples, number, pictures, (frame, words), scores)
@@ -64,7 +64,7 @@ def _mask_rows(
     image, words = named
 
     def shown(label: str, over: Markup, text: str) -> Markup:
-        return judged(text, picture=pictures.shown(examples, image, label, over, drawing.LARGE))
+        return judged(text, picture=pictures.shown(examples, image, label, over))
 
     wrong = (masks != truth) & (truth != OUTSIDE)
     shares = wrong.sum(axis=(1, 2)) / max((truth != OUTSIDE).sum(), 1)
@@ -131,7 +131,7 @@ def _labels_example(examples: ExampleSet, number: int, pictures: SharedPictures)
     scores = [f"{score:.0f} % right" for score in _scores(examples)[:, number]]
     masks, errors = _mask_rows(examples, number, pictures, (image, image), scores)
     label = f"true classes of {image}"
-    true = pictures.shown(examples, image, label, _overlay(truth, truth), drawing.LARGE)
+    true = pictures.shown(examples, image, label, _overlay(truth, truth))
     return Example(
         name=classes or image,
         summary=examples.at_layers(scores),
@@ -162,12 +162,12 @@ def _defects_example(examples: ExampleSet, number: int, pictures: SharedPictures
     scores = [f"told from {score:.0f} %" for score in _scores(examples)[:, number]]
     words = f"{product}, {kind}: {image}"
     bare = np.zeros_like(truth)
-    cells = [pictures.shown(examples, image, words, _veil(bare, truth, truth, []), drawing.LARGE)]
+    cells = [pictures.shown(examples, image, words, _veil(bare, truth, truth, []))]
     for row, layer in enumerate(examples.layers):
         heat = examples.drawn("heat")[row][number]
         over = _heat(np.where(heat == OUTSIDE, 0, heat) / 100, truth, truth)
         label = f"distance of layer {layer} from good images, {words}: {scores[row]}"
-        picture = pictures.shown(examples, image, label, over, drawing.LARGE)
+        picture = pictures.shown(examples, image, label, over)
         cells.append(judged(scores[row], picture=picture))
     return Example(
         name=f"{product}, {kind}",
@@ -217,7 +217,7 @@ def _points_example(examples: ExampleSet, number: int, pictures: SharedPictures)
 
     label = f"{category} with {total} points to be found, {source}"
     asked = filled("points", dots=scaled("source", arrays["source_point"][of_pair]), misses=[])
-    cells = [pictures.shown(examples, source, label, asked, drawing.LARGE)]
+    cells = [pictures.shown(examples, source, label, asked)]
     true = scaled("target", arrays["target_point"][of_pair])
     for row, layer in enumerate(examples.layers):
         points = scaled("target", examples.drawn("point")[row][of_pair])
@@ -226,7 +226,7 @@ def _points_example(examples: ExampleSet, number: int, pictures: SharedPictures)
         misses = [pair for pair, good in zip(zip(points, true, strict=True), right, strict=True) if not good]
         label = f"another {category}: layer {layer} finds {counts[row]} of {total} points, {target}"
         over = filled("points", dots=dots, misses=misses)
-        picture = pictures.shown(examples, target, label, over, drawing.LARGE)
+        picture = pictures.shown(examples, target, label, over)
         cells.append(judged(f"{counts[row]} of {total}", picture=picture))
     return Example(
         name=category,
