@@ -23,7 +23,8 @@ LABEL = 13  # minimum distance in pixels of labels at the ends of lines
 NEAR = 0.25  # share of the horizontal axis within which labels can overlap
 BANDS = 3  # maximum number of lines that have interval bands
 INK = "{ink}"  # colour of text and axes, that of the paper or of the reader's theme
-BEST = "datum.place == 'best'"  # whether a row is of the best layer of its backbone
+CELL = {"type": "rect", "aria": False}  # a filled cell of a map
+IS_BEST = "datum.place == 'best'"  # whether a row is of the best layer of its backbone
 
 
 def _tip(field: str, title: str = "", form: str = "") -> Spec:
@@ -105,7 +106,7 @@ def _floor(side: str) -> Spec:
     return {"data": {"values": "{floor}"}, "mark": mark, "encoding": encoding}
 
 
-def _layer(mark: Spec, encoding: Spec, *only: str) -> Spec:
+def _plotted(mark: Spec, encoding: Spec, *only: str) -> Spec:
     """A mark for each row, or for those of which some expressions hold."""
     rows = {"transform": [{"filter": each} for each in only]} if only else {}
     return rows | {"mark": mark, "encoding": encoding}
@@ -122,7 +123,7 @@ def _others(field: str, places: Spec) -> Spec:
     mark = {"type": "point", "shape": "diamond", "size": 90, "filled": False}
     mark |= {"color": ACCENT, "strokeWidth": 2}
     tips = [_tip("backbone"), _tip("source", "published in"), _SCORE, _tip("verdict")]
-    return _layer(mark, places | {"tooltip": tips}, f"datum.{field} == 'published'")
+    return _plotted(mark, places | {"tooltip": tips}, f"datum.{field} == 'published'")
 
 
 def _by_backbone(values: str) -> Spec:
@@ -148,8 +149,8 @@ def _names(places: Spec) -> list[Spec]:
     point = {"type": "point", "filled": True, "size": 45, "xOffset": 10, "aria": False}
     name = {"text": {"field": "name"}}
     return [
-        _layer(point, places | _marked(1) | {"color": _COLOUR, "shape": _SHAPE}, "isValid(datum.end)"),
-        _layer(_name(18), places | _marked(1, faint=0.6) | name, "isValid(datum.end)"),
+        _plotted(point, places | _marked(1) | {"color": _COLOUR, "shape": _SHAPE}, "isValid(datum.end)"),
+        _plotted(_name(18), places | _marked(1, faint=0.6) | name, "isValid(datum.end)"),
     ]
 
 
@@ -165,16 +166,15 @@ def ranking() -> Spec:
     dash = {"condition": {"test": f"datum.group == '{UNTESTED}'", "value": [3, 3]}, "value": [1, 0]}
     points = _ROW | _marked(1) | {"x": _VALUE, "color": _COLOUR, "shape": _SHAPE, "tooltip": tips}
     interval = {"x": _LOW, "x2": {"field": "ci_high"}, "color": _COLOUR, "strokeDash": dash}
+    rule = {"type": "rule", "strokeWidth": 2.5, "aria": False}
     hollow = {"type": "point", "filled": True, "size": 60, "fill": "{ground}", "strokeWidth": 1.8}
     label = {"x": {"value": "width"}, "text": {"field": "label"}}
     layers = [
         _floor("x"),
-        _layer(
-            {"type": "rule", "strokeWidth": 2.5, "aria": False}, _ROW | _marked(0.55) | interval, measured
-        ),
-        _layer({"type": "point", "filled": True, "size": 80}, points, good),
-        _layer(hollow, points | {"stroke": _COLOUR}, measured, f"!{good}"),
-        _layer(_name(8), _ROW | _marked(1, faint=0.6) | label, measured),
+        _plotted(rule, _ROW | _marked(0.55) | interval, measured),
+        _plotted({"type": "point", "filled": True, "size": 80}, points, good),
+        _plotted(hollow, points | {"stroke": _COLOUR}, measured, f"!{good}"),
+        _plotted(_name(8), _ROW | _marked(1, faint=0.6) | label, measured),
         _others("group", _ROW | {"x": _VALUE}),
     ]
     return _chart(layers, "{height}")
@@ -186,14 +186,14 @@ _ACROSS |= {"scale": {"zero": False, "nice": False, "padding": 12}}
 
 def _lines(places: Spec) -> list[Spec]:
     """A line per backbone, with a ring around its best layer."""
-    large = {"condition": {"test": BEST, "value": 130}, "value": 28}
+    large = {"condition": {"test": IS_BEST, "value": 130}, "value": 28}
     ring = {"type": "point", "size": 330, "strokeWidth": 1.4, "filled": False, "aria": False}
     line = {"type": "line", "strokeWidth": 1.8, "aria": False}
     points = {"color": _COLOUR, "shape": _SHAPE, "size": large}
     return [
-        _layer(line, places | _marked(1) | {"color": _COLOUR, "strokeDash": _DASH}),
-        _layer({"type": "point", "filled": True}, places | _marked(1) | points),
-        _layer(ring, places | _marked(0.9) | {"color": _COLOUR}, BEST),
+        _plotted(line, places | _marked(1) | {"color": _COLOUR, "strokeDash": _DASH}),
+        _plotted({"type": "point", "filled": True}, places | _marked(1) | points),
+        _plotted(ring, places | _marked(0.9) | {"color": _COLOUR}, IS_BEST),
     ]
 
 
@@ -215,7 +215,7 @@ def curves() -> Spec:
         _floor("y"),
         measured | {"layer": [band, *_lines(places)]},
         _others("place", places),
-        cursor | _layer(rule, {"x": _ACROSS}),
+        cursor | _plotted(rule, {"x": _ACROSS}),
         *_names({"x": {"value": "width"}}),
     ]
     return _chart(layers, 340)
@@ -232,7 +232,7 @@ def panels() -> Spec:
     line, points, _ = _lines(places)
     tips = {"encoding": points["encoding"] | {"tooltip": _SCORE_TIPS}}
     grey = {"type": "line", "color": "#8c959f", "strokeWidth": 1, "aria": False}
-    other = _layer(grey, places, "datum.backbone != datum.panel")
+    other = _plotted(grey, places, "datum.backbone != datum.panel")
     field = {"field": "panel", "type": "nominal", "title": None, "sort": "{backbones}"}
     header = {"labelAnchor": "start", "labelFontWeight": 600, "labelLimit": "{width}"}
     facet = {"facet": field | {"header": header}}
@@ -250,9 +250,9 @@ def depth_map() -> Spec:
     share |= {"axis": {"grid": False, "format": ".2~f", "tickCount": 5}}
     across = {"x": share, "x2": {"field": "to"}}
     colour = {"color": _ramp("value", "{axis}"), "tooltip": _SCORE_TIPS}
-    cells = _layer({"type": "rect", "aria": False}, _ROW | across | colour)
+    cells = _plotted(CELL, _ROW | across | colour)
     frame = {"type": "rect", "filled": False, "stroke": ACCENT, "strokeWidth": 2, "aria": False}
-    return _chart([cells, _layer(frame, _ROW | across, BEST)], "{height}", start, end)
+    return _chart([cells, _plotted(frame, _ROW | across, IS_BEST)], "{height}", start, end)
 
 
 def task_map() -> Spec:
@@ -268,9 +268,9 @@ def task_map() -> Spec:
     ink = {"condition": {"test": "datum.dark", "value": "#ffffff"}, "value": "#101418"}
     text = {"type": "text", "fontSize": 10, "aria": False}
     layers = [
-        _layer({"type": "rect", "aria": False}, places | colour),
-        _layer(frame, places, BEST),
-        _layer(text, places | {"text": {"field": "text"}, "color": ink}),
+        _plotted(CELL, places | colour),
+        _plotted(frame, places, IS_BEST),
+        _plotted(text, places | {"text": {"field": "text"}, "color": ink}),
     ]
     return _chart(layers, "{height}")
 
@@ -286,18 +286,19 @@ def tradeoff() -> Spec:
     tips = [*_SCORE_TIPS, {"field": "cost", "title": "{cost}", "format": ".3~r"}]
     places = {"x": across, "y": _VALUE}
     grey = {"type": "point", "filled": True, "size": 22, "color": "#8c959f", "opacity": 0.45}
+    thin = {"type": "line", "strokeWidth": 1, "aria": False}
     line = {"color": _COLOUR, "order": {"field": "layer"}}
     points = {"color": _COLOUR, "shape": _SHAPE, "tooltip": tips}
     stairs = {"type": "line", "interpolate": "step-after", "color": INK, "strokeWidth": 1.4, "aria": False}
     ring = {"type": "point", "size": 110, "color": INK, "strokeWidth": 1.6, "filled": False}
     layers = [
-        _layer(grey, places | {"tooltip": tips}, "!datum.shown"),
-        _layer(
-            {"type": "line", "strokeWidth": 1, "aria": False}, places | _marked(0.5) | line, "datum.shown"
+        _plotted(grey, places | {"tooltip": tips}, "!datum.shown"),
+        _plotted(thin, places | _marked(0.5) | line, "datum.shown"),
+        _plotted(
+            {"type": "point", "filled": True, "size": 34}, places | _marked(0.9) | points, "datum.shown"
         ),
-        _layer({"type": "point", "filled": True, "size": 34}, places | _marked(0.9) | points, "datum.shown"),
-        _layer(stairs, places, "datum.front"),
-        _layer(ring, places | {"tooltip": tips}, "datum.front"),
+        _plotted(stairs, places, "datum.front"),
+        _plotted(ring, places | {"tooltip": tips}, "datum.front"),
         *_names({"x": across}),
     ]
     return _chart(layers, 340)
@@ -312,7 +313,7 @@ def alike() -> Spec:
     tips = [_tip("row", "row: layer of {first}"), _tip("column", "column: layer of {second}")]
     tips.append(_tip("value", "CKA", ".3f"))
     colour = _ramp("value", "CKA") | {"scale": {"domain": [0, 1], "clamp": True}}
-    cells = _layer({"type": "rect", "aria": False}, places | {"color": colour, "tooltip": tips})
+    cells = _plotted(CELL, places | {"color": colour, "tooltip": tips})
     sides = {"width": {"step": 24}, "height": {"step": 24}, "autosize": {"type": "pad"}}
     return _chart([cells], height=None) | sides | {"transform": []}
 

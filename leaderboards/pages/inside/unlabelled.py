@@ -248,8 +248,7 @@ def against_rules(choices: pd.DataFrame) -> tuple[Beaten, ...]:
     them, so the larger of the p-values counts (an intersection-union test); these are corrected for the
     number of criteria (Holm).
     """
-    headings = choices["column"].map(lambda column: column.heading)
-    rows = choices.assign(heading=headings)
+    rows = choices.assign(heading=choices["column"].map(lambda column: column.heading))
     wide = rows.pivot_table("regret", ["backbone", "heading"], "by", dropna=False)
     less = {by: {rule: _means_of(wide[by] - wide[rule]) for rule in RULES} for by in TESTED}
     p = [np.max([below_zero(values) for values in less[by].values()]) for by in TESTED]  # NaN if one is
