@@ -102,9 +102,12 @@ def best_side(rows: pd.DataFrame, name: str, transform: str = "") -> Side:
 class Estimate:
     """A number, such as a difference of scores in points, and the ends of its 95 % interval, or NaN."""
 
-    value: float
+    value: float = math.nan
     low: float = math.nan
     high: float = math.nan
+
+
+MISSING = Estimate()
 
 
 def differences_of(column: Column, sides: Sequence[Side], base: Side, items: Path | None) -> list[Estimate]:

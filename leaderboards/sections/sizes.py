@@ -9,7 +9,7 @@ import pandas as pd
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import score_text
 from layerboard.leaderboards.scores.column import Column, Side
-from layerboard.leaderboards.scores.differences import Estimate, best_side, differences_of
+from layerboard.leaderboards.scores.differences import MISSING, Estimate, best_side, differences_of
 from layerboard.leaderboards.sections.tables import cell_table
 from layerboard.leaderboards.sections.transforms import difference_text
 from layerboard.tasks.base import area_ceiling_metric, ceiling_metric
@@ -105,7 +105,7 @@ class BySize:
     column: Column
     backbone: str  # without a size
     sizes: tuple[AtSize, ...]  # the smallest first
-    gain: Estimate | None  # largest minus smallest, layers chosen on the test data; None for the floor
+    gain: Estimate  # largest minus smallest, layers chosen on the test data; NaN for the floor
     same: bool  # whether all of its layers score the same at every size
 
 
@@ -123,7 +123,7 @@ def by_size(board: Board) -> tuple[BySize, ...]:
             sizes = sorted(scored, key=lambda at: at.input_size)
             if len({at.input_size for at in sizes}) > 1:
                 first, last = sizes[0].best, sizes[-1].best
-                gain = differences_of(column, [last], first, board.items)[0] if first and last else None
+                gain = differences_of(column, [last], first, board.items)[0] if first and last else MISSING
                 same = _same(column, [at.name for at in sizes])
                 rows.append(BySize(column, entry, tuple(sizes), gain, same))
     return tuple(rows)

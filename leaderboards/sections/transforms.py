@@ -9,7 +9,7 @@ import pandas as pd
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import fixed, natural, score_text, signed_text
 from layerboard.leaderboards.scores.column import Column, Side, chosen_elsewhere
-from layerboard.leaderboards.scores.differences import Estimate, best_side, differences_of, sides_of
+from layerboard.leaderboards.scores.differences import MISSING, Estimate, best_side, differences_of, sides_of
 from layerboard.leaderboards.scores.frames import backbones_of, is_floor
 from layerboard.tasks.blocks import Block, Bullets, Heading, Table, said
 from layerboard.tasks.sets import SETS, names_of
@@ -40,7 +40,7 @@ class Gain:
     plain: Side  # the best plain block, or that which was chosen most often, and the score
     best: Side  # the best block with the transform; for sets the best, or that which was chosen most often
     gain: Estimate
-    same_layer: Estimate | None = None  # at the best plain block; None if it has no score
+    same_layer: Estimate = MISSING  # at the best plain block; NaN if it has no score
     honest: float = math.nan  # of a transform, with layers chosen on held-out data; NaN without a choice
     names: tuple[str, ...] = ()  # name of a set (`tasks.sets.SETS`), or `PAIR`, or `CHOSEN`
 
@@ -71,7 +71,7 @@ def gain_of(board: Board, plain: Column, base: str, changed: Column, name: str, 
     gain, *others = differences_of(plain, [after, *same], before, board.items)
     chosen, again = plain.honest.get(base), changed.honest.get(name)
     honest = again.score - chosen.score if chosen and again else math.nan
-    return Gain(plain, before, after, gain, others[0] if others else None, honest)
+    return Gain(plain, before, after, gain, others[0] if others else MISSING, honest)
 
 
 def transform_blocks(board: Board) -> list[Block]:
@@ -111,10 +111,8 @@ def side_text(side: Side) -> str:
     return f"{score_text(side.score)} ({side.layer}/{side.depth})"
 
 
-def difference_text(difference: Estimate | None) -> str:
+def difference_text(difference: Estimate) -> str:
     """A difference with its interval: ``+1.2 (0.3 to 2.1)``; "" without a difference."""
-    if difference is None:
-        return ""
     low, high = fixed(difference.low, 1), fixed(difference.high, 1)
     return signed_text(difference.value) + (f" ({low} to {high})" if low else "")
 
