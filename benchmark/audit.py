@@ -27,7 +27,6 @@ from layerboard.leaderboards.records.record import read_records
 from layerboard.leaderboards.records.thumbnails import FOLDER, write_thumbnail
 from layerboard.leaderboards.report.audit import KINDS, NOTE, PICTURED, TABLE
 from layerboard.tasks.audit import DUPLICATE, LABEL, SERIES, Audit, Finding, Photo, audit, choose_space
-from layerboard.tasks.blocks import Numbers
 from layerboard.tasks.datasets.base import Data, Sample
 from layerboard.tasks.identity import own_name
 from layerboard.tasks.metrics.arrays import Mask
@@ -161,7 +160,7 @@ def _written(folder: Folder, found: Audit, output: Path) -> pd.DataFrame:
             rows.append(finding._asdict() | dict(zip(("picture", "other_picture"), pictures, strict=False)))
     columns = ["dataset", *Finding._fields, "picture", "other_picture", "note"]
     frame = pd.DataFrame(rows, columns=columns, dtype=object).assign(dataset=folder.name)
-    write_whole(output / TABLE, csv_text(Numbers(frame, TABLE)))
+    write_whole(output / TABLE, csv_text(frame))
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(["file", "label", "group", "split"])

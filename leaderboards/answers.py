@@ -43,7 +43,6 @@ class Choice:
 
     backbone: str
     layer: int
-    depth: int
     losses: Mapping[Column, float]  # by how many points it is below the best of each column
 
 
@@ -56,7 +55,7 @@ def fewest_choices(answers: Sequence[Answer]) -> tuple[Choice, ...]:
     """
     left, choices = {answer.column: _fitting(answer) for answer in answers}, list[Choice]()
     while left:
-        options: dict[tuple[str, int, int], dict[Column, float]] = {}
+        options: dict[tuple[str, int], dict[Column, float]] = {}
         for column, losses in left.items():
             for option, loss in losses.items():
                 options.setdefault(option, {})[column] = loss
@@ -66,14 +65,14 @@ def fewest_choices(answers: Sequence[Answer]) -> tuple[Choice, ...]:
     return tuple(choices)
 
 
-def _fitting(answer: Answer) -> dict[tuple[str, int, int], float]:
-    """The layers that are good enough for a column, by backbone, number and depth, with their losses."""
+def _fitting(answer: Answer) -> dict[tuple[str, int], float]:
+    """The layers that are good enough for a column, by backbone and number, with their losses."""
     rows = answer.column.candidates
     rows = rows[rows["backbone"].isin([answer.backbone, *answer.rivals])]
     top = rows.groupby("backbone")["value"].transform("max")
     rows = rows[rows["tied"].astype(bool) | (rows["value"] == top)]
-    fields = rows[["backbone", "layer", "depth", "value"]].itertuples(index=False, name=None)
-    return {(str(name), int(layer), int(depth)): answer.score - value for name, layer, depth, value in fields}
+    fields = rows[["backbone", "layer", "value"]].itertuples(index=False, name=None)
+    return {(str(name), int(layer)): answer.score - value for name, layer, value in fields}
 
 
 def answers_of(board: Board) -> tuple[Answer, ...]:

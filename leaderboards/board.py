@@ -13,7 +13,7 @@ from layerboard.leaderboards.records.key import COMPARISON_TASK
 from layerboard.leaderboards.records.manifest import CLAIMS
 from layerboard.leaderboards.records.record import of_suite
 from layerboard.leaderboards.reproduce import NOT_MEASURED, reproduce
-from layerboard.leaderboards.scores.column import BEST, Column, columns_of
+from layerboard.leaderboards.scores.column import Column, columns_of
 from layerboard.leaderboards.scores.differences import ColumnTies, column_ties
 from layerboard.leaderboards.scores.frames import (
     BoardBackbone,
@@ -138,6 +138,11 @@ class Board:
         return {backbone.name: backbone.label for backbone in self.backbones}
 
     @cached_property
+    def ranks(self) -> Mapping[str, int]:
+        """Positions of its backbones in tables, by name."""
+        return {backbone.name: rank for rank, backbone in enumerate(self.backbones)}
+
+    @cached_property
     def claims(self) -> Mapping[str, str]:
         """Who measured each backbone, by its name; empty if one party measured all."""
         if self.records["claim"].nunique() < 2:
@@ -156,12 +161,12 @@ class Board:
 
     @cached_property
     def best(self) -> pd.DataFrame:
-        """The best layer of every backbone in every column: columns `BEST`, in table order.
+        """The records of the best layer of every backbone in every column, in table order.
 
         A backbone without a score in a column has no row there; the random floor has none at all.
         """
         parts = [column.best for column in self.columns if len(column.best)]
-        return in_order(pd.concat(parts), self.backbones)[BEST] if parts else pd.DataFrame(columns=BEST)
+        return in_order(pd.concat(parts or [self.scores[:0]]), self.backbones)
 
     @cached_property
     def ties(self) -> ColumnTies:
@@ -186,7 +191,15 @@ class Board:
 
     @cached_property
     def pairs(self) -> pd.DataFrame:
-        return self.plain[(self.plain["other"] != "") & (self.plain["task"] != DRIFT)]
+        """CKA between two layers, turned so that the backbone higher in the tables is first."""
+        pairs = self.plain[(self.plain["other"] != "") & (self.plain["task"] != DRIFT)]
+        return pair_rows(pairs, self.backbones)
+
+    @cached_property
+    def block_pairs(self) -> pd.DataFrame:
+        """CKA between two blocks, from 1 on."""
+        blocks = (self.pairs["tap"] == "block") & (self.pairs["other_tap"] == "block")
+        return self.pairs[blocks & (self.pairs["layer"] >= 1) & (self.pairs["other_layer"] >= 1)]
 
     @cached_property
     def drifts(self) -> pd.DataFrame:
@@ -195,8 +208,7 @@ class Board:
 
     @cached_property
     def last_blocks(self) -> pd.DataFrame:
-        """CKA between the last blocks of two backbones, oriented so that the first in tables comes first."""
+        """CKA between the last blocks of two backbones."""
         depths = {backbone.name: backbone.depth for backbone in self.backbones}
-        pairs = self.pairs[(self.pairs["tap"] == "block") & (self.pairs["other_tap"] == "block")]
-        pairs = pairs[pairs["layer"] == pairs["backbone"].map(depths)]
-        return pair_rows(pairs[pairs["other_layer"] == pairs["other"].map(depths)], self.backbones)
+        pairs = self.block_pairs[self.block_pairs["layer"] == self.block_pairs["backbone"].map(depths)]
+        return pairs[pairs["other_layer"] == pairs["other"].map(depths)]

@@ -15,7 +15,6 @@ from huggingface_hub import EvalResult, ModelCardData
 
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import task_display
-from layerboard.leaderboards.scores.frames import in_order
 from layerboard.zoo.errors import InputError
 
 TASK_TYPE = "image-feature-extraction"  # Hub task of a frozen backbone
@@ -27,7 +26,7 @@ def model_indices(board: Board) -> dict[str, str]:
     """The YAML of the ``model-index`` of each trained backbone: its best layer in each primary metric."""
     return {
         str(name): _checked(str(name), [_eval_result(row) for row in rows.to_dict("records")])
-        for name, rows in _shown(board).groupby("backbone", sort=False)
+        for name, rows in _trained(board).groupby("backbone", sort=False)
     }
 
 
@@ -37,7 +36,7 @@ def eval_results(board: Board, benchmarks: Mapping[str, tuple[str, str]]) -> dic
     ``benchmarks`` map datasets to ids of Hub benchmarks, ``owner/name``, and tasks, as in the ``eval.yaml``
     there. Raises InputError if a dataset has no scores.
     """
-    rows = _shown(board)
+    rows = _trained(board)
     for name in benchmarks:
         if name not in set(rows["dataset"]):
             known = ", ".join(sorted({str(dataset) for dataset in rows["dataset"]}))
@@ -49,10 +48,9 @@ def eval_results(board: Board, benchmarks: Mapping[str, tuple[str, str]]) -> dic
     return files
 
 
-def _shown(board: Board) -> pd.DataFrame:
-    """The best layers of trained backbones, with split and units from the records."""
-    best = pd.concat([column.best for column in board.columns] or [board.scores])
-    return in_order(best[best["trained"].astype(bool)], board.backbones)
+def _trained(board: Board) -> pd.DataFrame:
+    """The best layers of trained backbones."""
+    return board.best[board.best["trained"].astype(bool)]
 
 
 def _eval_result(row: Mapping[Any, Any]) -> EvalResult:

@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -115,6 +115,11 @@ UNIQUE = ("table", "backbone", "task", "dataset", "protocol", "metric", "pooling
 def all_published() -> tuple[Published, ...]:
     """Every published number, in the order of `SOURCES` and of the files."""
     return tuple(number for source in SOURCES for number in read_published(FOLDER / f"{source}.csv"))
+
+
+def own_published(paths: Iterable[Path]) -> tuple[Published, ...]:
+    """The numbers of the user's own CSV files."""
+    return tuple(number for path in paths for number in read_published(path, own=True))
 
 
 def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:

@@ -12,7 +12,6 @@ import typer
 from layerboard.benchmark.commands.command import Command, say
 from layerboard.benchmark.commands.score import SCORE_COMMANDS
 from layerboard.benchmark.engines.base import WorkerDiedError
-from layerboard.benchmark.engines.progress import PrintableConsole
 from layerboard.benchmark.parsers import require_working_folder
 from layerboard.leaderboards.records.files import VERSION
 from layerboard.zoo.errors import InputError, shortened
@@ -113,7 +112,7 @@ def main() -> None:
             raise
     else:
         return
-    PrintableConsole(stderr=True, highlight=False, soft_wrap=True).print(f"error: {sentence}", markup=False)
+    say(f"error: {sentence}", err=True)
     sys.exit(code)
 
 

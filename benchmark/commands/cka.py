@@ -155,9 +155,8 @@ def _of_backbones(call: CkaCall, first: str, second: str) -> Similarity:
 
 def _compared(output: Path, first: str, second: str) -> "pd.DataFrame":
     """The records of the comparison of two backbones, in whichever order the run named them."""
-    import pandas as pd
-
     from layerboard.leaderboards.records.key import COMPARISON_TASK
+    from layerboard.leaderboards.scores.frames import between
 
     records = records_of(output)
     pairs = records[(records["task"] == COMPARISON_TASK) & records["value"].notna()]
@@ -165,9 +164,7 @@ def _compared(output: Path, first: str, second: str) -> "pd.DataFrame":
     if not known:
         raise InputError(f"no run of the task {COMPARISON_TASK} is in {output}; run it with --tasks cka")
     require_known("compared backbone", (first, second), known)
-    sides = {"backbone": "other", "layer": "other_layer", "tap": "other_tap"}
-    turned = pairs.rename(columns=sides | {new: old for old, new in sides.items()})[pairs.columns]
-    both = [table[(table["backbone"] == first) & (table["other"] == second)] for table in (pairs, turned)]
-    if not any(map(len, both)):
+    compared = between(pairs, first, second)
+    if compared.empty:
         raise InputError(f"{first} and {second} were not compared with each other; run them together")
-    return pd.concat([part for part in both if len(part)], ignore_index=True)
+    return compared

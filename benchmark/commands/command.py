@@ -159,13 +159,14 @@ def boards_of(
     records: "pd.DataFrame", output: Path, suite: str | None = None, published: "Sequence[Published]" = ()
 ) -> "list[Board]":
     """The boards of all suites in the records of an output folder, or of the named one."""
+    from layerboard.benchmark.plan.facts import with_seen
     from layerboard.leaderboards.board import Board
     from layerboard.leaderboards.records.record import suites_of
 
     suites = suites_of(records)
     chosen = suites if suite is None else [suite]
     require_known("suite", chosen, suites)
-    items, arrays = output / "items", output / "arrays"
+    items, arrays, records = output / "items", output / "arrays", with_seen(records)
     return [Board.of(records, each, items=items, arrays=arrays, published=published) for each in chosen]
 
 

@@ -92,9 +92,6 @@ def decompose(
         output=request.output / "decompose",
         floor=False,
         examples=False,
-        transform=(),
-        compress=(),
-        fuse=(),
         layers=f"{request.layers},final" if final else request.layers,
     )
     protocols = steps_protocols(task, steps, first, second)

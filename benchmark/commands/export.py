@@ -79,7 +79,7 @@ def _further_latex(board: "Board", named: Sequence[str]) -> FileTexts:
             table = match_table(match(board, (first, other), "best"))
             page = f"{board.page}.{safe_name(f'{first}--{other}')}"
             yield f"{page}.tex", latex_table(table, 1, [PAIRED], page)
-    for number, each in enumerate(cka_tables(board.pairs), start=1):
+    for number, each in enumerate(cka_tables(board), start=1):
         if len(table := last_table(board, each)):
             page = f"{board.page}.cka-{number}"
             yield f"{page}.tex", latex_table(table, 1, [CKA, escaped(f"{each.title}.")], page)

@@ -37,9 +37,8 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
 
     Example: `layerboard leaderboard --check --baseline baseline -b my-net --tolerance 1`
     """
-    from layerboard.benchmark.plan.facts import with_seen
     from layerboard.leaderboards.check import check_pages
-    from layerboard.leaderboards.literature import read_published
+    from layerboard.leaderboards.literature import own_published
     from layerboard.leaderboards.pages.build import tables_folder, write_board
     from layerboard.leaderboards.records.record import read_records
 
@@ -55,9 +54,11 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
         differences = check_pages(records, request.tables or tables_folder())
         say("\n".join(differences or ["The committed pages are current."]))
         return 1 if differences else 0
-    others = [number for path in request.published for number in read_published(path, own=True)]
-    endings = [part.strip() for part in request.format.split(",")]
-    folder, boards = request.tables or output / "tables", boards_of(with_seen(records), output, None, others)
+    folder, endings = (
+        request.tables or output / "tables",
+        [part.strip() for part in request.format.split(",")],
+    )
+    boards = boards_of(records, output, None, own_published(request.published))
     for path in sorted(path for board in boards for path in write_board(board, folder, endings)):
         say(path)
     return 0

@@ -57,7 +57,6 @@ def merge(request: MergeRequest) -> Files:
 
 def _merged(request: MergeRequest) -> list[str]:
     """Merge and write the pages; returns lines that say what was written where, and what was left out."""
-    from layerboard.benchmark.plan.facts import with_seen
     from layerboard.leaderboards.merge import merge_outputs
     from layerboard.leaderboards.pages.build import write_board
     from layerboard.leaderboards.records.record import read_records
@@ -71,8 +70,7 @@ def _merged(request: MergeRequest) -> list[str]:
             raise InputError(f"expected an output folder at {folder}, which does not exist")
     left_out: list[str] = []
     count = merge_outputs(request.folders, output, left_out if request.skip else None)
-    records = with_seen(read_records([output / "records"]))
-    boards = boards_of(records, output)
+    boards = boards_of(read_records([output / "records"]), output)
     pages = sorted(page for board in boards for page in write_board(board, output / "tables"))
     results = "1 result is" if count == 1 else f"{count} results are"
     wrote = [f"wrote {page}" for page in pages]

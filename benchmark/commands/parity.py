@@ -95,13 +95,17 @@ def _parity(request: ParityRequest, report: "Reporter") -> Parity:
     from layerboard.benchmark.engines.progress import Silent
     from layerboard.benchmark.plan.backbones import find_backbones
     from layerboard.benchmark.plan.suites import SUITES
+    from layerboard.tasks.datasets.catalogue import read_own
+    from layerboard.tasks.datasets.classes import Classification
     from layerboard.tasks.protocols import STANDARD
 
     same = {name: getattr(request, name) for name in ("images", "dtype", "device", "cache")}
     asked = Request((request.first, request.second), floor=False, examples=False, **same)
     specs = find_backbones(asked, SUITES[0], Silent())
     layers = ",".join(map(str, _shared(specs)))
-    tasks = ["layerboard.tasks.drift:PARITY", *(["knn"] if _has_classes(request.images) else [])]
+    # without a folder, the images are those of the mini suite, which have classes
+    classes = all(isinstance(read_own(folder), Classification) for folder in request.images)
+    tasks = ["layerboard.tasks.drift:PARITY", *(["knn"] if classes else [])]
     with TemporaryDirectory() as folder:
         output = request.output or Path(folder)
         whole = replace(asked, tasks=tasks, layers=layers, output=output, engine="local")
@@ -130,14 +134,6 @@ def _shared(specs: Sequence[BackboneSpec]) -> list[Layer]:
         )
         raise InputError(f"parity compares layer by layer: {', '.join(shapes)}")
     return layers
-
-
-def _has_classes(images: Sequence[str]) -> bool:
-    """Whether every folder of images has classes; True for none, since the mini suite has classes."""
-    from layerboard.tasks.datasets.catalogue import read_own
-    from layerboard.tasks.datasets.classes import Classification
-
-    return all(isinstance(read_own(folder), Classification) for folder in images)
 
 
 def _said(specs: Sequence[BackboneSpec], rows: "pd.DataFrame", board: "Board") -> Parity:

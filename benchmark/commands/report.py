@@ -11,8 +11,6 @@ from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Pat
 from layerboard.zoo.errors import InputError, require_known
 
 if TYPE_CHECKING:
-    from layerboard.leaderboards.board import Board
-    from layerboard.leaderboards.report.html import PageSection
     from layerboard.leaderboards.repository import Repository
 
 
@@ -76,19 +74,19 @@ def report(request: ReportRequest) -> Files:
 
 def _report(request: ReportRequest, output: Path, repository: "Repository | None" = None) -> Files:
     """Write the report of an output folder, and the site if it was merged from a results repository."""
-    from layerboard.benchmark.plan.facts import known_facts, with_seen
-    from layerboard.leaderboards.literature import all_published, read_published
+    from layerboard.benchmark.plan.facts import known_facts
+    from layerboard.leaderboards.literature import all_published, own_published
+    from layerboard.leaderboards.report.audit import audit_sections
     from layerboard.leaderboards.report.content import report_of
     from layerboard.leaderboards.report.figures import FORMATS, write_figures
+    from layerboard.leaderboards.report.gallery.section import example_sections
     from layerboard.leaderboards.report.history import history_pages
     from layerboard.leaderboards.report.page import report_page
     from layerboard.leaderboards.report.site import write_site
     from layerboard.zoo.atomic import write_whole
 
-    further = [number for path in request.published for number in read_published(path, own=True)]
-    published = (*all_published(), *further)
-    records = with_seen(records_of(output))
-    boards = boards_of(records, output, request.suite, published)
+    published = (*all_published(), *own_published(request.published))
+    boards = boards_of(records_of(output), output, request.suite, published)
     if request.site is not None and request.site.is_file():
         raise InputError(f"--site takes a folder; found the file {request.site}")
     if request.highlight is not None:
@@ -96,7 +94,10 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
         require_known("backbone", [request.highlight], sorted(labels))
     reports = [report_of(board, known_facts(), request.highlight or "") for board in boards]
     folder = request.to or output / "report"
-    pages = {each.board.suite: report_page(each, _pictured(each.board, output)) for each in reports}
+    pages = {
+        board.suite: report_page(each, [*example_sections(board, output), *audit_sections(board, output)])
+        for board, each in zip(boards, reports, strict=True)
+    }
     paths = [folder / f"{each.board.page}.html" for each in reports]
     for path, page in zip(paths, pages.values(), strict=True):
         write_whole(path, page)
@@ -107,11 +108,3 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
         history = history_pages(repository, boards, request.since or "") if repository else {}
         paths += write_site(pages, reports, request.site, history)
     return files_of([*dict.fromkeys(paths)], "to look at")
-
-
-def _pictured(board: "Board", output: Path) -> "list[PageSection]":
-    """The sections with thumbnails: failures of backbones, and the audit of the folder."""
-    from layerboard.leaderboards.report.audit import audit_sections
-    from layerboard.leaderboards.report.gallery.section import example_sections
-
-    return [*example_sections(board, output), *audit_sections(board, output)]

@@ -1,12 +1,11 @@
 """The command `reproduce`: compares measured scores with published ones."""
 
 import fnmatch
-import json
 import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from layerboard.benchmark.commands.command import PUBLISHED, command, records_of, say, say_json
+from layerboard.benchmark.commands.command import PUBLISHED, command, records_of, rows_of, say, say_json
 from layerboard.benchmark.commands.result import table_text
 from layerboard.benchmark.option import Form, OnePath, Option, Paths, Plain, Words
 from layerboard.zoo.errors import InputError, unknown
@@ -36,21 +35,19 @@ def reproduce_command(request: ReproduceRequest) -> int:
 
     Example: `layerboard reproduce -b 'dino-*' --published my-paper.csv`
     """
-    from layerboard.leaderboards.literature import all_published, read_published
-    from layerboard.leaderboards.pages.csv import inert
+    from layerboard.leaderboards.literature import all_published, own_published
+    from layerboard.leaderboards.pages.csv import csv_text
     from layerboard.leaderboards.reproduce import NOT_MEASURED, counts, disputes, reproduce
     from layerboard.leaderboards.sections.published import published_table
     from layerboard.zoo.registry import all_specs
 
-    further = [number for path in request.published for number in read_published(path, own=True)]
-    chosen = _chosen((*all_published(), *further), request)
+    chosen = _chosen((*all_published(), *own_published(request.published)), request)
     frame = reproduce(records_of(request.output, empty=True), chosen, {spec.name for spec in all_specs()})
     verdicts, disputed = counts(frame), disputes(chosen)
     if request.format == "csv":
-        say(inert(frame).to_csv(index=False, lineterminator="\n").removesuffix("\n"))
+        say(csv_text(frame).removesuffix("\n"))
     elif request.format == "json":
-        numbers = json.loads(frame.to_json(orient="records"))
-        say_json({"counts": verdicts, "numbers": numbers, "disagreements": disputed})
+        say_json({"counts": verdicts, "numbers": rows_of(frame), "disagreements": disputed})
     else:
         rows = frame if request.all else frame[~frame["verdict"].isin(NOT_MEASURED)]
         text = f"{table_text(published_table(rows))}\n" if len(rows) else ""

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.cka import CkaEstimator
-from layerboard.benchmark.commands.command import Command, say_json
+from layerboard.benchmark.commands.command import Command, say, say_json
 from layerboard.benchmark.engines.progress import PrintableConsole
 from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain, Wholes
 from layerboard.tasks.protocols import PROTOCOLS
@@ -279,4 +279,4 @@ def _print(report: "ScoreReport") -> None:
     scale = " Scores are percentages." if report.scale == "percent" else ""
     summary = f"{report.n:,} {report.unit}, protocol: {report.protocol}.{scale}"
     for sentence in filter(None, (summary, report.reason, *report.notes)):
-        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+        say(sentence)

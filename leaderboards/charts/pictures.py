@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from layerboard.leaderboards.charts.raster import GAP, Sheet, Spot, map_png, merged
-from layerboard.leaderboards.charts.style import SCHEMA, Spec, config, looks
+from layerboard.leaderboards.charts.style import FONT, SCHEMA, Spec, config, looks
 from layerboard.tasks.blocks import Gallery, HeatMap, Maps, Matrix, Picture, Plot, SmallMap, Span, own_span
 
 WIDTH = 720  # approximate width of a figure in pixels at full size
@@ -24,7 +24,7 @@ CELL, IMAGE = 32, 96  # minimum width of a small map on its sheet, and maximum w
 LABELS = 170.0  # maximum width of the names of rows
 
 
-def picture_spec(picture: Picture, backbones: Sequence[str], ink: str, font: str) -> Spec:
+def picture_spec(picture: Picture, backbones: Sequence[str]) -> Spec:
     """A figure as a whole specification; backbones have their colours by their order."""
     if isinstance(picture, Plot):
         spec = _plot(picture, backbones)
@@ -34,7 +34,7 @@ def picture_spec(picture: Picture, backbones: Sequence[str], ink: str, font: str
         spec = _maps(picture)
     else:
         spec = _gallery(picture)
-    style = config(ink, font)
+    style = config("currentColor", FONT)
     style["axis"] |= {"labelFontSize": 11, "titleFontSize": 11, "labelPadding": 4, "titlePadding": 9}
     style["legend"] |= {"orient": "bottom", "symbolOpacity": 1, "symbolSize": 45, "columnPadding": 16}
     style["title"] |= {"fontSize": 12, "offset": 6}
@@ -98,7 +98,7 @@ def _series(plot: Plot, drawn: Sequence[str], backbones: Sequence[str]) -> Spec:
     columns = max(1, int(WIDTH // (30 + LETTER * max(map(len, names), default=1))))
     shared = {"field": "series", "type": "nominal", "title": None, "legend": {"columns": columns}}
     scales = {
-        channel: {"domain": names, "range": [getattr(every[name], channel) for name in names]}
+        channel: {"domain": names, "range": [every[name][channel] for name in names]}
         for channel in ("color", "shape", "strokeDash")
     }
     return {channel: shared | {"scale": scale} for channel, scale in scales.items()}

@@ -2,7 +2,7 @@
 
 import base64
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -37,12 +37,12 @@ class Sheet:
 
     def maps(self, maps: Mapping[Spot, Numbers2D], span: Span | None) -> str:
         """Maps [height width] in colours as a data URL; for a span of None, each map has its own."""
-        return _indexed(self._levels(maps, span), steps(), [255] * LEVELS)
+        return indexed_png(self._levels(maps, span), steps(), [255] * LEVELS)
 
     def veils(self, maps: Mapping[Spot, Numbers2D]) -> str:
         """Maps as black veils, denser where a map is low (by the root of its numbers); none over holes."""
         opacity = np.rint(_DARKEST * (1 - np.sqrt(np.linspace(0, 1, LEVELS)))).astype(int).tolist()
-        return _indexed(self._levels(maps, None), np.zeros((LEVELS, 3), np.uint8), opacity)
+        return indexed_png(self._levels(maps, None), np.zeros((LEVELS, 3), np.uint8), opacity)
 
     def images(self, images: Mapping[Spot, Rgb]) -> str:
         """Images [height width 3] from 0 to 255 in few colours."""
@@ -51,7 +51,7 @@ class Sheet:
             pixels[self._cell(spot)], seen[self._cell(spot)] = _stretched(values, self.cell), True
         few = Image.fromarray(pixels).quantize(LEVELS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
         colours = np.array(few.getpalette(), np.uint8).reshape(-1, 3)
-        return _indexed(np.where(seen, np.asarray(few) + 1, 0), colours, [255] * len(colours))
+        return indexed_png(np.where(seen, np.asarray(few) + 1, 0), colours, [255] * len(colours))
 
     def _levels(self, maps: Mapping[Spot, Numbers2D], span: Span | None) -> NDArray[np.uint8]:
         indexes = np.zeros(self.shape, np.uint8)
@@ -71,7 +71,7 @@ def map_png(values: Numbers2D, span: Span | None, most: int) -> str:
     ``span`` are the numbers of the first and the last colour, None for the minimum and maximum; if all
     numbers are equal, they get the middle. A map with more than ``most`` cells along a side is averaged.
     """
-    return _indexed(levels(smaller(values, most), span), steps(), [255] * LEVELS)
+    return indexed_png(levels(smaller(values, most), span), steps(), [255] * LEVELS)
 
 
 @cache
@@ -123,8 +123,8 @@ def _stretched(values: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.u
     return stretched
 
 
-def _indexed(indexes: NDArray[Any], colours: NDArray[np.uint8], opacity: list[int]) -> str:
-    """A picture of levels as a data URL; level 0 is transparent."""
+def indexed_png(indexes: NDArray[Any], colours: NDArray[np.uint8], opacity: Sequence[int]) -> str:
+    """A picture of levels as a data URL; level 0 is transparent, the others have colours [levels 3]."""
     image = Image.fromarray(indexes.astype(np.uint8))
     image.putpalette([0, 0, 0, *colours.flatten().tolist()])
     file = io.BytesIO()

@@ -6,12 +6,12 @@ for image processing").
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 Spec = dict[str, Any]
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # the grammar's name; nothing is read from there
+FONT = "Helvetica, Arial, sans-serif"  # of figures in files
 
 # colours that people with any colour vision can distinguish (Okabe and Ito), the last one grey
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#888888")
@@ -24,22 +24,14 @@ RAMP = ("#2a0d54", "#2f1f61", "#332e6d", "#383d7a", "#3a4c86", "#395f8c", "#3472
         "#28958a", "#3da580", "#51b574", "#64c564", "#83d256", "#aeda50", "#d5e147", "#fae83c")  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How a series is drawn, by channels of a chart."""
-
-    color: str
-    shape: str
-    strokeDash: list[int]  # noqa: N815 - as the grammar calls it
-
-
-def look(position: int) -> Look:
-    """The look of the series at a position; the first 49 are all different."""
+def look(position: int) -> Spec:
+    """How the series at a position is drawn, by channels of a chart; the first 49 are all different."""
     turn, count = position // len(COLOURS), len(COLOURS)
-    return Look(COLOURS[position % count], SHAPES[(position + turn) % count], DASHES[turn % count])
+    shape, dash = SHAPES[(position + turn) % count], DASHES[turn % count]
+    return {"color": COLOURS[position % count], "shape": shape, "strokeDash": dash}
 
 
-def looks(names: Iterable[str], backbones: Sequence[str] = ()) -> dict[str, Look]:
+def looks(names: Iterable[str], backbones: Sequence[str] = ()) -> dict[str, Spec]:
     """The looks of series: of backbones by their position in the suite, of others by that among the names."""
     places = {name: position for position, name in enumerate(dict.fromkeys(names))}
     places |= {name: index for index, name in reversed([*enumerate(backbones)]) if name in places}

@@ -7,10 +7,10 @@ from xml.etree import ElementTree as ET
 
 from layerboard.leaderboards.charts import engine
 from layerboard.leaderboards.charts.pictures import picture_spec
+from layerboard.leaderboards.charts.style import FONT
 from layerboard.tasks.blocks import Picture, Plot, alternative
 
 SVG, LINK = "http://www.w3.org/2000/svg", "{http://www.w3.org/1999/xlink}href"
-FONT = "Helvetica, Arial, sans-serif"
 
 # style of a separate file, light or dark as the reader's system is
 _STYLE = (
@@ -46,7 +46,7 @@ def svg_element(picture: Picture, backbones: Sequence[str], prefix: str) -> str:
 
 def _drawn(picture: Picture, backbones: Sequence[str], prefix: str) -> ET.Element:
     """The figure without what the library adds for scripts, with numbers of one decimal."""
-    text: str = engine.drawn(picture_spec(picture, backbones, "currentColor", FONT))
+    text: str = engine.drawn(picture_spec(picture, backbones))
     root = ET.fromstring(text.replace(f'xmlns="{SVG}"', "", 1))  # noqa: S314 - written by ourselves
     _slim(root)
     _share(root)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from layerboard.tasks.blocks import Numbers, Page
+from layerboard.tasks.blocks import Page
 from layerboard.zoo.errors import InputError, first_line, printable
 
 # texts that start like a formula, also after literal apostrophes; not plain numbers
@@ -20,18 +20,14 @@ SUMS = "SHA256SUMS"  # file of digests beside exported files, for `sha256sum --c
 
 def csv_page(page: Page) -> str:
     """The CSV of the numbers of a page; "" if it has none."""
-    return csv_text(page.numbers) if page.numbers else ""
+    return csv_text(page.numbers.frame) if page.numbers else ""
 
 
-def csv_text(numbers: Numbers) -> str:
-    """Numbers as the text of a CSV file, with a header."""
-    return printable(inert(numbers.frame).to_csv(index=False, lineterminator="\n"))
-
-
-def inert(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame with an apostrophe before formulas, which `read_numbers` removes."""
+def csv_text(frame: pd.DataFrame) -> str:
+    """A frame as the text of a CSV file, with an apostrophe before formulas, which `read_table` removes."""
     cells = frame.astype(object)  # keeps whole numbers beside missing ones from becoming floats
-    return cells.map(lambda cell: f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell)
+    cells = cells.map(lambda cell: f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell)
+    return printable(cells.to_csv(index=False, lineterminator="\n"))
 
 
 def text_digest(text: str) -> str:

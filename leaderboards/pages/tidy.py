@@ -57,14 +57,13 @@ def tidy_frame(board: Board) -> pd.DataFrame:
     chosen = np.array([key in best for key in rows[fields].itertuples(index=False, name=None)], bool)
     chosen = chosen & (rows["tap"] == "block") & (rows["task"] != COMPARISON_TASK)
     rows = rows.assign(best=chosen, family=rows["backbone"].map(families))
-    ranks = {backbone.name: rank for rank, backbone in enumerate(board.backbones)}
 
     def rest(row: Row) -> tuple[object, ...]:
         tap, layer = row["tap"], Layer.of_record(row["layer"], row["tap"])
         ends = (tap != "block", tap != "final")
-        return (ranks.get(row["other"], -1), pooling_rank(row["pooling"]), *ends, layer.place)
+        return (board.ranks.get(row["other"], -1), pooling_rank(row["pooling"]), *ends, layer.place)
 
-    rows = _in_order(rows, ranks, rest)
+    rows = _in_order(rows, board.ranks, rest)
     text = _texts(rows, TIDY, DECIMALS)
     return text.assign(other_layer=text["other_layer"].where(rows["other"] != "", ""))
 
@@ -74,14 +73,13 @@ def inside_frame(board: Board) -> pd.DataFrame:
 
     The many numbers of two layers are only in the records and arrays.
     """
-    ranks = {backbone.name: rank for rank, backbone in enumerate(board.backbones)}
 
     def rest(row: Row) -> tuple[object, ...]:
         layer = Layer(row["layer"], row["tap"])
         return (pooling_rank(row["pooling"]), layer.place, row["head"], row["other"])
 
     rows = board.records[board.records["other_layer"] < 0]
-    return _texts(_in_order(rows, ranks, rest), INSIDE, INSIDE_DECIMALS)
+    return _texts(_in_order(rows, board.ranks, rest), INSIDE, INSIDE_DECIMALS)
 
 
 def _in_order(

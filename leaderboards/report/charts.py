@@ -23,6 +23,8 @@ LABEL = 13  # minimum distance in pixels of labels at the ends of lines
 NEAR = 0.25  # share of the horizontal axis within which labels can overlap
 BANDS = 3  # maximum number of lines that have interval bands
 INK = "{ink}"  # colour of text and axes, that of the paper or of the reader's theme
+CELL = {"type": "rect", "aria": False}  # a filled cell of a map
+IS_BEST = "datum.place == 'best'"  # whether a row is of the best layer of its backbone
 
 
 def _tip(field: str, title: str = "", form: str = "") -> Spec:
@@ -104,8 +106,16 @@ def _floor(side: str) -> Spec:
     return {"data": {"values": "{floor}"}, "mark": mark, "encoding": encoding}
 
 
-def _text(**changes: object) -> Spec:
-    return {"type": "text", "color": INK, "fontSize": 10.5, "opacity": 0.85, "aria": False} | changes
+def _plotted(mark: Spec, encoding: Spec, *only: str) -> Spec:
+    """A mark for each row, or for those of which some expressions hold."""
+    rows = {"transform": [{"filter": each} for each in only]} if only else {}
+    return rows | {"mark": mark, "encoding": encoding}
+
+
+def _name(distance: int) -> Spec:
+    """A text that begins that many pixels to the right of its place."""
+    style = {"type": "text", "color": INK, "fontSize": 10.5, "opacity": 1, "aria": False}
+    return style | {"align": "left", "dx": distance}
 
 
 def _others(field: str, places: Spec) -> Spec:
@@ -113,8 +123,7 @@ def _others(field: str, places: Spec) -> Spec:
     mark = {"type": "point", "shape": "diamond", "size": 90, "filled": False}
     mark |= {"color": ACCENT, "strokeWidth": 2}
     tips = [_tip("backbone"), _tip("source", "published in"), _SCORE, _tip("verdict")]
-    chosen = {"transform": [{"filter": f"datum.{field} == 'published'"}], "mark": mark}
-    return chosen | {"encoding": places | {"tooltip": tips}}
+    return _plotted(mark, places | {"tooltip": tips}, f"datum.{field} == 'published'")
 
 
 def _by_backbone(values: str) -> Spec:
@@ -137,14 +146,12 @@ _BAND |= {"encoding": {"y": _LOW, "y2": {"field": "ci_high"}, "color": _COLOUR}}
 def _names(places: Spec) -> list[Spec]:
     """A mark and a name where a line ends, at the height of the field ``end``."""
     places = places | {"y": {"field": "end", "type": "quantitative"}}
-    ended = [{"filter": "isValid(datum.end)"}]
     point = {"type": "point", "filled": True, "size": 45, "xOffset": 10, "aria": False}
+    name = {"text": {"field": "name"}}
     return [
-        {"transform": ended, "mark": point,
-         "encoding": places | _marked(1) | {"color": _COLOUR, "shape": _SHAPE}},
-        {"transform": ended, "mark": _text(align="left", dx=18) | {"opacity": 1},
-         "encoding": places | _marked(1, faint=0.6) | {"text": {"field": "name"}}},
-    ]  # fmt: skip
+        _plotted(point, places | _marked(1) | {"color": _COLOUR, "shape": _SHAPE}, "isValid(datum.end)"),
+        _plotted(_name(18), places | _marked(1, faint=0.6) | name, "isValid(datum.end)"),
+    ]
 
 
 def ranking() -> Spec:
@@ -155,23 +162,21 @@ def ranking() -> Spec:
     """
     tips = [_tip("backbone"), *_SCORE_TIPS[1:], _tip("group", "as far as the data tell")]
     good = f"(datum.group == '{FIRST}' || datum.group == '{MAYBE}')"
-    measured = {"filter": "datum.group != 'published'"}
+    measured = "datum.group != 'published'"
     dash = {"condition": {"test": f"datum.group == '{UNTESTED}'", "value": [3, 3]}, "value": [1, 0]}
     points = _ROW | _marked(1) | {"x": _VALUE, "color": _COLOUR, "shape": _SHAPE, "tooltip": tips}
+    interval = {"x": _LOW, "x2": {"field": "ci_high"}, "color": _COLOUR, "strokeDash": dash}
+    rule = {"type": "rule", "strokeWidth": 2.5, "aria": False}
+    hollow = {"type": "point", "filled": True, "size": 60, "fill": "{ground}", "strokeWidth": 1.8}
+    label = {"x": {"value": "width"}, "text": {"field": "label"}}
     layers = [
         _floor("x"),
-        {"transform": [measured], "mark": {"type": "rule", "strokeWidth": 2.5, "aria": False},
-         "encoding": _ROW | _marked(0.55) | {
-             "x": _LOW, "x2": {"field": "ci_high"}, "color": _COLOUR, "strokeDash": dash}},
-        {"transform": [{"filter": good}], "mark": {"type": "point", "filled": True, "size": 80},
-         "encoding": points},
-        {"transform": [measured, {"filter": f"!{good}"}],
-         "mark": {"type": "point", "filled": True, "size": 60, "fill": "{ground}", "strokeWidth": 1.8},
-         "encoding": points | {"stroke": _COLOUR}},
-        {"transform": [measured], "mark": _text(align="left", dx=8) | {"opacity": 1},
-         "encoding": _ROW | _marked(1, faint=0.6) | {"x": {"value": "width"}, "text": {"field": "label"}}},
+        _plotted(rule, _ROW | _marked(0.55) | interval, measured),
+        _plotted({"type": "point", "filled": True, "size": 80}, points, good),
+        _plotted(hollow, points | {"stroke": _COLOUR}, measured, f"!{good}"),
+        _plotted(_name(8), _ROW | _marked(1, faint=0.6) | label, measured),
         _others("group", _ROW | {"x": _VALUE}),
-    ]  # fmt: skip
+    ]
     return _chart(layers, "{height}")
 
 
@@ -181,17 +186,15 @@ _ACROSS |= {"scale": {"zero": False, "nice": False, "padding": 12}}
 
 def _lines(places: Spec) -> list[Spec]:
     """A line per backbone, with a ring around its best layer."""
-    best = {"test": "datum.place == 'best'", "value": 130}
+    large = {"condition": {"test": IS_BEST, "value": 130}, "value": 28}
+    ring = {"type": "point", "size": 330, "strokeWidth": 1.4, "filled": False, "aria": False}
+    line = {"type": "line", "strokeWidth": 1.8, "aria": False}
+    points = {"color": _COLOUR, "shape": _SHAPE, "size": large}
     return [
-        {"mark": {"type": "line", "strokeWidth": 1.8, "aria": False},
-         "encoding": places | _marked(1) | {"color": _COLOUR, "strokeDash": _DASH}},
-        {"mark": {"type": "point", "filled": True},
-         "encoding": places | _marked(1) | {
-             "color": _COLOUR, "shape": _SHAPE, "size": {"condition": best, "value": 28}}},
-        {"transform": [{"filter": "datum.place == 'best'"}],
-         "mark": {"type": "point", "size": 330, "strokeWidth": 1.4, "filled": False, "aria": False},
-         "encoding": places | _marked(0.9) | {"color": _COLOUR}},
-    ]  # fmt: skip
+        _plotted(line, places | _marked(1) | {"color": _COLOUR, "strokeDash": _DASH}),
+        _plotted({"type": "point", "filled": True}, places | _marked(1) | points),
+        _plotted(ring, places | _marked(0.9) | {"color": _COLOUR}, IS_BEST),
+    ]
 
 
 def curves() -> Spec:
@@ -205,15 +208,16 @@ def curves() -> Spec:
     measured = {"transform": [{"filter": "datum.place != 'published'"}]}
     lit = {"test": "datum.backbone == mark || (mark == '' && {few})", "value": 0.16}
     band = _BAND | {"encoding": _BAND["encoding"] | {"x": _ACROSS, "opacity": {"condition": lit, "value": 0}}}
-    cursor = [{"calculate": "at", "as": "x"}, {"filter": "isValid(datum.x)"}]
+    cursor: Spec = {"data": {"values": [{}]}}
+    cursor |= {"transform": [{"calculate": "at", "as": "x"}, {"filter": "isValid(datum.x)"}]}
+    rule = {"type": "rule", "color": INK, "opacity": 0.5, "aria": False}
     layers = [
         _floor("y"),
         measured | {"layer": [band, *_lines(places)]},
         _others("place", places),
-        {"data": {"values": [{}]}, "transform": cursor, "encoding": {"x": _ACROSS},
-         "mark": {"type": "rule", "color": INK, "opacity": 0.5, "aria": False}},
+        cursor | _plotted(rule, {"x": _ACROSS}),
         *_names({"x": {"value": "width"}}),
-    ]  # fmt: skip
+    ]
     return _chart(layers, 340)
 
 
@@ -227,8 +231,8 @@ def panels() -> Spec:
     band = _BAND | {"encoding": _BAND["encoding"] | {"x": _ACROSS, "opacity": {"value": 0.2}}}
     line, points, _ = _lines(places)
     tips = {"encoding": points["encoding"] | {"tooltip": _SCORE_TIPS}}
-    other = {"transform": [{"filter": "datum.backbone != datum.panel"}], "encoding": places,
-             "mark": {"type": "line", "color": "#8c959f", "strokeWidth": 1, "aria": False}}  # fmt: skip
+    grey = {"type": "line", "color": "#8c959f", "strokeWidth": 1, "aria": False}
+    other = _plotted(grey, places, "datum.backbone != datum.panel")
     field = {"field": "panel", "type": "nominal", "title": None, "sort": "{backbones}"}
     header = {"labelAnchor": "start", "labelFontWeight": 600, "labelLimit": "{width}"}
     facet = {"facet": field | {"header": header}}
@@ -245,12 +249,10 @@ def depth_map() -> Spec:
     share |= {"scale": {"domain": [0, 1], "nice": False}}
     share |= {"axis": {"grid": False, "format": ".2~f", "tickCount": 5}}
     across = {"x": share, "x2": {"field": "to"}}
-    cells = {"mark": {"type": "rect", "aria": False}, "encoding": _ROW | across | {
-        "color": _ramp("value", "{axis}"), "tooltip": _SCORE_TIPS}}  # fmt: skip
-    chosen = {"transform": [{"filter": "datum.place == 'best'"}],
-              "mark": {"type": "rect", "filled": False, "stroke": ACCENT, "strokeWidth": 2, "aria": False},
-              "encoding": _ROW | across}  # fmt: skip
-    return _chart([cells, chosen], "{height}", start, end)
+    colour = {"color": _ramp("value", "{axis}"), "tooltip": _SCORE_TIPS}
+    cells = _plotted(CELL, _ROW | across | colour)
+    frame = {"type": "rect", "filled": False, "stroke": ACCENT, "strokeWidth": 2, "aria": False}
+    return _chart([cells, _plotted(frame, _ROW | across, IS_BEST)], "{height}", start, end)
 
 
 def task_map() -> Spec:
@@ -261,16 +263,15 @@ def task_map() -> Spec:
     }
     tips = [_tip("column", "task"), _tip("where", "layer"), _tip("value", "score", ".1f")]
     tips += [_tip("sure", "95 % interval"), _tip("share", "share of the best layer's, %", ".1f")]
-    layers: list[Spec] = [
-        {"mark": {"type": "rect", "aria": False},
-         "encoding": places | {"color": _ramp("share", "% of the best layer's score"), "tooltip": tips}},
-        {"transform": [{"filter": "datum.place == 'best'"}],
-         "mark": {"type": "rect", "filled": False, "stroke": ACCENT, "strokeWidth": 2.5, "aria": False},
-         "encoding": places},
-        {"mark": {"type": "text", "fontSize": 10, "aria": False}, "encoding": places | {
-            "text": {"field": "text"},
-            "color": {"condition": {"test": "datum.dark", "value": "#ffffff"}, "value": "#101418"}}},
-    ]  # fmt: skip
+    colour = {"color": _ramp("share", "% of the best layer's score"), "tooltip": tips}
+    frame = {"type": "rect", "filled": False, "stroke": ACCENT, "strokeWidth": 2.5, "aria": False}
+    ink = {"condition": {"test": "datum.dark", "value": "#ffffff"}, "value": "#101418"}
+    text = {"type": "text", "fontSize": 10, "aria": False}
+    layers = [
+        _plotted(CELL, places | colour),
+        _plotted(frame, places, IS_BEST),
+        _plotted(text, places | {"text": {"field": "text"}, "color": ink}),
+    ]
     return _chart(layers, "{height}")
 
 
@@ -283,25 +284,23 @@ def tradeoff() -> Spec:
     across: Spec = {"field": "cost", "type": "quantitative", "title": "{cost}"}
     across |= {"scale": "{scale}", "axis": {"format": ".3~r", "tickCount": 6}}
     tips = [*_SCORE_TIPS, {"field": "cost", "title": "{cost}", "format": ".3~r"}]
-    picked = {"filter": "datum.shown"}
     places = {"x": across, "y": _VALUE}
-    layers: list[Spec] = [
-        {"transform": [{"filter": "!datum.shown"}],
-         "mark": {"type": "point", "filled": True, "size": 22, "color": "#8c959f", "opacity": 0.45},
-         "encoding": places | {"tooltip": tips}},
-        {"transform": [picked], "mark": {"type": "line", "strokeWidth": 1, "aria": False},
-         "encoding": places | _marked(0.5) | {"color": _COLOUR, "order": {"field": "layer"}}},
-        {"transform": [picked], "mark": {"type": "point", "filled": True, "size": 34},
-         "encoding": places | _marked(0.9) | {"color": _COLOUR, "shape": _SHAPE, "tooltip": tips}},
-        {"transform": [{"filter": "datum.front"}],
-         "mark": {"type": "line", "interpolate": "step-after", "color": INK, "strokeWidth": 1.4,
-                  "aria": False},
-         "encoding": places},
-        {"transform": [{"filter": "datum.front"}],
-         "mark": {"type": "point", "size": 110, "color": INK, "strokeWidth": 1.6, "filled": False},
-         "encoding": places | {"tooltip": tips}},
+    grey = {"type": "point", "filled": True, "size": 22, "color": "#8c959f", "opacity": 0.45}
+    thin = {"type": "line", "strokeWidth": 1, "aria": False}
+    line = {"color": _COLOUR, "order": {"field": "layer"}}
+    points = {"color": _COLOUR, "shape": _SHAPE, "tooltip": tips}
+    stairs = {"type": "line", "interpolate": "step-after", "color": INK, "strokeWidth": 1.4, "aria": False}
+    ring = {"type": "point", "size": 110, "color": INK, "strokeWidth": 1.6, "filled": False}
+    layers = [
+        _plotted(grey, places | {"tooltip": tips}, "!datum.shown"),
+        _plotted(thin, places | _marked(0.5) | line, "datum.shown"),
+        _plotted(
+            {"type": "point", "filled": True, "size": 34}, places | _marked(0.9) | points, "datum.shown"
+        ),
+        _plotted(stairs, places, "datum.front"),
+        _plotted(ring, places | {"tooltip": tips}, "datum.front"),
         *_names({"x": across}),
-    ]  # fmt: skip
+    ]
     return _chart(layers, 340)
 
 
@@ -314,7 +313,7 @@ def alike() -> Spec:
     tips = [_tip("row", "row: layer of {first}"), _tip("column", "column: layer of {second}")]
     tips.append(_tip("value", "CKA", ".3f"))
     colour = _ramp("value", "CKA") | {"scale": {"domain": [0, 1], "clamp": True}}
-    cells = {"mark": {"type": "rect", "aria": False}, "encoding": places | {"color": colour, "tooltip": tips}}
+    cells = _plotted(CELL, places | {"color": colour, "tooltip": tips})
     sides = {"width": {"step": 24}, "height": {"step": 24}, "autosize": {"type": "pad"}}
     return _chart([cells], height=None) | sides | {"transform": []}
 

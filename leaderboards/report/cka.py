@@ -1,6 +1,7 @@
 """CKA as matrices: every block of one backbone against every block of another, or of itself."""
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import numpy as np
@@ -29,9 +30,8 @@ def cka_matrices(board: Board, most: int = CELLS) -> tuple[tuple[BlockCka, ...],
     They come by table; if space is short, those of a backbone with itself come first.
     """
     backbones = [backbone for backbone in board.backbones if not backbone.floor]
-    pairs = board.pairs[(board.pairs["tap"] == "block") & (board.pairs["other_tap"] == "block")]
-    pairs = pairs[(pairs["layer"] >= 1) & (pairs["other_layer"] >= 1) & pairs["value"].notna()]
-    every = [matrix for table in cka_tables(board.pairs) for matrix in _matrices(table, pairs, backbones)]
+    pairs = board.block_pairs.dropna(subset="value")
+    every = [matrix for table in cka_tables(board) for matrix in _matrices(table, pairs, backbones)]
     fitting, count = set[int](), 0
     for index in sorted(range(len(every)), key=lambda index: every[index].first != every[index].second):
         count += every[index].values.size
@@ -43,20 +43,14 @@ def cka_matrices(board: Board, most: int = CELLS) -> tuple[tuple[BlockCka, ...],
 
 def _matrices(table: CkaTable, pairs: pd.DataFrame, backbones: Sequence[BoardBackbone]) -> Iterator[BlockCka]:
     """The matrices of one table in the order of its backbones; those with themselves first."""
-    ranks = {backbone.name: rank for rank, backbone in enumerate(backbones)}
-    grids: dict[tuple[int, int], NDArray[np.float64]] = {}
-    for (name, other), rows in table.select(pairs).groupby(["backbone", "other"], sort=False):
-        if name not in ranks or other not in ranks:
+    rows_of = dict(iter(table.select(pairs).groupby(["backbone", "other"])))
+    every = combinations_with_replacement(backbones, 2)
+    for first, second in sorted(every, key=lambda pair: pair[0] != pair[1]):
+        if (rows := rows_of.get((first.name, second.name))) is None:
             continue
-        key = (ranks[str(name)], ranks[str(other)])
-        cells, values = rows[["layer", "other_layer"]].to_numpy(int) - 1, rows["value"].to_numpy(float)
-        if key[0] > key[1]:
-            key, cells = key[::-1], cells[:, ::-1]
-        shape = (backbones[key[0]].depth, backbones[key[1]].depth)
-        grid = grids.setdefault(key, np.full(shape, np.nan))
-        inside = (cells[:, 0] < shape[0]) & (cells[:, 1] < shape[1])
-        grid[cells[inside, 0], cells[inside, 1]] = values[inside]
-        if key[0] == key[1]:
-            grid[cells[inside, 1], cells[inside, 0]] = values[inside]
-    for first, second in sorted(grids, key=lambda key: (key[0] != key[1], key)):
-        yield BlockCka(table.title, backbones[first].label, backbones[second].label, grids[first, second])
+        wide = rows.pivot_table("value", "layer", "other_layer")
+        wide = wide.reindex(index=range(1, first.depth + 1), columns=range(1, second.depth + 1))
+        values = wide.to_numpy(float)
+        if first == second:
+            values = np.where(np.isnan(values), values.T, values)
+        yield BlockCka(table.title, first.label, second.label, values)

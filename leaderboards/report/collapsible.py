@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
-from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -13,22 +12,18 @@ from layerboard.tasks.blocks import Block, Heading, Numbers, Picture, Text
 ROOM = 1_500_000  # maximum characters of all pictures of a page together
 
 
-class Collapsible(NamedTuple):
-    """Blocks under one heading."""
-
-    title: str
-    blocks: tuple[Block, ...]
+Collapsible = tuple[str, list[Block]]  # a title and the blocks below it
 
 
 def collapsibles(blocks: Iterable[Block], first: str, level: int = 2) -> list[Collapsible]:
     """Blocks grouped by headings down to a level; those before any heading are under the first title."""
-    parts: list[tuple[str, list[Block]]] = [(first, [])]
+    parts: list[Collapsible] = [(first, [])]
     for block in blocks:
         if isinstance(block, Heading) and block.level <= level:
             parts.append((block.text, []))
         elif not isinstance(block, Numbers) and not (isinstance(block, Text) and not any(block.pieces)):
             parts[-1][1].append(block)
-    return [Collapsible(title, tuple(inner)) for title, inner in parts if inner]
+    return [(title, inner) for title, inner in parts if inner]
 
 
 class CollapsibleWriter:

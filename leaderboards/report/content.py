@@ -14,9 +14,9 @@ from layerboard.leaderboards.pages.tidy import numbers_of
 from layerboard.leaderboards.report.cka import BlockCka, cka_matrices
 from layerboard.leaderboards.scores.column import Column
 from layerboard.leaderboards.scores.costs import find_device, layer_costs
-from layerboard.leaderboards.scores.differences import Ties
+from layerboard.leaderboards.scores.differences import Estimate, Ties
 from layerboard.leaderboards.scores.frames import PIXELS, RANDOM, BoardBackbone
-from layerboard.leaderboards.scores.ranks import MeanRank, mean_ranks
+from layerboard.leaderboards.scores.ranks import mean_ranks
 from layerboard.tasks.blocks import Numbers
 from layerboard.zoo.spec import entry_name
 
@@ -96,7 +96,7 @@ class Report:
         return self._labelled(parts, BEST)
 
     @cached_property
-    def ranks(self) -> dict[str, MeanRank]:
+    def ranks(self) -> dict[str, Estimate]:
         """Mean ranks of backbones by label; empty unless all have scores in each of several columns."""
         return {self.board.labels[name]: rank for name, rank in mean_ranks(self.board.columns).items()}
 

@@ -11,12 +11,13 @@ import numpy as np
 import pandas as pd
 
 from layerboard.leaderboards.charts import engine
-from layerboard.leaderboards.charts.style import SCHEMA, Spec, looks
+from layerboard.leaderboards.charts.style import FONT, SCHEMA, Spec, looks
 from layerboard.leaderboards.display import plain_name, score_text
 from layerboard.leaderboards.report import charts
 from layerboard.leaderboards.report.cka import BlockCka
 from layerboard.leaderboards.report.content import Report
 from layerboard.leaderboards.scores.costs import pareto_front
+from layerboard.leaderboards.scores.frames import half_widths
 from layerboard.zoo.atomic import write_whole
 
 FORMATS = ("svg", "pdf")
@@ -24,7 +25,7 @@ FORMATS = ("svg", "pdf")
 WIDTH = 420  # width of a figure's plot, in points
 SERIES = 8  # maximum backbones in a figure of lines: the best of the task
 HEIGHT = 260  # height of a figure of lines
-LOOK = {"ink": "#1b2026", "ground": "#ffffff", "font": "Helvetica, Arial, sans-serif", "legend": None}
+LOOK = {"ink": "#1b2026", "ground": "#ffffff", "font": FONT, "legend": None}
 
 Row = dict[str, Any]  # also the words that fill placeholders of a chart
 
@@ -106,9 +107,9 @@ def _series(names: Sequence[str], report: Report) -> Row:
     series = looks(names, report.labels).values()
     return {
         "backbones": [*names],
-        "colours": [look.color for look in series],
-        "shapes": [look.shape for look in series],
-        "dashes": [look.strokeDash for look in series],
+        "colours": [look["color"] for look in series],
+        "shapes": [look["shape"] for look in series],
+        "dashes": [look["strokeDash"] for look in series],
         "mark": report.highlight if report.highlight in names else "",
         "few": str(len(names) <= charts.BANDS).lower(),
     }
@@ -130,8 +131,7 @@ def _others(report: Report, best: pd.DataFrame, key: str) -> pd.DataFrame:
 
 
 def _ranking(report: Report, best: pd.DataFrame, words: Row) -> Spec:
-    spreads = (best["ci_high"] - best["ci_low"]) / 2
-    places = zip(best["value"], spreads, best["layer"], best["depth"], strict=True)
+    places = zip(best["value"], half_widths(best), best["layer"], best["depth"], strict=True)
     labels = [f"{score_text(value, spread)}, layer {layer}/{depth}" for value, spread, layer, depth in places]
     rows = _rows(best.assign(label=labels)) + _rows(_others(report, best, "group"))
     return _drawn("ranking", rows, words | _series(words["order"], report))

@@ -13,9 +13,7 @@ from layerboard.leaderboards.records.files import RESULTS_VERSION
 from layerboard.leaderboards.report.html import filled
 from layerboard.leaderboards.report.page import ASSETS
 from layerboard.leaderboards.repository import EVERY, Repository
-from layerboard.leaderboards.sections.means import with_means
-from layerboard.leaderboards.sections.tables import main_table
-from layerboard.tasks.blocks import Numbers
+from layerboard.leaderboards.sections.means import table_with_means
 
 STYLE = ASSETS / "report.css"
 
@@ -34,7 +32,7 @@ def history_pages(repository: Repository, boards: Sequence[Board], since: str) -
     pages = {
         "index.html": filled("leaderboards", **shared),
         "changes.html": filled("changes", **shared, **_changes(repository, start, count)),
-        "changes.csv": csv_text(Numbers(repository.changes(start, count, EVERY), "changes")),
+        "changes.csv": csv_text(repository.changes(start, count, EVERY)),
     }
     for number, each in enumerate(submissions):
         values = shared | {"up": "../", "submission": each} | _changes(repository, number, number + 1)
@@ -48,7 +46,7 @@ def _table(board: Board) -> pd.DataFrame:
         {"text": backbone.label, "note": board.claims.get(backbone.name, ""), "left": True}
         for backbone in board.scored_backbones
     ]
-    table = with_means(main_table(board), board).assign(backbone=pd.Series(cells, dtype=object))
+    table = table_with_means(board).assign(backbone=pd.Series(cells, dtype=object))
     return table.drop(columns=["family", "measured"], errors="ignore")
 
 

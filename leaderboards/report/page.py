@@ -1,7 +1,6 @@
 """The report of one suite as one self-contained HTML page: no network, no other file."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -132,13 +131,12 @@ def _table_blocks(report: Report) -> list[Block]:
 
 def _data(report: Report) -> dict[str, Any]:
     frames = {name: getattr(report, name) for name in ("backbones", "columns", "best", "layers", "published")}
-    every = looks(report.backbones["backbone"], report.labels)
     return {
         "suite": report.board.page,
         "frames": {name: packed(frame) for name, frame in (frames | {"cost": report.costs}).items()},
         "axes": report.axes,
         "alike": [packed_matrix(matrix) for matrix in report.cka[0]],
-        "files": {f"{numbers.name}.csv": packed_file(csv_text(numbers)) for numbers in report.numbers},
+        "files": {f"{numbers.name}.csv": packed_file(csv_text(numbers.frame)) for numbers in report.numbers},
         "charts": charts.all_charts(),
         "steps": charts.STEPS,
         "few": charts.FEW,
@@ -147,6 +145,6 @@ def _data(report: Report) -> dict[str, Any]:
         "bands": charts.BANDS,
         "ramp": RAMP,
         "highlight": report.highlight,
-        "looks": {name: asdict(look) for name, look in every.items()},
+        "looks": looks(report.backbones["backbone"], report.labels),
         "may_be_best": [FIRST, MAYBE],
     }

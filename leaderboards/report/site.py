@@ -42,7 +42,8 @@ def write_site(
     texts = {"index.html" if single else f"{names[suite]}.html": page for suite, page in pages.items()}
     if not single:
         texts["index.html"] = str(filled("site", pages=names))
-    texts |= {f"{numbers.name}.csv": csv_text(numbers) for report in reports for numbers in report.numbers}
+    tables = [numbers for report in reports for numbers in report.numbers]
+    texts |= {f"{numbers.name}.csv": csv_text(numbers.frame) for numbers in tables}
     listed = ", ".join(names.values())
     texts |= history
     title, what = (f"layerboard {listed}", "the suite") if single else ("layerboard", "suites")

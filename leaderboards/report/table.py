@@ -9,7 +9,7 @@ from markupsafe import Markup
 from layerboard.leaderboards.display import fixed, score_text
 from layerboard.leaderboards.report.content import FIRST, MAYBE, Report
 from layerboard.leaderboards.report.html import filled
-from layerboard.leaderboards.scores.ranks import MeanRank
+from layerboard.leaderboards.scores.differences import Estimate
 
 FACTS = {  # columns after the scores
     "family": "family",
@@ -83,7 +83,7 @@ def _fact(key: str, value: Any) -> _SortedCell:  # noqa: ANN401  # a word, or a 
     return {"text": fixed(value / 1e6, 1 if value < 1e8 else 0), "value": fixed(value, 0), "left": False}
 
 
-def _rank(rank: MeanRank) -> _SortedCell:
+def _rank(rank: Estimate) -> _SortedCell:
     note = f"{rank.low:.1f} to {rank.high:.1f}" if rank.low == rank.low else ""
     return {"text": f"{rank.value:.1f}", "value": f"{rank.value:.4f}", "left": False, "note": note}
 

@@ -10,7 +10,6 @@ import pandas as pd
 from layerboard.leaderboards.display import metric_rank, pooling_rank
 from layerboard.leaderboards.records.items import Place
 from layerboard.leaderboards.scores.frames import (
-    COLUMN,
     RecordGroup,
     best_rows,
     candidates,
@@ -20,10 +19,6 @@ from layerboard.leaderboards.scores.frames import (
     is_floor,
 )
 
-BEST = [  # columns of tables of best layers
-    *("backbone", "family", "trained", *COLUMN, "pooling", "layer", "depth"),
-    *("value", "ci_low", "ci_high", "n", "partial"),
-]
 COLUMN_FIELDS = ("task", "dataset", "data", "protocol", "metric", "partial")  # identify the column
 
 

@@ -99,17 +99,20 @@ def best_side(rows: pd.DataFrame, name: str, transform: str = "") -> Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """A difference of two scores, in points, and the ends of its 95 % interval; NaN without items."""
+class Estimate:
+    """A number, such as a difference of scores in points, and the ends of its 95 % interval, or NaN."""
 
-    value: float
+    value: float = math.nan
     low: float = math.nan
     high: float = math.nan
 
 
-def differences_of(column: Column, sides: Sequence[Side], base: Side, items: Path | None) -> list[Difference]:
+MISSING = Estimate()
+
+
+def differences_of(column: Column, sides: Sequence[Side], base: Side, items: Path | None) -> list[Estimate]:
     """Each score minus that of another side, with intervals if items of both exist."""
-    plain = [Difference(side.score - base.score) for side in sides]
+    plain = [Estimate(side.score - base.score) for side in sides]
     if items is None:
         return plain
     measured: list[Items] = []
@@ -121,7 +124,7 @@ def differences_of(column: Column, sides: Sequence[Side], base: Side, items: Pat
     if compared is None:
         return plain
     ends = zip(compared.value, compared.low, compared.high, strict=True)
-    return [Difference(*map(float, numbers)) for numbers in ends][: len(sides)]
+    return [Estimate(*map(float, numbers)) for numbers in ends][: len(sides)]
 
 
 def enough_images(column: Column, items: Path) -> tuple[str, str, float] | None:

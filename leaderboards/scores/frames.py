@@ -138,6 +138,18 @@ def floor_draws(scores: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(body, columns=[*keys, "mean", "deviation", "draws"])
 
 
+def swapped(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Records that compare two layers, with these exchanged."""
+    sides = {"backbone": "other", "layer": "other_layer", "tap": "other_tap"}
+    return pairs.rename(columns=sides | {other: side for side, other in sides.items()})[pairs.columns]
+
+
+def between(pairs: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
+    """Records that compare layers of two backbones, each turned so that the first of these is first."""
+    both = pd.concat([pairs, swapped(pairs)], ignore_index=True)
+    return both[(both["backbone"] == first) & (both["other"] == second)]
+
+
 def pair_rows(pairs: pd.DataFrame, backbones: Sequence[BoardBackbone]) -> pd.DataFrame:
     """Records that compare two layers, each turned so that the backbone higher in the tables is first."""
     ranks = {backbone.name: rank for rank, backbone in enumerate(backbones)}
@@ -145,9 +157,7 @@ def pair_rows(pairs: pd.DataFrame, backbones: Sequence[BoardBackbone]) -> pd.Dat
     same, later = pairs["layer"] == pairs["other_layer"], pairs["tap"] > pairs["other_tap"]
     deeper = (pairs["layer"] > pairs["other_layer"]) | (same & later)
     turned = (first > second) | ((first == second) & deeper)
-    sides, others = ["backbone", "layer", "tap"], ["other", "other_layer", "other_tap"]
-    swapped = pairs[turned].rename(columns=dict(zip([*sides, *others], [*others, *sides], strict=True)))
-    parts = [part[pairs.columns] for part in (pairs[~turned], swapped) if len(part)]
+    parts = [part for part in (pairs[~turned], swapped(pairs[turned])) if len(part)]
     return newest(pd.concat(parts) if parts else pairs)
 
 

@@ -1,31 +1,23 @@
 """The mean rank of backbones over the columns of a leaderboard."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
 
 from layerboard.leaderboards.scores.column import Column
+from layerboard.leaderboards.scores.differences import Estimate
 
 DRAWS, SEED = 2_000, 0
 SIGMAS = 1.959964  # standard errors in half of a 95 % interval
 
 
-class MeanRank(NamedTuple):
-    """The mean of a backbone's ranks, 1 for the best, and the ends of its 95 % interval, NaN if unknown."""
-
-    value: float
-    low: float
-    high: float
-
-
-def mean_ranks(columns: Sequence[Column]) -> dict[str, MeanRank]:
+def mean_ranks(columns: Sequence[Column]) -> dict[str, Estimate]:
     """The mean rank of each backbone's best layer; empty unless all have scores in each of several columns.
 
-    Equal scores share the mean of their ranks. Intervals are percentiles of `DRAWS` draws of every score from
-    a normal distribution as wide as its own interval, as if scores were independent; since the images are the
-    same for all backbones, the true intervals are rather narrower.
+    The best has rank 1, and equal scores share the mean of their ranks. Intervals are percentiles of `DRAWS`
+    draws of every score from a normal distribution as wide as its own interval, as if scores were
+    independent; since the images are the same for all backbones, the true intervals are rather narrower.
     """
     tables = [column.best.set_index("backbone")[["value", "ci_low", "ci_high"]] for column in columns]
     names = sorted({str(name) for table in tables for name in table.index})
@@ -38,4 +30,4 @@ def mean_ranks(columns: Sequence[Column]) -> dict[str, MeanRank]:
     if np.isnan(errors).any():
         ends[:] = np.nan
     ranks = zip(rankdata(-values, axis=0).mean(axis=1), *ends, strict=True)
-    return {name: MeanRank(*map(float, rank)) for name, rank in zip(names, ranks, strict=True)}
+    return {name: Estimate(*map(float, rank)) for name, rank in zip(names, ranks, strict=True)}

@@ -10,9 +10,9 @@ from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.scores.column import Column
 from layerboard.leaderboards.scores.differences import enough_images
 from layerboard.leaderboards.scores.frames import PIXELS, RANDOM
-from layerboard.leaderboards.sections.means import mean_blocks, with_means
+from layerboard.leaderboards.sections.means import mean_blocks, table_with_means
 from layerboard.leaderboards.sections.provenance import join, listed
-from layerboard.leaderboards.sections.tables import board_table, main_table, mark_of
+from layerboard.leaderboards.sections.tables import board_table, mark_of
 from layerboard.tasks.blocks import Block, Cell, Heading, Table, Text, said, wrapped
 
 CAPTION = "The best layer of each backbone"
@@ -103,7 +103,7 @@ def best_blocks(board: Board) -> list[Block]:
     return [
         wrapped(reading),
         Heading(2, CAPTION),
-        Table(with_means(main_table(board), board), left=3 if board.claims else 2, caption=CAPTION, head=1),
+        Table(table_with_means(board), left=3 if board.claims else 2, caption=CAPTION, head=1),
         wrapped(CLAIMED if board.claims else ""),
         _pooling_note(board),
         *_better_blocks(board),
@@ -180,21 +180,21 @@ def _enough_blocks(board: Board) -> list[Block]:
     """About how many images would be enough, for columns without a validation split; empty for others."""
     lines = []
     for column in board.columns:
-        if board.items and column.rows["coverage"].str.contains(TESTED_ONCE, regex=False).all():
-            pair = enough_images(column, board.items)
-            lines += [f"{column.heading}: {_enough_text(*pair, column)}"] if pair else []
+        once = column.rows["coverage"].str.contains(TESTED_ONCE, regex=False).all()
+        if board.items and once and (pair := enough_images(column, board.items)):
+            first, second, number = pair
+            count = _count_text(number, float(column.best["n"].max()))
+            lines.append(f"{column.heading}: {count} ({board.labels[first]}, {board.labels[second]})")
     return listed(EVERY, lines)
 
 
-def _enough_text(first: str, second: str, number: float, column: Column) -> str:
-    labels = {backbone.name: backbone.label for backbone in column.backbones}
-    there, both = float(column.best["n"].max()), f"{labels[first]}, {labels[second]}"
+def _count_text(number: float, there: float) -> str:
+    """A number of images with two digits, or those that are there if they suffice."""
     if number <= there:
-        return f"the {there:,.0f} images of the dataset ({both})"
+        return f"the {there:,.0f} images of the dataset"
     if number > MANY:
-        return f"more than {MANY:,} images ({both})"
-    digits = 1 - math.floor(math.log10(number))
-    return f"{round(number, digits):,.0f} images ({both})"
+        return f"more than {MANY:,} images"
+    return f"{round(number, 1 - math.floor(math.log10(number))):,.0f} images"
 
 
 def honest_table(board: Board) -> pd.DataFrame:

@@ -37,12 +37,12 @@ def compression_blocks(board: Board) -> list[Block]:
     if board.compressed.empty:
         return []
     sizes = bytes_of(board.compressed)
-    places = {column: rank for rank, column in enumerate(board.columns)}
-    ranks = {backbone.name: rank for rank, backbone in enumerate(board.backbones)}
-    gains = sorted(
-        gains_of(board, board.compressed),
-        key=lambda gain: (places[gain.column], ranks[gain.best.backbone], -sizes[_vector(gain.best)]),
-    )
+
+    def place(gain: Gain) -> tuple[float, ...]:
+        column, backbone = board.columns.index(gain.column), board.ranks[gain.best.backbone]
+        return column, backbone, -sizes[_vector(gain.best)]
+
+    gains = sorted(gains_of(board, board.compressed), key=place)
     frame = pd.DataFrame(
         {
             "column": gain.column.heading,

@@ -10,6 +10,7 @@ from layerboard.leaderboards.display import count_text, fixed, ms_text
 from layerboard.leaderboards.scores.costs import DISTURBANCE, disturbances
 from layerboard.leaderboards.scores.frames import BoardBackbone, backbones_of
 from layerboard.leaderboards.sections.provenance import provenance_blocks
+from layerboard.leaderboards.sections.tables import cell_table
 from layerboard.tasks.blocks import Block, Heading, Page, Table, said
 
 MEGABYTE = 1e6
@@ -84,10 +85,6 @@ def _whole(rows: pd.DataFrame, backbone: BoardBackbone) -> dict[str, str]:
 def up_to_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Times up to each block, as text; rows are of one device and metric and have numbers."""
     rows = rows[rows["tap"] == "block"]
-    layers = sorted({int(layer) for layer in rows["layer"]})
-    body = []
-    for backbone in backbones_of(rows):
-        times = rows[rows["backbone"] == backbone.name].set_index("layer")["value"]
-        cells = {str(layer): ms_text(float(times.get(layer, math.nan))) for layer in layers}
-        body.append({"backbone": backbone.label} | cells)
-    return pd.DataFrame(body)
+    places = zip(rows["backbone"], rows["layer"].astype(str), strict=True)
+    cells = dict(zip(places, rows["value"].map(ms_text), strict=True))
+    return cell_table(backbones_of(rows), map(str, sorted(set(rows["layer"]))), cells)

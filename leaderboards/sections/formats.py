@@ -9,9 +9,8 @@ import pandas as pd
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import fixed, task_display
 from layerboard.leaderboards.scores.column import Column
-from layerboard.leaderboards.scores.differences import best_side, differences_of, sides_of
 from layerboard.leaderboards.sections.provenance import units_text
-from layerboard.leaderboards.sections.transforms import difference_text, side_text
+from layerboard.leaderboards.sections.transforms import difference_text, gain_of, side_text
 from layerboard.tasks.blocks import Block, Heading, Plot, Table, said, slug
 from layerboard.tasks.registry import DRIFT
 from layerboard.zoo.spec import Dtype, NameParts
@@ -65,16 +64,14 @@ def _scores(board: Board, column: Column, formats: dict[str, str]) -> Iterator[d
     scored = set(column.candidates["backbone"])
     for name, reference in formats.items():
         if {name, reference} <= scored:
-            before, after = (best_side(column.candidates, each) for each in (reference, name))
-            same = [side for side in sides_of(column.candidates, name) if side.layer == before.layer]
-            change, *others = differences_of(column, [after, *same], before, board.items)
+            gain = gain_of(board, column, reference, column, name)
             yield {
                 "column": column.heading,
                 "backbone": board.labels[name],
-                "reference": side_text(before),
-                "this one": side_text(after),
-                "difference": difference_text(change),
-                "at the same layer": difference_text(others[0] if others else None),
+                "reference": side_text(gain.plain),
+                "this one": side_text(gain.best),
+                "difference": difference_text(gain.gain),
+                "at the same layer": difference_text(gain.same_layer),
             }
 
 

@@ -37,8 +37,9 @@ Gaps = Mapping[Gap, set[tuple[int, str]]]
 def empty_cells(board: Board) -> list[str]:
     """One sentence for each group of missing numbers that share backbone, task and reason, in order."""
     gaps = _of_analyses(board) if board.part else _of_scores(board)
-    ranks = {backbone.name: rank for rank, backbone in enumerate(board.backbones)}
-    ordered = sorted(gaps, key=lambda gap: (task_rank(gap.task), gap[2:4], ranks[gap.backbone], gap[4:]))
+    ordered = sorted(
+        gaps, key=lambda gap: (task_rank(gap.task), gap[2:4], board.ranks[gap.backbone], gap[4:])
+    )
     return [_sentence(gap, gaps[gap], board.labels[gap.backbone]) for gap in ordered]
 
 

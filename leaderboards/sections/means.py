@@ -11,6 +11,7 @@ from layerboard.leaderboards.display import score_text
 from layerboard.leaderboards.scores.column import Column
 from layerboard.leaderboards.scores.frames import half_widths
 from layerboard.leaderboards.sections.provenance import listed
+from layerboard.leaderboards.sections.tables import main_table
 from layerboard.tasks.blocks import Block, Cell
 
 LEAST = 2  # minimum number of datasets in a mean
@@ -85,8 +86,9 @@ def _over(datasets: Sequence[Mapping[str, MeanScore]]) -> dict[str, MeanScore]:
     return means
 
 
-def with_means(table: pd.DataFrame, board: Board) -> pd.DataFrame:
-    """The table of best layers, one row per backbone with scores, with each task's mean after its columns."""
+def table_with_means(board: Board) -> pd.DataFrame:
+    """The `main_table` with each task's mean after its columns."""
+    table = main_table(board)
     for mean in dataset_means(board):
         if mean.scores:
             scores = {**mean.floors, **mean.scores}

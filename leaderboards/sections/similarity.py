@@ -6,8 +6,9 @@ import pandas as pd
 
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import number_text, pooling_name, pooling_rank
-from layerboard.leaderboards.scores.frames import RecordGroup, groups_of, half_widths, pair_rows
+from layerboard.leaderboards.scores.frames import RecordGroup, groups_of, half_widths
 from layerboard.leaderboards.sections.provenance import partial_line, units_text
+from layerboard.leaderboards.sections.tables import cell_table
 from layerboard.tasks.blocks import Block, Heading, Table, said
 
 NOTE = """\
@@ -33,11 +34,11 @@ class CkaTable(RecordGroup):
         return rows[rows["pooling"] == self.pooling]
 
 
-def cka_tables(pairs: pd.DataFrame) -> tuple[CkaTable, ...]:
+def cka_tables(board: Board) -> tuple[CkaTable, ...]:
     """One table for each dataset, protocol, pooling and set of images of comparisons, in order."""
     tables = [
         CkaTable(*group.source, group.apart, rows, pooling=str(pooling))
-        for group in groups_of(pairs)
+        for group in groups_of(board.pairs)
         for pooling, rows in group.rows.groupby("pooling")
     ]
     return tuple(sorted(tables, key=lambda table: (*table.rank, pooling_rank(table.pooling))))
@@ -46,7 +47,7 @@ def cka_tables(pairs: pd.DataFrame) -> tuple[CkaTable, ...]:
 def similarity_blocks(board: Board) -> list[Block]:
     """The section on CKA; empty if no layers were compared."""
     blocks: list[Block] = []
-    for table in cka_tables(board.pairs):
+    for table in cka_tables(board):
         title = f"CKA: {table.title}{' †' if table.rows['partial'].any() else ''}"
         blocks += [Heading(3, title), *_table_blocks(board, table, title)]
     return [Heading(2, "How similar the backbones are (CKA)"), said(NOTE), *blocks] if blocks else []
@@ -69,17 +70,14 @@ def _table_blocks(board: Board, table: CkaTable, title: str) -> list[Block]:
 def last_table(board: Board, table: CkaTable) -> pd.DataFrame:
     """CKA between last blocks of all backbones, symmetric, as text; ± is half the interval."""
     rows = table.select(board.last_blocks)
-    compared = {*rows["backbone"], *rows["other"]}
-    backbones = [backbone for backbone in board.backbones if backbone.name in compared]
     cells: dict[tuple[str, str], str] = {}
     fields = rows[["backbone", "other", "value"]].assign(spread=half_widths(rows))
     for first, second, value, spread in fields.itertuples(index=False, name=None):
         text = number_text(value) if first == second else number_text(value, spread)
-        cells[first, second] = cells[second, first] = text
-    return pd.DataFrame(
-        {"": row.label} | {other.label: cells.get((row.name, other.name), "") for other in backbones}
-        for row in backbones
-    )
+        cells[first, board.labels[second]] = cells[second, board.labels[first]] = text
+    compared = {name for name, _ in cells}
+    others = [label for name, label in board.labels.items() if name in compared]
+    return cell_table(board.backbones, others, cells, head="")
 
 
 def most_similar(board: Board, table: CkaTable) -> pd.DataFrame:
@@ -89,9 +87,7 @@ def most_similar(board: Board, table: CkaTable) -> pd.DataFrame:
     """
     depths = {backbone.name: backbone.depth for backbone in board.backbones}
     floors = {backbone.name for backbone in board.backbones if backbone.floor}
-    rows = pair_rows(table.select(board.pairs), board.backbones)
-    rows = rows[(rows["tap"] == "block") & (rows["other_tap"] == "block")]
-    rows = rows[(rows["layer"] >= 1) & (rows["other_layer"] >= 1) & rows["value"].notna()]
+    rows = table.select(board.block_pairs).dropna(subset="value")
     rows = rows[(rows["backbone"] != rows["other"]) & ~rows[["backbone", "other"]].isin(floors).any(axis=1)]
     rows = rows.sort_values(["value", "layer", "other_layer"], ascending=[False, True, True], kind="stable")
     rows = rows.drop_duplicates(["backbone", "other"])

@@ -9,7 +9,8 @@ import pandas as pd
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import score_text
 from layerboard.leaderboards.scores.column import Column, Side
-from layerboard.leaderboards.scores.differences import Difference, best_side, differences_of
+from layerboard.leaderboards.scores.differences import MISSING, Estimate, best_side, differences_of
+from layerboard.leaderboards.sections.tables import cell_table
 from layerboard.leaderboards.sections.transforms import difference_text
 from layerboard.tasks.base import area_ceiling_metric, ceiling_metric
 from layerboard.tasks.blocks import Block, Heading, Table, said
@@ -60,23 +61,17 @@ def ceiling_blocks(board: Board) -> list[Block]:
     ceilings = {column: by_name for column in board.columns if (by_name := ceilings_of(column))}
     if not ceilings:
         return []
-    body = [
-        {"backbone": backbone.label}
-        | {column.heading: _ceiling_text(by_name.get(backbone.name)) for column, by_name in ceilings.items()}
-        for backbone in board.backbones
-        if any(backbone.name in by_name for by_name in ceilings.values())
-    ]
+    cells = {
+        (name, column.heading): f"{each.score:.1f} of {each}: {100 * each.score / each.ceiling:.0f} %"
+        for column, by_name in ceilings.items()
+        for name, each in by_name.items()
+    }
+    frame = cell_table(board.backbones, [column.heading for column in ceilings], cells)
     areas = [ceiling.by_area for by_name in ceilings.values() for ceiling in by_name.values()]
     notes = [CEILING_NOTE] if all(map(math.isnan, areas)) else [CEILING_NOTE, AREAS]
     notes += [REGIONS] if any(column.task in CLUSTERINGS for column in ceilings) else []
-    table = Table(pd.DataFrame(body), left=1, caption="Scores beside what the grids allow")
+    table = Table(frame, left=1, caption="Scores beside what the grids allow")
     return [Heading(2, "What the grid allows"), *map(said, notes), table]
-
-
-def _ceiling_text(ceiling: Ceiling | None) -> str:
-    """``61.9 of 70.3 (75.1): 88 %``: score, ceiling, ceiling by area if known, and the share."""
-    share = 100 * ceiling.score / ceiling.ceiling if ceiling else 0
-    return f"{ceiling.score:.1f} of {ceiling}: {share:.0f} %" if ceiling else ""
 
 
 # sizes within this factor share a column if no backbone was run at both: 768 px become 770 px for a network
@@ -110,7 +105,7 @@ class BySize:
     column: Column
     backbone: str  # without a size
     sizes: tuple[AtSize, ...]  # the smallest first
-    gain: Difference | None  # largest minus smallest, layers chosen on the test data; None for the floor
+    gain: Estimate  # largest minus smallest, layers chosen on the test data; NaN for the floor
     same: bool  # whether all of its layers score the same at every size
 
 
@@ -128,7 +123,7 @@ def by_size(board: Board) -> tuple[BySize, ...]:
             sizes = sorted(scored, key=lambda at: at.input_size)
             if len({at.input_size for at in sizes}) > 1:
                 first, last = sizes[0].best, sizes[-1].best
-                gain = differences_of(column, [last], first, board.items)[0] if first and last else None
+                gain = differences_of(column, [last], first, board.items)[0] if first and last else MISSING
                 same = _same(column, [at.name for at in sizes])
                 rows.append(BySize(column, entry, tuple(sizes), gain, same))
     return tuple(rows)

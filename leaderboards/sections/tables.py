@@ -1,6 +1,6 @@
 """Scores as tables: frames of text and of cells that may be marked."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import pandas as pd
 
@@ -16,6 +16,7 @@ from layerboard.leaderboards.display import (
 from layerboard.leaderboards.scores.column import Column
 from layerboard.leaderboards.scores.differences import Ties
 from layerboard.leaderboards.scores.frames import RANDOM, best_rows, floor_draws, half_widths, is_floor
+from layerboard.tasks.analyses.drawings.evidence import DrawnBackbone, among
 from layerboard.tasks.base import area_ceiling_metric, ceiling_metric
 from layerboard.tasks.blocks import Cell, Mark
 from layerboard.tasks.keypoints.task import AZIMUTH, KINDS, MISTAKABLE, PULL
@@ -23,6 +24,7 @@ from layerboard.zoo.errors import counted
 
 EMPTY = Cell("")
 Cells = dict[str, Cell]  # of a column, by backbone
+Texts = Mapping[tuple[str, str], str]  # cells of a table, by backbone and column
 
 TURNS, LEVELS = (
     tuple(f"{field} {level}" for field, levels in kinds.items() for level in levels)
@@ -48,6 +50,18 @@ def _kind_rank(kind: str) -> tuple[int, object]:
 def mark_of(*, best: bool, tied: bool) -> Mark:
     """The mark of a score: best, tied with the best, or neither."""
     return "best" if best else "tied" if tied else "none"
+
+
+def cell_table(
+    backbones: Iterable[DrawnBackbone], columns: Iterable[str], cells: Texts, head: str = "backbone"
+) -> pd.DataFrame:
+    """A row for each backbone that has a cell; empty in columns where it has none."""
+    named, heads = {name for name, _ in cells}, [*dict.fromkeys(columns)]
+    return pd.DataFrame(
+        {head: each.label} | {column: cells.get((each.name, column), "") for column in heads}
+        for each in backbones
+        if each.name in named
+    )
 
 
 def main_table(board: Board) -> pd.DataFrame:
@@ -88,7 +102,7 @@ def layer_table(column: Column, pooling: str | None = None) -> pd.DataFrame:
     ``final``. Each row's best block, which the leaderboard shows, and layers tied with it are marked.
     """
     rows = every_layer(column, pooling)
-    backbones = [backbone for backbone in column.backbones if backbone.name in set(rows["backbone"])]
+    backbones = among(column.backbones, rows)
     heads = [str(layer) for layer in range(1, 1 + max((backbone.depth for backbone in backbones), default=0))]
     heads += ["final"] if (rows["tap"] == "final").any() else []
     best = {(str(row["backbone"]), str(row["layer"])) for _, row in best_rows(rows).iterrows()}
@@ -120,7 +134,7 @@ def metrics_table(column: Column) -> pd.DataFrame:
     metrics = {name for name in metrics if name not in elsewhere and not kind_of(column.task, name)}
     if len(metrics) < 2:
         return pd.DataFrame()
-    backbones = [backbone for backbone in column.backbones if backbone.name in set(rows["backbone"])]
+    backbones = among(column.backbones, rows)
     best, floors = best_rows(rows), floor_draws(rows)
     table: dict[str, list[str] | list[Cell]] = {"backbone": [backbone.label for backbone in backbones]}
     for metric in sorted(metrics, key=lambda name: metric_rank(column.task, name)):
@@ -163,7 +177,7 @@ def _by_backbone(
     """Values by backbone, with one row per name in ``field``."""
     keys = zip(rows["backbone"], rows[field], strict=True)
     values = dict(zip(keys, rows["value"].map(text), strict=True))
-    backbones = [backbone for backbone in column.backbones if backbone.name in set(rows["backbone"])]
+    backbones = among(column.backbones, rows)
     return pd.DataFrame(
         {field: name} | {backbone.label: values.get((backbone.name, name), "") for backbone in backbones}
         for name in names

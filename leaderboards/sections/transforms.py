@@ -9,7 +9,7 @@ import pandas as pd
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import fixed, natural, score_text, signed_text
 from layerboard.leaderboards.scores.column import Column, Side, chosen_elsewhere
-from layerboard.leaderboards.scores.differences import Difference, best_side, differences_of, sides_of
+from layerboard.leaderboards.scores.differences import MISSING, Estimate, best_side, differences_of, sides_of
 from layerboard.leaderboards.scores.frames import backbones_of, is_floor
 from layerboard.tasks.blocks import Block, Bullets, Heading, Table, said
 from layerboard.tasks.sets import SETS, names_of
@@ -39,8 +39,8 @@ class Gain:
     column: Column
     plain: Side  # the best plain block, or that which was chosen most often, and the score
     best: Side  # the best block with the transform; for sets the best, or that which was chosen most often
-    gain: Difference
-    same_layer: Difference | None = None  # at the best plain block; None if it has no score
+    gain: Estimate
+    same_layer: Estimate = MISSING  # at the best plain block; NaN if it has no score
     honest: float = math.nan  # of a transform, with layers chosen on held-out data; NaN without a choice
     names: tuple[str, ...] = ()  # name of a set (`tasks.sets.SETS`), or `PAIR`, or `CHOSEN`
 
@@ -60,17 +60,18 @@ def gains_of(board: Board, rows: pd.DataFrame) -> tuple[Gain, ...]:
             changed = replace(column, rows=column.select(others))
             both = {*column.candidates["backbone"]} & {*changed.candidates["backbone"]}
             names = [backbone.name for backbone in changed.backbones if backbone.name in both]
-            gains += [_gain(board, column, changed, name, transform) for name in names]
+            gains += [gain_of(board, column, name, changed, name, transform) for name in names]
     return tuple(gains)
 
 
-def _gain(board: Board, plain: Column, changed: Column, name: str, transform: str) -> Gain:
-    before, after = best_side(plain.candidates, name), best_side(changed.candidates, name, transform)
+def gain_of(board: Board, plain: Column, base: str, changed: Column, name: str, transform: str = "") -> Gain:
+    """What a backbone in a changed column gains over another one, or itself, in the plain column."""
+    before, after = best_side(plain.candidates, base), best_side(changed.candidates, name, transform)
     same = [side for side in sides_of(changed.candidates, name, transform) if side.layer == before.layer]
     gain, *others = differences_of(plain, [after, *same], before, board.items)
-    chosen, again = plain.honest.get(name), changed.honest.get(name)
+    chosen, again = plain.honest.get(base), changed.honest.get(name)
     honest = again.score - chosen.score if chosen and again else math.nan
-    return Gain(plain, before, after, gain, others[0] if others else None, honest)
+    return Gain(plain, before, after, gain, others[0] if others else MISSING, honest)
 
 
 def transform_blocks(board: Board) -> list[Block]:
@@ -110,10 +111,8 @@ def side_text(side: Side) -> str:
     return f"{score_text(side.score)} ({side.layer}/{side.depth})"
 
 
-def difference_text(difference: Difference | None) -> str:
+def difference_text(difference: Estimate) -> str:
     """A difference with its interval: ``+1.2 (0.3 to 2.1)``; "" without a difference."""
-    if difference is None:
-        return ""
     low, high = fixed(difference.low, 1), fixed(difference.high, 1)
     return signed_text(difference.value) + (f" ({low} to {high})" if low else "")
 
@@ -173,7 +172,7 @@ def _gains(board: Board, column: Column, sets: pd.DataFrame, name: str, transfor
         side = replace(sides_of(chosen.head(1), name)[0], score=score)
         honest = replace(best, layer=before.shares[0][0], score=before.score)
         names = (CHOSEN.format(count=len(rows)),)
-        yield Gain(column, honest, side, Difference(score - before.score), names=names)
+        yield Gain(column, honest, side, Estimate(score - before.score), names=names)
 
 
 def blocks_of(side: Side) -> tuple[int, ...]:

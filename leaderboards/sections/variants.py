@@ -13,7 +13,7 @@ import pandas as pd
 
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import number_text
-from layerboard.leaderboards.scores.frames import half_widths
+from layerboard.leaderboards.scores.frames import between, half_widths
 from layerboard.leaderboards.sections.provenance import partial_line
 from layerboard.leaderboards.sections.similarity import CkaTable, cka_tables
 from layerboard.tasks.blocks import Block, Heading, Plot, Table, said, slug
@@ -76,20 +76,16 @@ def partition_of(rows: pd.DataFrame, name: str, block: int) -> tuple[float, floa
 def _pairs(rows: pd.DataFrame, name: str, other: str, first: int = 1) -> pd.DataFrame:
     """Comparisons of blocks of two backbones from a layer on, turned so that ``name`` comes first."""
     blocks = rows[(rows["tap"] == "block") & (rows["other_tap"] == "block") & (rows["metric"] == "CKA")]
-    straight = blocks[(blocks["backbone"] == name) & (blocks["other"] == other)]
-    turned = blocks[(blocks["backbone"] == other) & (blocks["other"] == name)]
-    names = {"layer": "other_layer", "other_layer": "layer"}
-    columns = ["layer", "other_layer", "value", "ci_low", "ci_high"]
-    both = pd.concat([straight[columns], turned[columns].rename(columns=names)])
-    both = both.drop_duplicates([*names])
-    return both[(both[[*names]] >= first).all(axis=1)]
+    layers = ["layer", "other_layer"]
+    pairs = between(blocks, name, other).drop_duplicates(layers)
+    return pairs[(pairs[layers] >= first).all(axis=1)]
 
 
 def variant_blocks(board: Board) -> list[Block]:
     """The sections on retrained variants; empty if no two of them were compared."""
     blocks: list[Block] = []
     for reference, others in trainings_of({*board.pairs["backbone"], *board.pairs["other"]}).items():
-        for table in sorted(cka_tables(board.pairs), key=lambda table: table.pooling != PRIMARY):
+        for table in sorted(cka_tables(board), key=lambda table: table.pooling != PRIMARY):
             blocks += _training_blocks(table, reference, others)
     return [Heading(2, "What another training changes"), *blocks] if blocks else []
 

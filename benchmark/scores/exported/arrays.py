@@ -88,9 +88,10 @@ def as_floats(array: Array, where: str, shape: str, wide: bool = False) -> Float
     return values
 
 
-def as_features(array: Array, where: str, constant: bool = True) -> Floats:
+def as_features(arrays: Mapping[str, Array], name: str, path: Path, constant: bool = True) -> Floats:
     """Features [n dim] that differ between items, or may all be equal if ``constant``; raises InputError."""
-    values = as_floats(array, where, "[n dim]")
+    where = f"{name} of {path}"
+    values = as_floats(arrays[name], where, "[n dim]")
     if reason := unusable(values, constant=constant):  # type: ignore[arg-type]
         raise InputError(f"expected features that tell items apart as {where}, but the {reason}")
     return values
@@ -103,16 +104,17 @@ def as_feature_pair(
 
     Those of the second kind, the queries, may all be equal.
     """
-    known = as_features(arrays[first], f"{first} of {path}", constant=constant)
-    asked = as_features(arrays[second], f"{second} of {path}", constant=False)
+    known = as_features(arrays, first, path, constant=constant)
+    asked = as_features(arrays, second, path, constant=False)
     if known.shape[1] != asked.shape[1]:
         widths = f"{known.shape[1]} and {asked.shape[1]}"
         raise InputError(f"expected {first} and {second} of one width in {path}, found {widths}")
     return known, asked
 
 
-def as_labels(array: Array, where: str, items: int, text: bool = False) -> Array:
+def as_labels(arrays: Mapping[str, Array], name: str, path: Path, items: int, text: bool = False) -> Array:
     """One label per item: [items] whole numbers or, if ``text``, also text; raises InputError."""
+    array, where = arrays[name], f"{name} of {path}"
     kinds, what = ("biuUS", "whole numbers or text") if text else ("biu", "whole numbers")
     if array.dtype.kind not in kinds:
         raise InputError(

@@ -16,7 +16,7 @@ from layerboard.benchmark.scores.exported.arrays import (
     as_labels,
     read_archive,
 )
-from layerboard.benchmark.scores.exported.report import Grid, Json, ScoreReport
+from layerboard.benchmark.scores.exported.report import Grid, Json, JsonMap, ScoreReport
 from layerboard.tasks.metrics.arrays import Integers
 from layerboard.tasks.metrics.few_shot import as_tensor, draw_shots, fit_few_shot
 from layerboard.tasks.metrics.folds import stratified_folds
@@ -55,33 +55,21 @@ class LabelledFeatures:
         folds = stratified_folds(self.labels, self.groups)
         return [(folds != fold, folds == fold) for fold in np.unique(folds)]
 
-    def report(
-        self,
-        corner: str,
-        parameters: Mapping[str, Json],
-        columns: tuple[str, ...],
-        rows: Mapping[str, Sequence[float | None]],
-        scores: Mapping[str, Json],
-        details: Mapping[str, Json] | None = None,
-    ) -> ScoreReport:
-        """The report of a scorer, with the rows and columns of its table."""
+    def report(self, parameters: JsonMap, scores: JsonMap, details: JsonMap, grid: Grid) -> ScoreReport:
+        """The report of a scorer, with its table."""
         counts = {"train_items": len(self.train), "classes": self.classes, "dimensions": self.train.shape[1]}
         return ScoreReport(
             parameters={"features": str(self.path), **parameters},
             n=len(self.test),
             unit="test items",
             scores=scores,
-            grid=Grid(corner, columns, rows),
-            details={**counts, **(details or {})},
+            grid=grid,
+            details={**counts, **details},
             notes=self.notes,
         )
 
     def of_probes(
-        self,
-        parameters: Mapping[str, Json],
-        answered: Mapping[str, Answers],
-        details: Mapping[str, Json],
-        metrics: Iterable[str],
+        self, parameters: JsonMap, answered: Mapping[str, Answers], details: JsonMap, metrics: Iterable[str]
     ) -> ScoreReport:
         """The report of the answers of probes, averaged over draws; a metric without answers has no score."""
         scores: dict[str, float | None] = {}
@@ -92,7 +80,7 @@ class LabelledFeatures:
                 score = 100.0 * float(np.mean(answers.given == self.truth))
                 error = answers.calibration(self.truth)[0]
             rows[metric], scores[metric], scores[ECE + metric] = (score, error), score, error
-        return self.report("probe", parameters, ("top-1", f"{ECE}top-1"), rows, scores, details)
+        return self.report(parameters, scores, details, Grid("probe", ("top-1", f"{ECE}top-1"), rows))
 
 
 def score_knn(path: Path, ks: Sequence[int] = (), temperature: float | None = None) -> ScoreReport:
@@ -121,7 +109,8 @@ def score_knn(path: Path, ks: Sequence[int] = (), temperature: float | None = No
     scores = {
         f"{column} {k}": score for k, row in rows.items() for column, score in zip(columns, row, strict=True)
     }
-    return given.report("neighbours", {"k": ks, "temperature": temperature}, columns, rows, scores)
+    parameters = {"k": ks, "temperature": temperature}
+    return given.report(parameters, scores, {}, Grid("neighbours", columns, rows))
 
 
 def score_fewshot(path: Path, shots: Sequence[int] = (), penalty: float | None = None) -> ScoreReport:
@@ -188,8 +177,8 @@ def _read(path: Path, *, constant: bool = True) -> LabelledFeatures:
         return _every(path, arrays, constant=constant)
     arrays = read_archive(path, ARRAYS)
     train, test = as_feature_pair(arrays, "train", "test", path, constant=constant)
-    known = as_labels(arrays["train_labels"], f"train_labels of {path}", len(train)).astype(np.int64)
-    asked = as_labels(arrays["test_labels"], f"test_labels of {path}", len(test)).astype(np.int64)
+    known = as_labels(arrays, "train_labels", path, len(train)).astype(np.int64)
+    asked = as_labels(arrays, "test_labels", path, len(test)).astype(np.int64)
     names = np.union1d(known, asked)
     labels, truth = (np.searchsorted(names, values) for values in (known, asked))
     strangers = int((~np.isin(truth, labels)).sum())
@@ -201,11 +190,11 @@ def _every(path: Path, arrays: Mapping[str, Array], *, constant: bool) -> Labell
     """An archive without test items: every train item is classified by others."""
     both = {"train": arrays["train"], "test": arrays["train"]}
     train, _ = as_feature_pair(both, "train", "test", path, constant=constant)
-    labels = as_labels(arrays["train_labels"], f"train_labels of {path}", len(train)).astype(np.int64)
+    labels = as_labels(arrays, "train_labels", path, len(train)).astype(np.int64)
     names, labels = np.unique(labels, return_inverse=True)
     groups = np.arange(len(train))
     if "groups" in arrays:
-        given = as_labels(arrays["groups"], f"groups of {path}", len(train), text=True)
+        given = as_labels(arrays, "groups", path, len(train), text=True)
         groups = np.unique(given, return_inverse=True)[1]
     pairs = np.unique(np.stack([labels, groups]), axis=1)[0]
     if (alone := names[np.bincount(pairs) < 2]).size:

@@ -27,17 +27,17 @@ def score_clustering(
     parameters: dict[str, Json] = {name: str(path)}
     if name == "features":
         arrays = read_archive(path, ("features", "labels"))
-        values = as_features(arrays["features"], f"features of {path}")
-        labels = as_labels(arrays["labels"], f"labels of {path}", len(values), text=True)
+        values = as_features(arrays, "features", path)
+        labels = as_labels(arrays, "labels", path, len(values), text=True)
         numbers = _numbers(labels, k, seed, n_init)
         parameters |= numbers
         clusters: Array = kmeans_starts(values, **numbers)[0]
     else:
         arrays = read_archive(path, ("clusters", "labels"))
-        labels = as_labels(arrays["labels"], f"labels of {path}", arrays["labels"].size, text=True)
+        labels = as_labels(arrays, "labels", path, arrays["labels"].size, text=True)
         if not len(labels):
             raise InputError(f"expected at least one item in {path}, found none")
-        clusters = as_labels(arrays["clusters"], f"clusters of {path}", len(labels), text=True)
+        clusters = as_labels(arrays, "clusters", path, len(labels), text=True)
     numbered = (np.unique(names, return_inverse=True)[1] for names in (labels, clusters))
     classes, groups = (numbers.astype(np.int64) for numbers in numbered)
     scores = {name: 100.0 * measure(classes, groups) for name, measure in AGREEMENTS.items()}

@@ -22,13 +22,11 @@ def score_instances(features: Path) -> ScoreReport:
     other; empty means no series.
     """
     arrays = read_archive(features, ("features", "groups"), optional=("roles", "series"))
-    values = as_features(arrays["features"], f"features of {features}")
-    groups = as_labels(arrays["groups"], f"groups of {features}", len(values), text=True).astype(str)
-    roles, series = (
-        as_labels(
-            arrays.get(name, np.full(len(values), "")), f"{name} of {features}", len(values), text=True
-        ).astype(str)
-        for name in ("roles", "series")
+    values = as_features(arrays, "features", features)
+    arrays = dict.fromkeys(("roles", "series"), np.full(len(values), "")) | arrays
+    groups, roles, series = (
+        as_labels(arrays, name, features, len(values), text=True).astype(str)
+        for name in ("groups", "roles", "series")
     )
     if unknown := sorted({*roles.tolist()} - {*ROLES, ""}):
         raise InputError(

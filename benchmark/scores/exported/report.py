@@ -8,6 +8,7 @@ from typing import Literal
 from layerboard.zoo.errors import InputError
 
 Json = str | float | None | Sequence["Json"] | Mapping[str, "Json"]  # a value of a JSON file; never NaN
+JsonMap = Mapping[str, Json]  # members of the JSON of a report
 Cell = str | float | None
 
 
@@ -25,12 +26,12 @@ class ScoreReport:
     """Scores of the given files, and the parameters that produced them."""
 
     protocol: str = "standard"  # whose rules apply
-    parameters: Mapping[str, Json]  # files, and every number that decides the scores
+    parameters: JsonMap  # files, and every number that decides the scores
     n: int  # number of units behind the scores
     unit: str  # name of the units
     scale: Literal["percent", "fraction"] = "percent"  # the scale of the scores: percent or fraction
-    scores: Mapping[str, Json]  # numbers by metric, in the scale; None if undefined
-    details: Mapping[str, Json] = field(default_factory=dict)  # scores of parts, and counts
+    scores: JsonMap  # numbers by metric, in the scale; None if undefined
+    details: JsonMap = field(default_factory=dict)  # scores of parts, and counts
     notes: tuple[str, ...] = ()  # notes that a reader of the numbers must know
     reason: str = ""  # why a score or a detail is None; "" if none is
     grid: Grid  # the table for people

@@ -1,6 +1,6 @@
 """Mean IoU of segmentation: of masks that any code predicted, or of k-NN on exported features."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from layerboard.benchmark.scores.exported.arrays import Array, Floats, as_floats, read_archive
-from layerboard.benchmark.scores.exported.report import Grid, Json, ScoreReport
+from layerboard.benchmark.scores.exported.report import Grid, Json, JsonMap, ScoreReport
 from layerboard.tasks.checks import ALIKE, unusable
 from layerboard.tasks.datasets.files import file_names
 from layerboard.tasks.datasets.masks import read_mask
@@ -180,7 +180,7 @@ def _voted(grid: Floats, truth: Labels, rows: Tensor, labels: Tensor, how: Vote)
 
 
 def _report(
-    tables: Sequence[Integers], protocol: str, parameters: Mapping[str, Json], notes: tuple[str, ...]
+    tables: Sequence[Integers], protocol: str, parameters: JsonMap, notes: tuple[str, ...]
 ) -> ScoreReport:
     """Scores in percent from confusion matrices of images, and the IoU of each class of the truth."""
     table = np.sum(tables, axis=0)

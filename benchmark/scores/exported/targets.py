@@ -43,6 +43,8 @@ def _score(code: type[TargetTask], kind: type[Targets], path: Path) -> ScoreRepo
     outcome = task.score({source.name: values})
     if outcome.items is None:
         raise InputError(f"{path} cannot be scored: {outcome.empty}")
+    note = "Low and high are the ends of the 95 % interval"
+    note += "; errors (MAE) are in the unit of the numbers." if kind is ImageNumbers else "."
     ends = {metric: rows[0] for metric, rows in intervals_of([outcome.items]).items()}
     scores = {score.metric: score.value for score in outcome.scores}
     return ScoreReport(
@@ -60,11 +62,7 @@ def _score(code: type[TargetTask], kind: type[Targets], path: Path) -> ScoreRepo
             "folds": len({*data.fold.tolist()} - {ALWAYS_TRAINING}),
             "intervals": {name: _finite(pair) for name, pair in ends.items()},
         },
-        notes=(
-            "Low and high are the ends of the 95 % interval; errors (MAE) are in the unit of the numbers.",
-        )
-        if kind is ImageNumbers
-        else ("Low and high are the ends of the 95 % interval.",),
+        notes=(note,),
         reason="; ".join(f"{name}: {why}" for name, why in outcome.missing.items()),
     )
 
@@ -76,7 +74,7 @@ def _finite(pair: tuple[float, float]) -> list[float | None]:
 def _read(kind: type[Targets], path: Path) -> tuple[Targets, NDArray[np.float32]]:
     """Targets of the items of an archive, and their features; raises InputError."""
     arrays = read_archive(path, ("features", "targets"), optional=("names", "folds", "groups"))
-    features = as_features(arrays["features"], f"features of {path}").astype(np.float32)
+    features = as_features(arrays, "features", path).astype(np.float32)
     count, targets = len(features), arrays["targets"]
     targets = targets.astype(np.int64) if targets.dtype == np.bool_ else targets
     targets = targets[:, None] if targets.ndim == 1 else targets
@@ -91,17 +89,12 @@ def _read(kind: type[Targets], path: Path) -> tuple[Targets, NDArray[np.float32]
         )
     names = tuple(f"target {number}" for number in range(1, values.shape[1] + 1))
     if "names" in arrays:
-        names = tuple(
-            as_labels(arrays["names"], f"names of {path}", len(names), text=True).astype(str).tolist()
-        )
-    keys = tuple(str(row) for row in range(count))
-    groups = keys
+        names = tuple(as_labels(arrays, "names", path, len(names), text=True).astype(str).tolist())
+    groups = keys = tuple(str(row) for row in range(count))
     if "groups" in arrays:
-        groups = tuple(
-            as_labels(arrays["groups"], f"groups of {path}", count, text=True).astype(str).tolist()
-        )
+        groups = tuple(as_labels(arrays, "groups", path, count, text=True).astype(str).tolist())
     fold = stratified_folds(np.zeros(count, np.int64), group_numbers(groups))
     if "folds" in arrays:
-        fold = as_labels(arrays["folds"], f"folds of {path}", count).astype(np.int64)
+        fold = as_labels(arrays, "folds", path, count).astype(np.int64)
     samples = tuple(FileSample(key, "") for key in keys)
     return kind(path.stem, samples, values, names, fold, groups, Coverage(())), features

@@ -13,14 +13,13 @@ from layerboard.leaderboards.records.files import task_key
 from layerboard.leaderboards.records.record import known_arrays
 from layerboard.leaderboards.scores.frames import RecordGroup, half_widths, is_floor
 from layerboard.leaderboards.sections.provenance import partial_line, provenance_blocks, units_text
+from layerboard.leaderboards.sections.tables import cell_table
 from layerboard.tasks.analyses.drawings.evidence import (
     Array,
     DrawnBackbone,
     Evidence,
-    among,
     backbone_points,
     choose,
-    matching,
 )
 from layerboard.tasks.blocks import Block, Heading, Page, Plot, Table, said, slug
 from layerboard.zoo.references import find_object
@@ -153,12 +152,9 @@ def layers_table(rows: pd.DataFrame, known: Known) -> pd.DataFrame:
 
 def ranges_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> pd.DataFrame:
     """The lowest and highest layer of each backbone and metric: ``0.112 (3) to 0.530 (12)``, as text."""
-    body = []
-    for backbone in among(known, rows):
-        numbers = rows[rows["backbone"] == backbone.name]
-        texts = {metric: _range(numbers[numbers["metric"] == metric]) for metric in metrics}
-        body.append({"backbone": backbone.label} | texts)
-    return pd.DataFrame(body)
+    parts = rows.groupby(["backbone", "metric"])
+    cells = {(str(name), str(metric)): _range(part) for (name, metric), part in parts}
+    return cell_table(known, metrics, cells)
 
 
 def _whole_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> pd.DataFrame:
@@ -192,10 +188,7 @@ def _pairs_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> 
 def _table(rows: pd.DataFrame, known: Known, columns: Sequence[str]) -> pd.DataFrame:
     """Numbers as text, one row per backbone; ``columns`` gives the column of each row."""
     cells = dict(zip(zip(rows["backbone"], columns, strict=True), _texts(rows), strict=True))
-    return pd.DataFrame(
-        {"backbone": backbone.label} | {name: cells.get((backbone.name, name), "") for name in columns}
-        for backbone in among(known, rows)
-    )
+    return cell_table(known, columns, cells)
 
 
 def _texts(rows: pd.DataFrame) -> list[str]:
@@ -205,9 +198,7 @@ def _texts(rows: pd.DataFrame) -> list[str]:
 
 
 def _range(rows: pd.DataFrame) -> str:
-    """The lowest and the highest number with their layers; of equal ones the lower layer; "" without any."""
-    if rows.empty:
-        return ""
+    """The lowest and the highest number with their layers; of equal ones the lower layer."""
     rows = rows.sort_values("layer", kind="stable")
     low, high = (rows.iloc[int(row)] for row in (rows["value"].argmin(), rows["value"].argmax()))
     ends = [f"{number_text(float(end['value']))} ({end['layer']})" for end in (low, high)]
@@ -224,9 +215,8 @@ def _probe_blocks(board: Board) -> list[Block]:
     # the primary metric in every pooling, not only in that of tables
     rows = rows[rows["metric"].isin(rows.loc[rows["primary"].astype(bool), "metric"])]
     rows = rows[rows["value"].notna() & ~is_floor(rows)]
-    keys = set(zip(rows["task"], rows["dataset"], rows["protocol"], strict=True))
-    for task, dataset, protocol in sorted(keys):
-        scores = matching(rows, {"task": task, "dataset": dataset, "protocol": protocol})
+    for key, scores in rows.groupby(["task", "dataset", "protocol"], sort=True):
+        task, dataset, protocol = map(str, key)
         metric = min(scores["metric"])
         series = {
             pooling_name(pooling): scores[(scores["pooling"] == pooling) & (scores["metric"] == metric)]

@@ -6,9 +6,8 @@ looking.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -17,6 +16,7 @@ from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import fixed, ranges_text, spread_text
 from layerboard.leaderboards.scores.column import Column
 from layerboard.leaderboards.scores.frames import candidates
+from layerboard.leaderboards.sections.tables import cell_table
 from layerboard.tasks.blocks import Block, Heading, Table, Text, said
 from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.metrics.best_set import holm
@@ -83,22 +83,11 @@ LAYERS = "Regret of each backbone, with the layer that is named in brackets; emp
 BY = "named by"
 ALL = "all together"
 
-Key = tuple[str, str, str, str]  # of a column, as `Column.key`
+NAMED = ["column", "backbone", "by", "layers", "regret", "correlation"]
+"""Columns of choices: layers, from 1, that a criterion or rule (``by``) chooses for a backbone and column.
 
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """The layers that one criterion or rule chooses for one backbone and column."""
-
-    column: Column
-    backbone: str
-    by: str  # name of the criterion or rule
-    layers: tuple[int, ...]  # from 1; several if tied, none if none is chosen
-    regret: float  # best score of all layers minus their mean score, in points; NaN if none is chosen
-    correlation: float  # Spearman, of criterion and score over layers; NaN for a rule, or if undefined
-
-
-Choices = Sequence[Named]
+Several layers are tied. ``regret`` is the best score of all layers minus their mean score, in points, NaN if
+none is chosen; ``correlation`` is Spearman's of criterion and score over layers, NaN if it is undefined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +111,9 @@ class Beaten:
 def unlabelled_blocks(board: Board) -> list[Block]:
     """The section; empty without criteria and scores of the same backbones."""
     choices = choices_without_labels(board)
-    if not choices:
+    if choices.empty:
         return []
-    columns = tuple(dict.fromkeys(choice.column for choice in choices))
-    count = len({choice.backbone for choice in choices})
+    columns, count = tuple(dict.fromkeys(choices["column"])), choices["backbone"].nunique()
     tests = against_rules(choices)
     regrets = _means(choices, columns, "regret", [*RULES, *CRITERIA])
     correlations = _means(choices, columns, "correlation", [*CRITERIA])
@@ -149,7 +137,7 @@ def unlabelled_blocks(board: Board) -> list[Block]:
         Table(tested, caption="Criteria beside the rules"),
     ]
     for column in columns:
-        layers = _layer_table(board, [choice for choice in choices if choice.column == column])
+        layers = _layer_table(board, choices[choices["column"] == column])
         table = Table(layers, caption=f"Regret of each backbone: {column.heading}")
         blocks += [Heading(3, f"Chosen without labels: {column.heading}"), said(LAYERS), table]
     return blocks
@@ -162,7 +150,7 @@ def _verdict(tests: Sequence[Beaten], count: int) -> Text:
     return said(NONE, lower=LOWER.format(names=lower, count=count) if lower else NOT_LOWER)
 
 
-def _in_columns(choices: Choices, columns: Sequence[Column]) -> Text:
+def _in_columns(choices: pd.DataFrame, columns: Sequence[Column]) -> Text:
     """Criteria with less regret than both rules in single columns; empty unless there are several columns."""
     texts = []
     for column in columns:
@@ -172,7 +160,9 @@ def _in_columns(choices: Choices, columns: Sequence[Column]) -> Text:
     return said(IN_COLUMNS, columns="; ".join(texts)) if texts and len(columns) > 1 else Text(())
 
 
-def _means(choices: Choices, columns: Sequence[Column], number: str, names: Sequence[str]) -> pd.DataFrame:
+def _means(
+    choices: pd.DataFrame, columns: Sequence[Column], number: str, names: Sequence[str]
+) -> pd.DataFrame:
     """Means over backbones: one row per rule or criterion, one column per column of scores and for all."""
     headed = [*((column.heading, column) for column in columns), *([(ALL, None)] if len(columns) > 1 else [])]
     return pd.DataFrame(
@@ -181,14 +171,13 @@ def _means(choices: Choices, columns: Sequence[Column], number: str, names: Sequ
     )
 
 
-def _layer_table(board: Board, choices: Choices) -> pd.DataFrame:
+def _layer_table(board: Board, choices: pd.DataFrame) -> pd.DataFrame:
     """Regret and layers by backbone, one column per rule or criterion; empty if none is chosen."""
-    cells: dict[str, dict[str, str]] = {}
-    for choice in choices:
-        text = f"{fixed(choice.regret, 1)} ({ranges_text([*choice.layers])})" if choice.layers else ""
-        cells.setdefault(choice.backbone, {})[choice.by] = text
-    named = (backbone for backbone in board.backbones if backbone.name in cells)
-    return pd.DataFrame({"backbone": backbone.label} | cells[backbone.name] for backbone in named)
+    cells = {
+        (name, by): f"{fixed(lost, 1)} ({ranges_text([*layers])})" if layers else ""
+        for _, name, by, layers, lost, _ in choices.itertuples(index=False, name=None)
+    }
+    return cell_table(board.backbones, [*RULES, *CRITERIA], cells)
 
 
 def _text(values: Floats) -> str:
@@ -196,8 +185,8 @@ def _text(values: Floats) -> str:
     return spread_text(mean_of(values), mean_reach(values), 2)
 
 
-def choices_without_labels(board: Board) -> tuple[Named, ...]:
-    """Every criterion and rule, for every trained backbone and column that has both scores and criteria.
+def choices_without_labels(board: Board) -> pd.DataFrame:
+    """The choices, columns `NAMED`, for every trained backbone and column with both scores and criteria.
 
     Candidates are the blocks from 1 on that have a score, in the pooling of the leaderboard. Criteria are
     those of the class token for scores of it, and of the mean of the patch tokens for all others. They are
@@ -206,44 +195,45 @@ def choices_without_labels(board: Board) -> tuple[Named, ...]:
     homes = [group for group in board.analyses.groups if group.task == TASK]
     numbers = {home: candidates(home.rows) for home in homes}
     homes = [home for home in homes if len(numbers[home])]
-    if not homes:
-        return ()
-    named: list[Named] = []
-    for column in board.only(board.records[board.records["trained"].astype(bool)]).columns:
+    named: list[tuple[object, ...]] = []
+    trained = board.only(board.records[board.records["trained"].astype(bool)])
+    for column in trained.columns if homes else ():
         home = min(homes, key=lambda home: (home.dataset != column.dataset, home.protocol != column.protocol))
         criteria = dict(iter(numbers[home].groupby("backbone")))
         for name, scores in column.candidates.groupby("backbone"):
             if name in criteria:
-                named += _of_backbone(scores.sort_values("layer"), column, criteria[name])
-    return tuple(named)
+                choices = _of_backbone(scores.sort_values("layer"), criteria[name])
+                named += [(column, str(name), *choice) for choice in choices]
+    return pd.DataFrame(named, columns=NAMED)
 
 
-def _of_backbone(rows: pd.DataFrame, column: Column, numbers: pd.DataFrame) -> Iterator[Named]:
-    """What is chosen for one backbone, rules first."""
-    backbone, depth = str(rows["backbone"].iloc[0]), int(rows["depth"].max())
-    layers, scores = rows["layer"].to_numpy(int), rows["value"].to_numpy(float)
+def _of_backbone(rows: pd.DataFrame, numbers: pd.DataFrame) -> Iterator[tuple[object, ...]]:
+    """What is chosen for one backbone in a column, rules first: columns `NAMED` from ``by`` on."""
+    layers, scores, depth = rows["layer"].to_numpy(int), rows["value"].to_numpy(float), rows["depth"].max()
 
-    def _named(by: str, places: Integers, correlation: float) -> Named:
+    def named(by: str, places: Integers, correlation: float) -> tuple[object, ...]:
         lost = regret(scores, places) if len(places) else math.nan
-        return Named(column, backbone, by, tuple(layers[places].tolist()), lost, correlation)
+        return by, tuple(layers[places].tolist()), lost, correlation
 
     of_class = rows["pooling"].iloc[0] == "cls" and (numbers["pooling"] == "cls").any()
     numbers = numbers[numbers["pooling"] == ("cls" if of_class else "mean")]
     for rule, block in RULES.items():
-        yield _named(rule, np.flatnonzero(layers == block(depth)), math.nan)
+        yield named(rule, np.flatnonzero(layers == block(int(depth))), math.nan)
     for criterion, good in CRITERIA.items():
         own = numbers[numbers["metric"] == criterion]
         by_layer = dict(zip(own["layer"].astype(int), own["value"].astype(float), strict=True))
         liking = np.array([by_layer.get(int(layer), math.nan) for layer in layers])
         if good is not None:
             liking = -np.abs(liking - good)
-        yield _named(criterion, named_layers(liking), rank_correlation(liking, scores))
+        yield named(criterion, named_layers(liking), rank_correlation(liking, scores))
 
 
-def by_backbone(choices: Choices, by: str, number: str = "regret", column: Column | None = None) -> Floats:
+def by_backbone(
+    choices: pd.DataFrame, by: str, number: str = "regret", column: Column | None = None
+) -> Floats:
     """``regret`` or ``correlation`` of a criterion or rule: each backbone's in a column, or its mean."""
-    own = [choice for choice in choices if choice.by == by and column in (None, choice.column)]
-    return _over_columns({(choice.backbone, choice.column.key): getattr(choice, number) for choice in own})
+    rows = choices[(choices["by"] == by) & ((choices["column"] == column) | (column is None))]
+    return _means_of(rows.set_index("backbone")[number])
 
 
 def mean_of(values: Floats) -> float:
@@ -251,29 +241,21 @@ def mean_of(values: Floats) -> float:
     return float(values.mean()) if len(values) else math.nan
 
 
-def against_rules(named: Choices) -> tuple[Beaten, ...]:
+def against_rules(choices: pd.DataFrame) -> tuple[Beaten, ...]:
     """Every criterion that does not always choose the last layer, against both rules.
 
     Compared are choices for the same backbones and columns. A criterion beats the rules if it beats each of
     them, so the larger of the p-values counts (an intersection-union test); these are corrected for the
     number of criteria (Holm).
     """
-    regrets: dict[str, dict[tuple[str, Key], float]] = {}
-    for choice in named:
-        regrets.setdefault(choice.by, {})[choice.backbone, choice.column.key] = choice.regret
-    less: dict[str, dict[str, Floats]] = {by: {} for by in TESTED}
-    for by, rule in product(TESTED, RULES):
-        own = regrets.get(by, {})
-        less[by][rule] = _over_columns({key: lost - regrets[rule][key] for key, lost in own.items()})
+    rows = choices.assign(heading=choices["column"].map(lambda column: column.heading))
+    wide = rows.pivot_table("regret", ["backbone", "heading"], "by", dropna=False)
+    less = {by: {rule: _means_of(wide[by] - wide[rule]) for rule in RULES} for by in TESTED}
     p = [np.max([below_zero(values) for values in less[by].values()]) for by in TESTED]  # NaN if one is
     adjusted = holm(np.array(p)).tolist()
     return tuple(Beaten(by, less[by], number) for by, number in zip(TESTED, adjusted, strict=True))
 
 
-def _over_columns(numbers: Mapping[tuple[str, Key], float]) -> Floats:
+def _means_of(numbers: "pd.Series[float]") -> Floats:
     """The mean over columns of each backbone, ignoring NaN: [backbones], ordered by name."""
-    values_of: dict[str, list[float]] = {}
-    for (backbone, _), number in sorted(numbers.items()):
-        if not math.isnan(number):
-            values_of.setdefault(backbone, []).append(number)
-    return np.array([np.mean(own) for own in values_of.values()], np.float64)
+    return np.asarray(numbers.astype(float).groupby("backbone").mean().dropna(), np.float64)

@@ -81,8 +81,6 @@ def class_table(every: ExampleSets, pictures: SharedPictures) -> dict[str, objec
 
 def _mistakes(best: ExampleSet, kept: ClassAccuracy, pictures: SharedPictures) -> list[tuple[Markup, str]]:
     """An image of each of the most frequent confusions, and its true and predicted class."""
-    if "mistaken_image" not in best.arrays:  # of a run before they were saved
-        return []
     shown = []
     for name, (true, given, count) in zip(best.at_best("mistaken_image"), kept.mistaken, strict=False):
         text = f"{kept.names[true]} taken for {kept.names[given]}: {counted(count, 'images')}"

@@ -68,11 +68,10 @@ class SharedPictures:
         self._known: dict[Path, tuple[str, int, int] | None] = {}
         self.addresses: list[tuple[str, int, int, str]] = []
 
-    def shown(
-        self, examples: ExampleSet, name: object, label: str, over: Markup | str = "", height: int = HEIGHT
-    ) -> Markup:
-        """The picture of that name; only its label if it is missing or does not fit."""
-        return filled("thumbnail", size=self.size(examples, name), label=label, over=over, height=height)
+    def shown(self, examples: ExampleSet, name: object, label: str, over: Markup | str = "") -> Markup:
+        """The picture of that name below an overlay; only its label if it is missing or does not fit."""
+        size, height = self.size(examples, name), LARGE if over else HEIGHT
+        return filled("thumbnail", size=size, label=label, over=over, height=height)
 
     def size(self, examples: ExampleSet, name: object) -> tuple[str, int, int] | None:
         """Anchor, width and height of a picture; None if it is missing or does not fit."""
@@ -143,7 +142,7 @@ class Drawing(NamedTuple):
 
 
 def scored(text: str, array: str = "score") -> Callable[[ExampleSet, int], tuple[str, None]]:
-    """An answer that is a number of an array, neither right nor wrong, in words."""
+    """An answer that is an element of an array, neither right nor wrong, in words."""
     return lambda examples, index: (text.format(examples.drawn(array)[examples.best, index]), None)
 
 

@@ -70,7 +70,6 @@ class ExampleSet:
         return dict(zip(folders.tolist(), names.tolist(), strict=True))
 
     def called(self, folder: object) -> str:
-        """The name of a class in words, by its folder if it has none."""
         """A class in words: its name, or that of its folder."""
         return self._names.get(str(folder), str(folder))
 

@@ -1,14 +1,12 @@
 """Examples of places in images: masks that layers propagate through videos, and matched points."""
 
-import base64
 from collections.abc import Sequence
-from io import BytesIO
 
 import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
-from PIL import Image
 
+from layerboard.leaderboards.charts.raster import indexed_png
 from layerboard.leaderboards.report.gallery import drawing
 from layerboard.leaderboards.report.gallery.drawing import Drawing, Example, Floats, SharedPictures, judged
 from layerboard.leaderboards.report.gallery.examples import Array, ExampleSet
@@ -18,7 +16,7 @@ from layerboard.leaderboards.report.html import filled
 OBJECTS = ((230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (204, 121, 167), (213, 94, 0))
 OPACITY = 165  # opacity of the objects, out of 255
 ERROR, HEATS = (225, 29, 46), 5  # colour of errors, and number of levels of its opacity
-OUTLINE = 255  # value of the true outline in a mask's picture
+WHITE = (255, 255, 255)  # colour of the true outline
 OUTSIDE = 255  # value of a mask outside of its image (`tasks.examples.draw.small_mask`)
 
 
@@ -42,7 +40,7 @@ def _masks_example(examples: ExampleSet, number: int, pictures: SharedPictures) 
     video, position = str(examples.arrays["video"][number]), int(examples.arrays["position"][number]) + 1
     given, first = examples.arrays["given"][number], examples.arrays["first"][number]
     label = f"first frame of {video} with the mask that is given"
-    asked = pictures.shown(examples, first, label, _overlay(given, given), drawing.LARGE)
+    asked = pictures.shown(examples, first, label, _overlay(given, given))
     frame, words = str(examples.arrays["frame"][number]), f"frame {position} of {video}"
     scores = [f"J&F {score:.0f}" for score in _scores(examples)[:, number]]
     masks, errors = _mask_rows(examples, number, pictures, (frame, words), scores)
@@ -66,7 +64,7 @@ def _mask_rows(
     image, words = named
 
     def shown(label: str, over: Markup, text: str) -> Markup:
-        return judged(text, picture=pictures.shown(examples, image, label, over, drawing.LARGE))
+        return judged(text, picture=pictures.shown(examples, image, label, over))
 
     wrong = (masks != truth) & (truth != OUTSIDE)
     shares = wrong.sum(axis=(1, 2)) / max((truth != OUTSIDE).sum(), 1)
@@ -100,17 +98,10 @@ def _veil(indexes: Array, mask: Array, truth: Array, colours: Sequence[tuple[Rgb
     inside = mask != OUTSIDE
     height, width = int(inside.any(axis=1).sum()), int(inside.any(axis=0).sum())
     cells = indexes[:height, :width].astype(np.uint8)
-    cells[outline(truth[:height, :width])] = OUTLINE
-    image = Image.fromarray(cells)
-    palette, alpha = np.zeros((256, 3), np.uint8), np.zeros(256, np.uint8)
-    for number, (colour, opacity) in enumerate(colours, start=1):
-        palette[number], alpha[number] = colour, opacity
-    palette[OUTLINE], alpha[OUTLINE] = 255, 255
-    image.putpalette(palette.tobytes())
-    file = BytesIO()
-    image.save(file, "PNG", optimize=True, transparency=alpha.tobytes())
-    element = Markup('<image width="{}" height="{}" href="data:image/png;base64,{}"/>')
-    return element.format(width, height, base64.b64encode(file.getvalue()).decode())
+    cells[outline(truth[:height, :width])] = len(colours) + 1
+    palette, opacity = zip(*colours, (WHITE, 255), strict=True)
+    address = indexed_png(cells, np.array(palette, np.uint8), opacity)
+    return Markup('<image width="{}" height="{}" href="{}"/>').format(width, height, address)
 
 
 def outline(truth: Array) -> NDArray[np.bool_]:
@@ -140,7 +131,7 @@ def _labels_example(examples: ExampleSet, number: int, pictures: SharedPictures)
     scores = [f"{score:.0f} % right" for score in _scores(examples)[:, number]]
     masks, errors = _mask_rows(examples, number, pictures, (image, image), scores)
     label = f"true classes of {image}"
-    true = pictures.shown(examples, image, label, _overlay(truth, truth), drawing.LARGE)
+    true = pictures.shown(examples, image, label, _overlay(truth, truth))
     return Example(
         name=classes or image,
         summary=examples.at_layers(scores),
@@ -171,12 +162,12 @@ def _defects_example(examples: ExampleSet, number: int, pictures: SharedPictures
     scores = [f"told from {score:.0f} %" for score in _scores(examples)[:, number]]
     words = f"{product}, {kind}: {image}"
     bare = np.zeros_like(truth)
-    cells = [pictures.shown(examples, image, words, _veil(bare, truth, truth, []), drawing.LARGE)]
+    cells = [pictures.shown(examples, image, words, _veil(bare, truth, truth, []))]
     for row, layer in enumerate(examples.layers):
         heat = examples.drawn("heat")[row][number]
         over = _heat(np.where(heat == OUTSIDE, 0, heat) / 100, truth, truth)
         label = f"distance of layer {layer} from good images, {words}: {scores[row]}"
-        picture = pictures.shown(examples, image, label, over, drawing.LARGE)
+        picture = pictures.shown(examples, image, label, over)
         cells.append(judged(scores[row], picture=picture))
     return Example(
         name=f"{product}, {kind}",
@@ -226,7 +217,7 @@ def _points_example(examples: ExampleSet, number: int, pictures: SharedPictures)
 
     label = f"{category} with {total} points to be found, {source}"
     asked = filled("points", dots=scaled("source", arrays["source_point"][of_pair]), misses=[])
-    cells = [pictures.shown(examples, source, label, asked, drawing.LARGE)]
+    cells = [pictures.shown(examples, source, label, asked)]
     true = scaled("target", arrays["target_point"][of_pair])
     for row, layer in enumerate(examples.layers):
         points = scaled("target", examples.drawn("point")[row][of_pair])
@@ -235,7 +226,7 @@ def _points_example(examples: ExampleSet, number: int, pictures: SharedPictures)
         misses = [pair for pair, good in zip(zip(points, true, strict=True), right, strict=True) if not good]
         label = f"another {category}: layer {layer} finds {counts[row]} of {total} points, {target}"
         over = filled("points", dots=dots, misses=misses)
-        picture = pictures.shown(examples, target, label, over, drawing.LARGE)
+        picture = pictures.shown(examples, target, label, over)
         cells.append(judged(f"{counts[row]} of {total}", picture=picture))
     return Example(
         name=category,

@@ -31,9 +31,6 @@ def _example(examples: ExampleSet, number: int, pictures: SharedPictures) -> Exa
     )
 
 
-def _answer(examples: ExampleSet, index: int) -> tuple[str, None]:
-    return str(examples.drawn("predicted")[examples.best, index]), None
-
-
 # images with predicted numbers or labels
-PREDICTIONS = Drawing(_INTRO, _closeness, "image", "image", _example, _answer)
+_ANSWER = drawing.scored("{}", "predicted")
+PREDICTIONS = Drawing(_INTRO, _closeness, "image", "image", _example, _ANSWER)

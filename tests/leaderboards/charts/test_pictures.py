@@ -131,8 +131,8 @@ def test_a_backbone_has_one_colour_whatever_is_drawn_beside_it():
     for names in (["three"], ["three", "one"], ["other", "three"]):
         points = pd.DataFrame({"series": names, "x": [1.0] * len(names), "y": [2.0] * len(names)})
         text = svg_file(Plot(points, "points", "T", "x", "y"), suite)
-        assert look(2).color in text
-        assert look(1).color not in text
+        assert look(2)["color"] in text
+        assert look(1)["color"] not in text
 
 
 def test_a_heat_map_numbers_its_axes_and_says_what_lies_beyond_its_colours():

@@ -48,7 +48,7 @@ def test_complete_data_come_first():
 
 def test_comparisons_of_other_images_have_tables_of_their_own():
     pairs = [pair("mini-dino", 3, "mini-clip", 3, 0.5, data=data) for data in ("a", "b")]
-    tables = cka_tables(frame(pairs))
+    tables = cka_tables(Board.of(frame(pairs)))
     assert [table.dataset_name for table in tables] == ["mini-imagenet [a]", "mini-imagenet [b]"]
     assert [len(table.rows) for table in tables] == [1, 1]
 

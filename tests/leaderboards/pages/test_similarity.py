@@ -9,7 +9,7 @@ DINO, CLIP, MAE = "mini-dino", "mini-clip", "mini-mae"
 
 def test_there_is_one_comparison_a_pooling_in_the_order_of_the_page():
     records = frame([pair(DINO, 3, CLIP, 3, 0.5, pooling=name) for name in ("patch", "mean", "cls")])
-    assert [one.pooling for one in cka_tables(records)] == ["cls", "mean", "patch"]
+    assert [one.pooling for one in cka_tables(Board.of(records))] == ["cls", "mean", "patch"]
 
 
 def test_the_table_of_last_blocks_is_symmetric():

@@ -245,7 +245,7 @@ def test_the_csv_of_a_chart_holds_the_numbers_of_the_leaderboard(shared, found):
     show(shared, "curves")
     text, rows = downloaded(shared, "#view-curves a.csv")
     assert text.startswith("column,backbone,pooling,layer,depth,value,ci_low,ci_high,place,chosen\n")
-    table = csv.DictReader(io.StringIO(csv_text(found.numbers[0])))
+    table = csv.DictReader(io.StringIO(csv_text(found.numbers[0].frame)))
     wanted = {
         (row["backbone"], row["layer"]): tuple(float(row[name]) for name in ("value", "ci_low", "ci_high"))
         for row in table
@@ -279,7 +279,7 @@ def test_the_csv_of_the_table_says_what_its_cells_say(shared):
 
 def test_all_numbers_come_out_as_the_leaderboard_writes_them(shared, found):
     text, _ = downloaded(shared, ".files a >> nth=0")
-    assert text == csv_text(found.numbers[0])
+    assert text == csv_text(found.numbers[0].frame)
 
 
 def test_the_front_is_the_one_that_is_computed(shared):

@@ -43,9 +43,9 @@ def test_colours_can_be_told_apart_by_all_readers(vision):
 
 def test_no_two_series_have_one_colour_and_one_shape():
     series = [look(place) for place in range(49)]
-    assert len({(one.color, one.shape) for one in series}) == 49
-    assert len({(one.color, str(one.strokeDash)) for one in series}) == 49
-    assert len({one.color for one in series[:7]}) == len({one.shape for one in series[:7]}) == 7
+    assert len({(one["color"], one["shape"]) for one in series}) == 49
+    assert len({(one["color"], str(one["strokeDash"])) for one in series}) == 49
+    assert len({one["color"] for one in series[:7]}) == len({one["shape"] for one in series[:7]}) == 7
 
 
 def test_a_backbone_looks_as_its_place_in_the_suite_says():

@@ -5,7 +5,7 @@ import pytest
 
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.pages.build import leaderboard_page
-from layerboard.leaderboards.report.collapsible import Collapsible, CollapsibleWriter, collapsibles
+from layerboard.leaderboards.report.collapsible import CollapsibleWriter, collapsibles
 from layerboard.tasks.blocks import (
     Bullets,
     Cell,
@@ -102,14 +102,12 @@ def test_what_stands_before_any_heading_is_under_the_first_title():
     parts = collapsibles(
         [Text(("a",)), Heading(2, "two"), Heading(3, "three"), Text(("b",)), Heading(2, "x")], "one"
     )
-    assert parts == [
-        Collapsible("one", (Text(("a",)),)), Collapsible("two", (Heading(3, "three"), Text(("b",)))),
-    ]  # fmt: skip
+    assert parts == [("one", [Text(("a",))]), ("two", [Heading(3, "three"), Text(("b",))])]
 
 
 def test_pictures_that_have_no_room_are_named_or_left_out():
     plot = Plot(pd.DataFrame({"series": ["a"], "x": [1.0], "y": [2.0]}), "lines", "title", "x", "y")
-    parts = [Collapsible("one", (plot, plot))]
+    parts = [("one", [plot, plot])]
     whole = CollapsibleWriter(()).html(parts)
     assert whole.count("<svg") == whole.count("<figcaption>title</figcaption>") == 2
     scarce = CollapsibleWriter((), room=len(whole) * 2 // 3).html(parts)

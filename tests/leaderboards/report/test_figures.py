@@ -102,7 +102,7 @@ def test_names_of_figures_stay_when_a_folder_gets_another_digest(tmp_path):
 
 def test_a_highlighted_backbone_stands_out_and_all_tasks_share_a_legend():
     figures = dict(figures_of(content(highlight="mini-fs")))
-    colour = looks(["mini-fs"], content().labels)["mini-fs"].color
+    colour = looks(["mini-fs"], content().labels)["mini-fs"]["color"]
     for name in ("knn-layers", "layers"):
         lines = re.findall(r'<path[^>]*stroke-width="1.8"[^>]*>', engine.drawn(figures[name]))
         assert {colour in line for line in lines if "0.15" not in line} == {True}, name

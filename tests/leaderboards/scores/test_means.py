@@ -5,7 +5,7 @@ import math
 import pytest
 
 from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.sections.means import dataset_means, mean_blocks, with_means
+from layerboard.leaderboards.sections.means import dataset_means, mean_blocks, table_with_means
 from layerboard.leaderboards.sections.tables import main_table
 from tests.leaderboards.builder import NAN, floor, frame, layers
 
@@ -50,7 +50,7 @@ def test_only_datasets_count_on_which_all_have_a_number() -> None:
     }
     ((column, lacking),) = mean.left_out.items()
     assert (column.dataset, lacking) == ("c", ("mini-resnet",))
-    table = with_means(main_table(Board.of(records)), Board.of(records))
+    table = table_with_means(Board.of(records))
     assert [*table.columns][-4:] == [
         "knn top-1, a",
         "knn top-1, b",
@@ -71,9 +71,7 @@ def test_fewer_than_two_datasets_have_no_mean() -> None:
     records = frame(on("a", [50.0]), on("b", [60.0]), on("a", [10.0], **RESNET))
     (mean,) = dataset_means(Board.of(records))
     assert not mean.scores
-    assert len(with_means(main_table(Board.of(records)), Board.of(records)).columns) == len(
-        main_table(Board.of(records)).columns
-    )
+    assert len(table_with_means(Board.of(records)).columns) == len(main_table(Board.of(records)).columns)
     (_, bullets) = mean_blocks(Board.of(records))
     assert bullets.items == (  # type: ignore[attr-defined]
         "knn top-1 (standard): no mean; left out: b (no score of mini-resnet)",

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from layerboard.leaderboards.board import Board
@@ -12,7 +13,6 @@ from layerboard.leaderboards.pages.inside.unlabelled import (
     CRITERIA,
     RULES,
     TESTED,
-    Named,
     against_rules,
     by_backbone,
     choices_without_labels,
@@ -46,11 +46,15 @@ def criterion(metric: str, values: Sequence[float], name: str = "net-0", **chang
     return layers(values, **(facts | {"primary": metric == "effective-rank"} | changes))
 
 
-def chosen(*groups: Sequence[Record]) -> tuple[Named, ...]:
+def choices(*groups: Sequence[Record]) -> pd.DataFrame:
     return choices_without_labels(Board.of(newest(frame(*groups))))
 
 
-def by_way(found: Sequence[Named]) -> Mapping[str, Named]:
+def chosen(*groups: Sequence[Record]) -> list[Any]:
+    return [*choices(*groups).itertuples()]
+
+
+def by_way(found: Sequence[Any]) -> Mapping[str, Any]:
     return {one.by: one for one in found}
 
 
@@ -109,8 +113,8 @@ def test_untrained_backbones_and_those_without_criteria_are_left_out() -> None:
     numbers = [criterion("rankme", PEAK), criterion("rankme", PEAK, **untrained)]
     found = chosen(*numbers, scored(), scored(**untrained), scored(name="net-2"), floor([1.0, 2.0]))
     assert {one.backbone for one in found} == {"net-0"}
-    assert chosen(scored()) == ()
-    assert chosen(criterion("rankme", PEAK)) == ()
+    assert chosen(scored()) == []
+    assert chosen(criterion("rankme", PEAK)) == []
 
 
 def several(**criteria: Sequence[float]) -> list[list[Record]]:
@@ -126,7 +130,7 @@ PLANTED = {"rankme": PEAK, "view-top1": [1.0, 2, 3, 4, 5, 6], "effective-rank": 
 
 
 def test_who_beats_the_rules_is_told_from_who_does_not() -> None:
-    named = chosen(*several(**PLANTED))
+    named = choices(*several(**PLANTED))
     beside = {one.criterion: one for one in against_rules(named)}
     assert beside["rankme"].lower
     assert beside["rankme"].p == pytest.approx(2 / 2**7)  # of two criteria that name a layer
@@ -138,7 +142,7 @@ def test_who_beats_the_rules_is_told_from_who_does_not() -> None:
 
 
 def test_means_are_over_backbones() -> None:
-    named = chosen(*several(**PLANTED))
+    named = choices(*several(**PLANTED))
     lost = by_backbone(named, "last")
     assert mean_of(lost) == pytest.approx(25)
     assert len(lost) == 7
