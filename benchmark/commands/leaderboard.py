@@ -54,10 +54,8 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
         differences = check_pages(records, request.tables or tables_folder())
         say("\n".join(differences or ["The committed pages are current."]))
         return 1 if differences else 0
-    folder, endings = (
-        request.tables or output / "tables",
-        [part.strip() for part in request.format.split(",")],
-    )
+    folder = request.tables or output / "tables"
+    endings = [part.strip() for part in request.format.split(",")]
     boards = boards_of(records, output, None, own_published(request.published))
     for path in sorted(path for board in boards for path in write_board(board, folder, endings)):
         say(path)
