@@ -196,7 +196,7 @@ def _scores(board: "Board", names: tuple[str, str]) -> Iterator[Result]:
     if not board.columns:
         return
     try:
-        matched = match(board, names, "same")
+        matched = match(board, names, "numbered")
     except InputError as error:
         yield Result(title="Scores", frame=pd.DataFrame(), notes=(f"{error}.",))
     else:
