@@ -195,6 +195,10 @@ def test_a_compression_takes_vectors_as_backbones_give_them() -> None:
         layerboard.compression(3, known)
     with pytest.raises(layerboard.InputError, match=r"finite numbers, found an array of \(5, 0\)"):
         layerboard.compression("int8", np.zeros((5, 0)))
+    spoilt = known.clone()
+    spoilt[3, 0] = torch.inf
+    with pytest.raises(layerboard.InputError, match="found NaN or infinity in 1 of 300; leave these out"):
+        layerboard.compression("int8", spoilt)
 
 
 def test_what_makes_no_sense_is_one_sentence(
