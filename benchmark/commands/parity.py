@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -141,12 +142,14 @@ def _has_classes(images: Sequence[str]) -> bool:
 
 
 def _said(specs: Sequence[BackboneSpec], rows: "pd.DataFrame", board: "Board") -> Parity:
+    import pandas as pd
     import torch
 
     first, second = (spec.name for spec in specs)
     places = [str(Layer.of_record(*fields)) for fields in zip(rows["layer"], rows["tap"], strict=True)]
     rows = rows.assign(layer=places)  # in the order of a forward
-    frame = rows.pivot_table("value", "layer", "metric", "max", dropna=False, sort=False).reset_index()
+    largest = partial(pd.Series.max, skipna=False)  # of both poolings; NaN: not finite in one of them
+    frame = rows.pivot_table("value", "layer", "metric", largest, dropna=False, sort=False).reset_index()
     frame = frame.rename(columns={"drift-max": "drift_max"})[["layer", "drift", "drift_max"]]
     formats = (getattr(torch, spec.dtype.removeprefix("amp-")) for spec in specs)
     epsilon = max(torch.finfo(dtype).eps for dtype in formats)

@@ -30,7 +30,8 @@ layers were chosen on these items. `at the same layer` keeps the layer that is b
 DRIFT_NOTE = """\
 Drift of vectors: the norm of the difference relative to the vector of the reference, in percent, as the
 median over images and, in brackets, the maximum. `beyond 1 %` is the first layer whose median exceeds 1 %, or
-whose numbers are not finite in one of the two."""
+whose numbers are not finite in one of the two. Vectors are class tokens, or the means of the patch tokens of
+backbones without one."""
 
 
 def formats_of(board: Board) -> dict[str, str]:

@@ -26,7 +26,7 @@ from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.backbone import load
 from layerboard.zoo.registry import find
 from tests.benchmark.runs import command, run
-from tests.zoo.load.module.networks import SIZE, Vit
+from tests.zoo.load.module.networks import SIZE, Block, Vit
 
 FORMATS = ("float32", "bfloat16", "amp-bfloat16")
 
@@ -211,6 +211,29 @@ def test_parity_names_the_block_whose_epsilon_is_another(tmp_path: Path, photos:
     same = layerboard.parity(first, network(1e-5, "same"), **options)  # type: ignore[arg-type]
     assert same.parts_at is None
     assert "every layer is the same to the bit" in same.conclusion
+
+
+class Multiplying(Block):
+    """A block that multiplies its patch tokens, but not its class token."""
+
+    factor = 1.0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = super().forward(x)
+        return torch.cat([x[:, :1], x[:, 1:] * self.factor], dim=1)
+
+
+def test_parity_names_the_block_whose_patch_tokens_overflow(
+    tmp_path: Path, photos: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = Vit()
+    first = layerboard.from_module(net, name="port", blocks="blocks", image_size=SIZE)
+    net.blocks[1].__class__ = Multiplying
+    second = layerboard.from_module(net, name="changed", blocks="blocks", image_size=SIZE)
+    monkeypatch.setattr(Multiplying, "factor", 1e39)
+    found = layerboard.parity(first, second, images=photos, cache=tmp_path)
+    assert found.parts_at == "2"
+    assert "numbers of layer 2 are not finite" in found.conclusion
 
 
 @pytest.mark.parametrize(
