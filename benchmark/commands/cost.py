@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from layerboard.benchmark.engines.progress import Reporter
     from layerboard.benchmark.vectors import VectorFile
 
+VECTORS = 100_000  # usual size of the database
 MOST_QUERIES = 200  # the first ones are searched for
 DATABASE, ASKED = ("train", "database", "features"), ("test", "queries")  # arrays in files of vectors
 HELD_OUT = 5  # every fifth vector is a query where a file has none
@@ -31,7 +32,7 @@ class CostRequest(Request):
 
     index: Plain[bool] = Option(False, "Build flat, HNSW and IVF indexes of the vectors with faiss.")
     vectors: Plain[int] = Option(
-        100_000,
+        VECTORS,
         "With --index: size to which the database grows, by repeating vectors with added noise.",
         least=1,
     )
@@ -77,6 +78,11 @@ def cost(request: CostRequest) -> Result:
 
 
 def _run_options(request: CostRequest) -> dict[str, Any]:
+    """Options of the run that measures backbones; raises InputError for options of indexes."""
+    if request.json or request.vectors != VECTORS or request.tasks not in ((), ("cost",)):
+        raise InputError(
+            "cost takes --tasks, --vectors and --json only with --index; add it or leave them out"
+        )
     return {each.name: getattr(request, each.name) for each in fields(Request)} | {"tasks": ("cost",)}
 
 
