@@ -249,6 +249,11 @@ def test_what_cannot_be_one_is_refused_in_a_sentence(names: tuple[str, str], mes
         layerboard.parity(*names)
 
 
+def test_parity_takes_a_format_from_a_name_or_from_its_option() -> None:
+    with pytest.raises(InputError, match=r"^a backbone's name gives a format .*; leave it or --dtype out"):
+        layerboard.parity("mini-fs", "mini-fs@float16", dtype="bfloat16")
+
+
 def test_parity_by_command(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = ("mini-fs", "mini-fs@bfloat16")
     said = command(capsys, "parity", *names, "--images", photos, "--cache", tmp_path)
