@@ -46,8 +46,8 @@ def cost_command(request: CostRequest) -> int:
     Each index is searched for the 10 nearest vectors by cosine similarity, one query at a time on one
     thread. The table gives recall against exact search, milliseconds per query, bytes per vector, and seconds
     to build. HNSW has M = 32 and ef = 64; IVF has 4 times the square root of the number of vectors as cells,
-    and searches 16 of them. The vectors are those of `features`: the last block of each backbone, or the
-    layers of --layers.
+    but at most one per 39 vectors, and searches 16 of them. The vectors are those of `features`: the last
+    block of each backbone, or the layers of --layers.
 
     Example: `layerboard cost --index -b dino-b16 -t knn --images MY_PHOTOS --vectors 1000000`
     """
