@@ -18,7 +18,7 @@ from layerboard.benchmark.jobs import prepare
 from layerboard.benchmark.plan.suites import MINI_SUITE
 from layerboard.benchmark.request import Request
 from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.sections.formats import format_blocks
+from layerboard.leaderboards.sections.formats import format_blocks, formats_of
 from layerboard.tasks.blocks import Table
 from layerboard.tasks.protocols import PAPER, STANDARD
 from layerboard.zoo.errors import InputError
@@ -132,6 +132,13 @@ def test_a_layer_that_overflowed_is_beyond_any_drift(made: tuple[Path, pd.DataFr
     *_, drifts = [block.frame for block in _blocks(records, place) if isinstance(block, Table)]
     row = drifts.set_index("backbone").loc["mini-fs@bfloat16"]
     assert (row["beyond 1 %"], row["12"]) == ("12", "not finite")
+
+
+def test_a_backbone_that_ran_in_one_narrow_format_is_no_float32(made: tuple[Path, pd.DataFrame]) -> None:
+    _, records = made
+    alone = records["dtype"].mask(records["backbone"] == "mini-fs", "bfloat16")
+    formats = formats_of(Board.of(records.assign(dtype=alone)))
+    assert formats == dict.fromkeys(("mini-fs", "mini-fs@bfloat16"), "mini-fs@amp-bfloat16")
 
 
 def test_mixed_formats_shorten_products_of_the_network_alone(tmp_path: Path) -> None:
