@@ -22,7 +22,7 @@ from layerboard.tasks.metrics.best_set import holm
 from layerboard.tasks.uncertainty import paired_differences
 from layerboard.zoo.errors import InputError, require_known
 
-Which = Literal["best", "same"]
+Which = Literal["best", "same", "numbered"]
 
 LEVEL = 0.05  # corrected p-values below it count as differences
 
@@ -70,7 +70,9 @@ class Match:
     """All comparisons of two backbones, in table order."""
 
     names: tuple[str, str]
-    which: Which  # ``best``: the best block of each; ``same``: all blocks at equal relative depth
+    # ``best``: the best block of each; ``same``: all blocks at equal relative depth; ``numbered``: all blocks
+    # with equal numbers
+    which: Which
     rows: tuple[Versus, ...]
     left_out: tuple[str, ...]  # one sentence for each task that could not be compared
     better: tuple[str, ...] = ()  # higher scores with other poolings than those compared, with their layers
@@ -135,8 +137,12 @@ def _planned(
         if scored and column.data not in scored:
             raise InputError(f"{names[0]} and {names[1]} were scored on different images or ground truth")
         raise InputError(f"{name} has no score")
-    best = (best_side(column.candidates, names[0]), best_side(column.candidates, names[1]))
-    pairs = equal_shares(first, second) if which == "same" else [best]
+    if which == "same":
+        pairs = equal_shares(first, second)
+    elif which == "numbered":
+        pairs = [(side, other) for side in first for other in second if side.layer == other.layer]
+    else:
+        pairs = [(best_side(column.candidates, names[0]), best_side(column.candidates, names[1]))]
     return pairs, [_items(board, column, sides) for sides in zip(*pairs, strict=True)]
 
 
@@ -228,7 +234,7 @@ def conclusion(result: Match) -> str:
     states = {name: f"{name} scores higher" for name in result.names} | {"": "no difference shows"}
     parts = [f"{words} on {where}" for name, words in states.items() if (where := _where(result, name))]
     shown = f"At {100 * LEVEL:g} %{corrected} {'; '.join(parts)}."
-    if result.which == "same":
+    if result.which != "best":
         return shown
     known = any(not math.isnan(versus.held_out) for versus in result.rows)
     alone = f" {AT_ONCE}" if any(versus.higher for versus in result.rows) else ""

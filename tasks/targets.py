@@ -68,6 +68,11 @@ class TargetTask(VectorTask):
         """Sources that a transform is fitted on: all images if every one is tested, otherwise none."""
         return () if (self.data.fold == ALWAYS_TRAINING).any() else self.vector_sources
 
+    def transform_refusal(self, transform: str) -> str:
+        if not self.fitted_on:
+            return "is fitted on all images only if each is tested; take the split out of the table"
+        return super().transform_refusal(transform)
+
     @cached_property
     def fingerprint(self) -> str:
         return digest(self.entry.name, self.config, *self.data.truth)

@@ -302,7 +302,7 @@ class VectorTask(Task):
         if not self.transform:
             return self.fingerprint
         known = [source.name for source in self.fitted_on]
-        version = 2 if is_compression(self.transform) else 1
+        version = 3 if is_compression(self.transform) else 1
         return digest("transformed", version, self.transform, STANDARD, known, self.fingerprint)
 
     def transform_refusal(self, transform: str) -> str:

@@ -53,6 +53,11 @@ def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
     known = _BY_NAME.get(repository) or next((s for s in SPECS if s.repository == repository), None)
     if known is not None and known.checkpoint not in ("packaged", "generated"):
         return replace(known, name=f"{known.name}@{revision}", revision=revision) if revision else known
+    if known is not None:
+        raise InputError(
+            f"{known.name} has no revision '{revision}'; a size, a format and torch's resize are written "
+            f"{known.name}@448px@bfloat16@fast-resize, or some of these in this order"
+        )
     if not is_directory and "/" not in repository:
         close = get_close_matches(repository, _BY_NAME, n=3, cutoff=0.5)
         guess = f"did you mean {' or '.join(close)}?" if close else f"there are {few_of([*_BY_NAME])}."

@@ -11,7 +11,6 @@ from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.commands.run import RunForm, run, run_command
 from layerboard.benchmark.option import Option, Plain
 from layerboard.benchmark.request import Request
-from layerboard.tasks.registry import COST
 from layerboard.zoo.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from layerboard.benchmark.engines.progress import Reporter
     from layerboard.benchmark.vectors import VectorFile
 
+VECTORS = 100_000  # usual size of the database
 MOST_QUERIES = 200  # the first ones are searched for
 DATABASE, ASKED = ("train", "database", "features"), ("test", "queries")  # arrays in files of vectors
 HELD_OUT = 5  # every fifth vector is a query where a file has none
@@ -32,16 +32,11 @@ class CostRequest(Request):
 
     index: Plain[bool] = Option(False, "Build flat, HNSW and IVF indexes of the vectors with faiss.")
     vectors: Plain[int] = Option(
-        100_000,
+        VECTORS,
         "With --index: size to which the database grows, by repeating vectors with added noise.",
         least=1,
     )
     json: Plain[bool] = Option(False, "With --index: print JSON.")
-
-    def __post_init__(self) -> None:
-        for name, given in (("tasks", {*self.tasks} - {COST}), ("json", self.json)):
-            if given and not self.index:
-                raise InputError(f"--{name} needs --index; without it backbones are measured, not searches")
 
 
 @command("cost", CostRequest)
@@ -51,8 +46,8 @@ def cost_command(request: CostRequest) -> int:
     Each index is searched for the 10 nearest vectors by cosine similarity, one query at a time on one
     thread. The table gives recall against exact search, milliseconds per query, bytes per vector, and seconds
     to build. HNSW has M = 32 and ef = 64; IVF has 4 times the square root of the number of vectors as cells,
-    and searches 16 of them. The vectors are those of `features`: the last block of each backbone, or the
-    layers of --layers.
+    but at most one per 39 vectors, and searches 16 of them. The vectors are those of `features`: the last
+    block of each backbone, or the layers of --layers.
 
     Example: `layerboard cost --index -b dino-b16 -t knn --images MY_PHOTOS --vectors 1000000`
     """
@@ -83,7 +78,12 @@ def cost(request: CostRequest) -> Result:
 
 
 def _run_options(request: CostRequest) -> dict[str, Any]:
-    return {each.name: getattr(request, each.name) for each in fields(Request)} | {"tasks": (COST,)}
+    """Options of the run that measures backbones; raises InputError for options of indexes."""
+    if request.json or request.vectors != VECTORS or request.tasks not in ((), ("cost",)):
+        raise InputError(
+            "cost takes --tasks, --vectors and --json only with --index; add it or leave them out"
+        )
+    return {each.name: getattr(request, each.name) for each in fields(Request)} | {"tasks": ("cost",)}
 
 
 def _indexes(request: CostRequest, report: "Reporter") -> tuple[Result, int]:

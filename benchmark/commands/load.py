@@ -116,6 +116,7 @@ def compression(call: CompressionCall) -> "Callable[[ArrayLike], NDArray[np.floa
     Returns a function from vectors [m dim] to their compressed and decompressed versions, float32
     [m numbers], which ``run --compress`` scores. Vectors may be tensors on any device. Raises InputError for
     an unknown name or vectors that do not suit it; the function raises it for vectors of another dimension.
+    Vectors that contain NaN or infinity become all NaN.
 
     Example:
         >>> import layerboard
@@ -140,8 +141,13 @@ def compression(call: CompressionCall) -> "Callable[[ArrayLike], NDArray[np.floa
         return change(asked)
 
     known = array(call.known)
-    if known.ndim != 2 or not np.isfinite(known).all() or not known.size:
+    if known.ndim != 2 or not known.size:
         raise InputError(f"expected vectors [n dim] of finite numbers, found an array of {known.shape}")
+    if lost := np.count_nonzero(~np.isfinite(known).all(axis=1)):
+        raise InputError(
+            f"expected vectors of finite numbers, found NaN or infinity in {lost} of {len(known)}; "
+            "leave these out"
+        )
     if reason := misfit(call.name, *known.shape):
         raise InputError(reason)
     change = fit(call.name, [known])

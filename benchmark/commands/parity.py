@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -35,9 +36,7 @@ class ParityRequest(Form, kw_only=False):
     second: Network = Option(..., "The other one.", lambda given: parsers.backbones(given)[0])
     _: KW_ONLY
     images: Images = Option((), IMAGES, usual="those of the mini suite")
-    dtype: Plain[Dtype] = Option(
-        "float32", "Dtype of a backbone whose name gives none (as in NAME@bfloat16)."
-    )
+    dtype: Plain[Dtype] = Option("float32", "Dtype of both, unless a name gives one (as in NAME@bfloat16).")
     device: Plain[str] = Option("auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.")
     output: OptionalPath = Option(
         None, "Folder in which to keep the records of the comparison.", also="-o", usual="none"
@@ -137,12 +136,14 @@ def _shared(specs: Sequence[BackboneSpec]) -> list[Layer]:
 
 
 def _said(specs: Sequence[BackboneSpec], rows: "pd.DataFrame", board: "Board") -> Parity:
+    import pandas as pd
     import torch
 
     first, second = (spec.name for spec in specs)
     places = [str(Layer.of_record(*fields)) for fields in zip(rows["layer"], rows["tap"], strict=True)]
     rows = rows.assign(layer=places)  # in the order of a forward
-    frame = rows.pivot_table("value", "layer", "metric", "max", dropna=False, sort=False).reset_index()
+    largest = partial(pd.Series.max, skipna=False)  # of both poolings; NaN: not finite in one of them
+    frame = rows.pivot_table("value", "layer", "metric", largest, dropna=False, sort=False).reset_index()
     frame = frame.rename(columns={"drift-max": "drift_max"})[["layer", "drift", "drift_max"]]
     formats = (getattr(torch, spec.dtype.removeprefix("amp-")) for spec in specs)
     epsilon = max(torch.finfo(dtype).eps for dtype in formats)
@@ -192,7 +193,7 @@ def _scores(board: "Board", names: tuple[str, str]) -> Iterator[Result]:
     if not board.columns:
         return
     try:
-        matched = match(board, names, "same")
+        matched = match(board, names, "numbered")
     except InputError as error:
         yield Result(title="Scores", frame=pd.DataFrame(), notes=(f"{error}.",))
     else:

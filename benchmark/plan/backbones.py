@@ -68,7 +68,7 @@ def _found(patterns: Sequence[str], request: Request) -> tuple[Sequence[Backbone
     if request.input_size and any(parts.input_size for parts in split):
         raise InputError("--backbones names input sizes (NAME@448px); leave these or --input-size out")
     if request.dtype != ("float32",) and any(parts.dtype for parts in split):
-        raise InputError("--backbones names formats (NAME@bfloat16); leave these or --dtype out")
+        raise InputError("a backbone's name gives a format (NAME@bfloat16); leave it or --dtype out")
     if request.fast_resize and any(parts.fast_resize for parts in split):
         raise InputError("--backbones names NAME@fast-resize; leave these or --fast-resize out")
     named: dict[str, dict[Way, tuple[int | None, ...]]] = {}

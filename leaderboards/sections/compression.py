@@ -22,14 +22,15 @@ from layerboard.tasks.blocks import Block, Heading, Plot, said
 NOTE = """\
 Scores of compressed vectors and of float32 vectors from the same forward passes. A compression is fitted,
 without labels, on the images that a task knows before the queries (training images, the database); queries
-are only compressed. `pca:N`: the N directions of largest variance; `rp:N`: N random directions; `first:N`:
-the first N channels; `int8`: 255 levels per channel; `binary`: above or below the mean, compared by Hamming
-distance; `pq:M`: product quantisation to M bytes; `+`: one after the other. Bytes are those of one stored
-vector. `difference` is the score of the best layer with compression minus that of the best layer in float32,
-in points, with its 95 % interval over the same items; `times smaller` compares the same two vectors, which
-may differ in dimension. Intervals are not corrected for multiple comparisons: about one in twenty excludes 0
-by chance. Both layers were chosen on the test data. `at the float32 layer` keeps the layer that is best in
-float32; `held-out difference` is between layers that were chosen on held-out data."""
+are only compressed. If every image is tested by the others, it is fitted on all. `pca:N`: the N directions of
+largest variance; `rp:N`: N random directions; `first:N`: the first N channels; `int8`: 255 levels per
+channel; `binary`: above or below the mean, compared by Hamming distance; `pq:M`: product quantisation to M
+bytes; `+`: one after the other. Bytes are those of one stored vector. `difference` is the score of the best
+layer with compression minus that of the best layer in float32, in points, with its 95 % interval over the
+same items; `times smaller` compares the same two vectors, which may differ in dimension. Intervals are not
+corrected for multiple comparisons: about one in twenty excludes 0 by chance. Both layers were chosen on the
+test data. `at the float32 layer` keeps the layer that is best in float32; `held-out difference` is between
+layers that were chosen on held-out data."""
 
 
 def compression_blocks(board: Board) -> list[Block]:

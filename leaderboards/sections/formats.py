@@ -20,25 +20,29 @@ NOT_FINITE = "not finite"
 
 NOTE = """\
 The same backbones in several number formats, or on images resized by torch (`@fast-resize`) and by Pillow. In
-the other tables each has its own row (`@bfloat16`; no suffix means float32 and Pillow); `amp-` is mixed
-precision, with weights in float32 (autocast). `reference` is the widest format that was run, resized by
-Pillow if that was run. `difference` is the score of the best layer minus that of the best layer of the
-reference, in points, with its 95 % interval over the same items, not corrected for multiple comparisons; both
-layers were chosen on these items. `at the same layer` keeps the layer that is best in the reference."""
+the other tables each has its own row (`@bfloat16`; no suffix means Pillow, and float32 unless the table of
+backbones below has another dtype); `amp-` is mixed precision, with weights in float32 (autocast). `reference`
+is the widest format that was run, resized by Pillow if that was run. `difference` is the score of the best
+layer minus that of the best layer of the reference, in points, with its 95 % interval over the same items,
+not corrected for multiple comparisons; both layers were chosen on these items. `at the same layer` keeps the
+layer that is best in the reference."""
 
 DRIFT_NOTE = """\
 Drift of vectors: the norm of the difference relative to the vector of the reference, in percent, as the
 median over images and, in brackets, the maximum. `beyond 1 %` is the first layer whose median exceeds 1 %, or
-whose numbers are not finite in one of the two."""
+whose numbers are not finite in one of the two. Vectors are class tokens, or the means of the patch tokens of
+backbones without one."""
 
 
 def formats_of(board: Board) -> dict[str, str]:
     """The reference of each backbone that was also run in a wider format or resized by Pillow, by name."""
     every = {name: NameParts.of(name) for name in board.labels}
+    # a name without a suffix does not say the format: a run in one format gives none
+    dtypes = dict(zip(board.records["backbone"], board.records["dtype"], strict=True))
 
     def way(name: str) -> tuple[bool, int]:
         parts = every[name]
-        return parts.fast_resize, get_args(Dtype).index(parts.dtype or "float32")
+        return parts.fast_resize, get_args(Dtype).index(parts.dtype or dtypes.get(name) or "float32")
 
     references: dict[tuple[str, int | None], str] = {}
     for name in sorted(every, key=way):

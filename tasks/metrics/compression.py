@@ -101,8 +101,8 @@ def fitted(name: str, number: int, known: Vectors) -> Change:
 
 
 def applied(change: Change, vectors: Vectors) -> Vectors:
-    """Vectors [n dim] after a step, computed in chunks; rows that contain NaN become all NaN."""
-    rows = np.flatnonzero(~np.isnan(vectors).any(axis=1))
+    """Vectors [n dim] after a step, computed in chunks; rows with NaN or infinity become all NaN."""
+    rows = np.flatnonzero(np.isfinite(vectors).all(axis=1))
     parts = [*chunks(len(rows), vectors.shape[1])] or [slice(0)]
     changed = np.concatenate([change(vectors[rows[part]]) for part in parts])
     whole = np.full((len(vectors), changed.shape[1]), np.nan, np.float32)

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import hardshrink
 
 from layerboard.tasks.metrics.arrays import SHORTEST, Features, Floats, Integers, Mask
 from layerboard.tasks.metrics.neighbours import chunks
@@ -260,7 +261,8 @@ def _unit(vectors: Features, device: torch.device | None) -> Tensor:
 
 
 def _cosines(queries: Tensor, database: Tensor) -> Similarities:
-    return (queries @ database.T).float().cpu().numpy()
+    # rounding errors around 0 would order binary codes that differ in half of their bits
+    return hardshrink(queries @ database.T, SHORTEST).float().cpu().numpy()
 
 
 def _check(features: Features, *facts: Integers | Mask) -> None:

@@ -156,3 +156,11 @@ def test_a_processor_is_called_as_the_system_calls_it(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(device.Path, "read_text", gone)
     assert device_name(torch.device("cpu")).endswith(", 3 threads")
+
+
+@pytest.mark.parametrize("options", [("-t", "knn"), ("--vectors", "50"), ("--json",)])
+def test_options_of_indexes_need_indexes(
+    options: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused = command(capsys, "cost", "-b", "mini-fs", *options)
+    assert (refused.code, "with --index; add it or leave" in refused.error) == (2, True)

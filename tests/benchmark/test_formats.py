@@ -18,7 +18,7 @@ from layerboard.benchmark.jobs import prepare
 from layerboard.benchmark.plan.suites import MINI_SUITE
 from layerboard.benchmark.request import Request
 from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.sections.formats import format_blocks
+from layerboard.leaderboards.sections.formats import format_blocks, formats_of
 from layerboard.tasks.blocks import Table
 from layerboard.tasks.protocols import PAPER, STANDARD
 from layerboard.zoo.errors import InputError
@@ -26,7 +26,7 @@ from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.backbone import load
 from layerboard.zoo.registry import find
 from tests.benchmark.runs import command, run
-from tests.zoo.load.module.networks import SIZE, Vit
+from tests.zoo.load.module.networks import SIZE, Block, Vit
 
 FORMATS = ("float32", "bfloat16", "amp-bfloat16")
 
@@ -134,6 +134,13 @@ def test_a_layer_that_overflowed_is_beyond_any_drift(made: tuple[Path, pd.DataFr
     assert (row["beyond 1 %"], row["12"]) == ("12", "not finite")
 
 
+def test_a_backbone_that_ran_in_one_narrow_format_is_no_float32(made: tuple[Path, pd.DataFrame]) -> None:
+    _, records = made
+    alone = records["dtype"].mask(records["backbone"] == "mini-fs", "bfloat16")
+    formats = formats_of(Board.of(records.assign(dtype=alone)))
+    assert formats == dict.fromkeys(("mini-fs", "mini-fs@bfloat16"), "mini-fs@amp-bfloat16")
+
+
 def test_mixed_formats_shorten_products_of_the_network_alone(tmp_path: Path) -> None:
     spec = replace(find(["mini-fs"])[0], dtype="amp-bfloat16")
     mixed = load(spec, device=torch.device("cpu"), cache_dir=tmp_path)
@@ -213,6 +220,29 @@ def test_parity_names_the_block_whose_epsilon_is_another(tmp_path: Path, photos:
     assert "every layer is the same to the bit" in same.conclusion
 
 
+class Multiplying(Block):
+    """A block that multiplies its patch tokens, but not its class token."""
+
+    factor = 1.0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = super().forward(x)
+        return torch.cat([x[:, :1], x[:, 1:] * self.factor], dim=1)
+
+
+def test_parity_names_the_block_whose_patch_tokens_overflow(
+    tmp_path: Path, photos: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = Vit()
+    first = layerboard.from_module(net, name="port", blocks="blocks", image_size=SIZE)
+    net.blocks[1].__class__ = Multiplying
+    second = layerboard.from_module(net, name="changed", blocks="blocks", image_size=SIZE)
+    monkeypatch.setattr(Multiplying, "factor", 1e39)
+    found = layerboard.parity(first, second, images=photos, cache=tmp_path)
+    assert found.parts_at == "2"
+    assert "numbers of layer 2 are not finite" in found.conclusion
+
+
 @pytest.mark.parametrize(
     ("names", "message"),
     [
@@ -224,6 +254,11 @@ def test_parity_names_the_block_whose_epsilon_is_another(tmp_path: Path, photos:
 def test_what_cannot_be_one_is_refused_in_a_sentence(names: tuple[str, str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         layerboard.parity(*names)
+
+
+def test_parity_takes_a_format_from_a_name_or_from_its_option() -> None:
+    with pytest.raises(InputError, match=r"^a backbone's name gives a format .*; leave it or --dtype out"):
+        layerboard.parity("mini-fs", "mini-fs@float16", dtype="bfloat16")
 
 
 def test_parity_by_command(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

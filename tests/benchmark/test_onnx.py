@@ -81,6 +81,14 @@ def test_parity_finds_no_layer_at_which_a_file_parts(exported: Files, data: Path
         layerboard.parity("mini-fs", f"onnx:{exported.paths[0]}", images=str(where))
 
 
+def test_scores_of_a_file_are_compared_with_those_of_the_same_blocks(data: Path, tmp_path: Path) -> None:
+    layerboard.export("onnx", "mini-fs", layer="1,2", to=tmp_path / "net.onnx")
+    parity = layerboard.parity("mini-fs", f"onnx:{tmp_path / 'net.onnx'}", images=data / "imagenet")
+    (scores,) = parity.parts
+    places = scores.frame[["layer", "depth", "other_layer", "other_depth"]]
+    assert places.values.tolist() == [[1, 12, 1, 2], [2, 12, 2, 2]]
+
+
 def test_what_cannot_be_exported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

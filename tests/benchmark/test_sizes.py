@@ -63,7 +63,7 @@ def test_several_formats_are_told_by_names_and_one_is_not() -> None:
         ("mini-fs@amp-bfloat16", 64),
     ]
     assert found(backbones="mini-fs@bfloat16", floor=False) == [("mini-fs", 64)]
-    with pytest.raises(InputError, match="leave these or --dtype out"):
+    with pytest.raises(InputError, match="leave it or --dtype out"):
         found(backbones="mini-fs@bfloat16", dtype="float16")
     with pytest.raises(InputError, match="--dtype takes auto, or some of float32, amp-bfloat16"):
         found(dtype="auto,float32")

@@ -111,7 +111,10 @@ def test_a_split_is_kept_and_groups_are_clusters() -> None:
     assert result.items is not None
     assert result.items.keys == tuple(f"{number}.png" for number in range(40, COUNT))
     assert {*result.items.clusters} == {"0", "1", "2", "3"}
-    assert task.fingerprint != replace(task, data=replace(task.data, fold=fold)).fingerprint
+    split = replace(task, data=replace(task.data, fold=fold))
+    assert task.fingerprint != split.fingerprint
+    assert not task.transform_refusal("int8")
+    assert split.transform_refusal("int8").endswith("take the split out of the table")
 
 
 def test_labels_are_scored_as_by_scikit_learn() -> None:

@@ -138,6 +138,7 @@ def test_a_hub_id_or_a_revision_of_an_entry() -> None:
         ("dino-b61", "No backbone is called 'dino-b61'; did you mean dino-b16"),
         ("qqqq", "; there are fs-s32, fs-s16, fs-b32, fs-b16, fs-b8 and 1"),
         ("dinno-*", "No backbone is called"),
+        ("mini-fs@bfloat32", "mini-fs has no revision .bfloat32.; .* mini-fs@448px@bfloat16@fast-resize"),
         ("no/such-model", "no/such-model is neither a directory nor in the cache"),
         ("./no/such/folder", "neither a directory nor"),
     ],

@@ -74,6 +74,18 @@ def test_ranks_are_those_of_a_walk(seed: int) -> None:
         assert found.r_precision[row] == pytest.approx(precision, abs=1e-12, nan_ok=True)
 
 
+@pytest.mark.parametrize("bits", [96, 768])
+def test_equal_hamming_distances_are_ties(bits: int) -> None:
+    rng = np.random.default_rng(0)
+    codes = np.where(rng.random((80, bits)) < 0.5, -1, 1).astype(np.float32)
+    shown = rng.integers(0, 8, len(codes))
+    first, second = np.triu_indices(len(codes), 1)
+    alike = (codes @ codes.T)[first, second]  # whole numbers, exact
+    assert np.count_nonzero(alike == 0) > 90
+    expected = roc_auc_score(shown[first] == shown[second], alike)
+    assert among_all(codes, shown).pairs.roc_auc == pytest.approx(expected, abs=1e-12)
+
+
 def test_copies_are_found_at_a_cosine_of_one() -> None:
     originals = np.random.default_rng(0).standard_normal((50, 8)).astype(np.float32)
     lengths = np.linspace(0.5, 3, 50, dtype=np.float32)[:, None]
