@@ -60,7 +60,4 @@ def nearest_of_sets(
     cosines = {name: Cosines([units[member] for member in members]) for name, members in sets.items()}
     for rows in chunks(asked, min(stored, BANK_ROWS)):
         searched = products_of_sets(units, sets, rows, min(k + EXTRA, stored), product_device, torch.float64)
-        yield {
-            name: settled(cosines[name].of(rows), member, k, member.similarity)
-            for name, member in searched.items()
-        }
+        yield {name: settled(cosines[name].of(rows), member, k) for name, member in searched.items()}

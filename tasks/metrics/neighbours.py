@@ -25,11 +25,10 @@ if WITH_FAISS:
 Key = TypeVar("Key", bound=Hashable)  # name of a layer or of a set of layers
 Vectors = NDArray[np.float32]
 
-EXTRA = 16  # neighbours searched beyond k, to detect ties at the k-th place
+EXTRA = 8  # neighbours searched beyond k, to detect ties at the k-th place
 CHUNK_FLOATS = 1 << 24  # similarities or scores in memory at a time
 CACHED_FLOATS = 1 << 18  # values that fit in a CPU cache
 BANK_ROWS = 1 << 16  # bank rows that a GPU compares at a time
-LARGE = 1 << 27  # from this many similarities on, all candidates are compared again in float64
 RANKED = 5  # number of classes that a vote ranks
 
 
@@ -62,10 +61,7 @@ def in_threads(work: Callable[[slice], None], parts: Iterable[slice]) -> None:
 def search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None) -> Neighbours:
     """The k nearest of distinct unit vectors [n dim] to each query [m dim], by (-similarity, index).
 
-    faiss searches on the CPU, torch on any other device and on macOS. The cosines of candidates are
-    recomputed in float64 and rounded, so that the result does not depend on the device. Large searches
-    recompute all, others only those of queries with two cosines that float32 cannot tell apart, such as codes
-    of a few bits.
+    faiss searches on the CPU, torch on any other device and on macOS.
     """
     wanted, cosines = min(k + EXTRA, len(bank)), Cosines([(bank, queries)])
     if WITH_FAISS and device is None and len(queries):
@@ -76,16 +72,7 @@ def search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None)
         candidates = joined(
             [products_of_sets(units, alone, rows, wanted, device)[0] for rows in parts], wanted
         )
-    if len(bank) * len(queries) >= LARGE:
-        return settled(cosines, candidates, k)
-    rough = candidates.similarity  # descending
-    close = np.flatnonzero((rough[:, :-1] - rough[:, 1:] <= cosines.doubt).any(axis=1))
-
-    def settle(part: slice) -> None:
-        rough[close[part]] = cosines.exact(close[part], candidates.index[close[part]])
-
-    in_threads(settle, chunks(len(close), wanted * bank.shape[1]))
-    return settled(cosines, candidates, k, rough)
+    return settled(cosines, candidates, k)
 
 
 def products_of_sets(
@@ -153,16 +140,13 @@ class Cosines:
         """Bound on the error of float32 products: several times their usual error."""
         return math.sqrt(max(bank.shape[1] for bank, _ in self.layers)) * 2.0**-23
 
-    def exact(self, rows: Integers, index: Integers) -> Vectors:
-        """Cosines of some queries with their candidates [rows candidates], from float64 sums."""
-        exact = np.empty(index.shape, dtype=np.float32)
-        for number, (row, candidates) in enumerate(zip(rows, index, strict=True)):
-            sums = (
-                np.einsum("kd,d->k", bank[candidates].astype(np.float64), queries[row].astype(np.float64))
-                for bank, queries in self.layers
-            )
-            exact[number] = sum(sums) / len(self.layers)
-        return exact
+    def exact(self, query: int, index: Integers) -> Vectors:
+        """Cosines of a query with some bank vectors [candidates], from float64 sums."""
+        sums = (
+            np.einsum("kd,d->k", bank[index].astype(np.float64), queries[query].astype(np.float64))
+            for bank, queries in self.layers
+        )
+        return np.asarray(sum(sums) / len(self.layers), np.float32)
 
     def rough(self, rows: Integers) -> Vectors:
         """Cosines of the queries ``rows`` with the whole bank, in float32: [rows n]."""
@@ -170,22 +154,26 @@ class Cosines:
         return np.asarray(total / np.float32(len(self.layers)), np.float32)
 
 
-def settled(cosines: Cosines, candidates: Neighbours, k: int, known: Vectors | None = None) -> Neighbours:
-    """The first k candidates by (-similarity, index), with similarities independent of the search backend.
+def settled(cosines: Cosines, candidates: Neighbours, k: int) -> Neighbours:
+    """The first k candidates by (-similarity, index), in an order that no rounding error of a search changes.
 
-    ``candidates`` are more than k for each query, or the whole bank; ``known`` cosines are not recomputed.
-    Similarities from the search have float32 rounding errors. If these could hide one of the first k behind
-    the last candidate, the whole bank is compared.
+    ``candidates`` are more than k for each query, best first, or the whole bank. Cosines that float32 cannot
+    tell apart are computed again in float64 and rounded, which makes equal ones equal. If such errors could
+    hide one of the first k behind the last candidate, the whole bank is compared.
     """
     doubt, bank = cosines.doubt, cosines.layers[0][0]
     count, width = candidates.index.shape
+    near = candidates.similarity.copy()
+    close = np.zeros(near.shape, np.bool_)
+    close[:, 1:] = near[:, :-1] - near[:, 1:] <= doubt
+    close[:, :-1] |= close[:, 1:]
     similarity, index = np.empty((count, k), np.float32), np.empty((count, k), np.int64)
-    every = np.arange(count)
 
     def settle(rows: slice) -> None:
-        near = cosines.exact(every[rows], candidates.index[rows]) if known is None else known[rows]
-        order = np.lexsort((candidates.index[rows], -near), axis=1)[:, :k]
-        similarity[rows] = np.take_along_axis(near, order, axis=1)
+        for query in rows.start + np.flatnonzero(close[rows].any(axis=1)):
+            near[query, close[query]] = cosines.exact(query, candidates.index[query, close[query]])
+        order = np.lexsort((candidates.index[rows], -near[rows]), axis=1)[:, :k]
+        similarity[rows] = np.take_along_axis(near[rows], order, axis=1)
         index[rows] = np.take_along_axis(candidates.index[rows], order, axis=1)
 
     in_threads(settle, chunks(count, width * bank.shape[1]))
@@ -197,9 +185,9 @@ def settled(cosines: Cosines, candidates: Neighbours, k: int, known: Vectors | N
         for query, row in zip(part, cosines.rough(part), strict=True):
             floor = np.partition(row, len(row) - k)[len(row) - k] - 2 * doubt
             above = np.flatnonzero(row >= floor)
-            near = cosines.exact(np.array([query]), above[None])[0]
-            best = np.argsort(-near, kind="stable")[:k]
-            similarity[query], index[query] = near[best], above[best]
+            exact = cosines.exact(query, above)
+            best = np.argsort(-exact, kind="stable")[:k]
+            similarity[query], index[query] = exact[best], above[best]
     return Neighbours(similarity, index)
 
 
@@ -294,8 +282,8 @@ def unit_vectors(vectors: Vectors) -> Vectors:
 
     def fill(rows: slice) -> None:
         part = vectors[rows].astype(np.float64)
-        part /= np.maximum(np.sqrt(np.square(part).sum(axis=1, keepdims=True)), SHORTEST)
-        unit[rows] = part
+        length = np.maximum(np.sqrt(np.square(part).sum(axis=1, keepdims=True)), SHORTEST)
+        np.divide(part, length, out=unit[rows], casting="same_kind")
 
     in_threads(fill, chunks(len(vectors), vectors.shape[1], CACHED_FLOATS))
     return unit
@@ -307,8 +295,14 @@ def _collapse(unit: Vectors) -> tuple[Vectors, Integers]:
     Matrix products may round equal rows differently, depending on their position in a block. Only collapsed
     rows have exactly equal similarities.
     """
-    unit += 0.0  # minus zero becomes zero, so that equal rows have equal bytes
-    _, first, same = np.unique(_hashes(unit), return_index=True, return_inverse=True)
+    hashes = np.empty(len(unit), np.uint64)
+
+    def fill(rows: slice) -> None:
+        unit[rows] += 0.0  # minus zero becomes zero, so that equal rows have equal bytes
+        hashes[rows] = _hashes(unit[rows])
+
+    in_threads(fill, chunks(len(unit), unit.shape[1], CACHED_FLOATS))
+    _, first, same = np.unique(hashes, return_index=True, return_inverse=True)
     origin = first[same]
     repeated = np.flatnonzero(origin != np.arange(len(unit)))
     for rows in chunks(len(repeated), unit.shape[1]):
