@@ -84,8 +84,8 @@ class Job:
     @property
     def shared(self) -> bool:
         """Whether another backbone of the run is shown the same pixels."""
-        specs, view = self.setup.plan.backbones, self.pass_.source.view
-        return sum(view_for(spec, view) == self.source.view for spec in specs) > 1
+        view = self.pass_.source.view
+        return [view_for(spec, view) for spec in self.setup.plan.backbones].count(self.source.view) > 1
 
     @property
     def stores(self) -> dict[str, Shards]:

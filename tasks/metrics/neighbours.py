@@ -295,11 +295,12 @@ def _collapse(unit: Vectors) -> tuple[Vectors, Integers]:
     Matrix products may round equal rows differently, depending on their position in a block. Only collapsed
     rows have exactly equal similarities.
     """
+    factors = np.random.default_rng(0).integers(1 << 63, size=unit.shape[1:], dtype=np.uint64) * 2 + 1
     hashes = np.empty(len(unit), np.uint64)
 
     def fill(rows: slice) -> None:
         unit[rows] += 0.0  # minus zero becomes zero, so that equal rows have equal bytes
-        hashes[rows] = _hashes(unit[rows])
+        hashes[rows] = _hashes(unit[rows], factors)
 
     in_threads(fill, chunks(len(unit), unit.shape[1], CACHED_FLOATS))
     _, first, same = np.unique(hashes, return_index=True, return_inverse=True)
@@ -313,9 +314,8 @@ def _collapse(unit: Vectors) -> tuple[Vectors, Integers]:
     return (unit if len(heads) == len(unit) else unit[heads]), group
 
 
-def _hashes(rows: Vectors) -> NDArray[np.uint64]:
-    """Hash of the bits of each row: their sum weighted by fixed odd factors, modulo 2^64."""
-    factors = np.random.default_rng(0).integers(1 << 63, size=rows.shape[1], dtype=np.uint64) * 2 + 1
+def _hashes(rows: Vectors, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Hash of the bits of each row: their sum weighted by odd factors, modulo 2^64."""
     hashes: NDArray[np.uint64] = np.einsum("nd,d->n", rows.view(np.uint32), factors)
     return hashes
 

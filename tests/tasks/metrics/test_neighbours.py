@@ -138,7 +138,7 @@ def _unit64(rows):
 
 
 def test_hash_collisions_keep_rows_apart(monkeypatch):
-    monkeypatch.setattr(module, "_hashes", lambda rows: np.zeros(len(rows), np.uint64))
+    monkeypatch.setattr(module, "_hashes", lambda rows, _: np.zeros(len(rows), np.uint64))
     rng = np.random.default_rng(5)
     bank = rng.standard_normal((20, 6)).astype(np.float32)
     found = nearest(bank, bank, 3)
