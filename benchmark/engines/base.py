@@ -192,7 +192,8 @@ class _SharedQueue(Generic[Job, Result]):
                     if taken is not None:
                         self._do(worker, *taken)
         except BaseException as error:
-            self.stop(error)
+            if not self._queue.over:  # then nobody waits for it, and being ended may be its error
+                self.stop(error)
 
     def _do(self, worker: Worker[Job, Result], key: int, job: Job) -> None:
         try:

@@ -13,6 +13,7 @@ import signal
 import socket
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -101,6 +102,7 @@ class _Remote(base.Worker[Job, Result]):
                 if self._failures == base.LOSSES:
                     line = _last_line(error)
                     raise WorkerDiedError(f"no worker starts on the Ray cluster: {line}") from error
+                time.sleep(base.PAUSE)
             self._starting = None
         return self._actor is not None
 

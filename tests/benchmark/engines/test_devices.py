@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 import torch
 
 import layerboard
-from layerboard.benchmark.engines.base import ListQueue, LocalEngine, WorkerSlot
+from layerboard.benchmark.engines.base import ListQueue, LocalEngine, Worker, WorkerDiedError, WorkerSlot
 from layerboard.benchmark.engines.choose import find_devices, find_engine
 from layerboard.benchmark.engines.processes import ProcessEngine
 from layerboard.benchmark.jobs import pieces
@@ -108,6 +109,47 @@ def test_jobs_of_a_list_are_given_again_when_their_worker_is_lost() -> None:
     assert queue.take(1) == (0, "a")
     queue.done(0, "A")
     assert queue.over
+
+
+class NeverReady(Worker[str, str]):
+    """Fails when it is ended, as an actor does that has not started yet."""
+
+    slot = WorkerSlot()
+
+    def __init__(self) -> None:
+        self.asked, self.ended = threading.Event(), threading.Event()
+
+    def ready(self) -> bool:
+        self.asked.set()
+        assert self.ended.wait(10)
+        raise WorkerDiedError("no worker starts")
+
+    def do(self, job: str) -> str:
+        raise AssertionError(job)
+
+    def end(self) -> None:
+        self.ended.set()
+
+
+def test_a_worker_that_was_still_starting_when_all_was_done_does_not_end_the_run() -> None:
+    starting = NeverReady()
+
+    class Working(Worker[str, str]):
+        slot = WorkerSlot()
+
+        def do(self, job: str) -> str:
+            assert starting.asked.wait(10)
+            return job.upper()
+
+        def end(self) -> None:
+            pass
+
+    queue: ListQueue[str, str] = ListQueue(["a"])
+    queue.dispatch([Working(), starting])
+    assert queue.results == {0: "A"}
+    starting.end()
+    with pytest.raises(WorkerDiedError, match="no worker starts"):
+        ListQueue(["b"]).dispatch([starting])
 
 
 @pytest.mark.slow
