@@ -175,6 +175,8 @@ def _cluster(request: Request) -> Iterator[None]:
     environment = dict(os.environ)
     if folder is not None:  # no usage statistics are sent, and only this cluster knows the token
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+        # actors have the priority of other processes; with Ray's 15 they starve on a busy machine
+        os.environ.setdefault("RAY_worker_niceness", "0")
         if not os.environ.get("RAY_AUTH_MODE"):
             os.environ["RAY_AUTH_TOKEN"] = TOKEN
     # Ray handles SIGTERM in its own way; commands do it in theirs

@@ -31,3 +31,9 @@ def halved(number: int, report: Reporter) -> int:
         advance(1)
     report.say(f"halved {number}")
     return number // 2
+
+
+def niceness(added: int, report: Reporter) -> int:
+    """How far the process stands back for others, after so much was added."""
+    report.say("asked")
+    return os.nice(added)

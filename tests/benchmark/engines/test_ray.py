@@ -29,7 +29,7 @@ from layerboard.benchmark.request import Request
 from layerboard.leaderboards.records.record import read_records
 from layerboard.zoo.errors import InputError
 from tests.benchmark.conftest import BACKBONES, Whole
-from tests.benchmark.engines.own_worker import halved
+from tests.benchmark.engines.own_worker import halved, niceness
 from tests.benchmark.engines.test_engines import Heard
 from tests.benchmark.jobs.test_jobs import planned, prepared
 from tests.benchmark.runs import QUICK, comparable, environment, run, shards
@@ -68,6 +68,7 @@ def test_actors_report_give_results_in_order_and_raise_what_is_wrong() -> None:
     assert sorted(heard.lines) == ["halved 2", "halved 4", "halved 6"]
     with pytest.raises(InputError, match="3 is odd"):
         ray.map(halved, [2, 3], heard)
+    assert ray.map(niceness, [0], heard) == [os.nice(0)]
 
 
 @pytest.mark.slow
@@ -139,7 +140,8 @@ def test_a_killed_driver_leaves_what_was_finished_and_nothing_that_runs(
     options = ("--layers", QUICK, "--no-floor", "--engine", "ray", "--workers", "2")
     driver = subprocess.Popen(
         [sys.executable, "-m", "layerboard", "run", "-b", *BACKBONES, "-t", *TASKS, *options, *folders],
-        env=environment() | {"WHOSE": mark},
+        # agents of Ray would look for a minute for their server, which is gone with the driver
+        env=environment() | {"WHOSE": mark, "RAY_gcs_rpc_server_reconnect_timeout_s": "1"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
