@@ -83,8 +83,8 @@ def test_the_page_says_what_formats_do_to_scores_and_vectors(made: tuple[Path, p
 def test_the_drift_that_formats_bring_along_is_not_missed_in_compressed_vectors(
     made: tuple[Path, pd.DataFrame], data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = f"run -b mini-fs -t knn --dtype float32,bfloat16 --layers 3 --compress binary --data {data}"
-    ran = command(capsys, *words.split(), "-o", made[0] / "out", "--cache", made[0] / "cache")
+    words = "run -b mini-fs -t knn --dtype float32,bfloat16 --layers 3 --compress binary --workers 1"
+    ran = command(capsys, *words.split(), "--data", data, "-o", made[0] / "out", "--cache", made[0] / "cache")
     assert ran.code == 0
     assert "left out" not in ran.out + ran.err
 
