@@ -63,8 +63,10 @@ def _exported(plan: Plan, *, named: bool) -> list[Task]:
     others = [task.entry.name for task in plan.tasks.every if not task.scorer]
     if others and named:
         scorers = ", ".join(scorer for entry in TASKS if (scorer := load_code(entry).scorer))
-        reason = f"{others[0]} takes no stored vectors that a scorer reads"
-        raise InputError(f"{reason}; leave it out: there are files for {scorers}")
+        raise InputError(
+            f"{others[0]} has no files of vectors of its own; leave it out: there are files for {scorers}, "
+            "and score fewshot and score linear read those of knn"
+        )
     if not (tasks := [task for task in plan.tasks.every if task.scorer]):
         raise InputError("none of the data is for a task that takes stored vectors")
     return tasks

@@ -128,10 +128,13 @@ def _shared(specs: Sequence[BackboneSpec]) -> list[Layer]:
     are_whole = first.shown is second.shown is None  # an ONNX file may have only some layers
     if not layers or stages != others or (are_whole and first.stages != second.stages):
         shapes = (
-            f"{spec.name} has {spec.depth} blocks, {spec.width} channels wide, cells of {spec.patch_size} px"
+            f"{spec.name} has {spec.depth} blocks of {spec.width} channels and cells of {spec.patch_size} px"
             for spec in specs
         )
-        raise InputError(f"parity compares layer by layer: {', '.join(shapes)}")
+        raise InputError(
+            f"parity compares layer by layer, but {' and '.join(shapes)}; compare takes backbones of "
+            "different shapes"
+        )
     return layers
 
 

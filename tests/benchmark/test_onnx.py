@@ -76,7 +76,7 @@ def test_parity_finds_no_layer_at_which_a_file_parts(exported: Files, data: Path
     assert list(parity.frame["layer"]) == ["2", "12"]
     assert parity.frame["drift_max"].max() < BAR
     assert parity.parts_at is None
-    with pytest.raises(InputError, match="parity compares layer by layer: mini-fs has 12 blocks, 96"):
+    with pytest.raises(InputError, match="parity compares layer by layer, but mini-fs has 12 blocks of 96"):
         layerboard.parity("mini-fs", f"onnx:{exported.paths[0]}", images=str(where))
 
 

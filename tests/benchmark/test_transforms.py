@@ -285,4 +285,4 @@ def test_indexes_of_vectors_are_measured(
     alone = command(capsys, "cost", "--index", "-b", "mini-fs", "-t", "cka", "--vectors", "1", *place)
     assert alone.code == 0, alone.err  # a file of one array
     refused = command(capsys, "cost", "--index", "-b", "mini-fs", "-t", "spair", *place)
-    assert "takes no stored vectors" in refused.error
+    assert "has no files of vectors" in refused.error

@@ -180,7 +180,7 @@ def test_what_is_not_stored_goes_through_the_backbone_once(  # type: ignore[no-u
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("-b", "mini-fs", "-t", "spair"), "spair takes no stored vectors that a scorer reads"),
+        (("-b", "mini-fs", "-t", "spair"), "spair has no files of vectors of its own"),
         (("-b", "mini-fs", "-t", "knm"), "there is no task 'knm'; did you mean 'knn'?"),
         (("-b", "mini-fs", "--layers", "99"), "there is no layer 99"),
         (("-b", "mini-fss"), "did you mean mini-fs"),
