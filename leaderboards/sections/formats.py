@@ -30,8 +30,8 @@ layer that is best in the reference."""
 DRIFT_NOTE = """\
 Drift of vectors: the norm of the difference relative to the vector of the reference, in percent, as the
 median over images and, in brackets, the maximum. `beyond 1 %` is the first layer whose median exceeds 1 %, or
-whose numbers are not finite in one of the two. Vectors are class tokens, or the means of the patch tokens of
-backbones without one."""
+whose numbers are not finite in one of the two. Vectors are class tokens (`cls`) and means of the patch tokens
+(`mean`); the chart shows class tokens where there are any."""
 
 
 def formats_of(board: Board) -> dict[str, str]:
@@ -87,9 +87,9 @@ def _drift_blocks(board: Board, formats: dict[str, str]) -> Iterator[Block]:
     yield said(DRIFT_NOTE)
     median, _ = task_display(DRIFT).metrics
     for (dataset, protocol), group in rows.groupby(["dataset", "protocol"], sort=True):
-        medians = group[(group["metric"] == median) & group["primary"].astype(bool)]
+        medians = group[group["metric"] == median]
         title = f"Drift of vectors: {dataset} ({protocol})"
-        lines = medians[medians["tap"] == "block"]
+        lines = medians[(medians["tap"] == "block") & medians["primary"].astype(bool)]
         frame = pd.DataFrame(
             {"series": lines["backbone"].map(board.labels), "x": lines["layer"], "y": 100 * lines["value"]}
         )
@@ -98,23 +98,24 @@ def _drift_blocks(board: Board, formats: dict[str, str]) -> Iterator[Block]:
 
 
 def drift_table(board: Board, rows: pd.DataFrame, medians: pd.DataFrame) -> pd.DataFrame:
-    """One row per backbone: the first layer beyond `FAR`, then median and maximum drift, in percent."""
+    """One row per backbone and pooling: first layer beyond `FAR`, then median and maximum, in percent."""
     most = rows[rows["metric"] == task_display(DRIFT).metrics[1]].set_index(
         ["backbone", "pooling", "layer", "tap"]
     )["value"]
     body = []
-    for name, layers in medians.groupby("backbone", sort=False):
-        fields = list(layers[["pooling", "layer", "tap", "value"]].itertuples(index=False, name=None))
-        names = [str(layer) if tap == "block" else str(tap) for _, layer, tap, _ in fields]
-        far = [shown for shown, (*_, value) in zip(names, fields, strict=True) if not value <= FAR]
-        cells = {"backbone": board.labels[str(name)], "beyond 1 %": far[0] if far else "none"}
-        for shown, (pooling, layer, tap, value) in zip(names, fields, strict=True):
-            largest = most.loc[(name, pooling, layer, tap)]
+    for (name, pooling), layers in medians.groupby(["backbone", "pooling"], sort=False):
+        fields = list(layers[["layer", "tap", "value"]].itertuples(index=False, name=None))
+        names = [str(layer) if tap == "block" else str(tap) for layer, tap, _ in fields]
+        far = [place for place, (*_, value) in zip(names, fields, strict=True) if not value <= FAR]
+        beyond = far[0] if far else "none"
+        cells = {"backbone": board.labels[str(name)], "vectors": str(pooling), "beyond 1 %": beyond}
+        for place, (layer, tap, value) in zip(names, fields, strict=True):
+            largest = most.loc[str(name), str(pooling), layer, tap]
             text = f"{fixed(100 * value, 2)} ({fixed(100 * largest, 2)})"
-            cells[shown] = NOT_FINITE if isnan(value) else text
+            cells[place] = NOT_FINITE if isnan(value) else text
         body.append(cells)
     table = pd.DataFrame(body).fillna("")
     columns = [str(column) for column in table]
     blocks = sorted(filter(str.isdecimal, columns), key=int)  # of backbones of any depth, then `final`
     others = [column for column in columns if not column.isdecimal()]
-    return table[[*others[:2], *blocks, *others[2:]]]
+    return table[[*others[:3], *blocks, *others[3:]]]

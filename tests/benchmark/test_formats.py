@@ -71,7 +71,13 @@ def test_the_page_says_what_formats_do_to_scores_and_vectors(made: tuple[Path, p
     scores, drifts = tables
     assert list(scores["backbone"]) == ["mini-fs@amp-bfloat16", "mini-fs@bfloat16"]
     assert scores["difference"].str.contains(" to ").all()
-    assert {"beyond 1 %", "3", "12", "final"} <= {*drifts}
+    assert [*drifts] == ["backbone", "vectors", "beyond 1 %", "3", "12", "final"]
+    assert [*drifts["vectors"]] == ["cls", "mean"] * 2
+    means = records.query("task == 'drift' and pooling == 'mean' and layer == 3 and other == 'mini-fs'")
+    rows = drifts[drifts["vectors"] == "mean"].set_index("backbone")["3"]
+    for name, of_one in means.groupby("backbone"):
+        median, largest = (100 * of_one.set_index("metric")["value"][["drift", "drift-max"]]).round(2)
+        assert rows[name] == f"{median:.2f} ({largest:.2f})"
     assert _blocks(records[records["backbone"] == "mini-fs"], place) == []
     shallow = (
         (records["backbone"] == drifts["backbone"][0]) & (records["tap"] == "block") & (records["layer"] > 3)
@@ -130,7 +136,7 @@ def test_a_layer_that_overflowed_is_beyond_any_drift(made: tuple[Path, pd.DataFr
     lost &= (records["layer"] == 12) & (records["tap"] == "block")
     records = records.assign(value=records["value"].mask(lost))
     *_, drifts = [block.frame for block in _blocks(records, place) if isinstance(block, Table)]
-    row = drifts.set_index("backbone").loc["mini-fs@bfloat16"]
+    row = drifts.set_index(["backbone", "vectors"]).loc["mini-fs@bfloat16", "mean"]
     assert (row["beyond 1 %"], row["12"]) == ("12", "not finite")
 
 
@@ -246,7 +252,7 @@ def test_parity_names_the_block_whose_patch_tokens_overflow(
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (("mini-fs", "mini-resnet"), "parity compares layer by layer: mini-fs has 12 blocks"),
+        (("mini-fs", "mini-resnet"), "parity compares layer by layer, but mini-fs has 12 blocks"),
         (("mini-fs", "mini-fs"), "parity takes two different backbones, found mini-fs"),
         (("mini-fs", "nix"), "No backbone is called 'nix'"),
     ],
