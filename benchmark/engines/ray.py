@@ -100,7 +100,7 @@ class _Remote(base.Worker[Job, Result]):
                 self._actor = None
                 self._failures += 1
                 if self._failures == base.LOSSES:
-                    line = _last_line(error)
+                    line = _reason(error)
                     raise WorkerDiedError(f"no worker starts on the Ray cluster: {line}") from error
                 time.sleep(base.PAUSE)
             self._starting = None
@@ -120,7 +120,7 @@ class _Remote(base.Worker[Job, Result]):
         except RayError as error:
             self._actor = None
             self._listening.forget(self._number)
-            raise base.WorkerLostError(_last_line(error)) from error
+            raise base.WorkerLostError(_reason(error)) from error
         return result
 
     def end(self) -> None:
@@ -205,7 +205,7 @@ def _connect(request: Request, folder: Path | None) -> None:
                 _require_http2(at[1], int(at[2]))
             ray.init(address=request.address, **options)
         except (OSError, OverflowError, RuntimeError, ValueError, RayError) as error:
-            address, reason = shortened(request.address), _last_line(error)
+            address, reason = shortened(request.address), _reason(error)
             raise InputError(f"there is no Ray cluster at {address}: {reason}") from error
         return
     options |= {"include_dashboard": False, "object_store_memory": STORE_BYTES, "_temp_dir": str(folder)}
@@ -216,7 +216,7 @@ def _connect(request: Request, folder: Path | None) -> None:
         except Exception as error:  # Ray raises this very class
             ray.shutdown()
             if not left:
-                raise WorkerDiedError(f"Ray does not start on this machine: {_last_line(error)}") from error
+                raise WorkerDiedError(f"Ray does not start on this machine: {_reason(error)}") from error
 
 
 def _require_http2(host: str, port: int) -> None:
@@ -242,8 +242,8 @@ def _short_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="lb-", dir=short))
 
 
-def _last_line(error: BaseException) -> str:
-    """The last line of an error of Ray, which is the most informative."""
+def _reason(error: BaseException) -> str:
+    """The first sentence of the last line of an error of Ray, which is the most informative."""
     text = str(getattr(error, "strerror", None) or error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return shortened(lines[-1] if lines else type(error).__name__)
+    return shortened(lines[-1].partition(". ")[0] if lines else type(error).__name__)
