@@ -15,7 +15,7 @@ from torch import Tensor
 from layerboard.benchmark.api import RunSummary, carry_out
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.extraction.loading import Batch, Loader
-from layerboard.benchmark.plan.location import find_data
+from layerboard.benchmark.plan.location import find_data, find_protocols
 from layerboard.benchmark.plan.plan import Plan, PlanRecipe, make_plan, view_for
 from layerboard.benchmark.plan.suites import choose_suite
 from layerboard.benchmark.request import Request
@@ -35,7 +35,8 @@ def board_rows(setting: Setting, data: Path | None = None) -> Iterator[Row]:
         folder = Path(name)
         write(folder / "vit-s16", "ViT-S/16")
         request = _request(setting, folder, data)
-        location = find_data(request, choose_suite(request), Silent())
+        suite = choose_suite(request)
+        location = find_data(request, suite, find_protocols(request, suite), Silent())
         there = {task.entry.name for task in make_plan(PlanRecipe((), (), location)).tasks.every}
         request = replace(request, tasks=sorted(there - APART))
         first = _board(request, folder, 0)  # renders and warms up

@@ -16,16 +16,16 @@ from layerboard.benchmark.jobs.fingerprints import measured_folder, records_prin
 from layerboard.benchmark.jobs.job import BackboneJobs, CompareJob, Job, ScoreJob, Setup
 from layerboard.benchmark.parsers import AUTO
 from layerboard.benchmark.plan.backbones import find_backbones
-from layerboard.benchmark.plan.location import find_data, require_writable
-from layerboard.benchmark.plan.plan import VECTORS, Pass, Plan, PlanRecipe, make_plan
+from layerboard.benchmark.plan.location import find_data, find_protocols, require_writable
+from layerboard.benchmark.plan.plan import VECTORS, Pass, Plan, PlanRecipe, find_asked, make_plan
 from layerboard.benchmark.plan.sizes import shown_alike
-from layerboard.benchmark.plan.suites import Suite, choose_suite, images_suite
+from layerboard.benchmark.plan.suites import choose_suite, images_suite
 from layerboard.benchmark.request import Request
 from layerboard.benchmark.scores.records import ResultFiles, is_current
 from layerboard.leaderboards.merge import paths_of
 from layerboard.leaderboards.records.checksum import results_version
 from layerboard.leaderboards.records.files import RESULTS_VERSION
-from layerboard.tasks.protocols import EvaluationProtocol, find_protocol
+from layerboard.tasks.protocols import EvaluationProtocol
 from layerboard.tasks.task import Task
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.backbone import identify
@@ -59,9 +59,11 @@ def understand(
     suite, devices = choose_suite(request), find_devices(request)
     if writes:
         require_writable(request.output, request.cache)
-    settled = replace(request, dtype=_dtypes(request, suite, devices[0], protocols, report))
+    protocols = protocols or find_protocols(request, suite)
+    find_asked(request.tasks, protocols)  # wrong names are said before anything is fetched or rendered
+    settled = replace(request, dtype=_dtypes(request.dtype, protocols, devices[0], report))
     backbones = find_backbones(settled, suite, report)
-    location = find_data(request, suite, report, protocols)
+    location = find_data(request, suite, protocols, report)
     ways = request.transform, request.fuse, request.compress
     plan = make_plan(PlanRecipe(backbones, request.tasks, location, *ways))
     for line in (*plan.tasks.understood, *shown_alike(plan)):
@@ -72,17 +74,12 @@ def understand(
 
 
 def _dtypes(
-    request: Request,
-    suite: Suite,
-    device: torch.device,
-    protocols: Sequence[EvaluationProtocol],
-    report: Reporter,
+    given: tuple[Dtype, ...], protocols: Sequence[EvaluationProtocol], device: torch.device, report: Reporter
 ) -> tuple[Dtype, ...]:
     """The dtypes of a run; for ``--dtype auto``, those that the device and the protocol call for."""
-    if AUTO not in request.dtype:
-        return request.dtype
-    asked = protocols or [find_protocol(name) for name in request.protocol or (suite.protocol,)]
-    exact = [protocol.name for protocol in asked if protocol.on_card == "float32"]
+    if AUTO not in given:
+        return given
+    exact = [protocol.name for protocol in protocols if protocol.on_card == "float32"]
     # GPUs before Ampere have no bfloat16
     card = device.type == "cuda" and torch.cuda.get_device_capability(device)[0] >= 8
     dtype: Dtype = "amp-bfloat16" if card and not exact else "float32"

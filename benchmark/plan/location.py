@@ -35,17 +35,19 @@ class DataLocation:
         return tuple(replace(self, protocol=protocol, further=()) for protocol in every)
 
 
+def find_protocols(request: Request, suite: Suite) -> tuple[EvaluationProtocol, ...]:
+    """The protocols that a request names, or that of its suite; raises InputError for an unknown one."""
+    return tuple(map(find_protocol, dict.fromkeys(request.protocol or (suite.protocol,))))
+
+
 def find_data(
-    request: Request, suite: Suite, report: Reporter, protocols: Sequence[EvaluationProtocol] = ()
+    request: Request, suite: Suite, protocols: Sequence[EvaluationProtocol], report: Reporter
 ) -> DataLocation:
     """Where the data of a request are; missing or damaged parts of the mini suite are rendered.
 
-    ``protocols`` replace those that the request names. Raises InputError for an unknown protocol or a missing
-    folder.
+    Raises InputError for a missing folder.
     """
-    named = dict.fromkeys(request.protocol or (suite.protocol,))
-    every = protocols or [find_protocol(name) for name in named]
-    protocol, *further = (replace(each, shots=request.shots) for each in every)
+    protocol, *further = (replace(each, shots=request.shots) for each in protocols)
     data = request.data
     if data is None and not request.images:
         data = mini_data(request.cache, request.workers, report)

@@ -109,18 +109,24 @@ def patch_tokens(spec: BackboneSpec, view: View, layer: Layer) -> int:
     return (width // stride) * (height // stride)
 
 
+def find_asked(names: Sequence[str], protocols: Sequence[EvaluationProtocol]) -> tuple[TaskEntry, ...]:
+    """The named tasks, or the default ones; raises InputError for an unknown one, or one of no protocol."""
+    asked = find_tasks(names)
+    for task in asked if names else ():
+        if not any(protocol.speaks_of(task.name) for protocol in protocols):
+            raise InputError(f"{' and '.join(map(_speech, protocols))}; --tasks names {task.name}, too")
+    return asked
+
+
 def make_plan(recipe: PlanRecipe) -> Plan:
     """Read the datasets and group the tasks by the sources that they use.
 
     Raises InputError for an unknown task, for one without data or outside the protocol, and without any task.
     """
-    asked, locations = find_tasks(recipe.tasks), recipe.location.by_protocol
+    locations = recipe.location.by_protocol
+    asked = find_asked(recipe.tasks, [at.protocol for at in locations])
     if len({(spec.dtype, spec.fast_resize) for spec in recipe.backbones if not spec.is_floor}) > 1:
         asked = tuple(dict.fromkeys((*asked, *find_tasks((DRIFT,)))))
-    for task in asked if recipe.tasks else ():
-        protocols = [at.protocol for at in locations]
-        if not any(protocol.speaks_of(task.name) for protocol in protocols):
-            raise InputError(f"{' and '.join(map(_speech, protocols))}; --tasks names {task.name}, too")
     tasks = PlannedTasks()
     for at in locations:
         try:

@@ -106,13 +106,13 @@ def drift_table(board: Board, rows: pd.DataFrame, medians: pd.DataFrame) -> pd.D
     for (name, pooling), layers in medians.groupby(["backbone", "pooling"], sort=False):
         fields = list(layers[["layer", "tap", "value"]].itertuples(index=False, name=None))
         names = [str(layer) if tap == "block" else str(tap) for layer, tap, _ in fields]
-        far = [place for place, (*_, value) in zip(names, fields, strict=True) if not value <= FAR]
+        far = [heading for heading, (*_, value) in zip(names, fields, strict=True) if not value <= FAR]
         beyond = far[0] if far else "none"
         cells = {"backbone": board.labels[str(name)], "vectors": str(pooling), "beyond 1 %": beyond}
-        for place, (layer, tap, value) in zip(names, fields, strict=True):
+        for heading, (layer, tap, value) in zip(names, fields, strict=True):
             largest = most.loc[str(name), str(pooling), layer, tap]
             text = f"{fixed(100 * value, 2)} ({fixed(100 * largest, 2)})"
-            cells[place] = NOT_FINITE if isnan(value) else text
+            cells[heading] = NOT_FINITE if isnan(value) else text
         body.append(cells)
     table = pd.DataFrame(body).fillna("")
     columns = [str(column) for column in table]

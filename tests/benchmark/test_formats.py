@@ -15,8 +15,6 @@ from layerboard.benchmark.commands.parity import parting
 from layerboard.benchmark.commands.recommend import RecommendRequest, code_of, recommended
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.jobs import prepare
-from layerboard.benchmark.plan.suites import MINI_SUITE
-from layerboard.benchmark.request import Request
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.sections.formats import format_blocks, formats_of
 from layerboard.tasks.blocks import Table
@@ -171,8 +169,8 @@ def test_auto_asks_the_device_and_the_protocol(
     device: str, protocols: list[object], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (9, 0))
-    asked = Request(dtype="auto"), MINI_SUITE, SimpleNamespace(type=device), protocols, Silent()
-    assert prepare._dtypes(*asked) == (expected,)  # type: ignore[arg-type]
+    found = prepare._dtypes(("auto",), protocols, SimpleNamespace(type=device), Silent())  # type: ignore[arg-type]
+    assert found == (expected,)
 
 
 def _frame(drifts: list[float]) -> pd.DataFrame:

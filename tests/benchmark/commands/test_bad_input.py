@@ -71,6 +71,22 @@ def test_wrong_usage_is_one_sentence(go: Go, data: Path, arguments: list[str], w
     assert words in go(*(text.replace("{data}", str(data)) for text in arguments)).error
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("-t", "knm"), "there is no task 'knm'"),
+        (("--protocol", "papre"), "did you mean 'paper'"),
+        (("-t", "knn", "--protocol", "dinov3"), "the protocol dinov3 is for davis; --tasks names knn, too"),
+        (("--layers", "-1"), "layers '-1': expected 'all'"),
+    ],
+)
+def test_what_is_wrong_without_any_data_is_said_before_data_are_rendered(
+    go: Go, tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    assert words in go(*arguments).error
+    assert not [*tmp_path.rglob("mini-data/*")]
+
+
 def test_an_empty_data_folder_says_what_is_looked_for(go: Go, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     error = go("--data", tmp_path / "empty").error
