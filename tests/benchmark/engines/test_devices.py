@@ -121,7 +121,7 @@ class NeverReady(Worker[str, str]):
 
     def ready(self) -> bool:
         self.asked.set()
-        assert self.ended.wait(10)
+        assert self.ended.wait(60)
         raise WorkerDiedError("no worker starts")
 
     def do(self, job: str) -> str:
@@ -138,7 +138,7 @@ def test_a_worker_that_was_still_starting_when_all_was_done_does_not_end_the_run
         slot = WorkerSlot()
 
         def do(self, job: str) -> str:
-            assert starting.asked.wait(10)
+            assert starting.asked.wait(60)
             return job.upper()
 
         def end(self) -> None:
