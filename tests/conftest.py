@@ -24,7 +24,6 @@ TOGETHER = (
     "benchmark/test_extending.py",
     "benchmark/engines/test_ray.py",
     "benchmark/test_look.py",
-    "benchmark/test_onnx.py",
     "benchmark/test_own_images.py",
     "benchmark/test_resume.py",
     "benchmark/test_sets.py",

@@ -65,6 +65,7 @@ VIDEOS = (2, 3, 4, 6, 8, 12, 30)
 LANDMARKS = ((11, 0.2), (11, 0.5), (12, 0.2), (12, 0.5))  # groups of queries, and their correlation
 IMAGES = ((10, 10), (12, 16), (30, 30), (20, 60), (100, 100))  # good and defective ones
 AUROCS = (0.6, 0.76, 0.9, 0.97, 0.99)
+PREDICTED = (20, 50, 200)  # images whose numbers, labels, confidence or things are predicted
 GOODNESS = (0.3, 0.7, 0.95)  # of predictions: a correlation, or what plays its part
 SHOTS = (1, 5, 10)
 NOISES = (0.3, 0.8)  # of the images of digits that few shots are of; pixels are 0 to 1
@@ -88,8 +89,6 @@ class Size:
     items: tuple[int, ...]  # of rows, tables and powers
     clustered: tuple[int, ...]  # images that k-means clusters
     losing: tuple[int, ...]  # items of what a choice loses
-    predicted: tuple[int, ...]  # images whose numbers, labels, confidence or things are predicted
-    drawn: int  # draws of few shots whose mean is expected
 
 
 FULL = Size(
@@ -103,8 +102,6 @@ FULL = Size(
     items=(50, 200, 500),
     clustered=(300, 800),
     losing=(200, 1_000, 10_000),
-    predicted=(20, 50, 200),
-    drawn=200,
 )
 QUICK = Size(
     samples=60,
@@ -117,8 +114,6 @@ QUICK = Size(
     items=(200,),
     clustered=(200,),
     losing=(200,),
-    predicted=(50,),
-    drawn=50,
 )
 
 
@@ -220,7 +215,7 @@ def of_means(samples: int, make: Callable[[np.random.Generator], Ratios], truth:
     return [float(share) for share in held / samples]
 
 
-def of_shots(size: Size, shots: int, noise: float) -> list[float]:
+def of_shots(samples: int, shots: int, noise: float) -> list[float]:
     """Share of the intervals that hold the expected score, and the expected difference of two layers.
 
     What is expected is the mean over many draws of the shots and all test images.
@@ -231,23 +226,23 @@ def of_shots(size: Size, shots: int, noise: float) -> list[float]:
     right = []
     for layer in (1, 2):
         pixels, labels = digits(noise, layer)
-        drawn = [pool[draw_shots(labels[pool], 10, shots, seed)] for seed in range(size.drawn)]
+        drawn = [pool[draw_shots(labels[pool], 10, shots, seed)] for seed in range(200)]
         probes = [fit_few_shot(as_tensor(pixels[rows]), rule) for rows in drawn]
         truth = as_tensor(labels[test])
         right.append([probe.correct(as_tensor(pixels[test]), truth) for probe in probes])
     hit = np.asarray(right, np.float64)  # [layers draws images]
     expected, held = hit.mean(axis=(1, 2)), np.zeros(2)
-    for seed in range(size.samples):
+    for seed in range(samples):
         random = np.random.default_rng((seed, shots))
         images = random.choice(len(test), TESTED, replace=False)
-        sample = hit[:, random.choice(size.drawn, 3, replace=False)][:, :, images]
+        sample = hit[:, random.choice(200, 3, replace=False)][:, :, images]
         nothing = np.zeros(TESTED, np.int64)
         by_draw = sample.mean(axis=2).T
         measured = Ratios(sample.mean(axis=1).T, np.ones(TESTED), nothing, nothing, draws=by_draw)
         low, high = intervals(measured)
         paired = differences(measured, 0)
         held += low[0] <= expected[0] <= high[0], paired.low[1] <= expected[1] - expected[0] <= paired.high[1]
-    return [float(share) for share in held / size.samples]
+    return [float(share) for share in held / samples]
 
 
 def of_kmeans(samples: int, count: int, *, same: bool) -> list[float]:
@@ -490,12 +485,16 @@ def _coverages(size: Size, parts: Sequence[Part]) -> Iterator[str]:
         rows = [
             [name, count, *(of_predictions(size.samples, draw, count, good) for good in GOODNESS)]
             for name, draw in PREDICTIONS.items()
-            for count in size.predicted
+            for count in PREDICTED
         ]
         yield from table(["metric", "images", *(f"{good:g}" for good in GOODNESS)], rows)
     if "shots" in parts:
         yield f"Few shots, three draws, {TESTED} test images, in percent ({size.samples:,} samples a cell):\n"
-        rows = [[shots, f"{noise:g}", *of_shots(size, shots, noise)] for noise in NOISES for shots in SHOTS]
+        rows = [
+            [shots, f"{noise:g}", *of_shots(size.samples, shots, noise)]
+            for noise in NOISES
+            for shots in SHOTS
+        ]
         yield from table(["shots", "noise", "covered", "difference covered"], rows)
 
 

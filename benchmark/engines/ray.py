@@ -100,8 +100,7 @@ class _Remote(base.Worker[Job, Result]):
                 self._actor = None
                 self._failures += 1
                 if self._failures == base.LOSSES:
-                    line = _reason(error)
-                    raise WorkerDiedError(f"no worker starts on the Ray cluster: {line}") from error
+                    raise WorkerDiedError(f"no worker starts on the Ray cluster: {_reason(error)}") from error
                 time.sleep(base.PAUSE)
             self._starting = None
         return self._actor is not None

@@ -94,14 +94,13 @@ def _drift_blocks(board: Board, formats: dict[str, str]) -> Iterator[Block]:
             {"series": lines["backbone"].map(board.labels), "x": lines["layer"], "y": 100 * lines["value"]}
         )
         yield Plot(frame, "lines", title, "block", "median difference, %", name=slug(title))
-        yield Table(drift_table(board, group, medians), caption=f"{title}{units_text(medians)}", head=1)
+        yield Table(drift_table(board, group), caption=f"{title}{units_text(medians)}", head=1)
 
 
-def drift_table(board: Board, rows: pd.DataFrame, medians: pd.DataFrame) -> pd.DataFrame:
+def drift_table(board: Board, rows: pd.DataFrame) -> pd.DataFrame:
     """One row per backbone and pooling: first layer beyond `FAR`, then median and maximum, in percent."""
-    most = rows[rows["metric"] == task_display(DRIFT).metrics[1]].set_index(
-        ["backbone", "pooling", "layer", "tap"]
-    )["value"]
+    medians, largests = (rows[rows["metric"] == metric] for metric in task_display(DRIFT).metrics)
+    most = largests.set_index(["backbone", "pooling", "layer", "tap"])["value"]
     body = []
     for (name, pooling), layers in medians.groupby(["backbone", "pooling"], sort=False):
         fields = list(layers[["layer", "tap", "value"]].itertuples(index=False, name=None))

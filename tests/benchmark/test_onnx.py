@@ -8,6 +8,7 @@ from PIL import Image
 
 import layerboard
 from layerboard.benchmark.commands.result import Files
+from layerboard.zoo.entries import mini
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load import onnx_export
 from layerboard.zoo.registry import find
@@ -120,8 +121,8 @@ def test_what_cannot_be_exported(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["mini-fs", "mini-clip", "mini-beit", "mini-resnet", "mini-fs64-noskip6"])
-def test_every_layer_of_each_architecture_is_that_of_torch(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [spec.name for spec in mini.ENTRIES if spec.checkpoint == "packaged"])
+def test_every_layer_of_the_mini_backbones_is_that_of_torch(name: str, tmp_path: Path) -> None:
     frame = layerboard.export("onnx", name, layer="all", to=tmp_path / "net.onnx").frame
     assert frame["share"].between(0, BAR).all()
     (spec,) = find([f"onnx:{tmp_path / 'net.onnx'}"])
