@@ -11,7 +11,7 @@ import torch
 from layerboard.benchmark.extraction.collectors import Collector, MeasuredCollector, VectorCollector
 from layerboard.tasks.analyses.attention import AttentionDistance, AttentionShares
 from layerboard.tasks.analyses.attention_maps import AttentionMapsTask
-from layerboard.tasks.analyses.saliency import SaliencyTask
+from layerboard.tasks.analyses.saliency import IMAGES_PER_GROUP, SaliencyTask
 from layerboard.tasks.cka import CkaTask
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.coco import CocoRegion, RegionImage, Regions
@@ -109,7 +109,9 @@ def throughput_rows(setting: Setting) -> Iterator[Row]:
 def attention_rows(setting: Setting) -> Iterator[Row]:
     """The analyses of attention together, and each alone, all on the same batch."""
     size = "ViT-S/16" if setting.quick else "ViT-B/16"
-    backbone, batch = random_network(size, setting), 2 if setting.quick else setting.batch
+    # saliency takes at most so many images together
+    batch = 2 if setting.quick else min(setting.batch, IMAGES_PER_GROUP)
+    backbone = random_network(size, setting)
     pixels, every = noise(batch, setting), problems(batch)
     shown = [Layer(index, "probabilities") for index in range(1, backbone.spec.depth + 1)]
 

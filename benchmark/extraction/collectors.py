@@ -61,8 +61,11 @@ def to_host(arrays: Mapping[Name, Tensor]) -> dict[Name, Tensor]:
         if name not in there:
             kinds.setdefault((array.device, array.dtype), []).append(name)
     for names in kinds.values():
-        whole = torch.cat([arrays[name].flatten() for name in names]).cpu()
-        parts = torch.split(whole, [arrays[name].numel() for name in names])
+        whole = torch.cat([arrays[name].flatten() for name in names])
+        # a GPU writes several times as fast to pinned memory, which torch keeps for the next copy
+        pinned = torch.empty_like(whole, device="cpu", pin_memory=True) if whole.is_cuda else None
+        host = whole.cpu() if pinned is None else pinned.copy_(whole)
+        parts = torch.split(host, [arrays[name].numel() for name in names])
         for name, part in zip(names, parts, strict=True):
             # each owns its memory: files are written from it, and the whole buffer is freed
             there[name] = part.view(arrays[name].shape).clone()
@@ -95,7 +98,7 @@ class VectorCollector(Collector):
         assert isinstance(features, LayerFeatures)  # attention probabilities are not needed
         layer, pooled = features.layer, dict[str, Tensor]()
         if features.cls is not None and "cls" in self._poolings:
-            pooled[f"cls.{layer}"] = features.cls.clone().float()
+            pooled[f"cls.{layer}"] = features.cls.to(torch.float32, copy=True)
         if "mean" in self._poolings or features.cls is None:
             pooled[f"mean.{layer}"] = features.mean.float()
         if "patchwise" in self._poolings and features.cls is None:
@@ -109,13 +112,16 @@ class VectorCollector(Collector):
         first = [0, *accumulate(len(self._source.groups[group].samples) for group in groups)]
         places = [first[member.group - groups[0]] + member.position for member in self._members]
         rows = torch.tensor(places, dtype=torch.long)
-        arrays = {"shown": torch.zeros(first[-1], dtype=torch.uint8)}
-        arrays["shown"][rows] = 1
+        shown = torch.zeros(first[-1], dtype=torch.uint8)
+        shown[rows] = 1
         vectors = to_host({name: torch.cat(parts).to(self._dtype) for name, parts in self._kept.items()})
+        self._kept, self._members = {}, {}
+        if places == [*range(first[-1])]:  # all images in order, as almost always
+            return {"shown": shown, **vectors}
+        arrays = {"shown": shown}
         for name, values in vectors.items():
             arrays[name] = torch.full((first[-1], values.shape[1]), float("nan"), dtype=self._dtype)
             arrays[name][rows] = values
-        self._kept, self._members = {}, {}
         return arrays
 
 
