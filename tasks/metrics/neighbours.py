@@ -140,10 +140,13 @@ class Cosines:
         """Bound on the error of float32 products: several times their usual error."""
         return math.sqrt(max(bank.shape[1] for bank, _ in self.layers)) * 2.0**-23
 
-    def exact(self, query: int, index: Integers) -> Vectors:
-        """Cosines of a query with some bank vectors [candidates], from float64 sums."""
+    def exact(self, query: Integers, index: Integers) -> Vectors:
+        """Cosines of pairs of a query and a bank vector, by their indices [pairs], from float64 sums.
+
+        A single query is compared with all of ``index``.
+        """
         sums = (
-            np.einsum("kd,d->k", bank[index].astype(np.float64), queries[query].astype(np.float64))
+            np.einsum("pd,pd->p", bank[index].astype(np.float64), queries[query].astype(np.float64))
             for bank, queries in self.layers
         )
         return np.asarray(sum(sums) / len(self.layers), np.float32)
@@ -170,13 +173,14 @@ def settled(cosines: Cosines, candidates: Neighbours, k: int) -> Neighbours:
     similarity, index = np.empty((count, k), np.float32), np.empty((count, k), np.int64)
 
     def settle(rows: slice) -> None:
-        for query in rows.start + np.flatnonzero(close[rows].any(axis=1)):
-            near[query, close[query]] = cosines.exact(query, candidates.index[query, close[query]])
+        query, place = np.nonzero(close[rows])
+        query += rows.start
+        near[query, place] = cosines.exact(query, candidates.index[query, place])
         order = np.lexsort((candidates.index[rows], -near[rows]), axis=1)[:, :k]
         similarity[rows] = np.take_along_axis(near[rows], order, axis=1)
         index[rows] = np.take_along_axis(candidates.index[rows], order, axis=1)
 
-    in_threads(settle, chunks(count, width * bank.shape[1]))
+    in_threads(settle, chunks(count, width * bank.shape[1], CHUNK_FLOATS // 8))
     if width == len(bank):
         return Neighbours(similarity, index)
     open_ended = np.flatnonzero(similarity[:, -1] - candidates.similarity.min(axis=1) <= doubt)
@@ -185,7 +189,7 @@ def settled(cosines: Cosines, candidates: Neighbours, k: int) -> Neighbours:
         for query, row in zip(part, cosines.rough(part), strict=True):
             floor = np.partition(row, len(row) - k)[len(row) - k] - 2 * doubt
             above = np.flatnonzero(row >= floor)
-            exact = cosines.exact(query, above)
+            exact = cosines.exact(np.array([query]), above)
             best = np.argsort(-exact, kind="stable")[:k]
             similarity[query], index[query] = exact[best], above[best]
     return Neighbours(similarity, index)
