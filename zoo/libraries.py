@@ -57,7 +57,7 @@ def explained(error: BaseException) -> BrokenLibraryError | None:
         return broken
     importing = _importing(error)
     name = _top(error.name or "") if isinstance(error, ImportError) else ""
-    if isinstance(error, ModuleNotFoundError) and name not in ("", OURS) and not _is_there(name):
+    if isinstance(error, ModuleNotFoundError) and name not in ("", OURS) and not is_there(name):
         needs = f", and {named(importing)} needs it" if importing else ""
         return BrokenLibraryError(
             f"{name} is not installed{needs}; install it with: pip install {_distribution(name)}; {DOCTOR}",
@@ -85,9 +85,7 @@ def installed(name: str) -> str:
 
 def misfit(name: str) -> str:
     """The first library that a library needs in another version than the installed one; "" if all fit."""
-    return next(
-        (other for other, wanted in requirements(_distribution(name)) if not _fits(other, wanted)), ""
-    )
+    return next((other for other, wanted in requirements(_distribution(name)) if not fits(other, wanted)), "")
 
 
 def requirements(distribution: str, extra: str = "") -> list[tuple[str, str]]:
@@ -116,6 +114,12 @@ def _broken(name: str, error: BaseException) -> BrokenLibraryError:
         return BrokenLibraryError(
             f"{named(name)} cannot be imported without docstrings, which PYTHONOPTIMIZE=2 (python -OO) "
             f"leaves out ({reason}); unset it; {DOCTOR}",
+            name,
+        )
+    if isinstance(error, Warning):
+        return BrokenLibraryError(
+            f"{named(name)} cannot be imported where warnings are errors ({reason}); unset PYTHONWARNINGS, "
+            f"or leave out -W; {DOCTOR}",
             name,
         )
     partner = misfit(name)
@@ -165,7 +169,8 @@ def _top(module: str) -> str:
     return module.partition(".")[0]
 
 
-def _is_there(name: str) -> bool:
+def is_there(name: str) -> bool:
+    """Whether there is a module of that name."""
     try:
         return find_spec(name) is not None
     except (ImportError, ValueError):
@@ -194,7 +199,7 @@ def _normal(distribution: str) -> str:
     return distribution.lower().replace("_", "-")
 
 
-def _fits(name: str, wanted: str) -> bool:
+def fits(name: str, wanted: str) -> bool:
     """Whether the installed version is among the wanted ones; true if it is unknown."""
     from packaging.specifiers import SpecifierSet
 

@@ -17,13 +17,25 @@ from layerboard.benchmark.commands.score import SCORE_COMMANDS
 from layerboard.benchmark.engines.base import WorkerDiedError
 from layerboard.benchmark.parsers import require_working_folder
 from layerboard.leaderboards.records.files import VERSION
-from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.errors import InputError, first_line, shortened
 from layerboard.zoo.libraries import explained
 
 # modules of commands, in the order of the help
 NAMES = (
     *("run", "show", "list", "check", "leaderboard", "report", "reproduce", "compare", "parity", "decompose"),
-    *("look", "recommend", "cost", "features", "merge", "submit", "verify", "export", "pretrain", "pack"),
+    *(
+        "look",
+        "recommend",
+        "cost",
+        "features",
+        "merge",
+        "submit",
+        "verify",
+        "export",
+        "pretrain",
+        "pack",
+        "doctor",
+    ),
 )
 COMMANDS: tuple[Command[..., Any], ...] = (
     *(getattr(import_module(f"layerboard.benchmark.commands.{name}"), f"{name}_command") for name in NAMES),
@@ -106,7 +118,8 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):  # characters that the encoding of the stream lacks are escaped
             stream.reconfigure(errors="backslashreplace")
     try:
-        require_working_folder()
+        if sys.argv[1:2] != ["doctor"]:  # which says this, too
+            require_working_folder()
         app(spread(sys.argv[1:]), prog_name="layerboard")
     except Exception as error:
         if (sentence := _sentence_of(error)) is None:
@@ -158,6 +171,8 @@ def _sentence_of(error: Exception) -> str | None:
     if _is_out_of_memory(error):
         return "out of memory; try with less data, or on a machine with more"
     broken = explained(error)
+    if broken is None and isinstance(error, Warning):
+        return f"warnings are errors here ({first_line(error)}); unset PYTHONWARNINGS, or leave out -W"
     return None if broken is None else str(broken)
 
 
