@@ -1,6 +1,5 @@
 """The command line. Heavy libraries are imported by the commands that need them."""
 
-import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from layerboard.benchmark.commands.score import SCORE_COMMANDS
 from layerboard.benchmark.engines.base import WorkerDiedError
 from layerboard.benchmark.parsers import require_working_folder
 from layerboard.leaderboards.records.files import VERSION
-from layerboard.zoo.errors import InputError, first_line, shortened
+from layerboard.zoo.errors import InputError, about_file, first_line
 from layerboard.zoo.libraries import explained
 
 # modules of commands, in the order of the help
@@ -40,12 +39,6 @@ NAMES = (
 COMMANDS: tuple[Command[..., Any], ...] = (
     *(getattr(import_module(f"layerboard.benchmark.commands.{name}"), f"{name}_command") for name in NAMES),
     *SCORE_COMMANDS,
-)
-
-# errors of the operating system that a user's input, missing rights or limits of the machine cause
-_OF_USERS = (
-    *(errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP, errno.EROFS, errno.EPERM, errno.EIO, errno.EFBIG),
-    *(errno.EMFILE, errno.ENFILE, errno.ESTALE),
 )
 
 # first words of two-word commands, with their help
@@ -159,29 +152,17 @@ def _sentence_of(error: Exception) -> str | None:
     if isinstance(error, OSError):
         if _while_printing(error):
             return f"what is printed cannot be written: {error.strerror}"
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return "no space is left on the disk; free some and run again: finished work is kept"
-        if error.errno in (errno.EEXIST, errno.ENOTDIR, errno.EISDIR):
-            there, wanted = ("folder", "file") if error.errno == errno.EISDIR else ("file", "folder")
-            name = shortened(str(error.filename2 or error.filename))
-            where = f"at {name}, where there is a {there}"
-            return f"expected a {wanted} {where}; remove it, or choose another name"
-        if error.errno in _OF_USERS:
-            return f"{shortened(error.filename)} cannot be used: {error.strerror}"
-    if _is_out_of_memory(error):
-        return "out of memory; try with less data, or on a machine with more"
-    broken = explained(error)
-    if broken is None and isinstance(error, Warning):
+        if (sentence := about_file(error)) is not None:
+            return sentence
+    if (broken := explained(error)) is not None:
+        return str(broken)
+    if isinstance(error, Warning):
         return f"warnings are errors here ({first_line(error)}); unset PYTHONWARNINGS, or leave out -W"
-    return None if broken is None else str(broken)
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    if isinstance(error, MemoryError) or not isinstance(error, RuntimeError) or explained(error):
-        return isinstance(error, MemoryError)
+    if not isinstance(error, MemoryError | RuntimeError):
+        return None
     from layerboard.benchmark.extraction.failures import is_out_of_memory  # torch
 
-    return is_out_of_memory(error)
+    return "out of memory; try with less data, or on a machine with more" if is_out_of_memory(error) else None
 
 
 def _while_printing(error: Exception) -> bool:
