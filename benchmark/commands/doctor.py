@@ -171,11 +171,13 @@ def _lines_of_probe(names: Sequence[str]) -> Iterator[str]:
 
     def read() -> None:
         assert process.stdout is not None
-        for line in process.stdout:
-            lines.put(line.rstrip("\n"))
+        with process.stdout as out:
+            for line in out:
+                lines.put(line.rstrip("\n"))
         lines.put(None)
 
-    threading.Thread(target=read, daemon=True).start()
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
     try:
         last = ""
         while (line := lines.get(timeout=SECONDS)) is not None:
@@ -187,6 +189,7 @@ def _lines_of_probe(names: Sequence[str]) -> Iterator[str]:
     finally:
         process.kill()
         process.wait()
+        reader.join(1)  # longer only where a process that the library started holds the pipe
 
 
 def _way_to_end(code: int) -> str:
