@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
 from importlib.util import find_spec
@@ -67,6 +67,15 @@ def explained(error: BaseException) -> BrokenLibraryError | None:
     if not culprit and isinstance(error, ImportError):  # raised by hand, in a library's own words
         return BrokenLibraryError(f"a library is missing: {_reason(error)}; {DOCTOR}")
     return None if culprit in ("", OURS) else _broken(culprit, error)
+
+
+def end_command(error: BaseException) -> None:
+    """Print what is wrong and exit with 2, if the command line, not a script, imports a broken library."""
+    started = Path(sys.argv[0]).stem == OURS or sys.orig_argv[1:3] == ["-m", OURS]
+    if started and (broken := explained(error)) is not None:
+        with suppress(OSError, AttributeError):  # nobody can read it
+            sys.stderr.write(f"error: {broken}\n")
+        sys.exit(2)
 
 
 def named(name: str) -> str:

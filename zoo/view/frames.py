@@ -53,6 +53,5 @@ def _of_video(path: Path, most: int) -> list[tuple[int, Image.Image]]:
         chosen = spaced(sum(packet.size > 0 for packet in file.demux(stream)), most)
         file.seek(0)
         frames = [(index, each) for index, each in enumerate(file.decode(stream)) if index in chosen]
-        # PyAV's annotations leave ``to_image`` out
-        pictures = [(index, each.to_image(), each.rotation) for index, each in frames]  # type: ignore[no-untyped-call]
+        pictures = [(index, each.to_image(), each.rotation) for index, each in frames]
         return [(index, picture.rotate(turn, expand=True)) for index, picture, turn in pictures]
