@@ -11,6 +11,8 @@ RUN if [ -n "$TORCH_INDEX" ]; then pip install --no-cache-dir torch --index-url 
     && pip install --no-cache-dir /src -c /src/constraints.txt \
     && rm -rf /src
 
+RUN useradd --create-home layerboard && mkdir /work && chown layerboard /work
+USER layerboard
 ENV XDG_CACHE_HOME=/work/.cache HF_HOME=/work/.cache/huggingface
 WORKDIR /work
 ENTRYPOINT ["layerboard"]

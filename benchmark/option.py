@@ -4,14 +4,16 @@ A Python function (`called_with`) and a command (`benchmark.commands.command`) a
 have exactly its options, with the same names, defaults and help.
 """
 
+import ast
 import inspect
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial, wraps
 from inspect import getattr_static
 from pathlib import Path
-from textwrap import fill
-from types import EllipsisType
+from textwrap import dedent, fill
+from types import EllipsisType, FunctionType
 from typing import (
     Any,
     Generic,
@@ -27,6 +29,7 @@ from typing import (
 
 from layerboard.benchmark import parsers
 from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.libraries import imports_explained
 
 Given = TypeVar("Given")
 Kept = TypeVar("Kept")
@@ -143,6 +146,19 @@ class Form:
         dataclass(frozen=True, kw_only=kw_only)(cls)
 
 
+def docstring(thing: object) -> str:
+    """The documentation of a function or class, read from its source where Python left it out (``-OO``)."""
+    if sys.flags.optimize < 2 or (isinstance(thing, FunctionType) and thing.__doc__):
+        return inspect.cleandoc(thing.__doc__ or "")
+    assert isinstance(thing, type | FunctionType)
+    try:
+        definition = ast.parse(dedent(inspect.getsource(thing))).body[0]
+    except (OSError, SyntaxError):  # without its source
+        return ""
+    assert isinstance(definition, ast.FunctionDef | ast.ClassDef)
+    return ast.get_docstring(definition) or ""
+
+
 def declared(form: Callable[..., object], without: Collection[str] = ()) -> tuple[Option[Any, Any], ...]:
     """The options of a form in the order of declaration, ``json`` last, without the given names."""
     assert isinstance(form, type)
@@ -164,7 +180,8 @@ def called_with(
         def called(*args: P.args, **kwargs: P.kwargs) -> Result:
             for name in kwargs.keys() & set(without):
                 raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}")
-            return function(form(*args, **kwargs))
+            with imports_explained():
+                return function(form(*args, **kwargs))
 
         options = declared(form, without)
         parameters = inspect.signature(form).parameters
@@ -173,7 +190,7 @@ def called_with(
             return_annotation=inspect.signature(function).return_annotation,
         )
         listed = "\n".join(["Options:", *(option.documentation for option in options)])
-        own = inspect.cleandoc(function.__doc__ or "")
+        own = docstring(function)
         called.__doc__ = "\n\n".join(filter(None, [summary, own, RAISES, listed]))
         return called
 

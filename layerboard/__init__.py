@@ -10,26 +10,32 @@ import inspect
 from collections.abc import Callable
 from textwrap import fill, indent
 
-from layerboard.benchmark.commands.check import check
-from layerboard.benchmark.commands.cka import cka
-from layerboard.benchmark.commands.compare import compare
-from layerboard.benchmark.commands.cost import cost
-from layerboard.benchmark.commands.export import export
-from layerboard.benchmark.commands.features import features
-from layerboard.benchmark.commands.from_module import from_module
-from layerboard.benchmark.commands.list import list_backbones
-from layerboard.benchmark.commands.load import compression, load
-from layerboard.benchmark.commands.look import look
-from layerboard.benchmark.commands.merge import merge
-from layerboard.benchmark.commands.parity import parity
-from layerboard.benchmark.commands.recommend import recommend
-from layerboard.benchmark.commands.report import report
-from layerboard.benchmark.commands.run import forecast, run
-from layerboard.benchmark.commands.show import best, show
-from layerboard.benchmark.commands.submit import submit
-from layerboard.benchmark.commands.verify import verify
-from layerboard.leaderboards.records.files import VERSION
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.libraries import end_command
+
+try:
+    from layerboard.benchmark.commands.check import check
+    from layerboard.benchmark.commands.cka import cka
+    from layerboard.benchmark.commands.compare import compare
+    from layerboard.benchmark.commands.cost import cost
+    from layerboard.benchmark.commands.export import export
+    from layerboard.benchmark.commands.features import features
+    from layerboard.benchmark.commands.from_module import from_module
+    from layerboard.benchmark.commands.list import list_backbones
+    from layerboard.benchmark.commands.load import compression, load
+    from layerboard.benchmark.commands.look import look
+    from layerboard.benchmark.commands.merge import merge
+    from layerboard.benchmark.commands.parity import parity
+    from layerboard.benchmark.commands.recommend import recommend
+    from layerboard.benchmark.commands.report import report
+    from layerboard.benchmark.commands.run import forecast, run
+    from layerboard.benchmark.commands.show import best, show
+    from layerboard.benchmark.commands.submit import submit
+    from layerboard.benchmark.commands.verify import verify
+    from layerboard.leaderboards.records.files import VERSION
+except Exception as error:  # of a library that even the help needs
+    end_command(error)
+    raise
 
 __all__ = [  # noqa: RUF022  # in the order in which they are described
     "run",

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,9 @@ gc.disable()  # imports and collected tests stay: to walk over them again and ag
 
 import pytest
 import torch
+from PIL import Image
+
+from layerboard.zoo.view import photos
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     torch.set_num_threads(1)
@@ -44,6 +48,23 @@ def _unflushed() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("os.fsync", lambda file: None)
         yield
+
+
+@pytest.fixture
+def without_heic(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """All is as where the extra ``heic`` is not installed."""
+    Image.init()
+    monkeypatch.setitem(sys.modules, "pillow_heif", None)
+    kept = {name: opening for name, opening in Image.OPEN.items() if name != "HEIF"}
+    endings = {ending: name for ending, name in Image.EXTENSION.items() if name != "HEIF"}
+    monkeypatch.setattr(Image, "OPEN", kept)
+    monkeypatch.setattr(Image, "EXTENSION", endings)
+    cached = (photos.heif_broken, photos.formats, photos.endings)
+    for each in cached:
+        each.cache_clear()
+    yield
+    for each in cached:
+        each.cache_clear()
 
 
 def pytest_collection_finish() -> None:

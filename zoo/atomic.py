@@ -61,10 +61,10 @@ def file_sha256(path: Path) -> str:
 
 
 @contextmanager
-def temporary_folder(parent: Path) -> Iterator[Path]:
-    """A folder in ``parent`` that is removed at the end."""
+def temporary_folder(parent: Path, prefix: str = PARTIAL) -> Iterator[Path]:
+    """A folder in ``parent`` that only this user can enter, and that is removed at the end."""
     parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(dir=parent, prefix=PARTIAL))
+    folder = Path(tempfile.mkdtemp(dir=parent, prefix=prefix))
     try:
         with _locked(folder):
             yield folder
@@ -72,15 +72,15 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def remove_leftovers(folders: Iterable[Path]) -> None:
-    """Remove temporary files and folders below some folders whose writers were killed; others stay.
+def remove_leftovers(folders: Iterable[Path], prefix: str = PARTIAL, *, below: bool = True) -> None:
+    """Remove temporary files and folders whose writers were killed, also those further below some folders.
 
     A living writer holds a lock, which ends with its process, on whichever machine that is.
     """
     for folder in folders:
-        for parent, below, files in os.walk(folder):
-            left = [Path(parent, name) for name in (*below, *files) if name.startswith(PARTIAL)]
-            below[:] = [name for name in below if not name.startswith(PARTIAL)]
+        for parent, inside, files in os.walk(folder):
+            left = [Path(parent, name) for name in (*inside, *files) if name.startswith(prefix)]
+            inside[:] = [name for name in inside if below and not name.startswith(prefix)]
             for path in filter(_is_leftover, left):
                 if path.is_dir():
                     shutil.rmtree(path, ignore_errors=True)

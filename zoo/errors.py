@@ -1,5 +1,6 @@
 """Errors for bad input, and text that is safe to show."""
 
+import errno
 import re
 from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
@@ -57,6 +58,23 @@ def require_known(what: str, names: Iterable[str], known: Collection[str]) -> No
             raise unknown(what, name, known)
 
 
+def about_file(error: OSError) -> str | None:
+    """The sentence for an error with a file that a user, missing rights or limits cause; None for others."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "no space is left on the disk; free some and run again: finished work is kept"
+    if error.errno in (errno.EEXIST, errno.ENOTDIR, errno.EISDIR):
+        there, wanted = ("folder", "file") if error.errno == errno.EISDIR else ("file", "folder")
+        name = shortened(str(error.filename2 or error.filename))
+        return f"expected a {wanted} at {name}, where there is a {there}; remove it, or choose another name"
+    if error.errno in _OF_USERS:
+        return (
+            f"{shortened(error.filename)} cannot be used: {error.strerror}"
+            if error.filename
+            else error.strerror
+        )
+    return None
+
+
 def first_line(error: BaseException) -> str:
     """The first line of a library's message, without error numbers; the kind of the error if it is empty."""
     if isinstance(error, OSError) and error.strerror:
@@ -80,6 +98,11 @@ def shortened(value: object) -> str:
     return _SHORT.repr(value)
 
 
+# errors of the operating system that a user's input, missing rights or limits of the machine cause
+_OF_USERS = (
+    *(errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP, errno.EROFS, errno.EPERM, errno.EIO, errno.EFBIG),
+    *(errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ENOENT, errno.ENOMEM, errno.EAGAIN),
+)
 # all control characters but line breaks and tabs, marks of text direction, and non-characters
 _UNPRINTABLE = dict.fromkeys(
     (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd"

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.libraries import explained
 
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
@@ -27,14 +28,15 @@ def find_object(reference: str) -> object:
     with current_directory():
         try:
             return getattr(importlib.import_module(module), name, None)
-        except ModuleNotFoundError as error:
-            if error.name is None or not module.startswith(error.name):
-                raise InputError(f"{reference}: {module} cannot be imported: {error}.") from error
-            raise InputError(
-                f"{reference}: there is no module {module} in {Path.cwd()} or among those installed."
-            ) from error
         except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
+            missing = error.name if isinstance(error, ModuleNotFoundError) else None
+            if missing and module.startswith(missing):
+                reason = f"there is no module {module} in {Path.cwd()} or among those installed"
+                raise InputError(f"{reference}: {reason}.") from error
+            broken = explained(error)
+            reason = str(error) if missing else f"{type(error).__name__}: {error}"
+            if not missing and broken is not None and broken.library != module.partition(".")[0]:
+                reason = str(broken)
             raise InputError(f"{reference}: {module} cannot be imported: {reason}.") from error
 
 

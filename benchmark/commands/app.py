@@ -1,10 +1,12 @@
 """The command line. Heavy libraries are imported by the commands that need them."""
 
-import errno
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
+from traceback import walk_tb
 from typing import Annotated, Any
 
 import typer
@@ -14,22 +16,29 @@ from layerboard.benchmark.commands.score import SCORE_COMMANDS
 from layerboard.benchmark.engines.base import WorkerDiedError
 from layerboard.benchmark.parsers import require_working_folder
 from layerboard.leaderboards.records.files import VERSION
-from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.errors import InputError, about_file, first_line
+from layerboard.zoo.libraries import explained
 
 # modules of commands, in the order of the help
 NAMES = (
     *("run", "show", "list", "check", "leaderboard", "report", "reproduce", "compare", "parity", "decompose"),
-    *("look", "recommend", "cost", "features", "merge", "submit", "verify", "export", "pretrain", "pack"),
+    *(
+        "look",
+        "recommend",
+        "cost",
+        "features",
+        "merge",
+        "submit",
+        "verify",
+        "export",
+        "pretrain",
+        "pack",
+        "doctor",
+    ),
 )
 COMMANDS: tuple[Command[..., Any], ...] = (
     *(getattr(import_module(f"layerboard.benchmark.commands.{name}"), f"{name}_command") for name in NAMES),
     *SCORE_COMMANDS,
-)
-
-# errors of the operating system that a user's input, missing rights or limits of the machine cause
-_OF_USERS = (
-    *(errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP, errno.EROFS, errno.EPERM, errno.EIO, errno.EFBIG),
-    *(errno.EMFILE, errno.ENFILE, errno.ESTALE),
 )
 
 # first words of two-word commands, with their help
@@ -97,38 +106,66 @@ def spread(arguments: list[str]) -> list[str]:
 
 def main() -> None:
     """Run the command line; wrong input prints one sentence and exits with code 2."""
-    sentence: str | None
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # characters that the encoding of the stream lacks are escaped
             stream.reconfigure(errors="backslashreplace")
     try:
-        require_working_folder()
+        if sys.argv[1:2] != ["doctor"]:  # which says this, too
+            require_working_folder()
         app(spread(sys.argv[1:]), prog_name="layerboard")
-    except (InputError, WorkerDiedError) as error:
-        sentence, code = str(error), 2 if isinstance(error, InputError) else 1
-    except (OSError, MemoryError, RuntimeError) as error:
-        sentence, code = _sentence_of(error), 2
-        if sentence is None:
+    except Exception as error:
+        if (sentence := _sentence_of(error)) is None:
             raise
-    else:
-        return
-    say(f"error: {sentence}", err=True)
-    sys.exit(code)
+        with suppress(OSError):
+            say(f"error: {sentence}", err=True)
+        sys.exit(1 if isinstance(error, WorkerDiedError) else 2)
+    finally:
+        _give_up_broken_streams()
+
+
+def _open_closed_streams() -> None:
+    """Let standard streams that are closed lead to the null device: else a file may take their number."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115  # until the end
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
+def _give_up_broken_streams() -> None:
+    """Drop what a standard stream cannot write, which Python would try again at its end."""
+    for number, stream in enumerate((sys.stdout, sys.stderr), start=1):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
 
 
 def _sentence_of(error: Exception) -> str | None:
-    """The message of an error caused by the user's input or by lack of memory; None for any other error."""
+    """The message of an error caused by the user's input, machine or libraries; None for any other error."""
+    if isinstance(error, InputError | WorkerDiedError):
+        return str(error)
     if isinstance(error, OSError):
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return "no space is left on the disk; free some and run again: finished work is kept"
-        if error.errno in (errno.EEXIST, errno.ENOTDIR, errno.EISDIR):
-            there, wanted = ("folder", "file") if error.errno == errno.EISDIR else ("file", "folder")
-            name = shortened(str(error.filename2 or error.filename))
-            where = f"at {name}, where there is a {there}"
-            return f"expected a {wanted} {where}; remove it, or choose another name"
-        if error.errno in _OF_USERS:
-            return f"{shortened(error.filename)} cannot be used: {error.strerror}"
+        if _while_printing(error):
+            return f"what is printed cannot be written: {error.strerror}"
+        if (sentence := about_file(error)) is not None:
+            return sentence
+    if (broken := explained(error)) is not None:
+        return str(broken)
+    if isinstance(error, Warning):
+        return f"warnings are errors here ({first_line(error)}); unset PYTHONWARNINGS, or leave out -W"
+    if not isinstance(error, MemoryError | RuntimeError):
         return None
     from layerboard.benchmark.extraction.failures import is_out_of_memory  # torch
 
     return "out of memory; try with less data, or on a machine with more" if is_out_of_memory(error) else None
+
+
+def _while_printing(error: Exception) -> bool:
+    """Whether an error was raised by the libraries that print, which write to standard streams alone."""
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    return str(frames[-1].f_globals.get("__name__")).partition(".")[0] in ("typer", "rich")

@@ -7,14 +7,14 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from inspect import Parameter, Signature, cleandoc
+from inspect import Parameter, Signature
 from pathlib import Path
 from types import FrameType, GenericAlias
 from typing import TYPE_CHECKING, Annotated, Any, Generic, get_args
 
 import typer
 
-from layerboard.benchmark.option import Filled, Option, P, Result, called_with, declared
+from layerboard.benchmark.option import Filled, Option, P, Result, called_with, declared, docstring
 from layerboard.zoo.errors import InputError, printable, require_known
 
 if TYPE_CHECKING:
@@ -47,7 +47,9 @@ class Command(Generic[P, Filled]):
 
         def command(**words: object) -> None:
             given = {name: value for name, value in words.items() if value not in (None, [])}
-            if code := self.carry_out(form(**given)):
+            with ended_by_signals("interrupted; every file that was written is complete"):
+                code = self.carry_out(form(**given))
+            if code:
                 raise typer.Exit(code)
 
         panels = getattr(self.form, "PANELS", {})
@@ -56,12 +58,12 @@ class Command(Generic[P, Filled]):
         ordered = sorted(options, key=lambda each: [None, *panels].index(groups.get(each.name)))
         parameters = [_parameter(each, groups.get(each.name)) for each in ordered]
         vars(command)["__signature__"] = Signature(parameters)
-        command.__doc__ = self.carry_out.__doc__
+        command.__doc__ = docstring(self.carry_out)
         return command
 
     def python(self, function: Callable[[Filled], Result]) -> Callable[P, Result]:
         """Turn a function of the filled form into a public one with the command's options and help."""
-        said, _, _ = cleandoc(self.carry_out.__doc__ or "").partition("\n\nExample")
+        said, _, _ = docstring(self.carry_out).partition("\n\nExample")
         summary = f"{said}\n\nDoes what ``layerboard {self.name}`` does, with the same options."
         return called_with(self.form, (*self.without, "json"), summary)(function)
 

@@ -14,7 +14,7 @@ from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.cka import CkaEstimator
 from layerboard.benchmark.commands.command import Command, say, say_json
 from layerboard.benchmark.engines.progress import PrintableConsole
-from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain, Wholes
+from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain, Wholes, docstring
 from layerboard.tasks.protocols import PROTOCOLS
 from layerboard.zoo.errors import InputError
 
@@ -245,7 +245,7 @@ def _scorer(form: type[ScoreRequest]) -> Command[..., Any]:
         else:
             _print(report)
 
-    show.__doc__ = form.__doc__
+    show.__doc__ = docstring(form)
     return Command(name, form, show)
 
 

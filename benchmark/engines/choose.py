@@ -13,6 +13,7 @@ from layerboard.benchmark.engines.base import Engine, LocalEngine
 from layerboard.benchmark.engines.processes import ProcessEngine
 from layerboard.benchmark.request import ENGINES, Request
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.libraries import optional
 from layerboard.zoo.references import find_object
 from layerboard.zoo.spec import BackboneSpec
 
@@ -100,10 +101,9 @@ def process_engine(_: object, request: Request, devices: Devices) -> Engine:
 
 def ray_engine(_: object, request: Request, __: object) -> Engine:
     """The engine for Ray, which has its own devices; raises InputError if Ray is not installed."""
-    try:
-        from layerboard.benchmark.engines.ray import RayEngine
-    except ModuleNotFoundError as error:
-        raise InputError("--engine ray needs Ray; install it with pip install 'layerboard[ray]'") from error
+    optional("ray", "--engine ray needs Ray; install it with pip install 'layerboard[ray]'")
+    from layerboard.benchmark.engines.ray import RayEngine
+
     return RayEngine(request)
 
 

@@ -28,6 +28,7 @@ from layerboard.benchmark.engines.base import (
 )
 from layerboard.benchmark.engines.progress import Listening, Message, Relayed, Reporter
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.libraries import imports_explained
 
 _CONTEXT = multiprocessing.get_context("spawn")
 
@@ -130,7 +131,8 @@ def _started(life: Connection, queue: "Queue[Message]", threads: int | None, fun
 
 def _do(job: bytes) -> Any:  # noqa: ANN401  # what the function gives
     # a job that cannot be unpickled raises here; in the pool, it would only break the pool
-    return _function[0](pickle.loads(job))  # noqa: S301  # the parent's
+    with imports_explained():  # here, since the frames of an error are not sent
+        return _function[0](pickle.loads(job))  # noqa: S301  # the parent's
 
 
 def _relay(queue: "Queue[Message]", over: threading.Event, report: Reporter) -> None:

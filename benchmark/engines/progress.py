@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import count
 from time import perf_counter
 from typing import Protocol, TextIO
@@ -155,7 +155,8 @@ class Terminal:
         self.say(f"{task.description}: {task.completed:,.0f} of {task.total:,.0f} {unit}{minutes}")
 
     def say(self, line: str) -> None:
-        self.console.print(line, markup=False)
+        with suppress(OSError):  # nobody reads it any more; the work goes on
+            self.console.print(line, markup=False)
 
 
 Message = tuple[str, tuple[int, int], object]  # kind, (worker, number of the bar), content

@@ -8,31 +8,33 @@ import os
 import pickle
 import re
 import secrets
-import shutil
 import signal
 import socket
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
 import ray
+from ray._private import ray_constants
 from ray.exceptions import RayError
 
 from layerboard.benchmark.engines import base
 from layerboard.benchmark.engines.base import Job, JobQueue, Result, Work, WorkerDiedError, WorkerSlot
 from layerboard.benchmark.engines.progress import Listening, Message, Relayed, Reporter
 from layerboard.benchmark.request import Request
+from layerboard.zoo.atomic import remove_leftovers, temporary_folder
 from layerboard.zoo.errors import InputError, shortened
 
 # clients of a cluster of this process must know the token; Ray would write its own into the user's home
 TOKEN = secrets.token_hex(32)
 STORE_BYTES = 100 * 2**20  # Ray's object store on this machine; a run puts next to nothing there
-LONGEST_FOLDER = 30  # maximum length of the path of temporary files with which Ray's socket names fit
+FOLDERS = "lb-"  # prefix of the names of such folders
+LONGEST_FOLDER = 28  # maximum length of the path of temporary files with which Ray's socket names fit
 PATIENCE = 60  # number of pauses without an actor after which waiting is reported
 WAITING = "a worker waits for room on the Ray cluster"
 ANSWER = 10  # seconds that a remote cluster has to answer; Ray would wait for two minutes
@@ -170,29 +172,43 @@ def _cluster(request: Request) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    folder = None if request.address else _short_folder()
-    environment = dict(os.environ)
-    if folder is not None:  # no usage statistics are sent, and only this cluster knows the token
-        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-        # actors have the priority of other processes; with Ray's 15 they starve on a busy machine
-        os.environ.setdefault("RAY_worker_niceness", "0")
-        if not os.environ.get("RAY_AUTH_MODE"):
-            os.environ["RAY_AUTH_TOKEN"] = TOKEN
     # Ray handles SIGTERM in its own way; commands do it in theirs
     main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGTERM) if main else None
-    try:
+    with ExitStack() as stack:
+        folder = None if request.address else stack.enter_context(_private_folder())
+        stack.enter_context(_environment(private=folder is not None))
+        stack.callback(ray.shutdown)
         _connect(request, folder)
         if before is not None:
             signal.signal(signal.SIGTERM, before)
         yield
+
+
+@contextmanager
+def _environment(*, private: bool) -> Iterator[None]:
+    """Restore the variables of Ray at the end; a private cluster sets its own, whatever the user's are."""
+    before, several = dict(os.environ), ray_constants.ENABLE_RAY_CLUSTER
+    if private:
+        for name in (
+            "RAY_AUTH_MODE",
+            "RAY_AUTH_TOKEN_PATH",
+        ):  # without a mode, Ray demands a token it is given
+            os.environ.pop(name, None)
+        # no usage statistics are sent, and only this cluster knows the token
+        os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_TOKEN": TOKEN}
+        # actors have the priority of other processes; with Ray's 15 they starve on a busy machine
+        os.environ.setdefault("RAY_worker_niceness", "0")
+        # what Ray does by itself on Windows and macOS: no machine but this one, so it listens here alone
+        os.environ[ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR] = "0"
+        ray_constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
     finally:
-        ray.shutdown()
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+        ray_constants.ENABLE_RAY_CLUSTER = several
         for name in [name for name in os.environ if name.startswith("RAY_")]:  # also what Ray has set
             del os.environ[name]
-        os.environ.update({name: value for name, value in environment.items() if name.startswith("RAY_")})
+        os.environ.update({name: value for name, value in before.items() if name.startswith("RAY_")})
 
 
 def _connect(request: Request, folder: Path | None) -> None:
@@ -234,11 +250,18 @@ def _require_http2(host: str, port: int) -> None:
             raise OSError("what listens there is not Ray, or takes TLS alone, which needs RAY_USE_TLS=1")
 
 
-def _short_folder() -> Path:
-    """A new folder for Ray's files, with a short name: names of its sockets have at most 107 bytes."""
+@contextmanager
+def _private_folder() -> Iterator[Path]:
+    """A folder for Ray's files that only this user can enter; those of killed runs are removed.
+
+    Ray lets everybody into the folder itself, so there is one above it. Its name is short, since names of
+    Ray's sockets have at most 107 bytes.
+    """
     usual = tempfile.gettempdir()
     short = usual if len(usual) <= LONGEST_FOLDER or not os.access("/tmp", os.W_OK) else "/tmp"  # noqa: S108
-    return Path(tempfile.mkdtemp(prefix="lb-", dir=short))
+    remove_leftovers([Path(short)], FOLDERS, below=False)
+    with temporary_folder(Path(short), FOLDERS) as folder:
+        yield folder / "r"
 
 
 def _reason(error: BaseException) -> str:

@@ -10,7 +10,8 @@ from typing import TypeVar
 import torch
 
 from layerboard.tasks.task import Task
-from layerboard.zoo.errors import InputError, first_line, kind_of, shortened
+from layerboard.zoo.errors import InputError, about_file, first_line, kind_of, shortened
+from layerboard.zoo.libraries import explained
 
 Result = TypeVar("Result")
 
@@ -81,8 +82,9 @@ def failure(error: Exception, backbone: str, task: Task | None = None, no_memory
             "no space is left on the disk of the cache or the output; free some and run again: "
             "finished work is kept"
         ) from error
-    if is_out_of_memory(error):
-        error = InputError(no_memory)
+    error = InputError(no_memory) if is_out_of_memory(error) else explained(error) or error
+    if isinstance(error, OSError) and (sentence := about_file(error)) is not None:
+        error = InputError(sentence)
     bad_input = isinstance(error, InputError)
     file = f" ({shortened(str(error.filename))})" if isinstance(error, OSError) and error.filename else ""
     message = str(error) if bad_input else f"{kind_of(error)}: {first_line(error)}{file}"

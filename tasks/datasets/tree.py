@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from layerboard.tasks.datasets.files import require_text
 from layerboard.zoo.errors import InputError, counted, some
-from layerboard.zoo.view.photos import ADDED, endings
+from layerboard.zoo.view.photos import ADDED, endings, heif_broken
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class ImageTree:
         if not (unread := [path for path in self.others if _ending(path) in _lacking()]):
             return ()
         what = " ".join(sorted({f"'{ADDED[_ending(path)]}'" for path in unread}))
-        number = counted(len(unread), "images")
-        return (f"{number} left out ({_by_ending(unread)}): to have them read, pip install {what}",)
+        how = heif_broken() or f"to have them read, pip install {what}"
+        return (f"{counted(len(unread), 'images')} left out ({_by_ending(unread)}): {how}",)
 
 
 def _lacking() -> set[str]:

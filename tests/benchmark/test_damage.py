@@ -1,5 +1,7 @@
 """Records and what belongs to them: what is not as it was written is computed again, from what is stored."""
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.record import read_frame
 from layerboard.zoo.registry import find
 from tests.benchmark.conftest import BACKBONES, Whole
-from tests.benchmark.runs import Tally, assert_same_records, run
+from tests.benchmark.runs import Tally, assert_same_records, run, shards
 
 pytestmark = pytest.mark.usefixtures("no_pages")
 
@@ -38,6 +40,21 @@ def test_what_is_damaged_or_gone_is_written_again(again: Path, data: Path, whole
     assert tally.loads == []
     assert_same_records(records, whole.records)
     assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_folder_in_the_place_of_a_shard_is_named(new_place: Callable[[], Path], data: Path) -> None:
+    place = new_place()
+    run(place, ["mini-random"], "knn", data=data)
+    taken = sorted(shards(place / "cache"))
+    for path in taken:
+        path.unlink()
+        (path / "inside").mkdir(parents=True)
+    shutil.rmtree(place / "out")
+    failures = run(place, ["mini-random"], "knn", data=data).attrs["failures"]
+    assert failures
+    for failure in map(str, failures):
+        assert "expected a file at '" in failure
+        assert failure.endswith("where there is a folder; remove it, or choose another name")
 
 
 def test_records_of_an_earlier_version_without_their_items_are_computed_again(

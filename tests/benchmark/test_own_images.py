@@ -153,6 +153,7 @@ def test_what_was_understood_is_said_in_a_line(capsys: Capture, flat: Path, tmp_
     assert command(capsys, "check", "--images", tmp_path).code == 2
 
 
+@pytest.mark.usefixtures("without_heic")
 def test_check_opens_a_sample_of_the_images_or_all(capsys: Capture, tmp_path: Path) -> None:
     photos = tmp_path / "photos"
     photos.mkdir()

@@ -9,7 +9,8 @@ and removes files of every kind that a run leaves or renders; runs two and three
 every field of ground truth in every way, and the bytes of pickles, arrays, masks and weights; reads files
 that are small and cost much, and foreign formats by the names of images; forges, exchanges and cuts what
 others hand over, with names that steer terminals; changes a record, an item or a digest of weights of a
-submission; gives every option of every command values that are none of its own. Exit code 1 if anything was
+submission; gives every option of every command values that are none of its own; starts commands with closed
+streams, without a home, with foreign variables, and with libraries that break. Exit code 1 if anything was
 not answered as it should be: each such case is printed.
 """
 
@@ -22,7 +23,7 @@ from pathlib import Path
 
 import torch
 
-ALONE = ("options", "fields", "bytes", "bombs", "foreign", "rendered")
+ALONE = ("options", "fields", "bytes", "bombs", "foreign", "rendered", "environments")
 OF_RUNS = ("damages", "outputs", "submissions", "kills", "together")
 PARTS = (*ALONE, *OF_RUNS)
 
@@ -53,6 +54,7 @@ def counts(arguments: argparse.Namespace, folder: Path) -> Iterator["Count"]:
         "bombs": lambda place: [blow_up(place, every)],
         "foreign": lambda place: [rename_foreign(place, every)],
         "rendered": lambda place: damage_rendered(place, times, seed),
+        "environments": lambda place: [try_environments(place, every * every, seed)],
     }
     for part in ALONE:
         if part in arguments.only:
@@ -100,6 +102,7 @@ if __name__ == "__main__":
     from tests.campaign.broken_fields import break_fields
     from tests.campaign.counts import HEAD, Count
     from tests.campaign.damage import damage_files
+    from tests.campaign.environments import try_environments
     from tests.campaign.kills import kill_runs, run_together
     from tests.campaign.outputs import cut_baselines, exchange_folders, forge_companions, name_steering
     from tests.campaign.places import make_reference

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
-from importlib import import_module
 from math import isfinite, isqrt, nan
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from layerboard.zoo.entries import SPECS
 from layerboard.zoo.errors import InputError, first_line, shortened
 from layerboard.zoo.features import LayerFeatures, Visitor
 from layerboard.zoo.features.layers import wanted_layers
+from layerboard.zoo.libraries import optional
 from layerboard.zoo.load.checkpoint import digest
 from layerboard.zoo.spec import IMAGENET, BackboneSpec, Layer, Stage
 from layerboard.zoo.view.views import REFERENCE_SIZE
@@ -30,11 +30,8 @@ _OF_ENTRY = ("family", "supervision", "data", "seen", "licence", "gated", "paper
 
 
 def library(name: str) -> Any:  # noqa: ANN401  # a module
-    """One of the libraries of the extra ``onnx``; raises InputError if it is not installed."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise InputError(f"ONNX needs {name}; install it with: pip install 'layerboard[onnx]'") from error
+    """One of the libraries of the extra ``onnx``; raises InputError if it is missing or broken."""
+    return optional(name, f"ONNX needs {name}; install it with: pip install 'layerboard[onnx]'")
 
 
 class OnnxSession:

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from layerboard.zoo.errors import InputError, first_line, shortened
+from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.libraries import optional
 from layerboard.zoo.load.hub import quiet
 from layerboard.zoo.load.module.hints import ModuleHints
 from layerboard.zoo.load.module.network import Examined, examine
@@ -54,14 +55,7 @@ def build_timm(text: str, file: Path | None = None) -> nn.Module:
     The state of torch's generator is kept. Raises InputError if there is no such network, or if the weights
     do not fit.
     """
-    try:
-        import timm
-    except ImportError as error:
-        raise InputError(
-            "names timm:... need timm; install it with: pip install 'layerboard[timm]'"
-        ) from error
-    except Exception as error:
-        raise InputError(f"timm is installed and does not start: {first_line(error)}") from error
+    timm = optional("timm", "names timm:... need timm; install it with: pip install 'layerboard[timm]'")
     name = _name(text)
     if not timm.is_model(name.partition(".")[0]):
         close = timm.list_models(f"*{name.partition('.')[0]}*")[:3]

@@ -6,6 +6,7 @@ import numpy as np
 from PIL import Image
 
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.libraries import optional
 from layerboard.zoo.view.photos import MOST_PIXELS, as_seen, decoding, open_file
 
 VIDEOS = (".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi", ".mpg", ".mpeg")  # extensions, in any case
@@ -36,13 +37,11 @@ def frames_of(path: Path, most: int) -> list[tuple[str, Image.Image]]:
 
 
 def _of_video(path: Path, most: int) -> list[tuple[int, Image.Image]]:
-    try:
-        import av
-    except ImportError as error:
-        raise InputError(
-            f"{path} is a video, which PyAV reads: pip install 'layerboard[video]', or give a folder of its "
-            "frames"
-        ) from error
+    av = optional(
+        "av",
+        f"{path} is a video, which PyAV reads: pip install 'layerboard[video]', or give a folder of its "
+        "frames",
+    )
     # its contents cannot refer to another file or URL
     with (
         decoding(f"cannot decode video {path}"),
@@ -54,6 +53,5 @@ def _of_video(path: Path, most: int) -> list[tuple[int, Image.Image]]:
         chosen = spaced(sum(packet.size > 0 for packet in file.demux(stream)), most)
         file.seek(0)
         frames = [(index, each) for index, each in enumerate(file.decode(stream)) if index in chosen]
-        # PyAV's annotations leave ``to_image`` out
-        pictures = [(index, each.to_image(), each.rotation) for index, each in frames]  # type: ignore[no-untyped-call]
+        pictures = [(index, each.to_image(), each.rotation) for index, each in frames]
         return [(index, picture.rotate(turn, expand=True)) for index, picture, turn in pictures]

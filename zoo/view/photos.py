@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from importlib import import_module
 from os import PathLike
 from typing import IO
 
@@ -12,6 +11,7 @@ import numpy as np
 from PIL import ExifTags, Image, ImageOps
 
 from layerboard.zoo.errors import InputError, UnreadableImageError, first_line
+from layerboard.zoo.libraries import BrokenLibraryError, optional
 
 # Accepted formats, whatever the file name: all that Pillow decodes, except scripts and vectors. It passes
 # PostScript to Ghostscript, which runs it, and the content of an IPTC file to any of its readers.
@@ -27,10 +27,19 @@ warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # given for ima
 
 
 @cache
+def heif_broken() -> str:
+    """Why an installed pillow_heif cannot be used; "" if Pillow uses it now, or if it is not installed."""
+    try:
+        optional("pillow_heif", "").register_heif_opener()
+    except BrokenLibraryError as error:
+        return str(error)
+    return ""
+
+
+@cache
 def formats() -> tuple[str, ...]:
     """The `FORMATS` that this installation reads."""
-    with suppress(ImportError):
-        import_module("pillow_heif").register_heif_opener()
+    heif_broken()
     Image.init()
     return tuple(name for name in FORMATS if name in Image.OPEN)
 

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 import shutil
 import signal
 import socket
@@ -10,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -46,12 +47,16 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
         patch.setattr(engine, "ATTEMPTS", 6)  # on a machine that other tests keep busy
-        folder = engine._short_folder()
-        patch.setattr(engine, "_short_folder", lambda: folder)
+        patch.setenv("RAY_AUTH_MODE", "disabled")  # which a cluster of this machine does not heed
+        patch.setenv("RAY_AUTH_TOKEN_PATH", str(home / "token"))
+        before = set(_folders_of_clusters())
         with engine._cluster(Request(engine="ray", workers=3)):
+            (folder,) = set(_folders_of_clusters()) - before
+            assert folder.stat().st_mode & 0o777 == 0o700
             assert any(folder.iterdir())
             yield home
         assert not folder.exists()
+        assert os.environ["RAY_AUTH_MODE"] == "disabled"
 
 
 def assert_same_bytes(records: pd.DataFrame, whole: Whole) -> None:
@@ -79,6 +84,50 @@ def test_a_job_that_its_workers_die_of_ends_the_run_with_a_sentence() -> None:
     with pytest.raises(WorkerDiedError, match=lost):
         RayEngine(Request(engine="ray", workers=1)).map(halved, [2, -1], heard)
     assert heard.lines[0] == "halved 2"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/net/tcp6").exists(), reason="Linux says who listens")
+@pytest.mark.usefixtures("cluster")
+def test_nothing_listens_for_other_machines() -> None:
+    folders = "|".join(str(folder) for folder in _folders_of_clusters())
+    mine = [int(path.name) for path in Path("/proc").glob("[0-9]*") if _is_of_a_cluster(path, folders)]
+    found = _listening([os.getpid(), *mine])
+    assert len(found) >= 3  # the server of the cluster, the raylet and its agent
+    assert {address for address in found if not address.endswith("0100007F")} == set()
+    assert engine.ray.get(engine.ray.remote(lambda: os.environ.get("RAY_AUTH_MODE")).remote()) != "disabled"
+
+
+def _is_of_a_cluster(process: Path, folders: str) -> bool:
+    try:
+        return re.search(folders, (process / "cmdline").read_text()) is not None
+    except OSError:
+        return False
+
+
+def _listening(processes: Sequence[int]) -> list[str]:
+    """Addresses, in hexadecimal digits, at which processes listen for TCP."""
+    sockets = set()
+    for number in processes:
+        for path in Path(f"/proc/{number}/fd").glob("*"):
+            with suppress(OSError):
+                sockets.add(os.readlink(path).removeprefix("socket:[").removesuffix("]"))
+    tables = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+    rows = [line.split() for table in tables for line in table.read_text().splitlines()[1:]]
+    return [row[1].split(":")[0] for row in rows if row[3] == "0A" and row[9] in sockets]
+
+
+def test_folders_of_killed_runs_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/tmp")
+    monkeypatch.setattr(engine, "FOLDERS", f"lb-test-{os.getpid()}-")
+    with engine._private_folder() as living:
+        left = living.parent.with_name(f"{engine.FOLDERS}left")
+        (left / "r").mkdir(parents=True)
+        for path in (left, living.parent):
+            os.utime(path, (0, 0))
+        with engine._private_folder():
+            assert living.parent.exists()  # its run holds a lock
+            assert not left.exists()
 
 
 @pytest.mark.slow

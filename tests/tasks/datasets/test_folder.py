@@ -136,6 +136,7 @@ def test_splits_without_class_folders(tmp_path: Path) -> None:
         read_folder(tmp_path)
 
 
+@pytest.mark.usefixtures("without_heic")
 def test_no_image_at_all(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"expected images \(.jpg, .*\) below .*, found none$"):
         read_folder(tmp_path)

@@ -1,8 +1,8 @@
 """Pictures of images, animations and videos."""
 
-import builtins
 import re
 import struct
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -55,14 +55,7 @@ def test_what_is_no_picture_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_video_needs_its_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = builtins.__import__
-
-    def missing(name: str, *rest: Any) -> Any:
-        if name == "av":
-            raise ImportError(name)
-        return usual(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", missing)
+    monkeypatch.setitem(sys.modules, "av", None)
     with pytest.raises(InputError, match=r"clip\.MP4 is a video, .*'layerboard\[video\]', or give a folder"):
         frames_of(tmp_path / "clip.MP4", 3)
 

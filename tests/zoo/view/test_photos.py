@@ -1,7 +1,6 @@
 """Images as cameras and editors write them, through what users call: a folder, a table of the Hub, `load`."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,17 +24,6 @@ SCRIPTS = {"EPS", "WMF", "IPTC", "BUFR", "GRIB", "HDF5", "MPEG"}
 @pytest.fixture
 def picture() -> Image.Image:
     return fake_image(1, (40, 32), np.random.default_rng(0))[0]
-
-
-@pytest.fixture
-def _fresh() -> Iterator[None]:
-    """What is installed is looked for anew, and again after the test."""
-    caches = (photos.formats, photos.endings)
-    for each in caches:
-        each.cache_clear()
-    yield
-    for each in caches:
-        each.cache_clear()
 
 
 def own(path: Path) -> Image.Image:
@@ -138,11 +126,8 @@ def photos_folder(folder: Path, picture: Image.Image, *names: str) -> Path:
     return folder
 
 
-@pytest.mark.usefixtures("_fresh")
-def test_what_is_left_out_is_counted_by_ending(
-    tmp_path: Path, picture: Image.Image, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "pillow_heif", None)
+@pytest.mark.usefixtures("without_heic")
+def test_what_is_left_out_is_counted_by_ending(tmp_path: Path, picture: Image.Image) -> None:
     names = ("1.heic", "2.HEIC", "1.mov", "2.mov", "3.Mov", "1.eps", "README")
     found = inspect_images(str(photos_folder(tmp_path / "photos", picture, *names)))
     assert found.state is State.PARTIAL
@@ -151,7 +136,7 @@ def test_what_is_left_out_is_counted_by_ending(
     assert "5 other files ignored (3 .mov, 1 without an ending, 1 .eps)" in found.text
 
 
-@pytest.mark.usefixtures("_fresh")
+@pytest.mark.usefixtures("without_heic")
 def test_heic_is_read_where_its_plug_in_is_installed(
     tmp_path: Path, picture: Image.Image, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,8 +145,6 @@ def test_heic_is_read_where_its_plug_in_is_installed(
         Image.register_extension("HEIF", ".heic")
 
     monkeypatch.setitem(sys.modules, "pillow_heif", SimpleNamespace(register_heif_opener=register))
-    monkeypatch.setattr(Image, "OPEN", dict(Image.OPEN))
-    monkeypatch.setattr(Image, "EXTENSION", dict(Image.EXTENSION))
     folder = photos_folder(tmp_path / "photos", picture)
     picture.save(folder / "d.HEIC", format="PNG")
     found = inspect_images(str(folder))
