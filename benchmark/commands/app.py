@@ -11,6 +11,7 @@ import typer
 
 from layerboard.benchmark.commands.command import Command, say
 from layerboard.benchmark.commands.score import SCORE_COMMANDS
+from layerboard.benchmark.commands.slips import require_understood
 from layerboard.benchmark.engines.base import WorkerDiedError
 from layerboard.benchmark.parsers import require_working_folder
 from layerboard.leaderboards.records.files import VERSION
@@ -78,11 +79,7 @@ app = app_of(COMMANDS)
 
 def spread(arguments: list[str]) -> list[str]:
     """Repeat an option for each of its values: ``--tasks a b`` becomes ``--tasks a --tasks b``."""
-    command = typer.main.get_command(app)
-    for argument in arguments:
-        if argument not in (below := getattr(command, "commands", {})):
-            break
-        command = below[argument]
+    _, command = named_command(arguments)
     several = {name for each in command.params if getattr(each, "multiple", False) for name in each.opts}
     result: list[str] = []
     option = ""
@@ -95,6 +92,18 @@ def spread(arguments: list[str]) -> list[str]:
     return result
 
 
+def named_command(arguments: Sequence[str]) -> tuple[list[str], Any]:
+    """The words at the beginning that name a command or a group, and its object."""
+    command = typer.main.get_command(app)
+    words: list[str] = []
+    for argument in arguments:
+        if argument not in (below := getattr(command, "commands", {})):
+            break
+        command = below[argument]
+        words.append(argument)
+    return words, command
+
+
 def main() -> None:
     """Run the command line; wrong input prints one sentence and exits with code 2."""
     sentence: str | None
@@ -103,7 +112,10 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         require_working_folder()
-        app(spread(sys.argv[1:]), prog_name="layerboard")
+        arguments = spread(sys.argv[1:])
+        words, command = named_command(arguments)
+        require_understood(words, command, arguments[len(words) :])
+        app(arguments, prog_name="layerboard")
     except (InputError, WorkerDiedError) as error:
         sentence, code = str(error), 2 if isinstance(error, InputError) else 1
     except (OSError, MemoryError, RuntimeError) as error:
