@@ -134,7 +134,7 @@ def test_python_speaks_of_its_own_functions_and_keywords() -> None:
         with pytest.raises(InputError, match=words):
             function(**options)
     with pytest.raises(InputError, match=r"^run\(\): too many positional arguments"):
-        layerboard.run("mini-fs", "knn", "photos")  # type: ignore[call-overload, misc]
+        layerboard.run("mini-fs", "knn", "photos")  # type: ignore[call-arg]
 
 
 def test_wrong_names_are_said_without_heavy_imports(here: Path) -> None:
