@@ -2,7 +2,7 @@
 addEventListener("load", () => {
   for (const table of document.querySelectorAll(".md-typeset__scrollwrap")) table.tabIndex = 0;
   for (const nested of document.querySelectorAll(".md-nav .md-nav, .md-code__nav")) {
-    nested.setAttribute("role", "group");
-    nested.removeAttribute("aria-expanded");
+    nested.setAttribute("role", "none");
+    for (const name of ["aria-label", "aria-labelledby", "aria-expanded"]) nested.removeAttribute(name);
   }
 });

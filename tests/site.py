@@ -242,31 +242,26 @@ def main() -> None:
             shutil.copyfile(content, path)
 
 
-def arrange_search() -> None:
-    """Write the index of the built site's search anew: what its visitors use comes first.
+def arranged(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The entries of a search: what visitors use comes first, and is found under other words for it, too.
 
     Code stands behind pages: of a module of metrics or a class there is one entry without a title of its own,
-    with the names of all that is in it. Entries also have the words that people use for what they speak of.
+    with the names of all that is in it.
     """
-    path = ROOT / "build" / "site" / "search.json"
-    index = json.loads(path.read_text(encoding="utf-8"))
     public: list[dict[str, Any]] = []
     code: dict[str, dict[str, Any]] = {}  # by the place of the module or class
-    for item in index["items"]:
+    for item in items:
         page, _, place = item["location"].partition("#")
         if page not in CODE or not place.startswith("layerboard."):
-            public.append(item)
+            words = also_called(item)
+            public.append(item | {"text": f"{item['text']}<p>{words}</p>" if words else item["text"]})
         elif above := next((each for each in code if item["location"].startswith(f"{each}.")), ""):
             code[above]["text"] += f" {item['title']}"
         else:
             name = re.sub("<.*", "", item["title"]).strip()
             text = f"<p><code>{name}</code></p> {item['text']}"
             code[item["location"]] = item | {"title": CODE[page], "text": text}
-    for item in public:
-        item["text"] += f"<p>{words}</p>" if (words := also_called(item)) else ""
-    index["items"] = [*public, *code.values()]
-    path.write_text(json.dumps(index, ensure_ascii=False), encoding="utf-8")
-    check_search(index["items"])
+    return [*public, *code.values()]
 
 
 # Pages of code, and the title under which a search shows their modules and classes.
@@ -351,5 +346,23 @@ def check_search(items: Iterable[dict[str, Any]]) -> None:
         raise SystemExit(f"a search does not find {', '.join(missing)}")
 
 
+def check_links() -> None:
+    """No link of a built page is without words, which a screen reader would read by its address."""
+    pages = sorted((ROOT / "build" / "site").rglob("*.html"))
+    empty = [page for page in pages if re.search(r'<a [^>]*href="[^"]*"[^>]*></a>', page.read_text("utf-8"))]
+    if empty:
+        raise SystemExit(f"links without words are in {', '.join(page.name for page in empty)}")
+
+
+def finish() -> None:
+    """Arrange the search of the built site, and check it and the links."""
+    path = ROOT / "build" / "site" / "search.json"
+    index = json.loads(path.read_text(encoding="utf-8"))
+    index["items"] = arranged(index["items"])
+    path.write_text(json.dumps(index, ensure_ascii=False), encoding="utf-8")
+    check_search(index["items"])
+    check_links()
+
+
 if __name__ == "__main__":
-    arrange_search() if sys.argv[1:] == ["--search"] else main()
+    finish() if sys.argv[1:] == ["--built"] else main()
