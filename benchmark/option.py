@@ -6,6 +6,7 @@ have exactly its options, with the same names, defaults and help.
 
 import ast
 import inspect
+import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -28,7 +29,7 @@ from typing import (
 )
 
 from layerboard.benchmark import parsers
-from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.errors import InputError, either, likely, shortened
 from layerboard.zoo.libraries import imports_explained
 
 Given = TypeVar("Given")
@@ -117,9 +118,11 @@ class Option(Generic[Given, Kept]):
         try:
             vars(instance)[self.name] = self.parse(value)
         except parsers.WrongValueError as error:
-            expected, given = error.args
             name = self.name if self.positional else self.flag
-            raise InputError(f"{name} takes {expected}; found {shortened(given)}") from None
+            advice = f": {error.advice}" if error.advice else ""
+            raise InputError(
+                f"{name} takes {error.expected}; found {described(error.given)}{advice}"
+            ) from None
 
     @property
     def documentation(self) -> str:
@@ -128,6 +131,15 @@ class Option(Generic[Given, Kept]):
         words += [f"One of {', '.join(self.choices)}."] if self.choices else []
         words += [f"Default: {self.usual}."] if self.usual else []
         return fill(" ".join(words), 100, initial_indent=" " * 4, subsequent_indent=" " * 8)
+
+
+def described(value: object) -> str:
+    """A found value in a sentence: as code, or by its type if that is no one of Python itself."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, Path) or type(value).__module__ == "builtins":
+        return shortened(value)
+    return f"an object of {type(value).__module__.partition('.')[0]}: {type(value).__name__}"
 
 
 Plain = Option[Kept, Kept]
@@ -176,15 +188,20 @@ def called_with(
     """
 
     def decorate(function: Callable[[Filled], Result]) -> Callable[P, Result]:
-        @wraps(function)
-        def called(*args: P.args, **kwargs: P.kwargs) -> Result:
-            for name in kwargs.keys() & set(without):
-                raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}")
-            with imports_explained():
-                return function(form(*args, **kwargs))
-
         options = declared(form, without)
         parameters = inspect.signature(form).parameters
+        signature = inspect.Signature([parameters[option.name] for option in options])
+
+        @wraps(function)
+        def called(*args: P.args, **kwargs: P.kwargs) -> Result:
+            _require_options(function.__name__, signature, args, kwargs)
+            try:
+                with imports_explained():
+                    return function(form(*args, **kwargs))
+            except InputError as error:
+                error.args = (in_python(str(error), options),)
+                raise
+
         vars(called)["__signature__"] = inspect.Signature(
             [parameters[option.name].replace(annotation=option.accepts) for option in options],
             return_annotation=inspect.signature(function).return_annotation,
@@ -195,3 +212,44 @@ def called_with(
         return called
 
     return decorate
+
+
+def of_form(function: Callable[..., Result]) -> Callable[[Any], Result]:
+    """The function of a filled form behind one of `called_with`; it speaks of options as commands do."""
+    return cast("Callable[[Any], Result]", inspect.unwrap(function))
+
+
+def _require_options(
+    name: str, signature: inspect.Signature, args: Sequence[object], kwargs: Mapping[str, object]
+) -> None:
+    """Raise InputError, with the function's name, for arguments that the signature does not take."""
+    for each in (each for each in kwargs if each not in signature.parameters):
+        close = likely("option", each, [*signature.parameters])
+        hint = f"did you mean {either(close)}?" if close else f"help(layerboard.{name}) lists all"
+        raise InputError(f"{name}() has no option {shortened(each)}; {hint}")
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        taken = ", ".join(f"{each}=" for each in signature.parameters)
+        raise InputError(f"{name}(): {error}; it takes {taken}") from None
+
+
+_NOT_VALUES = "out|too|first|alone|again|instead|another|has"  # words that follow an option in a sentence
+_NAMED = re.compile(
+    r"`[^`]*`|--(no-)?([a-z][a-z-]*)"
+    rf"(?: (?!(?:{_NOT_VALUES})\b)([a-z](?:[\w:@/*.-]*\w)?)(?=[.,;?)]|$)|[ =](?=[A-Z\d]))?"
+)
+
+
+def in_python(text: str, options: Sequence[Option[Any, Any]]) -> str:
+    """A sentence with options as keywords of Python, ``images=`` for ``--images``; commands stay."""
+    names = {option.name for option in options if not option.positional}
+
+    def renamed(found: re.Match[str]) -> str:
+        name = (found[2] or "").replace("-", "_")
+        if name not in names:
+            return found[0]
+        value = "False" if found[1] else repr(found[3]) if found[3] else ""
+        return f"{name}={value}"
+
+    return _NAMED.sub(renamed, text)

@@ -11,12 +11,18 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from layerboard.tasks.sets import parse_sets
+from layerboard.tasks.protocols import PROTOCOLS
+from layerboard.tasks.registry import TASKS, find_tasks
+from layerboard.tasks.sets import SETS, parse_sets
 from layerboard.tasks.transforms import parse_compression, parse_transform
-from layerboard.zoo.errors import InputError
-from layerboard.zoo.spec import SUBLAYER_TAPS, Dtype, Tap
+from layerboard.zoo.errors import InputError, either, likely, shortened
+from layerboard.zoo.references import is_reference
+from layerboard.zoo.registry import all_specs, require_named
+from layerboard.zoo.spec import SUBLAYER_TAPS, Dtype, Tap, entry_name
 
 TAPS: tuple[Tap, ...] = ("block", *SUBLAYER_TAPS)  # ``final`` is requested as a layer
+FINAL = "final"  # as a layer: the norm after the last block
+LONGEST_INDEX = 6  # digits of the number of a layer that no network reaches
 AUTO: str = "auto"  # a dtype that the device and the protocol determine
 DTYPES = (*get_args(Dtype), AUTO)
 LONGEST_NAME = 255  # maximum bytes of the name of a file or folder in most file systems
@@ -30,14 +36,36 @@ _PIXELS = "whole numbers from 1 to 99999, such as 448 or 224,448"
 
 
 class WrongValueError(Exception):
-    """Carries what a parser expects and what it was given; the option adds its name."""
+    """Carries what a parser expects, what it was given, and what to do; the option adds its name."""
+
+    def __init__(self, expected: str, given: object, advice: str = "") -> None:
+        super().__init__(expected, given, advice)
+        self.expected, self.given, self.advice = expected, given, advice
+
+    @classmethod
+    def among(
+        cls, expected: str, given: object, choices: Collection[str], advice: str = ""
+    ) -> "WrongValueError":
+        """The error for a value, or several with commas, that is not among the choices.
+
+        It names the likely one, or gives advice without one.
+        """
+        parts = [part.strip() for each in _texts(given) for part in each.split(",")]
+        wrong = [part for part in parts if part not in choices]
+        close = likely("value", wrong[0], choices) if wrong else []
+        return cls(expected, given, f"did you mean {either(close)}?" if close else (wrong and advice) or "")
+
+
+def _texts(value: object) -> list[str]:
+    """The texts in a value that may be no text."""
+    each = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else ()
+    return [text for text in each if isinstance(text, str)]
 
 
 def choice(value: Any, choices: Collection[str]) -> Any:  # noqa: ANN401  # a literal of the option's own
     """One of the choices."""
-    if value not in choices:
-        *others, last = choices
-        raise WrongValueError(f"{', '.join(others)} or {last}", value)
+    if not isinstance(value, str) or value not in choices:
+        raise WrongValueError.among(either(choices), value, choices)
     return value
 
 
@@ -127,7 +155,8 @@ def dtypes(value: object) -> tuple[Any, ...]:
     """Dtypes, each once; ``auto`` only alone."""
     every = tuple(dict.fromkeys(listed(value)))
     if not every or not {*every} <= {*DTYPES} or (AUTO in every and len(every) > 1):
-        raise WrongValueError(f"{AUTO}, or some of {', '.join(get_args(Dtype))}", value)
+        expected = f"{AUTO}, or some of {', '.join(get_args(Dtype))}"
+        raise WrongValueError.among(expected, value, DTYPES)
     return every
 
 
@@ -160,16 +189,88 @@ def run_name(value: Any) -> str:  # noqa: ANN401  # a network or a name
 
 
 def backbone(value: Any) -> str:  # noqa: ANN401  # a network or a name
-    """The name of a backbone, or of a network of this process."""
-    return word(getattr(value, "reference", value))
+    """The name of a backbone, or of a network of this process; raises InputError for a name of none."""
+    given = backbones(value)
+    if len(given) != 1:
+        raise WrongValueError("one name", value)
+    return given[0]
 
 
 def backbones(value: Any) -> tuple[str, ...]:  # noqa: ANN401  # networks among names
-    """Names of backbones and networks of this process; a single one becomes a tuple."""
+    """Names of backbones and networks of this process; a single one becomes a tuple.
+
+    Raises InputError for a name that no backbone has, as far as that is known without loading one.
+    """
     several = (value,) if isinstance(value, str | Path) or hasattr(value, "reference") else value
+    for each in (several, *(several if isinstance(several, list | tuple) else ())):
+        if isinstance(each, type) or (hasattr(each, "state_dict") and not hasattr(each, "reference")):
+            raise WrongValueError("names, and what from_module returns", each, "give from_module(NETWORK)")
     if not isinstance(several, Iterable):
         raise WrongValueError("words", value)
-    return names([getattr(each, "reference", each) for each in several])
+    given = names([getattr(each, "reference", each) for each in several])
+    for name in given:
+        entry = name if Path(name).is_dir() else entry_name(name)
+        require_own_kind(entry, "backbones")
+        require_named(entry)
+    return given
+
+
+def tasks(value: object) -> tuple[str, ...]:
+    """Names of tasks; a single one becomes a tuple. Raises InputError for a name that no task has."""
+    given = run_tasks(value)
+    find_tasks([name for name in given if not is_reference(name)])
+    return given
+
+
+def run_tasks(value: object) -> tuple[str, ...]:
+    """Names of tasks of earlier runs, which may have had others than the registry."""
+    given = names(value)
+    for name in given:
+        require_own_kind(name, "tasks")
+    return given
+
+
+def require_own_kind(name: str, option: str) -> None:
+    """Raise InputError for the name of something else, such as a task among backbones."""
+    kind = None if Path(name).is_dir() else kind_of_name(name)
+    if kind is not None and kind[1] != option:
+        raise InputError(f"--{option} has {name!r}, which is a {kind[0]}; did you mean --{kind[1]} {name}?")
+    if "," in name:
+        raise InputError(f"--{option} has {shortened(name)}; separate its names by blanks, without commas")
+
+
+def kind_of_name(name: str) -> tuple[str, str] | None:
+    """What a name of the registries is the name of, and the option for it; None for any other."""
+    kinds = (
+        ("task", "tasks", [task.name for task in TASKS]),
+        ("backbone", "backbones", [spec.name for spec in all_specs()]),
+        ("protocol", "protocol", [protocol.name for protocol in PROTOCOLS]),
+    )
+    return next(((kind, option) for kind, option, known in kinds if name in known), None)
+
+
+def folders(value: object) -> tuple[str, ...]:
+    """Folders of images and ``hf:`` datasets, as texts; a single one becomes a tuple."""
+    for each in (value, *(value if isinstance(value, list | tuple) else ())):
+        if not isinstance(each, str | Path | list | tuple):
+            advice = "write the images as files, one folder per class, and give their folder"
+            raise WrongValueError("folders of image files, or hf:DATASET", each, advice)
+    return names(value)
+
+
+def datasets(value: object) -> Path:
+    """The folder of the public datasets."""
+    if not isinstance(value, str | Path):
+        advice = "your own images go into files, one folder per class: give their folder with --images"
+        raise WrongValueError("the folder of public datasets", value, advice)
+    return path(value)
+
+
+def table(value: object) -> Path:
+    """A CSV file."""
+    if not isinstance(value, str | Path):
+        raise WrongValueError("a CSV file", value, "write the table as CSV, and give its path")
+    return path(value)
 
 
 def sides(value: Any) -> tuple[int, ...]:  # noqa: ANN401  # numbers and text
@@ -189,8 +290,47 @@ def taps(value: object) -> tuple[Tap, ...]:
     chosen = {*listed(value)}
     if not chosen or not chosen <= {*TAPS}:
         words = ", ".join(sorted(chosen))[:LONGEST_NAME]
-        raise InputError(f"taps are {', '.join(TAPS)}; found {words or 'none'}")
+        wrong = [each for each in sorted(chosen) if each not in TAPS]
+        close = likely("value", wrong[0], TAPS) if wrong else []
+        hint = f"; did you mean {either(close)}?" if close else ""
+        raise InputError(f"taps are {', '.join(TAPS)}; found {words or 'none'}{hint}")
     return tuple(tap for tap in TAPS if tap in chosen)
+
+
+def ranges_of(text: str) -> list[tuple[int, int]]:
+    """First and last block of each range in a text of layers, without ``all`` and ``final``.
+
+    Raises InputError for a text that is none of layers, whatever the backbone.
+    """
+    ranges = []
+    for part in parts_of(text):
+        if part == FINAL or text == "all":
+            continue
+        first, _, last = part.partition("-")
+        if not all(number.isdecimal() and len(number) < LONGEST_INDEX for number in (first, last or first)):
+            hint = (
+                f"{part} is a set of layers: did you mean --fuse {part}?"
+                if part in SETS
+                else "blocks go by number, `layerboard list backbones NAME` says how many there are; final "
+                "is the norm after the last"
+            )
+            raise InputError(
+                f"layers {shortened(text)}: expected 'all' or a list such as '4,8-12,final', "
+                f"found {shortened(part)}; {hint}"
+            )
+        ranges.append((int(first), int(last or first)))
+    return ranges
+
+
+def parts_of(text: str) -> list[str]:
+    """The parts of a list with commas."""
+    return [part.strip() for part in text.split(",")]
+
+
+def layers(value: object) -> str:
+    """Layers by number, as text; the numbers are compared with a backbone later."""
+    ranges_of(given := text(value))
+    return given
 
 
 def transforms(value: object) -> tuple[str, ...]:
@@ -212,7 +352,9 @@ def poolings(value: object) -> tuple[str, ...]:
     """Poolings, each once in the order of `POOLINGS`; text is separated by commas."""
     chosen = {*listed(value)}
     if not chosen & {*USUAL_POOLINGS} or not chosen <= {*POOLINGS}:
-        raise WrongValueError("cls, mean or cls,mean, each with or without patchwise", value)
+        expected = "cls, mean or cls,mean, each with or without patchwise"
+        advice = "`layerboard score knn` scores vectors that other code has pooled"
+        raise WrongValueError.among(expected, value, POOLINGS, advice)
     return tuple(pooling for pooling in POOLINGS if pooling in chosen)
 
 

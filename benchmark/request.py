@@ -99,15 +99,17 @@ class Request(Form, kw_only=False):
     backbones: Option[Backbones, tuple[str, ...]] = Option(
         (), BACKBONES, parsers.backbones, also="-b", usual="the suite's"
     )
-    tasks: Words = Option((), "Tasks, see `list tasks`.", also="-t", usual="all that the data allow")
+    tasks: Words = Option(
+        (), "Tasks, see `list tasks`.", parsers.tasks, also="-t", usual="all that the data allow"
+    )
     _: KW_ONLY
     suite: Plain[str | None] = Option(
         None, "Named set of datasets and backbones; see `list suites`.", usual="mini, or standard with data"
     )
-    data: OptionalPath = Option(None, DATA)
-    images: Images = Option((), IMAGES)
-    labels: OptionalPath = Option(None, LABELS, usual=FOLDERS)
-    groups: OptionalPath = Option(None, GROUPS, usual=GROUP_COLUMN)
+    data: OptionalPath = Option(None, DATA, parsers.datasets)
+    images: Images = Option((), IMAGES, parsers.folders)
+    labels: OptionalPath = Option(None, LABELS, parsers.table, usual=FOLDERS)
+    groups: OptionalPath = Option(None, GROUPS, parsers.table, usual=GROUP_COLUMN)
     target: Plain[TargetChoice | None] = Option(None, TARGET, usual=AS_IT_LOOKS)
     copies: Plain[bool] = Option(False, COPIES)
     output: OnePath = Option("results", "Folder for results: records, per-item scores and tables.", also="-o")
@@ -151,7 +153,9 @@ class Request(Form, kw_only=False):
         usual="number of processors",
     )
     layers: Plain[str] = Option(
-        "all", "Layers: all, or a list such as 4,8-12,final; 0 is the input of the first block."
+        "all",
+        "Layers: all, or a list such as 4,8-12,final; 0 is the input of the first block.",
+        parsers.layers,
     )
     taps: Option[str | Sequence[str], tuple[Tap, ...]] = Option(
         "block",

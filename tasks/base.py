@@ -4,19 +4,22 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Generic, Literal, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from layerboard.tasks.datasets.base import Sample
-from layerboard.zoo.features import Shown
 from layerboard.zoo.spec import BackboneSpec, Layer
-from layerboard.zoo.view.views import View
 
-Device = torch.device | None  # device of large matrix products; None for the CPU
+if TYPE_CHECKING:  # what is read from records needs no torch, whose import takes seconds
+    import torch
+    from torch import Tensor
+
+    from layerboard.zoo.features import Shown
+    from layerboard.zoo.view.views import View
+
+Device: TypeAlias = "torch.device | None"  # device of large matrix products; None for the CPU
 Measurements = Mapping[str, NDArray[np.generic]]  # arrays kept of one group of images for one layer
 
 # name of a bool array that a measurer may add to its arrays: all true if all values that it saw were finite;
@@ -38,13 +41,13 @@ class Source:
 
     name: str  # unique, such as ``imagenet/val``
     groups: tuple[Group, ...]
-    view: View  # in sizes of a 224 px backbone
+    view: "View"  # in sizes of a 224 px backbone
     groups_per_shard: int = 1  # written together: an interrupted pass repeats at most these
     joint: bool = False  # whether a group goes through the backbone as one batch, whatever the batch size
     skip_unreadable: bool = False  # whether unreadable images are left out, counted and named, or raise
 
     @property
-    def key(self) -> tuple[str, View]:
+    def key(self) -> "tuple[str, View]":
         """Identity of the source: its name and its view."""
         return self.name, self.view
 
@@ -176,9 +179,9 @@ class BatchPart:
     """The images of one group in a batch."""
 
     rows: slice  # rows of the batch; the tiles of an image are consecutive
-    view: View  # scaled to the backbone
+    view: "View"  # scaled to the backbone
     size: tuple[int, int]  # width and height in pixels of the view of the first image, which tiles divide
-    pixels: Tensor  # input of the backbone, uint8 RGB [rows 3 height width], on any device
+    pixels: "Tensor"  # input of the backbone, uint8 RGB [rows 3 height width], on any device
     patch_size: int = 0  # side in pixels of a cell of the backbone's coarsest grid; 0 if unknown
 
 
@@ -251,7 +254,7 @@ class Measurer(Protocol[Portion_contra]):
         copy what outlives the call.
         """
 
-    def finish(self, layer: Layer) -> dict[str, Tensor]:
+    def finish(self, layer: Layer) -> "dict[str, Tensor]":
         """Arrays kept of the group for one layer; called once, after all images of the group.
 
         Neither this nor `update` may read a value of a tensor on the device, since the host would wait for
@@ -263,7 +266,9 @@ class Measurer(Protocol[Portion_contra]):
 class Settling(Protocol):
     """Optional part of a measurer: work on the host with the arrays that `finish` returned."""
 
-    def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]], /) -> Mapping[Layer, dict[str, Tensor]]:
+    def settle(
+        self, finished: "Mapping[Layer, Mapping[str, Tensor]]", /
+    ) -> "Mapping[Layer, dict[str, Tensor]]":
         """Arrays to keep instead of those of `finish` (without `FINITE`), for the measurable layers.
 
         It is called once per group, after all layers are finished and their arrays are copied to the host.
@@ -285,5 +290,5 @@ class Feed(ABC, Generic[Portion_co]):
         return (layer,)
 
     @abstractmethod
-    def portion(self, shown: Sequence[Shown], part: BatchPart) -> Portion_co:
+    def portion(self, shown: "Sequence[Shown]", part: BatchPart) -> Portion_co:
         """Input of a measurer from a batch: the features named by `shown`, for the images of one group."""

@@ -486,6 +486,7 @@ COST = "cost"  # the task that measures the cost of layers; it has a page of its
 DEPENDS_ON_LOAD = tuple(  # cost metrics that differ from run to run
     name for name in TASKS[-1].metrics if name not in ("parameters", "gflops", "dim", "bytes")
 )
+DISTURBED = {"spread": 20.0, "waiting": 5.0}  # above these, in percent, other work disturbed the times
 # roles that the user's own images may have, and what is needed for each
 OWN_ROLES: Mapping[Role, str] = {
     "classification": "class folders or --labels",

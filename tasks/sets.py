@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, either, likely
 from layerboard.zoo.spec import Layer
 
 if TYPE_CHECKING:
@@ -23,7 +23,13 @@ def parse_sets(names: Sequence[str]) -> tuple[str, ...]:
     """Distinct names of sets, in the order of `SETS`; raises InputError for an unknown one."""
     for name in names:
         if name not in SETS:
-            raise InputError(f"--fuse takes {', '.join(SETS)}, or several with commas; found {name[:40]!r}")
+            close = likely("value", name, SETS)
+            hint = f"; did you mean {either(close)}?" if close else ""
+            if any(map(str.isdecimal, names)):
+                hint = f"; to fuse layers of your choice by two: --layers {','.join(names)[:40]} --fuse pairs"
+            raise InputError(
+                f"--fuse takes {', '.join(SETS)}, or several with commas; found {name[:40]!r}{hint}"
+            )
     return tuple(name for name in SETS if name in names)
 
 

@@ -21,6 +21,7 @@ from layerboard.benchmark.commands.app import COMMANDS
 from layerboard.benchmark.commands.command import Command
 from layerboard.benchmark.option import Option, declared
 from layerboard.tasks.registry import TASKS, TaskEntry
+from layerboard.zoo.words import TASK_WORDS
 
 ROOT = Path(__file__).parents[1]
 DOCS, BUILT = ROOT / "docs", ROOT / "build" / "docs"
@@ -241,20 +242,127 @@ def main() -> None:
             shutil.copyfile(content, path)
 
 
-def check_search() -> None:
-    """A search of the built site finds every command, function, task and metric under its name."""
-    items = json.loads((ROOT / "build" / "site" / "search.json").read_text(encoding="utf-8"))["items"]
+def arranged(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The entries of a search: what visitors use comes first, and is found under other words for it, too.
+
+    Code stands behind pages: of a module of metrics or a class there is one entry without a title of its own,
+    with the names of all that is in it.
+    """
+    public: list[dict[str, Any]] = []
+    code: dict[str, dict[str, Any]] = {}  # by the place of the module or class
+    for item in items:
+        page, _, place = item["location"].partition("#")
+        if page not in CODE or not place.startswith("layerboard."):
+            words = also_called(item)
+            public.append(item | {"text": f"{item['text']}<p>{words}</p>" if words else item["text"]})
+        elif above := next((each for each in code if item["location"].startswith(f"{each}.")), ""):
+            code[above]["text"] += f" {item['title']}"
+        else:
+            name = re.sub("<.*", "", item["title"]).strip()
+            text = f"<p><code>{name}</code></p> {item['text']}"
+            code[item["location"]] = item | {"title": CODE[page], "text": text}
+    return [*public, *code.values()]
+
+
+# Pages of code, and the title under which a search shows their modules and classes.
+CODE = {"reference/metrics.html": "Metrics in code", "reference/classes.html": "Classes in code"}
+# Spellings, and words beside those of a page, by words that it has.
+SPELLINGS = {
+    "licence": "license",
+    "colour": "color",
+    "normalis": "normalize normalization",
+    "neighbour": "neighbor neighborhood",
+    "centre": "center",
+    "grey": "gray",
+    "behaviour": "behavior",
+    "visualis": "visualize visualization",
+    "analys": "analyze",
+    "quantis": "quantize quantization",
+}
+KEYWORDS = {
+    "how-to/look.html": "attention map, attention maps, heatmap, heat map, rollout, visualize, visualise, "
+    "feature map, feature visualization, PCA",
+    "reference/commands/look.html": "attention map, attention maps, heatmap, visualize, visualise, PCA",
+    "how-to/own_images.html": "custom dataset, my own dataset, folder of photos, ImageFolder",
+    "how-to/own_backbones.html": "custom model, my own model, checkpoint, timm, Hugging Face, ONNX",
+    "how-to/cost.html": "latency, speed, throughput, FLOPs, memory, fastest, nearest neighbor search, faiss",
+    "how-to/compress.html": "quantization, quantize, dimensionality reduction, PCA, product quantization",
+    "how-to/scale.html": "multi-GPU, distributed, SLURM, Ray, out of memory",
+    "start.html": "install, pip install, quickstart, getting started, requirements",
+    "explanation/statistics.html": "significance, p-value, confidence interval, error bars, bootstrap",
+    "reference/python.html": "API",
+    "reference/backbones.html": "models, pretrained models, model zoo, licenses, license",
+}
+
+
+def also_called(item: dict[str, Any]) -> str:
+    """Further words for what an entry of the search speaks of."""
+    page, _, place = item["location"].partition("#")
+    text = f"{item['title']} {item['text']}".lower()
+    words = [other for spelling, other in SPELLINGS.items() if spelling in text]
+    words += [KEYWORDS[page]] if page in KEYWORDS and not place else []
+    if page == "reference/tasks.html":
+        words += [FIELD.get(word, word) for word, names in TASK_WORDS.items() if item["title"] in names]
+    return ", ".join(words)
+
+
+# Stems of words for tasks (`zoo.words`) whose usual forms are other than the stem.
+FIELD = {
+    "classif": "classification",
+    "recogni": "recognition",
+    "prob": "probing, linear probe",
+    "detect": "detection",
+    "semanticseg": "semantic segmentation",
+    "copydetect": "copy detection",
+    "duplicate": "duplicates, near-duplicates",
+    "dedup": "deduplication, dedup",
+    "similar": "similarity",
+    "retriev": "image retrieval",
+    "track": "tracking",
+    "propagat": "propagation",
+    "correspond": "semantic correspondence",
+    "match": "keypoint matching",
+    "outofdistribution": "out of distribution",
+    "metriclearning": "metric learning",
+    "quanti": "quantization",
+    "kernelalign": "kernel alignment",
+    "segment": "segmentation",
+    "zeroshot": "zero-shot",
+}
+
+
+def check_search(items: Iterable[dict[str, Any]]) -> None:
+    """A search finds every command, function, task and metric under its name; else SystemExit says which."""
     found = {(item["location"].partition("#")[0], item["title"]) for item in items}
     folder = "reference/commands"
     names = {(f"{folder}/{Path(file_of(each)).stem}.html", f"layerboard {each.name}") for each in COMMANDS}
     names |= {("reference/python.html", name) for name in FUNCTIONS}
     names |= {("reference/tasks.html", task.name) for task in TASKS}
-    names |= {("reference/metrics.html", path.stem) for path in METRICS}
+    code = "".join(item["text"] for item in items if "reference/metrics.html#" in item["location"])
+    modules = {path.stem for path in METRICS if f"<code>{path.stem}</code>" not in code}
     described = "".join(item["text"] for item in items if "reference/tasks.html#" in item["location"])
     metrics = {name for task in TASKS for name in task.metrics if html.escape(name) not in described}
-    if missing := sorted(map(str, [*(names - found), *metrics])):
+    if missing := sorted(map(str, [*(names - found), *modules, *metrics])):
         raise SystemExit(f"a search does not find {', '.join(missing)}")
 
 
+def check_links() -> None:
+    """No link of a built page is without words, which a screen reader would read by its address."""
+    pages = sorted((ROOT / "build" / "site").rglob("*.html"))
+    empty = [page for page in pages if re.search(r'<a [^>]*href="[^"]*"[^>]*></a>', page.read_text("utf-8"))]
+    if empty:
+        raise SystemExit(f"links without words are in {', '.join(page.name for page in empty)}")
+
+
+def finish() -> None:
+    """Arrange the search of the built site, and check it and the links."""
+    path = ROOT / "build" / "site" / "search.json"
+    index = json.loads(path.read_text(encoding="utf-8"))
+    index["items"] = arranged(index["items"])
+    path.write_text(json.dumps(index, ensure_ascii=False), encoding="utf-8")
+    check_search(index["items"])
+    check_links()
+
+
 if __name__ == "__main__":
-    check_search() if sys.argv[1:] == ["--search"] else main()
+    finish() if sys.argv[1:] == ["--built"] else main()

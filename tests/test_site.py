@@ -14,7 +14,7 @@ import typer
 import layerboard
 from layerboard.benchmark.commands.app import COMMANDS, app, spread
 from layerboard.tasks.registry import TASKS
-from tests.site import DOCS, ROOT, pages
+from tests.site import DOCS, ROOT, arranged, pages
 
 CALL = re.compile(r"^ *(layerboard .*)", flags=re.MULTILINE)
 BLOCK = re.compile(r"^```bash\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
@@ -101,3 +101,26 @@ def test_tutorials_are_notebooks_of_the_same_steps(laid_out: dict[str, str]) -> 
 def test_the_readme_is_short() -> None:
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 150
+
+
+def test_a_search_finds_public_pages_first_and_under_other_words() -> None:
+    metrics = "reference/metrics.html#layerboard.tasks.metrics.near_duplicates"
+    places = [
+        (metrics, "near_duplicates"),
+        (f"{metrics}.near_pairs", "near_pairs"),
+        ("reference/tasks.html#instances", "instances"),
+        ("reference/commands/list.html", "layerboard list"),
+        ("how-to/look.html", "Look at your pictures"),
+    ]
+    items = [{"location": place, "title": title, "text": "<p>a licence</p>"} for place, title in places]
+    found = arranged(items)
+    assert [item["location"] for item in found] == [place for place, _ in places[2:]] + [metrics]
+    task, command, look, module = (item["text"] for item in found)
+    assert "deduplication" in task
+    assert command == "<p>a licence</p><p>license</p>"
+    assert "attention map" in look
+    assert (found[-1]["title"], "near_duplicates" in module, "near_pairs" in module) == (
+        "Metrics in code",
+        True,
+        True,
+    )

@@ -6,7 +6,10 @@ from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from reprlib import Repr
 
+from layerboard.zoo.words import WORDS
+
 FEW = 40  # names that a sentence lists; of more, only the first ones
+SHORT = 3  # letters of a word that is too short to be recognised inside of another
 
 
 class InputError(ValueError):
@@ -26,11 +29,46 @@ class UnreadableImageError(InputError):
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> InputError:
-    """The error for an unknown name, with the nearest known one, or all of them."""
+    """The error for an unknown name, with the likely known ones, or all of them."""
     names = list(known)
-    close = get_close_matches(name, names, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {few_of(names)}"
+    close = likely(what, name, names)
+    hint = f"did you mean {either(map(repr, close))}?" if close else f"there are {few_of(names)}"
+    if len(close) > 1:
+        hint += f" `layerboard list {what}s` tells what each is"
     return InputError(f"there is no {what} {shortened(name)}; {hint}")
+
+
+def likely(what: str, name: str, known: Collection[str]) -> list[str]:
+    """The known names that a wrong one may mean, the likeliest first, at most three; none if all are unlike.
+
+    It may be written otherwise (case, blanks, singular, American spelling), begin a known name, be another
+    word for it (`zoo.words`, by what it names), or have a slip of the keyboard.
+    """
+    bare = _bare(name)
+    if same := [each for each in known if _bare(each) == bare]:
+        return same[:1]
+    words = WORDS.get(what, {})
+    for word in sorted((word for word in words if word in bare), key=len, reverse=True):
+        # a short word is one only as a whole: ``age`` is not in ``manage``
+        if (len(word) > SHORT or _bare(word) == bare) and (meant := [n for n in words[word] if n in known]):
+            return meant
+    if len(begun := [each for each in known if len(bare) >= SHORT and _bare(each).startswith(bare)]) == 1:
+        return begun
+    return get_close_matches(name, known, n=1)
+
+
+def _bare(name: str) -> str:
+    """A name without what people write in different ways."""
+    letters = re.sub(r"[\W_]", "", name.casefold())
+    for american, british in (("license", "licence"), ("color", "colour"), ("ize", "ise"), ("yze", "yse")):
+        letters = letters.replace(american, british)
+    return letters[:-1] if len(letters) > SHORT and letters.endswith("s") else letters
+
+
+def either(names: Iterable[str]) -> str:
+    """Names as a choice: ``a``, ``a or b``, ``a, b or c``."""
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def few_of(names: Sequence[str]) -> str:

@@ -7,11 +7,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from layerboard.zoo.entries import SPECS
-from layerboard.zoo.errors import InputError, few_of
+from layerboard.zoo.errors import InputError, either, few_of
 from layerboard.zoo.references import is_reference
 from layerboard.zoo.spec import BackboneSpec
 
 _BY_NAME = {spec.name: spec for spec in SPECS}
+_NOT_BY_FILE = ("given:", "timm:", "onnx:")  # how names of networks without a configuration file begin
 
 
 def all_specs() -> tuple[BackboneSpec, ...]:
@@ -44,27 +45,45 @@ def find(patterns: Sequence[str], cache_dir: Path | None = None) -> tuple[Backbo
     return (*(spec for spec in SPECS if spec.name in wanted), *others.values())
 
 
-def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
-    """A backbone named by a Hub id, a directory or a revision; raises InputError for any other text."""
-    is_directory = Path(text).is_dir()
-    if text.startswith(("given:", "timm:", "onnx:")) or (not is_directory and is_reference(text)):
-        return _not_by_file(text)
-    repository, _, revision = (text, "", "") if is_directory else text.partition("@")
-    known = _BY_NAME.get(repository) or next((s for s in SPECS if s.repository == repository), None)
-    if known is not None and known.checkpoint not in ("packaged", "generated"):
-        return replace(known, name=f"{known.name}@{revision}", revision=revision) if revision else known
-    if known is not None:
+def require_named(text: str) -> None:
+    """Raise InputError if a pattern or name is that of no backbone, as far as nothing heavy has to know it.
+
+    A Hub id, a directory, an object, a file or a network of timm is read when it is loaded.
+    """
+    if text.startswith(_NOT_BY_FILE) or is_reference(text) or Path(text).is_dir():
+        if text.startswith("timm:") and {*text} & {*"*?["}:
+            raise InputError(f"{text!r} is a pattern; timm: takes a name, such as timm:vit_small_patch16_224")
+        return
+    repository, at, revision = text.partition("@")
+    known = _of_registry(repository)
+    if known is not None and known.checkpoint in ("packaged", "generated") and at:
         raise InputError(
             f"{known.name} has no revision '{revision}'; a size, a format and torch's resize are written "
             f"{known.name}@448px@bfloat16@fast-resize, or some of these in this order"
         )
-    if not is_directory and "/" not in repository:
-        close = get_close_matches(repository, _BY_NAME, n=3, cutoff=0.5)
-        guess = f"did you mean {' or '.join(close)}?" if close else f"there are {few_of([*_BY_NAME])}."
+    if known is None and "/" not in repository and not any(fnmatchcase(name, text) for name in _BY_NAME):
+        close = get_close_matches(repository.lower(), _BY_NAME, n=3, cutoff=0.5)
+        guess = f"did you mean {either(close)}?" if close else f"there are {few_of([*_BY_NAME])}."
         raise InputError(
             f"No backbone is called '{repository}'; {guess} `layerboard list backbones` has all; a "
             "Hub id reads owner/name, and a directory must exist."
         )
+
+
+def _of_registry(name: str) -> BackboneSpec | None:
+    """The backbone of that name or Hub id; None if the registry has none."""
+    return _BY_NAME.get(name) or next((spec for spec in SPECS if name and spec.repository == name), None)
+
+
+def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
+    """A backbone named by a Hub id, a directory or a revision; raises InputError for any other text."""
+    require_named(text)
+    is_directory = Path(text).is_dir()
+    if text.startswith(_NOT_BY_FILE) or (not is_directory and is_reference(text)):
+        return _not_by_file(text)
+    repository, _, revision = (text, "", "") if is_directory else text.partition("@")
+    if (known := _of_registry(repository)) is not None:
+        return replace(known, name=f"{known.name}@{revision}", revision=revision) if revision else known
     from layerboard.zoo.load.infer import infer  # Imports torch and transformers.
 
     return infer(repository, revision or None, cache_dir)

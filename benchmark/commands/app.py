@@ -13,6 +13,7 @@ import typer
 
 from layerboard.benchmark.commands.command import Command, say
 from layerboard.benchmark.commands.score import SCORE_COMMANDS
+from layerboard.benchmark.commands.slips import require_understood
 from layerboard.benchmark.engines.base import WorkerDiedError
 from layerboard.benchmark.parsers import require_working_folder
 from layerboard.leaderboards.records.files import VERSION
@@ -87,11 +88,7 @@ app = app_of(COMMANDS)
 
 def spread(arguments: list[str]) -> list[str]:
     """Repeat an option for each of its values: ``--tasks a b`` becomes ``--tasks a --tasks b``."""
-    command = typer.main.get_command(app)
-    for argument in arguments:
-        if argument not in (below := getattr(command, "commands", {})):
-            break
-        command = below[argument]
+    _, command = named_command(arguments)
     several = {name for each in command.params if getattr(each, "multiple", False) for name in each.opts}
     result: list[str] = []
     option = ""
@@ -104,6 +101,18 @@ def spread(arguments: list[str]) -> list[str]:
     return result
 
 
+def named_command(arguments: Sequence[str]) -> tuple[list[str], Any]:
+    """The words at the beginning that name a command or a group, and its object."""
+    command = typer.main.get_command(app)
+    words: list[str] = []
+    for argument in arguments:
+        if argument not in (below := getattr(command, "commands", {})):
+            break
+        command = below[argument]
+        words.append(argument)
+    return words, command
+
+
 def main() -> None:
     """Run the command line; wrong input prints one sentence and exits with code 2."""
     _open_closed_streams()
@@ -113,7 +122,10 @@ def main() -> None:
     try:
         if sys.argv[1:2] != ["doctor"]:  # which says this, too
             require_working_folder()
-        app(spread(sys.argv[1:]), prog_name="layerboard")
+        arguments = spread(sys.argv[1:])
+        words, command = named_command(arguments)
+        require_understood(words, command, arguments[len(words) :])
+        app(arguments, prog_name="layerboard")
     except Exception as error:
         if (sentence := _sentence_of(error)) is None:
             raise

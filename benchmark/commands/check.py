@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import command, say
 from layerboard.benchmark.commands.result import Result, table_text
-from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Plain
+from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Plain, of_form
 from layerboard.benchmark.request import (
     AS_IT_LOOKS,
     BACKBONES,
@@ -42,10 +42,10 @@ SHOWN = 5  # findings printed of each kind
 class CheckRequest(Form):
     """Options of `check`: the data to look at."""
 
-    data: OptionalPath = Option(None, DATA)
-    images: Images = Option((), IMAGES)
-    labels: OptionalPath = Option(None, LABELS, usual=FOLDERS)
-    groups: OptionalPath = Option(None, GROUPS, usual=GROUP_COLUMN)
+    data: OptionalPath = Option(None, DATA, parsers.datasets)
+    images: Images = Option((), IMAGES, parsers.folders)
+    labels: OptionalPath = Option(None, LABELS, parsers.table, usual=FOLDERS)
+    groups: OptionalPath = Option(None, GROUPS, parsers.table, usual=GROUP_COLUMN)
     target: Plain[TargetChoice | None] = Option(None, TARGET, usual=AS_IT_LOOKS)
     copies: Plain[bool] = Option(False, COPIES)
     digests: Plain[bool] = Option(False, "With --data hf:PACK: read every file and verify its checksum.")
@@ -83,7 +83,7 @@ def check_command(request: CheckRequest) -> int:
     """
     from layerboard.tasks.datasets.catalogue import State
 
-    checked = check(**vars(request))
+    checked = of_form(check)(request)
     table, parts = checked.table, checked.parts
     assert table is not None
     say("\n\n".join([table_text(table), *(part.text() for part in parts)]))
@@ -124,9 +124,9 @@ def check(request: CheckRequest) -> Result:
 
 def _inspected(request: CheckRequest) -> "list[Inspection]":
     """Inspections of the named data, or of every official dataset where none is named."""
-    from layerboard.benchmark.plan.location import data_folder
+    from layerboard.benchmark.plan.location import data_folder, require_datasets
     from layerboard.benchmark.plan.suites import require_fitting
-    from layerboard.tasks.datasets.catalogue import DATASETS, inspect, inspect_images
+    from layerboard.tasks.datasets.catalogue import DATASETS, State, inspect, inspect_images
     from layerboard.tasks.datasets.labels import Labelling
     from layerboard.tasks.datasets.packs.pack import check_bytes
 
@@ -142,7 +142,10 @@ def _inspected(request: CheckRequest) -> "list[Inspection]":
     root = data_folder(data)
     if request.digests:
         say(f"{data}: {check_bytes(str(data))}")
-    return [inspect(root, entry) for entry in DATASETS]
+    inspections = [inspect(root, entry) for entry in DATASETS]
+    if all(each.state is State.MISSING for each in inspections):
+        require_datasets(root)
+    return inspections
 
 
 def _audited(request: CheckRequest, data: "Data", report: "Reporter") -> Result:

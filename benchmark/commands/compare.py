@@ -19,7 +19,9 @@ class CompareRequest(Form, kw_only=False):
     second: Network = Option(..., "Name of another one.", parsers.run_name)
     _: KW_ONLY
     output: OnePath = Option("results", "Output folder of a run.", also="-o")
-    tasks: Words = Option((), "Tasks to compare them on.", also="-t", usual="all that both were run on")
+    tasks: Words = Option(
+        (), "Tasks to compare them on.", parsers.run_tasks, also="-t", usual="all that both were run on"
+    )
     layers: Plain[Literal["best", "same"]] = Option(
         "best", "best: the best layer of each; same: all layers, at equal depth."
     )

@@ -13,7 +13,7 @@ from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import boards_of, command, ended_by_signals, records_of, say
 from layerboard.benchmark.commands.load import LoadRequest, Pooling, whole
 from layerboard.benchmark.commands.result import Files, files_of
-from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain, Words
+from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain, Words, of_form
 from layerboard.benchmark.request import Cache, cache_option
 from layerboard.leaderboards.records.files import safe_name
 from layerboard.zoo.errors import InputError, printable, unknown
@@ -185,7 +185,7 @@ def export_command(request: ExportRequest) -> None:
     Example: `layerboard export latex -o results --to paper/tables`
     """
     with ended_by_signals("interrupted; written files are complete, run again for the rest"):
-        result = export(**vars(request))
+        result = of_form(export)(request)
     for line in (*result.paths, *result.notes):
         say(line)
 

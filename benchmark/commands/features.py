@@ -4,7 +4,7 @@ from collections import Counter
 
 from layerboard.benchmark.commands.command import command, ended_by_signals, exit_code
 from layerboard.benchmark.commands.result import Files
-from layerboard.benchmark.commands.run import OF_THE_COMMAND, RunForm
+from layerboard.benchmark.commands.run import OF_THE_COMMAND, RunForm, require_names
 from layerboard.benchmark.option import called_with
 from layerboard.benchmark.request import ELSEWHERE, Request
 from layerboard.zoo.errors import counted
@@ -22,6 +22,7 @@ def features_command(request: Request) -> int:
 
     Example: `layerboard features -b dino-b16 -t knn --images MY_FOLDER --layers 8-12 --poolings cls`
     """
+    require_names(request)
     with ended_by_signals("interrupted; finished work is kept, run again to continue") as report:
         from layerboard.benchmark.vectors import write_vectors
 
@@ -54,6 +55,7 @@ def features(call: RunForm) -> Files:
         >>> np.load(written.paths[0])["train"].shape[1]
         96
     """
+    require_names(call.request)
     import pandas as pd
 
     from layerboard.benchmark.engines.progress import reporter_for

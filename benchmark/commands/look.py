@@ -36,7 +36,9 @@ class LookRequest(Form, kw_only=False):
     save: Plain[bool] = Option(
         False, "Also write figures (PNG) and arrays (npz) to NAME-files beside the page."
     )
-    layers: Plain[str] = Option("all", "all, or a list such as 4,8-12,final; 0: input of the first block.")
+    layers: Plain[str] = Option(
+        "all", "all, or a list such as 4,8-12,final; 0: input of the first block.", parsers.layers
+    )
     frames: Plain[int] = Option(
         8, "Maximum number of images of a folder, video or animation, evenly spaced.", least=1
     )

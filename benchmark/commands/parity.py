@@ -35,7 +35,7 @@ class ParityRequest(Form, kw_only=False):
     first: Network = Option(..., f"The reference. {BACKBONES}", lambda given: parsers.backbones(given)[0])
     second: Network = Option(..., "The other one.", lambda given: parsers.backbones(given)[0])
     _: KW_ONLY
-    images: Images = Option((), IMAGES, usual="those of the mini suite")
+    images: Images = Option((), IMAGES, parsers.folders, usual="those of the mini suite")
     dtype: Plain[Dtype] = Option("float32", "Dtype of both, unless a name gives one (as in NAME@bfloat16).")
     device: Plain[str] = Option("auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.")
     output: OptionalPath = Option(

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 class RecommendRequest(Form, kw_only=False):
     """Options of `recommend`: the tasks, and the limits."""
 
-    tasks: Words = Option((), "Tasks to choose for.", also="--task -t", usual="all that were run")
+    tasks: Words = Option(
+        (), "Tasks to choose for.", parsers.run_tasks, also="--task -t", usual="all that were run"
+    )
     _: KW_ONLY
     output: OnePath = Option("results", "Output folder of a run.", also="-o")
     backbones: Words = Option((), "Names or patterns ('dino-*') to choose from.", also="-b", usual="all")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from layerboard.benchmark.commands.command import PUBLISHED, boards_of, command, records_of, say
 from layerboard.benchmark.commands.result import Files, files_of
-from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain
+from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain, of_form
 from layerboard.zoo.errors import InputError, require_known
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def report_command(request: ReportRequest) -> None:
 
     Example: `layerboard report --figures pdf`
     """
-    for path in report(**vars(request)).paths:
+    for path in of_form(report)(request).paths:
         say(path)
 
 

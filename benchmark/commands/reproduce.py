@@ -5,6 +5,7 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import PUBLISHED, command, records_of, rows_of, say, say_json
 from layerboard.benchmark.commands.result import table_text
 from layerboard.benchmark.option import Form, OnePath, Option, Paths, Plain, Words
@@ -19,7 +20,7 @@ class ReproduceRequest(Form):
 
     output: OnePath = Option("results", "Output folder of a run.", also="-o")
     backbones: Words = Option((), "Names or patterns ('dino-*') to show.", also="-b", usual="all")
-    tasks: Words = Option((), "Tasks to show.", also="-t", usual="all")
+    tasks: Words = Option((), "Tasks to show.", parsers.run_tasks, also="-t", usual="all")
     source: Words = Option((), "Sources of the published numbers, by file name.", usual="all")
     format: Plain[Literal["table", "csv", "json"]] = Option("table", "A table, or everything as CSV or JSON.")
     all: Plain[bool] = Option(False, "Also show numbers that were not run or are not comparable.")

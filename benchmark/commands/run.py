@@ -69,6 +69,7 @@ def run_command(given: RunForm) -> int:
         tasks = ", ".join(request.tasks) or "all tasks"
         on = f" on {where}" if where else ""
         say(f"layerboard {VERSION}: suite {suite}{on}; {backbones}; {tasks}")
+    require_names(request)
     if given.plan:
         _plan(given)
         return 0
@@ -86,6 +87,13 @@ def run_command(given: RunForm) -> int:
     elif answered.notes:
         say("\n".join(answered.notes))
     return exit_code(summary.done.failures)
+
+
+def require_names(request: Request) -> None:
+    """Raise InputError for a wrong suite, protocol or layer, before torch is imported."""
+    from layerboard.benchmark.plan.location import require_names  # imports numpy
+
+    require_names(request)
 
 
 def _plan(given: RunForm) -> None:
@@ -150,6 +158,7 @@ def run(call: RunForm) -> RunResult:
         >>> sorted(set(found.frame["backbone"])), found.failures
         (['mini-dino', 'mini-resnet'], ())
     """
+    require_names(call.request)
     from layerboard.benchmark.api import carry_out
     from layerboard.benchmark.engines.progress import reporter_for
 
@@ -183,6 +192,7 @@ def forecast(call: RunForm) -> Result:
         >>> sorted(found.frame)
         ['backbone', 'disk', 'images', 'seconds', 'source', 'what']
     """
+    require_names(call.request)
     from layerboard.benchmark.engines.progress import reporter_for
     from layerboard.benchmark.jobs.forecast import forecast as foresee
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import boards_of, command, records_of, rows_of, say, say_json
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.option import Form, OnePath, Option, Plain, Words
@@ -23,7 +24,7 @@ class ShowRequest(Form):
 
     output: OnePath = Option("results", "Output folder of a run.", also="-o")
     suite: Plain[str | None] = Option(None, "One of the suites in the folder.", usual="all of them")
-    tasks: Words = Option((), "Tasks to show.", also="-t", usual="all")
+    tasks: Words = Option((), "Tasks to show.", parsers.run_tasks, also="-t", usual="all")
     failures: Plain[bool] = Option(
         False, "Also show the classes, confusions and images that the best backbone gets wrong."
     )

@@ -5,7 +5,7 @@ from typing import Literal
 
 from layerboard.benchmark.commands.command import command, say
 from layerboard.benchmark.commands.result import Files, files_of
-from layerboard.benchmark.option import Form, OnePath, Option, Plain
+from layerboard.benchmark.option import Form, OnePath, Option, Plain, of_form
 from layerboard.zoo.errors import InputError, require_known, some
 
 Claim = Literal["submitted", "authors"]
@@ -32,7 +32,7 @@ def submit_command(request: SubmitRequest) -> None:
 
     Example: `layerboard submit results --to results-repository`
     """
-    sent = submit(**vars(request))
+    sent = of_form(submit)(request)
     say(f"wrote {sent.paths[0]}\n\n{sent.notes[0]}")
 
 

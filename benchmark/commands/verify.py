@@ -28,7 +28,7 @@ class VerifyRequest(Form, kw_only=False):
     folder: OnePath = Option(..., "Folder of a submission.")
     _: KW_ONLY
     again: Plain[bool] = Option(False, "Measure a random tenth again: of the mini suite, or on --data.")
-    data: OptionalPath = Option(None, f"{DATA} With it, a random tenth is measured again.")
+    data: OptionalPath = Option(None, f"{DATA} With it, a random tenth is measured again.", parsers.datasets)
     backbones: Option[Backbones, tuple[str, ...]] = Option(
         (), "Directories or objects of backbones that are not in the registry.", parsers.backbones, also="-b"
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import count
 from time import perf_counter
-from typing import Protocol, TextIO
+from typing import Protocol
 
 from rich import progress as rich
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -232,15 +232,16 @@ def reporter_for(progress: bool | None) -> Reporter:
 
 
 class OneLine:
-    """One line that is overwritten with the state of the oldest open stage, and lines that stay.
+    """Lines that stay, and below them one with the state of the oldest open stage, in one output of a cell.
 
-    It needs no widget and no cursor, so it looks the same in every notebook and in its saved output.
+    The output is replaced, so that a saved notebook holds it once, and as it was last. It needs no widget.
     """
 
-    def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = stream or sys.stdout
+    def __init__(self, show: Callable[[str], None] | None = None) -> None:
+        self._show = show or output_of_cell()
         self._stages: list[Callable[[], str]] = []
-        self._written, self._length = 0.0, 0
+        self._lines: list[str] = []
+        self._shown, self._time = "", 0.0
         self._lock = threading.Lock()
 
     @contextmanager
@@ -257,7 +258,7 @@ class OneLine:
             nonlocal done
             with self._lock:
                 done += amount
-                if time.monotonic() - self._written > PERIOD:
+                if time.monotonic() - self._time > PERIOD:
                     self._write(self._stages[0]())
 
         with self._lock:
@@ -272,13 +273,28 @@ class OneLine:
 
     def say(self, line: str) -> None:
         with self._lock:
+            self._lines.append(line)
             self._write("")
-            self._stream.write(f"{printable(line)}\n")
-            self._stream.flush()
 
     def _write(self, line: str) -> None:
-        if line or self._length:
-            line = printable(line[:WIDEST])
-            self._stream.write(f"\r{line}{' ' * (self._length - len(line))}{'' if line else chr(13)}")
-            self._stream.flush()
-        self._length, self._written = len(line), time.monotonic()
+        text = printable("\n".join([*self._lines, *filter(None, [line[:WIDEST]])]))
+        if text != self._shown:
+            self._show(text)
+        self._shown, self._time = text, time.monotonic()
+
+
+def output_of_cell() -> Callable[[str], None]:
+    """A function that shows a text in the notebook's cell, and replaces it by the next one."""
+    handle = None
+
+    def show(text: str) -> None:
+        nonlocal handle
+        from IPython.display import display  # only in a notebook, which has it
+
+        content = {"text/plain": text}
+        if handle is None:
+            handle = display(content, raw=True, display_id=True)
+        else:
+            handle.update(content, raw=True)
+
+    return show

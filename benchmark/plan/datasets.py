@@ -7,7 +7,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from layerboard.benchmark.plan.location import DataLocation
+from layerboard.benchmark.plan.location import DataLocation, require_datasets
 from layerboard.benchmark.plan.tasks import PlannedTasks, Unbound
 from layerboard.tasks.clustering import REGIONS
 from layerboard.tasks.datasets.base import Data, DatasetEntry
@@ -201,6 +201,8 @@ def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collectio
             except InputError as error:
                 bound.broken.append(Unbound(task.name, str(error)))
     grouped = {task.name for task in tasks if INSIDE in names and task.analysis} - {*names}
+    if not bound.broken and not any(task.sources for task in bound.every):
+        require_datasets(at.data)
     _require_something(bound, {task.name for task in tasks if named} - grouped, named=named)
     return bound
 

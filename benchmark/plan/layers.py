@@ -1,9 +1,8 @@
 """Selection of layers of a backbone by options."""
 
-from layerboard.zoo.errors import InputError, shortened
+from layerboard.benchmark.parsers import FINAL, parts_of, ranges_of
+from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer, Tap
-
-LONGEST_INDEX = 6  # digits of an index that no network reaches
 
 
 def select_layers(text: str, spec: BackboneSpec, taps: tuple[Tap, ...] = ("block",)) -> tuple[Layer, ...]:
@@ -30,22 +29,13 @@ def _select_blocks(text: str, spec: BackboneSpec) -> tuple[Layer, ...]:
     if text == "all":
         return tuple(layer for layer in spec.layers if layer.index > 0)
     chosen: set[Layer] = set()
-    for part in text.split(","):
-        part = part.strip()
-        if part == "final":
-            if spec.has_final:  # a ConvNet has no final norm: its last block replaces it
-                chosen.add(Layer(spec.depth, "final"))
-            continue
-        first, _, last = part.partition("-")
-        if not all(number.isdecimal() and len(number) < LONGEST_INDEX for number in (first, last or first)):
-            raise InputError(
-                f"layers {shortened(text)}: expected 'all' or a list such as '4,8-12,final', "
-                f"found {shortened(part)}"
-            )
-        for index in range(int(first), int(last or first) + 1):
+    for first, last in ranges_of(text):
+        for index in range(first, last + 1):
             if index > spec.depth and not spec.is_floor:
                 raise InputError(f"{spec.name} has layers 0 to {spec.depth}, there is no layer {index}")
             chosen.add(Layer(index))
+    if FINAL in parts_of(text) and spec.has_final:  # a ConvNet has no final norm: its last block replaces it
+        chosen.add(Layer(spec.depth, "final"))
     if spec.is_floor:  # its layers are draws, and all of them make the floor
         return _select_blocks("all", spec)
     layers = tuple(layer for layer in spec.layers if layer in chosen)

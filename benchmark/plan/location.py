@@ -1,19 +1,28 @@
 """Where the data of a run are, and the folders that it writes to."""
 
+import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from layerboard.benchmark.engines.progress import Reporter
+from layerboard.benchmark.plan.layers import select_layers
 from layerboard.benchmark.plan.mini_data import mini_data
-from layerboard.benchmark.plan.suites import Catalogue, Suite
+from layerboard.benchmark.plan.suites import Catalogue, Suite, choose_suite
 from layerboard.benchmark.request import Request
+from layerboard.tasks.datasets.catalogue import DATASETS
 from layerboard.tasks.datasets.files import data_root, is_packed
 from layerboard.tasks.datasets.labels import AS_IT_IS, Labelling
 from layerboard.tasks.protocols import STANDARD, EvaluationProtocol, find_protocol
 from layerboard.zoo.atomic import remove_leftovers
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.registry import all_specs
+from layerboard.zoo.spec import entry_name
+from layerboard.zoo.view.photos import endings
+
+MOST_FOLDERS = 100  # folders in which images are looked for, to tell own images from datasets
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,16 @@ class DataLocation:
         """This location once per protocol, with that one alone."""
         every = self.protocol, *self.further
         return tuple(replace(self, protocol=protocol, further=()) for protocol in every)
+
+
+def require_names(request: Request) -> None:
+    """Raise InputError for a wrong suite, protocol or layer, before torch is imported to run it."""
+    suite = choose_suite(request)
+    find_protocols(request, suite)
+    named = {entry_name(name) for name in request.backbones or suite.backbones}
+    for spec in all_specs():
+        if spec.name in named:
+            select_layers(request.layers, spec, request.taps)
 
 
 def find_protocols(request: Request, suite: Suite) -> tuple[EvaluationProtocol, ...]:
@@ -64,6 +83,24 @@ def data_folder(data: Path) -> Path:
     if not data.is_dir():
         raise InputError(f"expected the datasets' folder at {data}, which does not exist; give --data DIR")
     return data
+
+
+def require_datasets(data: Path | None) -> None:
+    """Raise InputError for a folder without public datasets that is own images, or one of the datasets."""
+    if data is None or is_packed(data) or any((data / entry.folder).exists() for entry in DATASETS):
+        return
+    folder = data.absolute()
+    for entry in DATASETS:
+        depth = len(Path(entry.folder).parts)
+        if folder.parts[-depth:] == Path(entry.folder).parts:
+            above = folder.parents[depth - 1]
+            raise InputError(f"{data} is the folder of {entry.name} itself; did you mean --data {above}?")
+    names = (name for _, _, files in islice(os.walk(data), MOST_FOLDERS) for name in files)
+    if any(name.lower().endswith(endings()) for name in names):
+        raise InputError(
+            f"--data takes a folder of public datasets, and {data} has images of your own; "
+            f"did you mean --images {data}?"
+        )
 
 
 def require_writable(output: Path, cache: Path) -> None:

@@ -4,7 +4,7 @@ import shlex
 
 import pandas as pd
 
-from layerboard.tasks.analyses.cost import DISTURBED
+from layerboard.tasks.registry import DISTURBED
 from layerboard.tasks.transforms import BYTES
 from layerboard.zoo.errors import InputError
 

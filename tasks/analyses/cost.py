@@ -19,7 +19,6 @@ from layerboard.tasks.task import Task
 from layerboard.zoo.spec import WHOLE_BACKBONE, Layer
 
 FLOAT32 = 4  # bytes of a number of a vector
-DISTURBED = {"spread": 20.0, "waiting": 5.0}  # above these, in percent, other work disturbed the times
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from layerboard.tasks.datasets.spair import KeypointPair, Keypoints
 from layerboard.tasks.examples import Predicted, by_key, drawn
 from layerboard.tasks.keypoints.config import CONFIGS, KeypointConfig
 from layerboard.tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
+from layerboard.tasks.keypoints.names import AZIMUTH, KINDS, MISTAKABLE, PULL
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.tasks.metrics.correspondence import pck_averages
 from layerboard.tasks.registry import TaskEntry
@@ -38,20 +39,7 @@ from layerboard.tasks.task import MeasuredTask
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 
-HARD = ("easy", "medium", "hard")
-WHICH = ("none", "source", "target", "both")
-
-KINDS = {"viewpoint": HARD, "scale": HARD, "truncation": WHICH, "occlusion": WHICH}
-"""Names of the levels of each field of `PairFacts`."""
-
-AZIMUTH = {"azimuth": tuple(str(eighths) for eighths in range(5))}
-"""Kinds of pairs by eighths of a turn between the two viewpoints, in addition to `KINDS`."""
-
-MISTAKABLE = "geometry-aware"
-"""Points whose target image shows an interchangeable point (Zhang et al., CVPR 2024)."""
-
 PAIRS = 16  # number of pairs in the examples, with categories taking turns
-PULL = "pull"  # mean share of a soft arg-max's weight, in percent, where similarities are set to nearly 0
 
 OVER: Mapping[str, Over] = {"category": "strata", "image": "clusters", "keypoint": "items"}
 """What the primary metric averages over, by `KeypointConfig.average`."""

@@ -1,4 +1,7 @@
-"""k-means clustering of features, and its agreement with classes, also for many weighted tables at once."""
+"""k-means clustering of features, and its agreement with classes, also for many weighted tables at once.
+
+scikit-learn, whose import takes seconds, is imported where it computes: tables read from records need none.
+"""
 
 import warnings
 from dataclasses import dataclass
@@ -7,11 +10,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
-from sklearn import config_context
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
-from sklearn.metrics.cluster import contingency_matrix
 
 from layerboard.tasks.metrics.arrays import Features, Floats, Integers
 
@@ -35,6 +33,10 @@ def kmeans_starts(features: Features, k: int, seed: int, n_init: int) -> Integer
         raise ValueError(f"cannot find {k} clusters among {len(features)} samples in {n_init} runs")
     if not np.isfinite(features).all():
         raise ValueError("features must not hold NaN or infinite values")
+    from sklearn import config_context
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
     draws = np.random.RandomState(seed)
     small = len(features) * (len(features) + 2 * features.shape[1]) <= PRODUCT_FLOATS
     init = _spread_centres if small else "k-means++"
@@ -102,12 +104,16 @@ def purity(classes: Integers, clusters: Integers) -> float:
     Raises ValueError for different lengths or no sample. Source: Manning et al., Introduction to Information
     Retrieval, section 16.3.
     """
+    from sklearn.metrics.cluster import contingency_matrix
+
     _check(classes, clusters)
     return float(contingency_matrix(clusters, classes).max(axis=1).sum() / len(classes))
 
 
 def nmi(classes: Integers, clusters: Integers) -> float:
     """Mutual information divided by the mean of the two entropies, in [0, 1]; raises as `purity` does."""
+    from sklearn.metrics import normalized_mutual_info_score
+
     _check(classes, clusters)
     return float(normalized_mutual_info_score(classes, clusters, average_method="arithmetic"))
 
@@ -117,6 +123,8 @@ def ari(classes: Integers, clusters: Integers) -> float:
 
     Raises ValueError as ``purity`` does. Source: Hubert and Arabie, Comparing Partitions, 1985.
     """
+    from sklearn.metrics import adjusted_rand_score
+
     _check(classes, clusters)
     return float(adjusted_rand_score(classes, clusters))
 
@@ -193,6 +201,8 @@ def slopes(index: Literal["purity", "NMI", "ARI"], classes: Integers, clusters: 
 
     For purity, the first of several equally frequent classes of a cluster counts.
     """
+    from sklearn.metrics.cluster import contingency_matrix
+
     _check(classes, clusters)
     row, column = (np.unique(names, return_inverse=True)[1] for names in (clusters, classes))
     table = contingency_matrix(clusters, classes, dtype=np.float64)

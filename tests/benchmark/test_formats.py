@@ -263,7 +263,7 @@ def test_what_cannot_be_one_is_refused_in_a_sentence(names: tuple[str, str], mes
 
 
 def test_parity_takes_a_format_from_a_name_or_from_its_option() -> None:
-    with pytest.raises(InputError, match=r"^a backbone's name gives a format .*; leave it or --dtype out"):
+    with pytest.raises(InputError, match=r"^a backbone's name gives a format .*; leave it or dtype= out"):
         layerboard.parity("mini-fs", "mini-fs@float16", dtype="bfloat16")
 
 

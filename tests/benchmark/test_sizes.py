@@ -119,7 +119,7 @@ def test_sizes_are_whole_numbers(value: object) -> None:
 
 def test_a_backbone_is_loaded_by_a_name_with_a_size() -> None:
     assert layerboard.load("mini-fs@128px", layer=1, device="cpu").spec.input_size == 128
-    with pytest.raises(InputError, match="'mini-fs@128px' names an input size, and --input-size another"):
+    with pytest.raises(InputError, match="'mini-fs@128px' names an input size, and input_size= another"):
         layerboard.load("mini-fs@128px", input_size=64)
 
 

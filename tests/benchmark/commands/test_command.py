@@ -42,7 +42,7 @@ def test_a_command_is_a_form_and_a_function() -> None:
     text = CliRunner().invoke(app, ["greet", "--help"]).output
     assert "How often; several may follow." in " ".join(text.split())
     assert "--folder" not in text
-    with pytest.raises(InputError, match="times takes a whole number; found 'x'"):
+    with pytest.raises(InputError, match="times= takes a whole number; found 'x'"):
         greet(names="you", times="x")  # type: ignore[arg-type]
 
 

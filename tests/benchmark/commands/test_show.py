@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,21 @@ def test_wrong_names(capsys: Capture, whole: Whole, options: tuple[str, ...], se
     said = command(capsys, "show", "-o", whole.place / "out", *options)
     assert said.code == 2
     assert sentence in said.error
+
+
+def test_the_answer_is_read_without_heavy_libraries(whole: Whole) -> None:
+    code = (
+        "import sys\n"
+        "from layerboard.benchmark.commands.app import main\n"
+        f"sys.argv = ['layerboard', 'show', '-o', {str(whole.place / 'out')!r}]\n"
+        "try:\n"
+        "    main()\n"
+        "finally:\n"
+        "    print({'torch', 'transformers', 'faiss'} & {*sys.modules})\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "knn top-1" in done.stdout
+    assert done.stdout.splitlines()[-1] == "set()"
 
 
 def test_no_output(capsys: Capture, tmp_path: Path) -> None:

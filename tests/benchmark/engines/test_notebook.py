@@ -51,24 +51,32 @@ def test_ipython_in_a_terminal_is_no_notebook(monkeypatch: pytest.MonkeyPatch) -
 def test_one_line_is_written_over_and_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter(range(100))
     monkeypatch.setattr(notebook.time, "monotonic", lambda: next(times))
-    stream = io.StringIO()
-    report = OneLine(stream)
+    shown: list[str] = []
+    report = OneLine(shown.append)
     with over_all(report, "all", 20, "images") as inner, inner.bar("mini-fs  train", 10, "images") as advance:
         advance(5)
         report.say("a line that stays")
         advance(5)
-    written = stream.getvalue()
-    assert "all: 5 of 20 images, " in written
-    assert " s left" in written
-    assert screen(written) == ["a line that stays", ""]
+    half = next(text for text in shown if text.startswith("all: 5 of 20 images, "))
+    assert half.endswith(" s left")
+    assert any(text.startswith("a line that stays\nall: 10 of 20 images, ") for text in shown)
+    assert shown[-1] == "a line that stays"
 
 
-def screen(written: str) -> list[str]:
-    """What is to be seen in the end, without trailing spaces."""
-    lines = []
-    for line in written.split("\n"):
-        cells: list[str] = []
-        for part in line.split("\r"):
-            cells[: len(part)] = part
-        lines.append("".join(cells).rstrip())
-    return lines
+def test_a_cell_holds_one_output_that_is_updated(monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs: list[list[object]] = []  # of a cell, each with what it has shown
+
+    def display(content: object, *, raw: bool, display_id: bool) -> SimpleNamespace:
+        assert raw
+        assert display_id
+        outputs.append([content])
+        return SimpleNamespace(update=lambda content, raw: outputs[-1].append(content))
+
+    module = ModuleType("IPython.display")
+    vars(module)["display"] = display
+    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    report = OneLine()
+    for line in ("one", "two"):
+        report.say(line)
+    assert outputs == [[{"text/plain": "one"}, {"text/plain": "one\ntwo"}]]

@@ -96,5 +96,5 @@ def test_starts_that_end_in_one_partition_are_ordered_by_their_number(monkeypatc
     features = blobs.reshape(-1, 64).astype(np.float32)
     starts = kmeans_starts(features, 3, seed=0, n_init=10)
     assert sum(ari(starts[0], labels) == 1 for labels in starts) > 1
-    monkeypatch.setattr("layerboard.tasks.metrics.clustering.KMeans", Rounded)
+    monkeypatch.setattr("sklearn.cluster.KMeans", Rounded)
     assert (kmeans_starts(features, 3, seed=0, n_init=10) == starts).all()

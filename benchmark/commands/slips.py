@@ -1,0 +1,115 @@
+"""Words of a command line that no command understands: the likely meaning, in one sentence."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from layerboard.benchmark.parsers import kind_of_name
+from layerboard.tasks.datasets.hub_spec import PREFIX
+from layerboard.zoo.errors import InputError, either, likely, shortened
+
+_HELP = ("help", "man", "usage")
+_VERSION = ("version", "-V", "-v")
+
+
+def require_understood(words: Sequence[str], command: Any, arguments: Sequence[str]) -> None:  # noqa: ANN401
+    """Raise InputError for a command, an option or a further word that does not exist.
+
+    ``words`` name ``command``, an object of typer; each of the further ``arguments`` that is a value follows
+    the name of its option.
+    """
+    options = {name: each for each in command.params for name in (*each.opts, *each.secondary_opts)}
+    options |= dict.fromkeys(("-h", "--help", "--install-completion", "--show-completion"))
+    below = getattr(command, "commands", {})
+    free = sum(abs(each.nargs) if each.nargs > 0 else len(arguments) for each in _positional(command))
+    for argument, is_name in _parted(arguments, options):
+        if is_name and argument not in options:
+            raise _unknown_option(words, argument, options)
+        if not is_name and below:
+            raise _unknown_command(words, argument, below)
+        free -= not is_name
+        if free < 0:
+            raise _further(words, argument, options)
+
+
+def _positional(command: Any) -> list[Any]:  # noqa: ANN401
+    return [each for each in command.params if each.param_type_name == "argument"]
+
+
+def _parted(arguments: Sequence[str], options: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+    """The names of options, and the words that are no value of one; whether each is a name."""
+    rest = iter(arguments)
+    for argument in rest:
+        name, _, attached = argument.partition("=")
+        if argument == "--":  # all that follows are words
+            yield from ((word, False) for word in rest)
+        elif name.startswith("--") or (name.startswith("-") and name[1:2].isalpha()):
+            short = name if name.startswith("--") else name[:2]
+            yield short, True
+            takes_value = not getattr(options.get(short), "is_flag", True)
+            if takes_value and not attached and short == argument:
+                next(rest, None)
+        else:
+            yield argument, False
+
+
+def _unknown_option(words: Sequence[str], name: str, options: Mapping[str, Any]) -> InputError:
+    if name in _VERSION or name == "--verbose":
+        return InputError(f"there is no option {name}; `layerboard --version` shows the version")
+    from layerboard.benchmark.commands.app import COMMANDS
+    from layerboard.benchmark.option import declared
+
+    known = {option.removeprefix("--").replace("-", "_"): option for option in options if option[:2] == "--"}
+    text = name.lstrip("-").replace("-", "_")
+    if close := likely("option", text, [*known]):
+        return InputError(
+            f"there is no option {shortened(name)}; did you mean {either(known[each] for each in close)}?"
+        )
+    every: dict[str, list[str]] = {}
+    for command in COMMANDS:
+        for option in declared(command.form, command.without):
+            every.setdefault(option.name, []).append(f"`{command.name}`")
+    whole = f"`{' '.join(['layerboard', *words, '-h'])}` lists all"
+    for each in likely("option", text, [*every])[:1]:
+        here = f"which {either(every[each][:3])} has" if words else f"that of {either(every[each][:3])}"
+        whole = f"did you mean --{each.replace('_', '-')}, {here}? {whole}"
+    return InputError(f"there is no option {shortened(name)}; {whole}")
+
+
+def _unknown_command(words: Sequence[str], name: str, below: Mapping[str, Any]) -> InputError:
+    whole = " ".join(["layerboard", *words])
+    if name in _HELP:
+        return InputError(
+            f"there is no command '{name}'; `{whole} -h` lists commands, `{whole} run -h` tells of one"
+        )
+    if name in _VERSION:
+        return InputError(f"there is no command '{name}'; `layerboard --version` shows the version")
+    kind = kind_of_name(name)
+    hint = f"`{whole} -h` lists all"
+    if close := likely("command", name, [*below]):
+        hint = f"did you mean {either(f'`{whole} {each}`' for each in close)}?"
+    elif kind and not words:
+        hint = f"{name!r} is a {kind[0]}: did you mean `layerboard run --{kind[1]} {name}`?"
+    elif Path(name).exists() and not words:
+        hint = f"did you mean `layerboard run --images {name}`?"
+    return InputError(f"there is no command {shortened(name)}; {hint}")
+
+
+def _further(words: Sequence[str], word: str, options: Mapping[str, Any]) -> InputError:
+    """The error for a word without an option before it."""
+    whole = " ".join(words)
+    option = ""
+    kind = kind_of_name(word)
+    if kind and f"--{kind[1]}" in options:
+        option = f"--{kind[1]}"
+    elif (word.startswith(PREFIX) or Path(word).exists()) and "--images" in options:
+        option = "--images"
+    elif Path(word).exists() and "--output" in options:
+        option = "--output"
+    if option:
+        hint = f"did you mean `layerboard {whole} {option} {word}`?"
+    elif word in (*_HELP, *_VERSION):
+        hint = f"`layerboard {whole} -h` shows the help, `layerboard --version` the version"
+    else:
+        hint = f"values follow the name of an option; `layerboard {whole} -h` lists all"
+    return InputError(f"{whole} does not take the word {shortened(word)} by itself; {hint}")
