@@ -175,6 +175,11 @@ def _read(path: Path, *, constant: bool = True) -> LabelledFeatures:
     arrays = read_archive(path, ARRAYS[:2], (*ARRAYS[2:], "groups"))
     if not {*ARRAYS[2:]} & {*arrays}:
         return _every(path, arrays, constant=constant)
+    if "groups" in arrays:
+        raise InputError(
+            f"expected no groups in {path}, since it has test items: groups say which of the train items are "
+            "not tested by each other if no others are tested; leave out groups, or test and test_labels"
+        )
     arrays = read_archive(path, ARRAYS)
     train, test = as_feature_pair(arrays, "train", "test", path, constant=constant)
     known = as_labels(arrays, "train_labels", path, len(train)).astype(np.int64)
