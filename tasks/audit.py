@@ -104,7 +104,7 @@ def choose_space(backbone: str, candidates: Iterable[tuple[str, Vectors]], photo
 
 
 def audit(photos: Sequence[Photo], grey: NDArray[np.uint8], spaces: Sequence[Space]) -> Audit:
-    """Audit a folder, from grey thumbnails of its images [images 8 9] (`metrics.near_duplicates`) and vectors.
+    """Audit a folder, from grey thumbnails of its images, [images 8 9], and vectors.
 
     Images of one group are not reported as duplicates and do not vote for each other. Without groups, series
     are searched.

@@ -209,10 +209,8 @@ def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collectio
                 bound.absent.append(Unbound(task.name, str(error)))
             except InputError as error:
                 bound.broken.append(Unbound(task.name, str(error)))
-    unnamed = {task.name for task in tasks if task.name == DRIFT or INSIDE in names and task.analysis} - {
-        *names
-    }
-    _require_something(bound, {task.name for task in tasks if named} - unnamed, named=named)
+    brought = {task.name for task in tasks if task.name == DRIFT or (INSIDE in names and task.analysis)}
+    _require_something(bound, {task.name for task in tasks if named} - (brought - {*names}), named=named)
     return bound
 
 

@@ -35,7 +35,8 @@ def at_sizes(
 ) -> tuple[list[tuple[BackboneSpec, int | None]], list[str]]:
     """A backbone at each size, with the requested size, and in words what is left out.
 
-    At its own size it keeps its name; at the others `zoo.spec.NameParts` gives it one. Raises InputError if it takes images of one size only, and none of these is it.
+    At its own size it keeps its name; at the others `zoo.spec.NameParts` gives it one. Raises InputError if
+    it takes images of one size only, and none of these is it.
     """
     placed: dict[int, tuple[BackboneSpec, int | None]] = {}
     lines, unfit = [], []

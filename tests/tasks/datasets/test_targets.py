@@ -191,7 +191,7 @@ def test_a_group_in_train_and_val_is_refused_as_for_classes(
 ) -> None:
     cells: tuple[Cell, ...] = (lambda row: row % 2, lambda row: ("train", "val")[row % 2])
     with pytest.raises(
-        InputError, match="every group of im in train or in val, found 0, 1, .* in both; move"
+        InputError, match=r"every group of im in train or in val, found 0, 1, .* in both; move"
     ):
         read("file,x,split,group", *cells, lambda row: row // 2, target=target)
     groups = "".join(f"{row}.png,{'one' if row in (4, 7) else ''}\n" for row in range(COUNT))
