@@ -84,6 +84,9 @@ def _read(kind: type[Targets], path: Path) -> tuple[Targets, NDArray[np.float32]
         raise InputError(
             f"expected a row of targets for each of {count:,} items of {path}, found {len(values):,}"
         )
+    largest = np.abs(values).max(axis=0)
+    if ((largest > 0) & (largest < np.finfo(np.float32).tiny)).any():
+        raise InputError(f"expected targets within float32 in {path}, found smaller ones; multiply them")
     if kind is ImageLabels and not np.isin(values, (0, 1)).all():
         raise InputError(
             f"expected targets of 0 and 1 in {path}, found {values[(values != 0) & (values != 1)][0]:g}"
