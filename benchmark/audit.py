@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from PIL import Image
 
 from layerboard.benchmark.engines.progress import Reporter
@@ -31,14 +32,13 @@ from layerboard.tasks.datasets.base import Data, Sample
 from layerboard.tasks.identity import own_name
 from layerboard.tasks.metrics.arrays import Mask
 from layerboard.tasks.metrics.label_doubt import WRONG
+from layerboard.tasks.metrics.near_duplicates import SMALL
 from layerboard.tasks.metrics.neighbours import Vectors
-from layerboard.tasks.metrics.registration import SIDE, Picture
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import InputError, UnreadableImageError, counted
 from layerboard.zoo.spec import FLOORS
 
 SPLIT = "audit-split.csv"  # file in the output folder, beside `TABLE`
-LONGEST = 8 * SIDE  # maximum longer side of a thumbnail in pixels
 
 
 class Folder(NamedTuple):
@@ -47,14 +47,14 @@ class Folder(NamedTuple):
     name: str  # name in records
     samples: dict[str, Sample]  # by their names, in the order of the vectors
     photos: list[Photo]
-    pictures: list[Picture]  # small grey-scale images
+    grey: NDArray[np.uint8]  # thumbnails [images 8 9]
     # iterators over the layers of each backbone, which read one layer at a time
     layers: Mapping[str, Callable[[], Iterator[tuple[str, Vectors]]]]
 
     def audit(self, photos: Sequence[Photo]) -> Audit:
         """Run the audit with these photographs."""
         spaces = [choose_space(name, layers(), photos) for name, layers in self.layers.items()]
-        return audit(photos, self.pictures, spaces)
+        return audit(photos, self.grey, spaces)
 
 
 def audit_images(request: Request, data: Data, report: Reporter) -> pd.DataFrame:
@@ -90,9 +90,9 @@ def read_vectors(request: Request, data: Data, report: Reporter) -> Folder:
     shown = np.array([grey is not None for grey in greys])
     kept = {sample.key: sample for sample, there in zip(samples, shown, strict=True) if there}
     photos = [said.get(key, Photo(key)) for key in kept]
-    pictures = [grey for grey in greys if grey is not None]
+    grey = np.stack([grey for grey in greys if grey is not None])
     layers = {backbone: partial(_layers, each, shown) for backbone, each in jobs.items()}
-    return Folder(name, kept, photos, pictures, layers)
+    return Folder(name, kept, photos, grey, layers)
 
 
 def _measured(output: Path, dataset: str) -> tuple[str, ...]:
@@ -128,8 +128,8 @@ def _layers(jobs: BackboneJobs, shown: Mask) -> Iterator[tuple[str, Vectors]]:
                 yield f"{layer} {pooling}", vectors
 
 
-def _greys(samples: Sequence[Sample], name: str, report: Reporter) -> list[Picture | None]:
-    """Small grey-scale images whose shorter side is `SIDE` pixels; None for unreadable images."""
+def _greys(samples: Sequence[Sample], name: str, report: Reporter) -> list[NDArray[np.uint8] | None]:
+    """Grey thumbnails [8 9]; None for unreadable images."""
     with (
         ThreadPool(os.cpu_count()) as pool,
         report.bar(f"{name}  reading", len(samples), "images") as advance,
@@ -141,13 +141,12 @@ def _greys(samples: Sequence[Sample], name: str, report: Reporter) -> list[Pictu
     return greys
 
 
-def _grey(sample: Sample) -> Picture | None:
+def _grey(sample: Sample) -> NDArray[np.uint8] | None:
     try:
         image = sample.open().convert("L")
     except UnreadableImageError:
         return None
-    width, height = (min(round(SIDE * length / min(image.size)), LONGEST) for length in image.size)
-    return np.asarray(image.resize((width, height), Image.Resampling.LANCZOS))
+    return np.asarray(image.resize(SMALL, Image.Resampling.LANCZOS))
 
 
 def _written(folder: Folder, found: Audit, output: Path) -> pd.DataFrame:

@@ -21,7 +21,7 @@ from layerboard.benchmark.parsers import USUAL_POOLINGS
 from layerboard.benchmark.plan.plan import Plan
 from layerboard.benchmark.request import Request
 from layerboard.leaderboards.records.files import safe_name
-from layerboard.tasks.registry import TASKS, load_code
+from layerboard.tasks.registry import DRIFT, TASKS, load_code
 from layerboard.tasks.task import Task
 from layerboard.zoo.atomic import whole_file
 from layerboard.zoo.errors import InputError
@@ -49,7 +49,7 @@ def write_vectors(request: Request, report: Reporter) -> Written:
     """
     request = replace(request, floor=False, transform=(), compress=(), fuse=())
     plan, suite, devices = understand(request, report)
-    tasks = _exported(plan, named=bool(request.tasks))
+    tasks = _exported(plan, request.tasks)
     setups, failures = identified(plan, request, suite, devices[0])
     jobs = [vector_jobs(tasks, setup) for setup in setups]
     engine = find_engine([job.setup.spec for job in jobs], request, devices)
@@ -58,9 +58,13 @@ def write_vectors(request: Request, report: Reporter) -> Written:
     return tuple(file for files, _ in parts for file in files), done
 
 
-def _exported(plan: Plan, *, named: bool) -> list[Task]:
-    """Tasks whose vectors a scorer reads; raises InputError for any other named task."""
+def _exported(plan: Plan, named: Sequence[str]) -> list[Task]:
+    """Tasks whose vectors a scorer reads; raises InputError for any other, if tasks are ``named``.
+
+    Several formats or resizings bring drift along, which nobody named.
+    """
     others = [task.entry.name for task in plan.tasks.every if not task.scorer]
+    others = [name for name in others if name != DRIFT or name in named]
     if others and named:
         scorers = ", ".join(scorer for entry in TASKS if (scorer := load_code(entry).scorer))
         raise InputError(

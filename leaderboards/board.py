@@ -186,8 +186,12 @@ class Board:
     @cached_property
     def reproduced(self) -> pd.DataFrame:
         """The result of `reproduce` for published numbers that have a measured counterpart."""
-        frame = reproduce(self.plain, self.published)
-        return frame[~frame["verdict"].isin(NOT_MEASURED)]
+        return self.judged[~self.judged["verdict"].isin(NOT_MEASURED)]
+
+    @cached_property
+    def judged(self) -> pd.DataFrame:
+        """The result of `reproduce` for all published numbers."""
+        return reproduce(self.plain, self.published)
 
     @cached_property
     def pairs(self) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 import csv
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -84,6 +84,7 @@ class Published:
     input_size: int = INPUT_SIZE  # as in records: 224 if the protocol determines the size of images
     transform: str = ""  # as in records
     claim: str = ""  # what it claims to measure, if others published numbers for the same claim
+    own: bool = False  # whether it is from a file of the user
 
     @property
     def comparable(self) -> bool:
@@ -101,7 +102,7 @@ class Published:
         return 0.5 * 10.0**-self.decimals
 
 
-COLUMNS = tuple(field.name for field in fields(Published))
+COLUMNS = tuple(field.name for field in fields(Published) if field.name != "own")
 NEEDED = ("source", "backbone", "task", "dataset", "metric", "value")  # columns; others may be missing
 USUAL = {"protocol": "standard", "rule": "best", "printed": "percent", "second_hand": "no"}  # for empty cells
 
@@ -144,7 +145,7 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
     lines: dict[tuple[object, ...], int] = {}
     for line, row in rows:
         where = f"{path}, line {line}"
-        number = _parse(row, where, () if own else tuple(SOURCES))
+        number = replace(_parse(row, where, () if own else tuple(SOURCES)), own=own)
         if not own and number.source != path.stem:
             expected = f"expected the source {path.stem} of the file's name"
             raise InputError(f"{where}: {expected}, not {number.source}")

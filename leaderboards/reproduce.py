@@ -11,7 +11,8 @@ import pandas as pd
 from layerboard.leaderboards.display import fixed, ranges_text
 from layerboard.leaderboards.literature import Published
 from layerboard.leaderboards.scores.frames import RANDOM, best_rows, floor_draws, is_floor, newest
-from layerboard.zoo.spec import NameParts, entry_name
+from layerboard.zoo.errors import some
+from layerboard.zoo.spec import Dtype, NameParts, entry_name
 
 Verdict = Literal["agrees", "off", "no interval", "partial data", "no score", "not run", "not comparable"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)  # every verdict, in the order of summaries
@@ -50,9 +51,12 @@ def reproduce(
     None and NaN if missing. ``registry`` names the backbones that can be run: for others the reason says that
     they cannot; None skips this.
     """
+    records = _of_networks(records) if len(records) else records
     runs, rows = _by_run(records, published), []
+    every = sorted({*_runs_of(records)})
     for number in published:
-        verdict, reason, measured = _compared(number, runs.get(_run_of(number)))
+        run = runs.get(_run_of(number))
+        verdict, reason, measured = _compared(number, run, _absent(number, every) if run is None else "")
         if registry is not None and number.backbone not in registry and verdict in NOT_MEASURED:
             reason = f"{reason}; not in the registry"
         judged = {"published": number.value, "published_layer": number.layer} | measured
@@ -60,6 +64,12 @@ def reproduce(
     layers = {"published_layer": "Int64", "measured_layer": "Int64"}
     numbers = dict.fromkeys(("measured", "ci_low", "ci_high", "difference"), "float64")
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(layers | numbers)
+
+
+def answered(frame: pd.DataFrame, published: Sequence[Published]) -> pd.DataFrame:
+    """The rows of `reproduce` with a measured number, and those of the user's own numbers without one."""
+    own = pd.Series([number.own for number in published], frame.index, bool)
+    return frame[own | ~frame["verdict"].isin(NOT_MEASURED)]
 
 
 def counts(frame: pd.DataFrame) -> dict[str, int]:
@@ -78,20 +88,42 @@ def _by_run(records: pd.DataFrame, published: Sequence[Published]) -> dict[_Run,
     shown = records.groupby(_RUN)["primary"].transform("any")  # of the pooling that the leaderboard shows
     records = pd.concat([records, records[shown].assign(pooling="")], ignore_index=True)
     wanted = {_run_of(number) for number in published if number.comparable}
-    runs = [(entry_name(name), *run) for name, *run in records[_RUN].itertuples(index=False, name=None)]
-    asked = pd.Series([run in wanted for run in runs], index=records.index)
-    asked &= (records["trained"].astype(bool) | is_floor(records)) & (records["other"] == "")
-    asked &= ~records["backbone"].map(lambda name: NameParts.of(name).fast_resize)
-    # published numbers state their input size themselves
-    rows = records[asked].assign(backbone=records["backbone"].map(entry_name))
+    rows = records[[run in wanted for run in _runs_of(records)]]
     return {tuple(map(str, run)): part for run, part in rows.groupby(_RUN, sort=False)}
 
 
-def _compared(number: Published, run: pd.DataFrame | None) -> _Finding:
+def _runs_of(records: pd.DataFrame) -> list[_Run]:
+    return [*records[_RUN].itertuples(index=False, name=None)] if len(records) else []
+
+
+def _of_networks(records: pd.DataFrame) -> pd.DataFrame:
+    """Records that a published number may be compared with, whose backbones are named as in the registry."""
+    asked = (records["trained"].astype(bool) | is_floor(records)) & (records["other"] == "")
+    asked &= ~records["backbone"].map(lambda name: NameParts.of(name).fast_resize)
+    # published numbers state their input size themselves
+    networks = records[asked]
+    return networks.assign(backbone=networks["backbone"].map(entry_name))
+
+
+def _absent(number: Published, runs: Sequence[_Run]) -> str:
+    """Why no run is that of a number: the first thing in which all that are left differ from it."""
+    said: list[str] = []
+    for place, what in enumerate(_RUN):
+        wanted = getattr(number, what)
+        found = sorted({run[place] for run in runs})
+        if wanted not in found and (wanted or what != "pooling"):
+            of = f"records of {', '.join(said)} have" if said else "there are records of"
+            return f"{of} the {what} {some(found, 6)}, not {wanted}" if found else "there are no records"
+        said.append(wanted)
+        runs = [run for run in runs if run[place] == wanted]
+    return "none of its poolings is the one that tables show"
+
+
+def _compared(number: Published, run: pd.DataFrame | None, absent: str) -> _Finding:
     if not number.comparable:
         return "not comparable", number.not_comparable, {}
     if run is None:
-        return "not run", "there are no records of it", {}
+        return "not run", absent, {}
     run = run[run["transform"] == number.transform]
     if run.empty:
         lacks = f"without its transform {number.transform}" if number.transform else "with a transform only"
@@ -100,6 +132,8 @@ def _compared(number: Published, run: pd.DataFrame | None) -> _Finding:
     if sized.empty:
         sizes = ", ".join(f"{size} px" for size in sorted(set(run["input_size"].tolist())))
         return "not run", f"run at {sizes}, published at {number.input_size} px", {}
+    formats = sized["dtype"].map(lambda dtype: get_args(Dtype).index(dtype or "float32"))
+    sized = sized[formats == formats.min()]  # the widest one
     last = sized.loc[sized["date"] == sized["date"].max(), "data"].max()  # other data are not mixed in
     return _measured(number, newest(sized[sized["data"] == last]))
 
@@ -164,6 +198,12 @@ def _beside(number: Published, measured: tuple[float, float, float], note: str, 
     numbers |= {"ci_low": low, "ci_high": high} if sure else {}
     rounded: dict[str, object] = {name: round(percent, DECIMALS) for name, percent in numbers.items()}
     return "partial data" if partial else verdict, reason, rounded
+
+
+def concerned(published: Sequence[Published]) -> list[Published]:
+    """The numbers of the backbones and tasks that the user's own are of; all if there are none of these."""
+    own = {(number.backbone, number.task) for number in published if number.own}
+    return [number for number in published if not own or (number.backbone, number.task) in own]
 
 
 def disputes(published: Sequence[Published]) -> tuple[str, ...]:

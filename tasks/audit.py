@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from PIL import Image
+from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
@@ -15,7 +15,6 @@ from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.metrics.folds import group_numbers, stratified_folds
 from layerboard.tasks.metrics.label_doubt import Ballots, found_of_planted, label_doubts, voters, votes_of
 from layerboard.tasks.metrics.neighbours import Neighbours, Vectors, nearest, unit_vectors
-from layerboard.tasks.metrics.registration import Picture, show_the_same
 
 K, TEMPERATURE = 20, 0.07  # of the vote, as in k-NN classification
 SEARCHED = 64  # neighbours of each image that are searched
@@ -104,8 +103,8 @@ def choose_space(backbone: str, candidates: Iterable[tuple[str, Vectors]], photo
     return Space(f"{backbone} {chosen[0]}", unit_vectors(chosen[1]), chosen[2])
 
 
-def audit(photos: Sequence[Photo], pictures: Sequence[Picture], spaces: Sequence[Space]) -> Audit:
-    """Audit a folder, from small grey pictures of its images (`metrics.registration`) and vectors.
+def audit(photos: Sequence[Photo], grey: NDArray[np.uint8], spaces: Sequence[Space]) -> Audit:
+    """Audit a folder, from grey thumbnails of its images, [images 8 9], and vectors.
 
     Images of one group are not reported as duplicates and do not vote for each other. Without groups, series
     are searched.
@@ -118,7 +117,7 @@ def audit(photos: Sequence[Photo], pictures: Sequence[Picture], spaces: Sequence
     units = groups.copy()  # groups, or series if there are no groups
     for run in runs:
         units[run] = units[run[0]]
-    pairs, nearness, cosine = _pairs(pictures, spaces, every, units)
+    pairs, nearness, cosine = _pairs(grey, spaces, every, units)
     order = np.argsort(units, kind="stable")
     chain = np.stack([order[:-1], order[1:]], axis=1)
     chain = chain[np.equal(*units[chain].T)]
@@ -156,15 +155,14 @@ def _series(photos: Sequence[Photo], every: Sequence[Neighbours]) -> list[Intege
 
 
 def _pairs(
-    pictures: Sequence[Picture], spaces: Sequence[Space], every: Sequence[Neighbours], units: Integers
+    grey: NDArray[np.uint8], spaces: Sequence[Space], every: Sequence[Neighbours], units: Integers
 ) -> tuple[Integers, Floats, Floats]:
     """Duplicate pairs [pairs 2] from different units, how much nearer than usual they are, and their cosines.
 
-    Duplicates have thumbnails that are copies; or they are much closer in the median backbone than neighbours
-    usually are; or they are neighbours and one shows the middle of the other.
+    Duplicates have thumbnails that are copies, or are much closer in the median backbone than neighbours
+    usually are.
     """
-    small = [np.asarray(Image.fromarray(each).resize(near_duplicates.SMALL)) for each in pictures]
-    copied = near_duplicates.copied_pictures(np.stack(small))
+    copied = near_duplicates.copied_pictures(grey)
     neighbours = [near_duplicates.near_pairs(nearby, np.inf) for nearby in every]
     pairs = np.unique(np.concatenate([copied, *neighbours]), axis=0)
     pairs = pairs[np.not_equal(*units[pairs].T)]
@@ -172,9 +170,8 @@ def _pairs(
     distances = np.stack([near_duplicates.distances(space.unit, pairs) for space in spaces])
     # if all images are alike, none is nearer than usual
     relative = np.median(np.divide(distances, usual, out=np.ones_like(distances), where=usual > 0), axis=0)
-    count = len(pictures)
+    count = len(grey)
     alike = (relative <= near_duplicates.SHARE) | np.isin(pairs @ [count, 1], copied @ [count, 1])
-    alike[~alike] = show_the_same(pictures, pairs[~alike])
     return pairs[alike], 1 - relative[alike], 1 - np.median(distances, axis=0)[alike]
 
 

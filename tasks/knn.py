@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layerboard.tasks.base import Device, Outcome
-from layerboard.tasks.checks import unusable
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.examples import Predicted, by_key
 from layerboard.tasks.metrics.arrays import Floats, Integers
@@ -50,7 +49,7 @@ class KnnTask(LabelledTask):
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
         """Top-1 and top-5 accuracy in percent, for every k, from one search."""
         images = self.labelled(vectors)
-        if reason := _unusable(images):
+        if reason := images.unusable:
             return Outcome((), empty=reason)
         if images.groups is None:
             neighbours = nearest(images.train, images.test, max(self._ks), device=device)
@@ -65,7 +64,7 @@ class KnnTask(LabelledTask):
     ) -> list[Outcome]:
         """Top-1 and top-5 accuracy of each set of layers, by the mean of their cosines; no examples."""
         by_layer = {layer: self.labelled(vectors) for layer, vectors in layers.items()}
-        reasons = {layer: _unusable(images) for layer, images in by_layer.items()}
+        reasons = {layer: images.unusable for layer, images in by_layer.items()}
         usable = {each: each.members for each in sets if not all(reasons[member] for member in each.members)}
         banks = {layer: images.train for layer, images in by_layer.items()}
         queries = {layer: images.test for layer, images in by_layer.items()}
@@ -154,8 +153,3 @@ class KnnTask(LabelledTask):
         ranks = [layer["neighbour"][:, rank : rank + 1] for rank in range(NEIGHBOURS) for layer in predicted]
         near = [str(key) for names in ranks for key in names.flat]
         return dict(super().pictures(predicted)) | by_key(self.images.train.samples, near)
-
-
-def _unusable(images: LabelledVectors) -> str:
-    """Reason why the vectors cannot be scored; "" if they can."""
-    return unusable(images.train) or unusable(images.test, constant=False)

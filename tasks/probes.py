@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from layerboard.tasks.base import Device, Items, Outcome, Score, Source, Statistic, digest
-from layerboard.tasks.checks import unlearnable
+from layerboard.tasks.checks import unlearnable, unusable
 from layerboard.tasks.datasets.base import Coverage, Sample
 from layerboard.tasks.datasets.classes import Classification
 from layerboard.tasks.examples import Predicted, by_key, drawn
@@ -101,6 +101,11 @@ class LabelledVectors:
     clusters: tuple[str, ...]  # cluster that each test image is sampled with: its group or itself, [m]
     groups: Integers | None = None  # group numbers if every image is tested by the others, [n]
     folds: Integers | None = None  # fold in which each image is held out, [n]
+
+    @property
+    def unusable(self) -> str:
+        """Reason why the vectors cannot be scored; "" if they can."""
+        return unusable(self.train) or unusable(self.test, constant=False)
 
     @property
     def parts(self) -> list[tuple[Rows, Rows]]:
@@ -299,7 +304,7 @@ class FewShotTask(LabelledTask):
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
         """Top-1 accuracy in percent for each number of shots, averaged over the draws."""
         images = self.labelled(vectors)
-        if reason := unlearnable(images.train, images.labels) or unlearnable(images.test):
+        if reason := images.unusable or unlearnable(images.train, images.labels):
             return Outcome((), empty=reason)
         fewest = images.fewest(len(self.classes))
         possible = [shots for shots in self.config.shots if shots <= fewest]
@@ -354,7 +359,7 @@ class LinearTask(LabelledTask):
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
         """Top-1 accuracy in percent of the vectors as they are (``top1``) and standardised (``top1-bn``)."""
         images = self.labelled(vectors)
-        if reason := unlearnable(images.train, images.labels) or unlearnable(images.test):
+        if reason := images.unusable or unlearnable(images.train, images.labels):
             return Outcome((), empty=reason)
         if images.folds is not None and not images.fewest(len(self.classes)):
             return Outcome((), empty=UNTRAINED)

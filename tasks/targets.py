@@ -18,7 +18,7 @@ from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.datasets.targets import ImageLabels, ImageNumbers, Targets
 from layerboard.tasks.examples import Predicted, by_key, drawn
 from layerboard.tasks.metrics import linearised
-from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
+from layerboard.tasks.metrics.arrays import Floats, Integers, Mask, origins
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING
 from layerboard.tasks.metrics.neighbours import nearest
 from layerboard.tasks.metrics.ridge import held_out_predictions
@@ -98,13 +98,14 @@ class TargetTask(VectorTask):
         """Held-out scores in percent, and mean errors in the unit of the numbers."""
         (features,) = (vectors[source.name] for source in self.vector_sources)
         there = ~np.isnan(features[:, 0])
-        fold, values = self.data.fold[there], self.data.values[there]
+        fold, origin = self.data.fold[there], origins(self.data.values)
+        values = self.data.values - origin
         if reason := unusable(features[there]) or self._too_few(fold):
             return Outcome((), empty=reason)
         rows = np.flatnonzero(there)[fold != ALWAYS_TRAINING]
-        every = self.predictions(features[there], values, fold, device)
+        every = self.predictions(features[there], values[there], fold, device)
         predicted = {way: each[fold != ALWAYS_TRAINING] for way, each in every.items()}
-        columns, missing = self.columns(self.data.values[rows], predicted)
+        columns, missing = self.columns(values[rows], predicted)
         if not columns:
             return Outcome((), empty=next(iter(missing.values())))
         keys = tuple(self.data.samples[row].key for row in rows)
@@ -112,7 +113,8 @@ class TargetTask(VectorTask):
         statistics = {metric: Statistic(metric, self.over) for metric in columns}
         items = Items("images", keys, clusters, ("",) * len(keys), columns, statistics)
         scores = (Score(metric, float(each.mean()), len(keys), "images") for metric, each in columns.items())
-        return Outcome(tuple(scores), items, missing=missing, predicted=self._predicted(rows, predicted[""]))
+        shown = self._predicted(rows, predicted[""] + origin)
+        return Outcome(tuple(scores), items, missing=missing, predicted=shown)
 
     def predictions(
         self, features: NDArray[np.float32], values: Floats, fold: Integers, device: Device

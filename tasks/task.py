@@ -36,6 +36,7 @@ from layerboard.tasks.datasets.base import Coverage, Sample
 from layerboard.tasks.examples import Predicted
 from layerboard.tasks.feeds import GridFeed
 from layerboard.tasks.identity import DIGITS, identity
+from layerboard.tasks.metrics.arrays import in_range
 from layerboard.tasks.metrics.fused import side_by_side as unit_side_by_side
 from layerboard.tasks.protocols import EvaluationProtocol
 from layerboard.tasks.registry import TaskEntry, entry_of
@@ -349,7 +350,7 @@ class VectorTask(Task):
         return transformed(vectors, self.transform, known) if self.transform else vectors
 
     def _finite(self, backbone: StoredBackbone, layer: Layer, pooling: str) -> Vectors:
-        """The stored vectors of a layer; empty if those of a readable image are not finite."""
+        """The stored vectors of a layer, `in_range`; empty if those of a readable image are not finite."""
         vectors: dict[str, NDArray[np.float32]] = {}
         for name, stored in backbone.vectors.items():
             if pooling == ALL:
@@ -360,7 +361,7 @@ class VectorTask(Task):
                 vectors[name] = stored.read(layer, pooling)
             if not np.isfinite(vectors[name][stored.shown]).all():
                 return {}
-        return vectors
+        return dict(zip(vectors, in_range([*vectors.values()]), strict=True))
 
     def _of_sets(self, backbone: StoredBackbone, sets: Sequence[Layer], pooling: str) -> dict[Layer, Outcome]:
         """Outcomes of all sets in one pooling; the vectors of all layers are in memory together."""

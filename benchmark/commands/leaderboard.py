@@ -41,6 +41,8 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
     from layerboard.leaderboards.literature import own_published
     from layerboard.leaderboards.pages.build import tables_folder, write_board
     from layerboard.leaderboards.records.record import read_records
+    from layerboard.leaderboards.reproduce import NOT_MEASURED, reproduce
+    from layerboard.leaderboards.sections.published import published_table
 
     if request.baseline is None and (request.backbones or request.tolerance is not None):
         raise InputError("--backbones and --tolerance need --check --baseline DIR")
@@ -56,9 +58,14 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
         return 1 if differences else 0
     folder = request.tables or output / "tables"
     endings = [part.strip() for part in request.format.split(",")]
-    boards = boards_of(records, output, None, own_published(request.published))
+    published = own_published(request.published)
+    boards = boards_of(records, output, None, published)
     for path in sorted(path for board in boards for path in write_board(board, folder, endings)):
         say(path)
+    found = reproduce(records, published)
+    if len(unmatched := found[found["verdict"].isin(NOT_MEASURED)]):
+        table = table_text(published_table(unmatched))
+        say(f"\nThese numbers of --published match no run:\n\n{table}", err=True)
     return 0
 
 

@@ -85,7 +85,7 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
     from layerboard.leaderboards.report.site import write_site
     from layerboard.zoo.atomic import write_whole
 
-    published = (*all_published(), *own_published(request.published))
+    published = (*own_published(request.published), *all_published())
     boards = boards_of(records_of(output), output, request.suite, published)
     if request.site is not None and request.site.is_file():
         raise InputError(f"--site takes a folder; found the file {request.site}")

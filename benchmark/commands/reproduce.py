@@ -31,26 +31,26 @@ class ReproduceRequest(Form):
 def reproduce_command(request: ReproduceRequest) -> int:
     """Compare measured scores with published ones.
 
-    A published score agrees if it lies within the 95 % interval of the measured one. The exit code is 1 if a
-    score does not agree.
+    A published score agrees if it lies within the 95 % interval of the measured one. Numbers of --published
+    come first, those that match no run with the reason. The exit code is 1 if a score does not agree.
 
     Example: `layerboard reproduce -b 'dino-*' --published my-paper.csv`
     """
     from layerboard.leaderboards.literature import all_published, own_published
     from layerboard.leaderboards.pages.csv import csv_text
-    from layerboard.leaderboards.reproduce import NOT_MEASURED, counts, disputes, reproduce
+    from layerboard.leaderboards.reproduce import answered, concerned, counts, disputes, reproduce
     from layerboard.leaderboards.sections.published import published_table
     from layerboard.zoo.registry import all_specs
 
-    chosen = _chosen((*all_published(), *own_published(request.published)), request)
+    chosen = _chosen((*own_published(request.published), *all_published()), request)
     frame = reproduce(records_of(request.output, empty=True), chosen, {spec.name for spec in all_specs()})
-    verdicts, disputed = counts(frame), disputes(chosen)
+    verdicts, disputed = counts(frame), disputes(concerned(chosen))
     if request.format == "csv":
         say(csv_text(frame).removesuffix("\n"))
     elif request.format == "json":
         say_json({"counts": verdicts, "numbers": rows_of(frame), "disagreements": disputed})
     else:
-        rows = frame if request.all else frame[~frame["verdict"].isin(NOT_MEASURED)]
+        rows = frame if request.all else answered(frame, chosen)
         text = f"{table_text(published_table(rows))}\n" if len(rows) else ""
         say(text or "No published number matches the run; --all lists them.")
         for sentence in disputed:

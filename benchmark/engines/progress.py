@@ -17,7 +17,7 @@ from rich.text import Text
 from layerboard.zoo.errors import printable
 
 PACE_SECONDS = 600  # window for speed and time left, which includes pauses for scoring
-LINE_SECONDS = 60  # without bars, a line reports the outermost stage at most this often
+LINE_SECONDS = 60  # without bars, a line reports the outermost and the newest stage this often
 
 Advance = Callable[[float], None]  # called with the amount of further work done in a stage
 
@@ -96,10 +96,18 @@ class PrintableConsole(Console):
             yield each if each.control else Segment(printable(each.text), each.style)
 
 
+def _far(stage: rich.Task) -> str:
+    """How far a stage is, and how long it still takes."""
+    left, unit = stage.time_remaining, stage.fields["unit"]
+    minutes = "" if left is None else f", about {max(1, round(left / 60)):,} min left"
+    return f"{stage.description}: {stage.completed:,.0f} of {stage.total:,.0f} {unit}{minutes}"
+
+
 class Terminal:
     """Bars with units per second and time left, and lines, on standard error; several bars may be open.
 
-    If standard error is not a terminal, such as a file, only lines are printed, one per minute of a long run.
+    If standard error is not a terminal, such as a file, only lines are printed, one per minute of a long run:
+    how far the outermost stage is, and the newest one, which takes the time.
     """
 
     def __init__(self, console: Console | None = None) -> None:
@@ -115,7 +123,7 @@ class Terminal:
             speed_estimate_period=PACE_SECONDS,
         )
         self._bars = self.console.is_terminal
-        self._open, self._last_line = 0, 0.0
+        self._open, self._last_line, self._over = 0, 0.0, threading.Event()
         self._lock = threading.Lock()
 
     @contextmanager
@@ -126,13 +134,14 @@ class Terminal:
             if self._open == 1 and self._bars:
                 self._progress.start()
             stage = self._progress.add_task(title, total=total, unit=unit)
-            outermost = self._open == 1
-            self._last_line = perf_counter() if outermost else self._last_line
+            if self._open == 1 and not self._bars:
+                self._last_line, self._over = perf_counter(), threading.Event()
+                threading.Thread(target=self._beat, args=(self._over,), daemon=True).start()
 
         def advance(amount: float) -> None:
             self._progress.advance(stage, amount)
-            if outermost and not self._bars:
-                self._tell(stage)
+            if not self._bars:
+                self._tell()
 
         try:
             yield advance
@@ -142,17 +151,22 @@ class Terminal:
                 self._open -= 1
                 if not self._open and self._bars:
                     self._progress.stop()
+                if not self._open:
+                    self._over.set()
 
-    def _tell(self, stage: rich.TaskID) -> None:
-        """Print how far a stage is, unless that was printed recently."""
+    def _beat(self, over: threading.Event) -> None:
+        """Tell how far the run is while a stage does not advance, until all are over."""
+        while not over.wait(LINE_SECONDS):
+            self._tell()
+
+    def _tell(self) -> None:
+        """Print how far the outermost and the newest stage are, unless that was printed recently."""
         with self._lock:
-            if perf_counter() - self._last_line < LINE_SECONDS:
+            stages = [self._progress.tasks[place] for place in (0, -1)] if self._open else []
+            if not stages or perf_counter() - self._last_line < LINE_SECONDS:
                 return
             self._last_line = perf_counter()
-        task = next(task for task in self._progress.tasks if task.id == stage)
-        left, unit = task.time_remaining, task.fields["unit"]
-        minutes = "" if left is None else f", about {max(1, round(left / 60)):,} min left"
-        self.say(f"{task.description}: {task.completed:,.0f} of {task.total:,.0f} {unit}{minutes}")
+        self.say("; ".join(dict.fromkeys(map(_far, stages))))
 
     def say(self, line: str) -> None:
         with suppress(OSError):  # nobody reads it any more; the work goes on

@@ -108,14 +108,32 @@ class LoadedBackbone:
             source, size = replace(source, view=view_for(spec, source.view)), request.batch
             shards, loader = range(source.shards), Loader(request.workers)
             events = loader.batches(source, shards, size, spec.input_size)
-            title, images = f"{spec.name}  {task}", len(source.samples)
-            with self.report.bar(title, images, "images") as advance:
-                self.sums = sum_fields(events, size, backbone, asked, channels, advance)
+            # backward passes take nearly all of the time: one for each channel of each layer
+            each = max((len(channels(spec.stage_of(layer).width)) for layer in asked), default=1)
+            title, total = f"{spec.name}  {task}", len(source.samples) * each
+            with self.report.bar(title, total, "gradients") as advance:
+                told = partial(_times, advance, each)
+                self.sums = sum_fields(events, size, backbone, asked, channels, told)
             if not self.sums.images:
                 raise nothing_read(source)
         height, width = self.sums.size
         coarsest = height // spec.patch_size, width // spec.patch_size
         return Fields(self.sums.strength, self.sums.cells, coarsest, self.sums.images, refused)
+
+
+def _times(advance: Callable[[float], None], each: int, images: float) -> None:
+    advance(each * images)
+
+
+class _Part:
+    """Tells how far a batch of images is, in images; what did not fit into memory is taken back."""
+
+    def __init__(self, advance: Callable[[float], None], images: int) -> None:
+        self._advance, self._images, self.done = advance, images, 0.0
+
+    def share(self, share: float) -> None:
+        self.done += share
+        self._advance(share * self._images)
 
 
 def sum_fields(
@@ -124,12 +142,13 @@ def sum_fields(
     backbone: Backbone,
     layers: Sequence[Layer],
     channels: Channels,
-    advance: Callable[[int], None],
+    advance: Callable[[float], None],
 ) -> FieldSums:
     """Show images to a backbone that gives gradients, each once, and sum the fields of layers.
 
     At most ``batch_size`` images are shown together. A batch whose gradients do not fit into memory is
-    halved, and so are those after it, down to one image; then InputError is raised.
+    halved, and so are those after it, down to one image; then InputError is raised. ``advance`` is called
+    with images, or parts of these.
     """
     sums = FieldSums()
     for event in events:
@@ -139,7 +158,8 @@ def sum_fields(
         waiting = [event.pixels] if isinstance(event, Batch) else []
         while waiting:
             pixels, *waiting = (*torch.split(waiting[0], batch_size), *waiting[1:])
-            show = partial(backbone.receptive_fields, pixels, layers, channels)
+            part = _Part(advance, len(pixels))
+            show = partial(backbone.receptive_fields, pixels, layers, channels, part.share)
             if (fields := within_memory(backbone.device, show)) is not None:
                 sums.images += len(pixels)
                 sums.size = (pixels.shape[2], pixels.shape[3])
@@ -147,8 +167,9 @@ def sum_fields(
                     strength = each.strength.detach().cpu().double().numpy()
                     sums.strength[each.layer] = sums.strength.get(each.layer, 0.0) + strength
                     sums.cells[each.layer] = each.cells
-                advance(len(pixels))
+                part.share(1 - part.done)
             elif len(pixels) > 1:
+                part.share(-part.done)
                 batch_size, waiting = len(pixels) // 2, [pixels, *waiting]
             else:
                 raise InputError(

@@ -38,7 +38,8 @@ def run_scores(jobs: Sequence[ScoreJob], passed: PassResult, report: Reporter) -
     with report.bar(f"{name}  scoring", len(jobs), "tasks") as advance:
         for job in jobs:
             begin, task = perf_counter(), job.task
-            with noting(failures, name, task):
+            title = f"{name}  {task.entry.name}"
+            with noting(failures, name, task), report.bar(title, 1, "tasks"):
                 stored = stored_backbone(job, passed)
                 unreadable = {  # different images
                     sample.key

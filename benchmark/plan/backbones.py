@@ -38,8 +38,9 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
     for spec in (with_rule(spec, request.interpolation) for spec in specs):
         ways = floors if spec.is_floor else named.get(spec.name, usual)
         for (dtype, fast), sizes in ways.items():
-            variants, lines = at_sizes(spec, sizes, named=bool(named) or len(sizes) > 1)
-            named_dtype = dtype if len(dtypes) > 1 and dtype != "float32" and not spec.is_floor else None
+            variants, lines = at_sizes(spec, sizes)
+            # a name without a format means float32, in this run and in all others into its folder
+            named_dtype = None if dtype == "float32" or spec.is_floor else dtype
             for each, size in variants:
                 name = str(NameParts(each.name, dtype=named_dtype, fast_resize=fast))
                 placed.append((replace(each, name=name, dtype=dtype, fast_resize=fast), size))

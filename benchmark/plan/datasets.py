@@ -17,7 +17,16 @@ from layerboard.tasks.datasets.imagenet import ImageNetEntry, probe_subset
 from layerboard.tasks.datasets.labels import AS_IT_IS, Labelling
 from layerboard.tasks.datasets.scenes import VOC_2012, VOC_2012_AUG
 from layerboard.tasks.identity import own_name
-from layerboard.tasks.registry import INSIDE, LAID_OUT, OWN_ROLES, Role, TaskEntry, config_of, load_code
+from layerboard.tasks.registry import (
+    DRIFT,
+    INSIDE,
+    LAID_OUT,
+    OWN_ROLES,
+    Role,
+    TaskEntry,
+    config_of,
+    load_code,
+)
 from layerboard.tasks.sources import (
     IMAGES,
     ClusteredRegions,
@@ -200,10 +209,10 @@ def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collectio
                 bound.absent.append(Unbound(task.name, str(error)))
             except InputError as error:
                 bound.broken.append(Unbound(task.name, str(error)))
-    grouped = {task.name for task in tasks if INSIDE in names and task.analysis} - {*names}
+    brought = {task.name for task in tasks if task.name == DRIFT or (INSIDE in names and task.analysis)}
     if not bound.broken and not any(task.sources for task in bound.every):
         require_datasets(at.data)
-    _require_something(bound, {task.name for task in tasks if named} - grouped, named=named)
+    _require_something(bound, {task.name for task in tasks if named} - (brought - {*names}), named=named)
     return bound
 
 

@@ -31,12 +31,12 @@ def at_size(spec: BackboneSpec, size: int | None) -> BackboneSpec:
 
 
 def at_sizes(
-    spec: BackboneSpec, sizes: Sequence[int | None], *, named: bool = True
+    spec: BackboneSpec, sizes: Sequence[int | None]
 ) -> tuple[list[tuple[BackboneSpec, int | None]], list[str]]:
     """A backbone at each size, with the requested size, and in words what is left out.
 
-    At its own size, or where sizes are not ``named``, it keeps its name; at the others `zoo.spec.NameParts`
-    gives it one. Raises InputError if it takes images of one size only, and none of these is it.
+    At its own size it keeps its name; at the others `zoo.spec.NameParts` gives it one. Raises InputError if
+    it takes images of one size only, and none of these is it.
     """
     placed: dict[int, tuple[BackboneSpec, int | None]] = {}
     lines, unfit = [], []
@@ -47,7 +47,7 @@ def at_sizes(
         elif side in placed:
             lines.append(f"{spec.name}: {placed[side][1]} and {size} px are both {side} px to it, run once")
         else:
-            name = str(NameParts(spec.name, side)) if named and side != spec.input_size else spec.name
+            name = spec.name if side == spec.input_size else str(NameParts(spec.name, side))
             placed[side] = replace(spec, name=name, input_size=side), size
     if not placed:
         at_size(spec, sizes[0])  # the reason is reported

@@ -176,9 +176,10 @@ class Report:
 
 
 def report_of(board: Board, facts: Mapping[str, Facts], highlight: str = "") -> Report:
-    """The contents of a report, with facts by backbone; published numbers only if some were reproduced."""
-    alone = board.published and board.reproduced.empty
-    return Report(replace(board, published=()) if alone else board, facts, board.labels.get(highlight, ""))
+    """The contents of a report, with facts by backbone; numbers of others only if some were reproduced."""
+    if board.published and board.reproduced.empty:
+        board = replace(board, published=tuple(number for number in board.published if number.own))
+    return Report(board, facts, board.labels.get(highlight, ""))
 
 
 def _best(column: Column, ties: Ties) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import fixed
-from layerboard.leaderboards.reproduce import NOT_MEASURED, disputes
+from layerboard.leaderboards.reproduce import NOT_MEASURED, answered, disputes
 from layerboard.leaderboards.sections.provenance import listed
 from layerboard.tasks.blocks import Block, Heading, Table, said
 
@@ -22,7 +22,7 @@ def published_blocks(board: Board) -> list[Block]:
     """The section on published numbers; empty if none are given."""
     if not board.published:
         return []
-    frame = board.reproduced
+    frame = answered(board.judged, board.published)
     heading = Heading(2, "Numbers of others")
     if frame.empty:
         return [heading, said(NONE)]
@@ -41,7 +41,7 @@ def published_table(frame: pd.DataFrame) -> pd.DataFrame:
 def _cells(row: Mapping[Hashable, Any]) -> dict[str, str]:
     how = [part for part in (row["protocol"], row["transform"]) if part not in ("", "none")]
     protocol = f" ({', '.join(how)})" if how else ""
-    unmeasured = row["verdict"] in NOT_MEASURED
+    how_measured = row["conditions"] if row["verdict"] in NOT_MEASURED else ""
     measured, interval, rule = row["measured"] is not None, row["ci_low"] is not None, row["rule"]
     source = f"{row['source']}, {row['table']}".removesuffix(", ")
     return {
@@ -53,7 +53,7 @@ def _cells(row: Mapping[Hashable, Any]) -> dict[str, str]:
         "95 % interval": f"{fixed(row['ci_low'], 2)} to {fixed(row['ci_high'], 2)}" if interval else "",
         "difference": f"{row['difference']:+.2f}" if measured else "",
         "verdict": row["verdict"],
-        "reason": row["reason"] + (f"; how it was measured: {row['conditions']}" if unmeasured else ""),
+        "reason": row["reason"] + (f"; how it was measured: {how_measured}" if how_measured else ""),
     }
 
 

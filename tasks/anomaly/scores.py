@@ -119,8 +119,9 @@ def outcome(products: Sequence[ScoredProduct], draws: Sequence[str], limits: Seq
     images = {each.product.name: len(each.defect) for each in products}
     scores = []
     for metric in metrics:
-        mean = float(np.mean([each[metric] for each in values.values() if metric in each]))
-        scores.append(Score(metric, mean, sum(images.values()), "images"))
+        known = [name for name, of_product in values.items() if metric in of_product]
+        mean = float(np.mean([values[name][metric] for name in known]))
+        scores.append(Score(metric, mean, sum(images[name] for name in known), "images"))
     if len(products) > 1:
         scores += [
             Score(f"{metric} {name}", value, images[name], "images")
@@ -132,10 +133,10 @@ def outcome(products: Sequence[ScoredProduct], draws: Sequence[str], limits: Seq
         return Outcome(tuple(scores), missing={"AUROC": ONE_KIND, **missing})
     compared = [each for each in products if columns[each.product.name]]
     items = _items(compared, _by_metric(compared, columns, several=len(products) > 1))
-    known = {score.metric for score in scores}
+    there = {score.metric for score in scores}
     defect = np.concatenate([each.defect for each in compared])
     for metric, column in items.values.items():
-        if metric not in known:  # a metric of one kind of defect
+        if metric not in there:  # a metric of one kind of defect
             mean = float(np.nanmean(column[defect]))
             scores.append(Score(metric, mean, int(np.isfinite(column).sum()), "images"))
     return Outcome(tuple(scores), items, missing=missing)

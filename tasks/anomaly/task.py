@@ -17,10 +17,9 @@ from layerboard.tasks.anomaly.references import DistanceMeasurer, Draws, Product
 from layerboard.tasks.base import Group, Measurements, Measurer, Outcome, Score, Source, digest
 from layerboard.tasks.checks import ALIKE
 from layerboard.tasks.datasets.base import Sample
-from layerboard.tasks.datasets.defects import GOOD, Defects, Product, read_defect
+from layerboard.tasks.datasets.defects import Defects, Product, read_defect
 from layerboard.tasks.examples import Predicted, drawn, small_mask
 from layerboard.tasks.metrics import anomaly
-from layerboard.tasks.metrics.arrays import Mask
 from layerboard.tasks.sources import chunks
 from layerboard.tasks.stored import LayerMeasurements
 from layerboard.tasks.task import Measurable, MeasuredTask
@@ -163,19 +162,6 @@ class AnomalyTask(MeasuredTask):
         draws = {draw: drawn.get(draw) for draw in self.config.draws.names}
         return DistanceMeasurer(name, draws, self.config.k, self.memories, sets)
 
-    @cached_property
-    def _defective(self) -> dict[str, Mask]:
-        """Whether each image of a product shows a defect: [images]; an image with a black mask does not."""
-        return {
-            product.name: np.array(
-                [
-                    image.kind != GOOD if image.mask is None else read_defect(image).any()
-                    for image in product.images
-                ]
-            )
-            for product in self.data.products
-        }
-
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """AUROC, AP and F1 of images; AUROC, per-region overlap and F1 of pixels if there are masks."""
         if not any(np.any(measured["varies"]) for measured in measurements):
@@ -187,7 +173,8 @@ class AnomalyTask(MeasuredTask):
             return result
         _, height, width = np.asarray(measurements[0]["distances"]).shape
         share = np.mean([self.memory.share(each, height * width) for each in self.data.products])
-        remembered = Score("memory", 100 * float(share), result.scores[0].n, "images")
+        count = sum(len(each.images) for each in self.data.products)
+        remembered = Score("memory", 100 * float(share), count, "images")
         every = (*result.scores, remembered)
         predicted = {} if self.sets else self._predicted(products)
         return replace(result, scores=every, predicted=predicted)
@@ -202,7 +189,7 @@ class AnomalyTask(MeasuredTask):
                 np.concatenate([np.asarray(group[name], np.float32) for group in groups[product.name]])
                 for name in ("distances", "scores")
             )
-            yield scores.ScoredProduct(product, self._defective[product.name], distances, of_images)
+            yield scores.ScoredProduct(product, np.array(product.defect), distances, of_images)
 
     @cached_property
     def shown(self) -> list[tuple[Product, int]]:

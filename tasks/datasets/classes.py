@@ -104,11 +104,8 @@ class Classification(Data):
         train, *others = (
             replace(side, groups=tuple(groups.get(key, "") for key in side.keys)) for side in self.sides
         )
-        if cut := sorted({*train.groups} & {name for side in others for name in side.groups} - {""}):
-            raise InputError(
-                f"expected every group of {self.name} in train or in val, found {some(cut)} in both; move "
-                "its images to one of them"
-            )
+        for side in others:
+            require_undivided(self.name, train.groups, side.groups)
         return replace(self, train=train, val=others[0] if others else None)
 
     @property
@@ -220,6 +217,15 @@ def classification(
     if not queries:
         coverage = replace(coverage, remarks=(*coverage.remarks, EVERY))
     return Classification(name, bank, queries[0] if queries else None, replace(coverage, counts=counts))
+
+
+def require_undivided(name: str, train: Iterable[str], val: Iterable[str]) -> None:
+    """Raise InputError if train and val have images of one group, given the groups of both; "" is none."""
+    if cut := sorted({*train} & {*val} - {""}):
+        raise InputError(
+            f"expected every group of {name} in train or in val, found {some(cut)} in both; move its images "
+            "to one of them"
+        )
 
 
 def require_classes(number: int, where: str, advice: str = "") -> None:

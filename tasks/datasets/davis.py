@@ -10,7 +10,7 @@ from layerboard.tasks.datasets import files as storage
 from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample
 from layerboard.tasks.datasets.masks import read_mask
 from layerboard.tasks.metrics.arrays import VOID
-from layerboard.zoo.errors import InputError, some
+from layerboard.zoo.errors import InputError, counted, some
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,10 @@ class DavisEntry(DatasetEntry[Videos]):
             Count("frames", sum(len(video.frames) for video in videos), self.frames),
             Count("objects", sum(_objects(video) for video in videos), self.objects),
         )
-        return Videos(self.name, videos, Coverage(counts))
+        # the first and the last frame of a sequence do not count
+        short = [video.name for video in videos if len(video.frames) < 3]
+        said = f"{counted(len(short), 'sequences')} of fewer than 3 frames not scored ({some(short, 2)})"
+        return Videos(self.name, videos, Coverage(counts, remarks=(said,) if short else ()))
 
     def contents(self, data: Path) -> dict[str, list[Path]]:
         paths = [data / self.folder / self.subset]

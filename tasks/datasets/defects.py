@@ -4,7 +4,9 @@ import csv
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from io import StringIO
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -43,13 +45,23 @@ class ScoredImage:
     mask: Path | None  # the defect is where it is not black; None without a mask
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Product:
     """A product with good reference images, sorted by name, and images to score."""
 
     name: str
     references: tuple[Sample, ...]
     images: tuple[ScoredImage, ...]
+
+    @cached_property
+    def defect(self) -> tuple[bool, ...]:
+        """Whether each image shows a defect: its mask is not all black, or without one its kind says so."""
+
+        def shows(image: ScoredImage) -> bool:
+            return image.kind != GOOD if image.mask is None else bool(read_defect(image).any())
+
+        with ThreadPool() as pool:
+            return tuple(pool.map(shows, self.images))
 
     @property
     def masked(self) -> bool:
@@ -233,16 +245,20 @@ def _defects(name: str, root: Path, memory: int, make: type[FileSample]) -> Defe
         raise InputError(
             f"expected folders NAME/train/good and NAME/test in {root}, or the table {TABLE}, found neither"
         )
-    images = [image for product in products for image in product.images]
+    images = [pair for each in products for pair in zip(each.images, each.defect, strict=True)]
     counts = (
         Count(COUNTED[0], len(products)),
         Count(COUNTED[1], sum(len(product.references) for product in products)),
         Count(COUNTED[2], len(images)),
     )
-    defective = [image for image in images if image.kind != GOOD]
+    defective = [image for image, defect in images if defect]
     masks = sum(image.mask is not None for image in defective)
-    remarks = (f"{len(defective):,} test images with a defect, {masks:,} of them with a mask",)
-    return Defects(name, products, memory, Coverage(counts, tuple(notes), remarks))
+    remarks = [f"{len(defective):,} test images with a defect, {masks:,} of them with a mask"]
+    if black := [image.sample.key for image, defect in images if image.kind != GOOD and not defect]:
+        remarks.append(f"{counted(len(black), 'masks')} all black, so without a defect ({some(black, 2)})")
+    if marked := [image.sample.key for image, defect in images if image.kind == GOOD and defect]:
+        remarks.append(f"{counted(len(marked), 'good images')} with a defect by the mask ({some(marked, 2)})")
+    return Defects(name, products, memory, Coverage(counts, tuple(notes), tuple(remarks)))
 
 
 def _product(name: str, files: ProductFiles, root: Path, make: type[FileSample], notes: list[str]) -> Product:
@@ -263,8 +279,9 @@ def _product(name: str, files: ProductFiles, root: Path, make: type[FileSample],
                 f"{other[0]} x {other[1]} in {mask}; save the mask at the size of the image"
             )
         images.append(ScoredImage(sample(path), kind, size, mask))
-    if len(kinds := {image.kind == GOOD for image in images}) == 1:
-        lacking = "with a defect" if kinds == {True} else f"without a defect (in test/{GOOD})"
+    product = Product(name, tuple(map(sample, sorted(files.references))), tuple(images))
+    if len({*product.defect}) == 1:
+        lacking = f"without a defect (in test/{GOOD})" if product.defect[0] else "with a defect"
         notes.append(f"no test image of {name} {lacking}: AUROC is not defined")
     bare = [image.sample.key for image in images if image.kind != GOOD and image.mask is None]
     if files.strays:
@@ -272,7 +289,7 @@ def _product(name: str, files: ProductFiles, root: Path, make: type[FileSample],
         notes.append(f"{counted(len(files.strays), 'masks')} of no image, expected NAME_mask.png ({strays})")
     if bare and any(image.mask is not None for image in images):
         notes.append(f"{counted(len(bare), 'defects')} of {name} without a mask ({some(bare, 2)})")
-    return Product(name, tuple(map(sample, sorted(files.references))), tuple(images))
+    return product
 
 
 def _size(path: Path, *, turned: bool) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from layerboard.tasks.datasets.base import Coverage, Data, Sample
-from layerboard.tasks.datasets.classes import Unlabelled
+from layerboard.tasks.datasets.classes import Unlabelled, require_undivided
 from layerboard.tasks.datasets.labels import LABEL_COLUMNS, LabelledFile, LabelRow, LabelTable, Target
 from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING, SEED, group_numbers, stratified_folds
@@ -237,11 +237,16 @@ def targets_of(
     files: Sequence[LabelledFile],
     coverage: Coverage,
 ) -> Targets:
-    """The dataset of images (those of the files, in order) with the values in the columns."""
+    """The dataset of images (those of the files, in order) with the values in the columns.
+
+    Raises InputError for a group in both train and val, or if no image can be tested by another group.
+    """
     values, targets = _values([[file.cells[each] for each in columns.names] for file in files], columns)
     groups = tuple(file.group or file.path for file in files)
     if any(file.split for file in files):
         fold = np.array([ALWAYS_TRAINING if file.split == TRAIN else 0 for file in files], np.int64)
+        sides = ([file.group for file in files if (file.split == TRAIN) == known] for known in (True, False))
+        require_undivided(name, *sides)
     elif len({*groups}) < 2:
         raise InputError(
             f"expected images of two groups in {name}, since none is tested by its own group, found "

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import torch
 
-from layerboard.tasks.metrics.arrays import SHORTEST
+from layerboard.tasks.metrics.arrays import lengths
 from layerboard.tasks.metrics.neighbours import (
     BANK_ROWS,
     EXTRA,
@@ -26,8 +26,7 @@ def side_by_side(layers: Sequence[Vectors]) -> Vectors:
     units = []
     for vectors in layers:
         wide = vectors.astype(np.float64)
-        length = np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), SHORTEST)
-        units.append((wide / (length * math.sqrt(len(layers)))).astype(np.float32))
+        units.append((wide / (lengths(wide) * math.sqrt(len(layers)))).astype(np.float32))
     return np.concatenate(units, axis=1)
 
 

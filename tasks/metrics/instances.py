@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import hardshrink
 
-from layerboard.tasks.metrics.arrays import SHORTEST, Features, Floats, Integers, Mask
+from layerboard.tasks.metrics.arrays import SHORTEST, Features, Floats, Integers, Mask, lengths
 from layerboard.tasks.metrics.neighbours import chunks
 
 NEGATIVES = 10  # a false acceptance rate must amount to at least this many different-thing pairs
@@ -256,7 +256,7 @@ def _ranked(own: Similarities, others: Similarities) -> tuple[float, float, int]
 def _unit(vectors: Features, device: torch.device | None) -> Tensor:
     """Rows normalised to length 1 in float64; zero rows stay zero."""
     wide = vectors.astype(np.float64)
-    wide /= np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), SHORTEST)
+    wide /= lengths(wide)
     return torch.from_numpy(wide).to(None if device is None or device.type == "mps" else device)
 
 

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from layerboard.tasks.metrics.arrays import SHORTEST, Floats, Integers
+from layerboard.tasks.metrics.arrays import Floats, Integers
 
 # On macOS the wheels of faiss and torch each include an OpenMP; both in one process crash it.
 WITH_FAISS = sys.platform != "darwin"
@@ -286,8 +286,8 @@ def unit_vectors(vectors: Vectors) -> Vectors:
 
     def fill(rows: slice) -> None:
         part = vectors[rows].astype(np.float64)
-        length = np.maximum(np.sqrt(np.square(part).sum(axis=1, keepdims=True)), SHORTEST)
-        np.divide(part, length, out=unit[rows], casting="same_kind")
+        length = np.sqrt(np.square(part).sum(axis=1, keepdims=True))
+        np.divide(part, np.where(length > 0, length, 1.0), out=unit[rows], casting="same_kind")
 
     in_threads(fill, chunks(len(vectors), vectors.shape[1], CACHED_FLOATS))
     return unit

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg import orthogonal_procrustes
 from scipy.ndimage import gaussian_filter
 
-from layerboard.tasks.metrics.arrays import SHORTEST, Floats
+from layerboard.tasks.metrics.arrays import SHORTEST, Floats, lengths
 
 COLOURS = 3  # directions shown as red, green and blue
 EDGES = (1, 99)  # percentiles that become the darkest and the brightest value; values beyond are clipped
@@ -41,7 +41,7 @@ class PrincipalTokens:
 
 def unit(tokens: Floats) -> Floats:
     """Tokens [tokens dim] normalised to length 1; zero tokens stay zero."""
-    return np.asarray(tokens / np.maximum(np.linalg.norm(tokens, axis=1, keepdims=True), SHORTEST))
+    return np.asarray(tokens / lengths(tokens))
 
 
 def principal(tokens: Floats, most: int, enough: float = 1.0) -> PrincipalTokens:

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from layerboard.tasks.metrics.arrays import SHORTEST, Floats, Integers, mean_of_any
+from layerboard.tasks.metrics.arrays import Floats, Integers, lengths, mean_of_any
 
 Difficulty = Literal["easy", "medium", "hard"]
 CUTOFFS = (1, 5, 10)
@@ -16,9 +16,9 @@ CUTOFFS = (1, 5, 10)
 def cosine(database: NDArray[np.floating], queries: NDArray[np.floating]) -> Floats:
     """Cosines of vectors [database dim] with [queries dim]: [database queries]; 0 for a zero vector."""
     wide = [vectors.astype(np.float64) for vectors in (database, queries)]
-    lengths = [np.maximum(np.linalg.norm(each, axis=1), SHORTEST) for each in wide]
+    database_lengths, query_lengths = (lengths(each)[:, 0] for each in wide)
     # products of whole numbers are exact, so binary codes at equal distances have equal cosines
-    return np.asarray(wide[0] @ wide[1].T / np.multiply.outer(*lengths))
+    return np.asarray(wide[0] @ wide[1].T / np.multiply.outer(database_lengths, query_lengths))
 
 
 def rank(similarity: NDArray[np.floating]) -> Integers:

@@ -94,11 +94,11 @@ def test_another_device_or_size_is_measured_again(
     place = new_place()
     measure(place, "mini-resnet", data=data)
     tally, records = measure(place, "mini-resnet", data=data, input_size=96)
-    assert tally.loads == ["mini-resnet"] * 2
-    assert set(records["input_size"]) == {96}
+    assert tally.loads == ["mini-resnet@96px"] * 2
+    assert set(records["input_size"]) == {64, 96}
     monkeypatch.setattr(prepare, "device_name", lambda device: "a card / of another maker")
     tally, records = measure(place, "mini-resnet", data=data, input_size=96)
-    assert tally.loads == ["mini-resnet"] * 2
+    assert tally.loads == ["mini-resnet@96px"] * 2
     assert len(set(records["dataset"])) == 2
     page = (place / "out" / "tables" / "standard.cost.md").read_text()
     assert page.count("## On ") == 2

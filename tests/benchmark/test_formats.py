@@ -104,16 +104,18 @@ def test_a_backbone_on_images_that_torch_resizes_is_one_of_its_own(
     records = run(tmp_path, ["mini-fs"], "knn", "cluster-object", **options)
     assert records.attrs["failures"] == []
     scored = records[records["task"] != "drift"].groupby(["backbone", "task"]).size()
-    assert scored["mini-fs"].equals(scored["mini-fs@fast-resize"])
+    assert scored["mini-fs@96px"].equals(scored["mini-fs@96px@fast-resize"])
     drifts = records[(records["task"] == "drift") & (records["metric"] == "drift")]
-    assert {*zip(drifts["backbone"], drifts["other"], strict=True)} == {("mini-fs@fast-resize", "mini-fs")}
+    assert {*zip(drifts["backbone"], drifts["other"], strict=True)} == {
+        ("mini-fs@96px@fast-resize", "mini-fs@96px")
+    }
     assert 0 < drifts["value"].max() < 0.05
     scores, *_ = [block.frame for block in _blocks(records, tmp_path) if isinstance(block, Table)]
-    assert {*scores["backbone"]} == {"mini-fs@fast-resize"}
+    assert {*scores["backbone"]} == {"mini-fs@96px@fast-resize"}
 
     place = tmp_path / "out"
-    said = command(capsys, "compare", "mini-fs", "mini-fs@fast-resize", "-o", place)
-    assert (said.code, "mini-fs@fast-resize" in said.out) == (0, True)
+    said = command(capsys, "compare", "mini-fs@96px", "mini-fs@96px@fast-resize", "-o", place)
+    assert (said.code, "mini-fs@96px@fast-resize" in said.out) == (0, True)
     alone, cache = tmp_path / "alone", tmp_path / "cache"
     run(alone, ["mini-fs@fast-resize"], "knn", data=data, cache=cache)
     (pick,) = recommended(RecommendRequest(tasks="knn", output=alone / "out")).picks

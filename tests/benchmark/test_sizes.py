@@ -29,8 +29,9 @@ def found(**options: object) -> list[tuple[str, int]]:
     return [(one.name, one.input_size) for one in find_backbones(request, MINI_SUITE, Silent())]
 
 
-def test_one_size_keeps_names_and_several_tell_them() -> None:
-    assert found(input_size=128, floor=False) == [("mini-fs", 128), ("mini-resnet", 128)]
+def test_any_size_but_its_own_is_in_the_name() -> None:
+    assert found(input_size=64, floor=False) == [("mini-fs", 64), ("mini-resnet", 64)]
+    assert found(input_size=128, floor=False) == [("mini-fs@128px", 128), ("mini-resnet@128px", 128)]
     assert found(input_size="64,128") == [
         ("mini-fs", 64),
         ("mini-fs@128px", 128),
@@ -47,14 +48,14 @@ def test_one_size_keeps_names_and_several_tell_them() -> None:
     ]
 
 
-def test_several_formats_are_told_by_names_and_one_is_not() -> None:
+def test_any_format_but_float32_is_in_the_name() -> None:
     names = ["mini-fs", "mini-fs@bfloat16", "mini-fs@128px", "mini-fs@128px@bfloat16"]
     assert {name for name, _ in found(dtype="float32,bfloat16", input_size="64,128", floor=False)} == {
         *names,
         *(name.replace("fs", "resnet") for name in names),
     }
     assert [name for name, _ in found(dtype="bfloat16", backbones="mini-fs")] == [
-        *("mini-fs", "mini-random", "mini-pixels")
+        *("mini-fs@bfloat16", "mini-random", "mini-pixels")
     ]
     named = ("mini-fs@128px@float16", "mini-fs", "mini-fs@amp-bfloat16")
     assert found(backbones=named, floor=False) == [
@@ -62,7 +63,10 @@ def test_several_formats_are_told_by_names_and_one_is_not() -> None:
         ("mini-fs", 64),
         ("mini-fs@amp-bfloat16", 64),
     ]
-    assert found(backbones="mini-fs@bfloat16", floor=False) == [("mini-fs", 64)]
+    assert found(backbones="mini-fs@bfloat16", floor=False) == [("mini-fs@bfloat16", 64)]
+    assert found(backbones="mini-fs@float32", floor=False) == [("mini-fs", 64)]
+    whole = "mini-fs@128px@float16@fast-resize"
+    assert found(backbones=whole, floor=False) == [(whole, 128)]
     with pytest.raises(InputError, match="leave it or --dtype out"):
         found(backbones="mini-fs@bfloat16", dtype="float16")
     with pytest.raises(InputError, match="--dtype takes auto, or some of float32, amp-bfloat16"):

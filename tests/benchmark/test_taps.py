@@ -139,8 +139,8 @@ def test_another_input_size(new_place: Callable[[], Path], data: Path, whole: Wh
     place = new_place()
     records = run(place, ["mini-fs", "mini-resnet"], "knn", data=data, input_size=100)
     assert records.groupby("backbone")["input_size"].unique().map(list).to_dict() == {
-        "mini-fs": [104],
-        "mini-resnet": [96],
+        "mini-fs@104px": [104],
+        "mini-resnet@96px": [96],
     }
     before = whole.records[whole.records["task"] == "knn"]
     assert set(records["revision"]) == set(before["revision"])

@@ -146,23 +146,28 @@ def test_other_rules_take_one_place(rule, layer, measured):
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "reason"),
     [
-        {"backbone": "dino-b8"},
-        {"backbone": "dino-b16@fast-resize"},
-        {"task": "cluster-image"},
-        {"dataset": "mine"},
-        {"protocol": "paper"},
-        {"pooling": "mean"},
-        {"trained": False},
-        {"other": "dino-s8", "other_layer": 3, "other_tap": "final"},
+        ({"backbone": "dino-b8"}, "there are records of the backbone dino-b8, not dino-b16"),
+        ({"backbone": "dino-b16@fast-resize"}, "there are no records"),
+        ({"task": "cluster-image"}, "records of dino-b16 have the task cluster-image, not knn"),
+        ({"dataset": "mine"}, "records of dino-b16, knn have the dataset mine, not imagenet"),
+        ({"protocol": "paper"}, "records of dino-b16, knn, imagenet have the protocol paper, not standard"),
+        ({"pooling": "mean"}, "records of dino-b16, knn, imagenet, standard have the pooling mean, not cls"),
+        ({"trained": False}, "there are no records"),
+        ({"other": "dino-s8", "other_layer": 3, "other_tap": "final"}, "there are no records"),
     ],
 )
-def test_records_of_something_else_do_not_count(change):
-    assert one(README, final(**change))[["verdict", "reason"]].tolist() == [
-        "not run",
-        "there are no records of it",
-    ]
+def test_records_of_something_else_do_not_count_and_differ_in_what_is_said(change, reason):
+    assert one(README, final(**change))[["verdict", "reason"]].tolist() == ["not run", reason]
+
+
+def test_the_widest_format_is_compared():
+    """The record in bfloat16 is newer, but the number is not known to be of bfloat16."""
+    narrow = {"backbone": "dino-b16@bfloat16", "dtype": "bfloat16", "date": "2026-11-21T10:00:00+00:00"}
+    found = reproduce(frame([final(76.1), final(70.0, **narrow)]), [README])
+    assert found["measured"].tolist() == [76.1]
+    assert reproduce(frame([final(70.0, **narrow)]), [README])["measured"].tolist() == [70.0]
 
 
 def test_another_input_size_is_another_measurement():
@@ -253,4 +258,5 @@ def test_backbones_that_the_registry_lacks_are_named():
     others = [replace(README, backbone="capi"), README, replace(README, backbone="mine")]
     records = frame([final(76.1, 76.0, 76.2, backbone="mine")])
     reasons = reproduce(records, others, {"dino-b16"})["reason"].tolist()
-    assert reasons == ["there are no records of it; not in the registry", "there are no records of it", ""]
+    lacking = "there are records of the backbone mine, not"
+    assert reasons == [f"{lacking} capi; not in the registry", f"{lacking} dino-b16", ""]

@@ -106,10 +106,10 @@ def test_the_trained_probe_is_scored_with_and_without_standardising() -> None:
 
 
 @BOTH
-def test_constant_features_are_right_by_chance(task: LabelledTask) -> None:
+def test_constant_features_have_no_score_as_in_k_nn(task: LabelledTask) -> None:
     train, val = np.full((48, 5), 0.3, np.float32), np.full((20, 5), 0.3, np.float32)
     outcome = task.score(by_source(train, val))  # type: ignore[attr-defined]
-    assert set(values(outcome).values()) == {25.0}
+    assert outcome == Outcome((), empty="features are the same for all items")
 
 
 @BOTH

@@ -188,6 +188,18 @@ def test_no_set_of_finite_layers_asks_nothing_of_a_task() -> None:
     assert (str(found.layer), found.outcome.empty) == ("1+2", NOT_FINITE)
 
 
+def test_stored_vectors_of_any_magnitude_are_scored_alike() -> None:
+    """Vectors near 1e-30 in a run; one power of two rescales the training and the test images."""
+    images = classification(np.arange(8) % 2, np.arange(6) % 2)
+    task = KnnTask(probed(images, sources(images, np.arange(4))), config_of(STANDARD, "knn"))
+    found = []
+    for exponent in (0, -100, 100):
+        stored = {source.name: Planted(len(source.samples), exponent) for source in task.vector_sources}
+        (outcome,) = task.results(StoredBackbone(SPEC, BLOCKS[:1], None, stored)).outcomes
+        found.append([score.value for score in outcome.outcome.scores])
+    assert found[0] == found[1] == found[2] != []
+
+
 class Broken:
     """Vectors that are not finite."""
 
@@ -202,3 +214,15 @@ class Broken:
 
     def bytes(self, layer: Layer, pooling: str) -> int:
         return 0
+
+
+class Planted(Broken):
+    """Random vectors, times a power of two."""
+
+    def __init__(self, images: int, exponent: int) -> None:
+        super().__init__(images)
+        self.exponent = exponent
+
+    def read(self, layer: Layer, pooling: str) -> NDArray[np.float32]:
+        random = np.random.default_rng(len(self.shown)).normal(size=(len(self.shown), 3))
+        return np.ldexp(random.astype(np.float32), self.exponent)

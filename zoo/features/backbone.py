@@ -48,18 +48,22 @@ class Backbone(ABC):
         return unknown_layer(self.spec, wanted) or next(filter(None, map(self._refused, wanted)), "")
 
     def receptive_fields(
-        self, pixels: Tensor, layers: Collection[Layer], channels: Channels
+        self,
+        pixels: Tensor,
+        layers: Collection[Layer],
+        channels: Channels,
+        advance: Callable[[float], None] = lambda share: None,
     ) -> tuple[ReceptiveField, ...]:
         """How strongly each pixel affects the centre cell of each of these layers, in forward order.
 
         Memory for the gradients of all layers is needed at once, and each chosen channel costs a backward
-        pass through the network. Raises InputError if it cannot tell, with the sentence of `fields_refusal`,
-        or has no such layer.
+        pass through the network; ``advance`` is called with shares of the work. Raises InputError if it
+        cannot tell, with the sentence of `fields_refusal`, or has no such layer.
         """
         wanted = wanted_layers(self.spec, layers)
         if reason := self.refusal(wanted) or self.fields_refusal():
             raise InputError(reason)
-        return self._fields(pixels, wanted, channels)
+        return self._fields(pixels, wanted, channels, advance)
 
     def compile(self) -> None:  # noqa: B027  # most have nothing to compile
         """Compile what later forward passes run, if useful; features differ by no more than rounding."""
@@ -80,7 +84,9 @@ class Backbone(ABC):
         """Why it cannot show a layer that its spec has; "" if it can."""
         return ""
 
-    def _fields(self, pixels: Tensor, wanted: Layers, channels: Channels) -> tuple[ReceptiveField, ...]:
+    def _fields(
+        self, pixels: Tensor, wanted: Layers, channels: Channels, advance: Callable[[float], None]
+    ) -> tuple[ReceptiveField, ...]:
         """Receptive fields of existing layers, if it supports them."""
         raise NotImplementedError
 

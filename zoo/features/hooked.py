@@ -127,10 +127,12 @@ class HookedBackbone(Backbone):
             reason = f"{self.spec.name} cannot be compiled here ({first_line(cause)})"
             raise InputError(f"{reason}; leave --compile out.") from error
 
-    def _fields(self, pixels: Tensor, wanted: Layers, channels: Channels) -> tuple[ReceptiveField, ...]:
+    def _fields(
+        self, pixels: Tensor, wanted: Layers, channels: Channels, advance: Callable[[float], None]
+    ) -> tuple[ReceptiveField, ...]:
         forward = partial(self._forward, wanted=wanted, cells=cells_of(self.spec, pixels))
         with exact_float32():
-            return receptive_fields(forward, self._normalised(pixels), channels)
+            return receptive_fields(forward, self._normalised(pixels), channels, advance)
 
     def _autocast(self, enabled: bool) -> AbstractContextManager[object]:
         """Context that turns the autocast of a mixed-precision network on or off; no effect for others."""

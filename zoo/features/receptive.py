@@ -18,11 +18,17 @@ Forward = Callable[[Tensor, Visitor], None]
 EQUAL = 1e-4  # tolerance of a sum against its parts, relative to the largest value
 
 
-def receptive_fields(forward: Forward, images: Tensor, channels: Channels) -> tuple[ReceptiveField, ...]:
+def receptive_fields(
+    forward: Forward,
+    images: Tensor,
+    channels: Channels,
+    advance: Callable[[float], None] = lambda share: None,
+) -> tuple[ReceptiveField, ...]:
     """Fields of the layers that a forward pass shows of normalised images [batch 3 height width], float32.
 
     They take one forward pass, and one backward pass per layer and channel. A place in the residual stream
     that is found to be the sum of two others needs no backward pass: its gradient is the sum of theirs.
+    ``advance`` is called with the share of the work that each channel is, once all its layers are done.
     Memory grows with the number of layers, since the graph is kept until all are done.
     """
     images = images.detach().requires_grad_()
@@ -39,15 +45,18 @@ def receptive_fields(forward: Forward, images: Tensor, channels: Channels) -> tu
 
     with torch.enable_grad():
         forward(images, visitor)
-        strength = _strength(centres, images)
+        strength = _strength(centres, images, advance)
     return tuple(ReceptiveField(layer, strength[layer], cells[layer]) for layer in centres)
 
 
-def _strength(centres: Mapping[Layer, Tensor], images: Tensor) -> dict[Layer, Tensor]:
+def _strength(
+    centres: Mapping[Layer, Tensor], images: Tensor, advance: Callable[[float], None]
+) -> dict[Layer, Tensor]:
     """Absolute derivatives of each centre, mean over channels: [height width], float32."""
     parts = {layer: summands for layer in centres if (summands := _parts(layer, centres))}
     strength = {layer: torch.zeros(images.shape[2:], device=images.device) for layer in centres}
-    for channel in range(max((centre.shape[1] for centre in centres.values()), default=0)):
+    most = max((centre.shape[1] for centre in centres.values()), default=0)
+    for channel in range(most):
         gradients: dict[Layer, Tensor] = {}
         for layer, centre in centres.items():
             if channel >= centre.shape[1]:
@@ -63,6 +72,7 @@ def _strength(centres: Mapping[Layer, Tensor], images: Tensor) -> dict[Layer, Te
             strength[layer] += gradients[layer].abs().sum(dim=(0, 1)) / centre.shape[1]
             for gone in [old for old in gradients if old.index < layer.index - 1]:
                 del gradients[gone]
+        advance(1 / most)
     return strength
 
 

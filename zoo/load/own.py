@@ -164,8 +164,13 @@ class OwnBackbone(Backbone):
             raise InputError(f"{self.spec.name} does not show layer {missing[0]}, which it was asked for.")
 
     def _fields(
-        self, pixels: Tensor, wanted: Layers, channels: features.Channels
+        self,
+        pixels: Tensor,
+        wanted: Layers,
+        channels: features.Channels,
+        advance: Callable[[float], None],  # other people's code does not say how far it is
     ) -> tuple[features.ReceptiveField, ...]:
+        del advance
         give: Callable[..., Iterable[features.ReceptiveField]] = getattr(self._backbone, "receptive_fields")  # noqa: B009
         fields, shape = tuple(give(pixels, wanted, channels)), pixels.shape[2:]
         for layer, field in zip_longest(wanted, fields):

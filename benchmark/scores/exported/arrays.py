@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from layerboard.leaderboards.records.arrays import require_bounded
 from layerboard.tasks.checks import unusable
+from layerboard.tasks.metrics.arrays import in_range
 from layerboard.zoo.errors import InputError, some
 
 Array = NDArray[np.generic]
@@ -88,8 +89,12 @@ def as_floats(array: Array, where: str, shape: str, wide: bool = False) -> Float
     return values
 
 
-def as_features(arrays: Mapping[str, Array], name: str, path: Path, constant: bool = True) -> Floats:
-    """Features [n dim] that differ between items, or may all be equal if ``constant``; raises InputError."""
+def as_features(arrays: Mapping[str, Array], name: str, path: Path) -> Floats:
+    """Features [n dim], `in_range`, that differ between items; raises InputError."""
+    return in_range([_features(arrays, name, path)])[0]
+
+
+def _features(arrays: Mapping[str, Array], name: str, path: Path, *, constant: bool = True) -> Floats:
     where = f"{name} of {path}"
     values = as_floats(arrays[name], where, "[n dim]")
     if reason := unusable(values, constant=constant):  # type: ignore[arg-type]
@@ -98,17 +103,18 @@ def as_features(arrays: Mapping[str, Array], name: str, path: Path, constant: bo
 
 
 def as_feature_pair(
-    arrays: Mapping[str, Array], first: str, second: str, path: Path, *, constant: bool = True
+    arrays: Mapping[str, Array], first: str, second: str, path: Path
 ) -> tuple[Floats, Floats]:
     """Features of equal dimension for two kinds of items, the first as in `as_features`; raises InputError.
 
     Those of the second kind, the queries, may all be equal.
     """
-    known = as_features(arrays, first, path, constant=constant)
-    asked = as_features(arrays, second, path, constant=False)
+    known = _features(arrays, first, path)
+    asked = _features(arrays, second, path, constant=False)
     if known.shape[1] != asked.shape[1]:
         widths = f"{known.shape[1]} and {asked.shape[1]}"
         raise InputError(f"expected {first} and {second} of one width in {path}, found {widths}")
+    known, asked = in_range([known, asked])
     return known, asked
 
 

@@ -119,7 +119,7 @@ def score_fewshot(path: Path, shots: Sequence[int] = (), penalty: float | None =
     Shots beyond the smallest train class have no score. If None, the penalty of the squared weights is chosen
     on held-out shots. The file is as for `score_knn`; raises InputError.
     """
-    given = _of_train_classes(_read(path, constant=False))
+    given = _of_train_classes(_read(path))
     rule = config_of(STANDARD, "fewshot")
     rule = replace(rule, shots=tuple(shots) or rule.shots)
     if penalty is not None:
@@ -152,7 +152,7 @@ def score_linear(path: Path, epochs: int | None = None, seed: int | None = None)
     ``epochs`` is how often each item is seen; ``seed`` decides the order and the held-out items; None means
     that of the protocol. The file is as for `score_knn`; raises InputError.
     """
-    given = _of_train_classes(_read(path, constant=False))
+    given = _of_train_classes(_read(path))
     changes = {name: value for name, value in {"epochs": epochs, "seed": seed}.items() if value is not None}
     rule = replace(config_of(STANDARD, "linear"), **changes)
     classes, rates = int(given.labels.max()) + 1, dict[str, list[float]](top1=[], **{"top1-bn": []})
@@ -170,13 +170,18 @@ def score_linear(path: Path, epochs: int | None = None, seed: int | None = None)
     return given.of_probes(parameters, answered, {"rates": chosen}, answered)
 
 
-def _read(path: Path, *, constant: bool = True) -> LabelledFeatures:
-    """A checked archive of labelled features; train features may all be equal if ``constant``."""
+def _read(path: Path) -> LabelledFeatures:
+    """A checked archive of labelled features."""
     arrays = read_archive(path, ARRAYS[:2], (*ARRAYS[2:], "groups"))
     if not {*ARRAYS[2:]} & {*arrays}:
-        return _every(path, arrays, constant=constant)
+        return _every(path, arrays)
+    if "groups" in arrays:
+        raise InputError(
+            f"expected no groups in {path}, since it has test items: groups say which of the train items are "
+            "not tested by each other if no others are tested; leave out groups, or test and test_labels"
+        )
     arrays = read_archive(path, ARRAYS)
-    train, test = as_feature_pair(arrays, "train", "test", path, constant=constant)
+    train, test = as_feature_pair(arrays, "train", "test", path)
     known = as_labels(arrays, "train_labels", path, len(train)).astype(np.int64)
     asked = as_labels(arrays, "test_labels", path, len(test)).astype(np.int64)
     names = np.union1d(known, asked)
@@ -186,10 +191,10 @@ def _read(path: Path, *, constant: bool = True) -> LabelledFeatures:
     return LabelledFeatures(path, train, labels, test, truth, len(names), (note,) if strangers else ())
 
 
-def _every(path: Path, arrays: Mapping[str, Array], *, constant: bool) -> LabelledFeatures:
+def _every(path: Path, arrays: Mapping[str, Array]) -> LabelledFeatures:
     """An archive without test items: every train item is classified by others."""
     both = {"train": arrays["train"], "test": arrays["train"]}
-    train, _ = as_feature_pair(both, "train", "test", path, constant=constant)
+    train, _ = as_feature_pair(both, "train", "test", path)
     labels = as_labels(arrays, "train_labels", path, len(train)).astype(np.int64)
     names, labels = np.unique(labels, return_inverse=True)
     groups = np.arange(len(train))

@@ -15,7 +15,7 @@ from layerboard.tasks.checks import ALIKE, unusable
 from layerboard.tasks.datasets.files import file_names
 from layerboard.tasks.datasets.masks import read_mask
 from layerboard.tasks.datasets.scenes import VOC_2012
-from layerboard.tasks.metrics.arrays import VOID, Integers, Labels
+from layerboard.tasks.metrics.arrays import VOID, Integers, Labels, in_range
 from layerboard.tasks.metrics.cell_labels import cell_counts, label_map
 from layerboard.tasks.metrics.label_vote import most_similar, vote
 from layerboard.tasks.metrics.overlaps import Overlaps, confusion, names_of_predictions
@@ -160,7 +160,9 @@ def score_by_pixels(features: Path, judged: Judged, rule: CapiConfig, memory: in
 def _read(features: Path) -> tuple[tuple[Floats, Floats], tuple[Labels, Labels]]:
     """Grids and masks of train and test, which match each other; raises InputError."""
     arrays = read_archive(features, ARRAYS)
-    train, test = (as_floats(arrays[name], f"{name} of {features}", "[n h w dim]") for name in GRIDS)
+    train, test = in_range(
+        [as_floats(arrays[name], f"{name} of {features}", "[n h w dim]") for name in GRIDS]
+    )
     known, judged = (
         _masks(arrays[f"{name}_masks"], f"{name}_masks of {features}", len(grid))
         for name, grid in zip(GRIDS, (train, test), strict=True)

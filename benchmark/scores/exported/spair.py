@@ -17,6 +17,7 @@ from layerboard.tasks.datasets.files import describe
 from layerboard.tasks.datasets.spair import KeypointPair, SpairEntry
 from layerboard.tasks.keypoints.places import stated, true_places
 from layerboard.tasks.keypoints.task import KeypointTask
+from layerboard.tasks.metrics.arrays import in_range
 from layerboard.tasks.protocols import find_protocol
 from layerboard.tasks.registry import config_of
 from layerboard.zoo.errors import InputError, some
@@ -144,7 +145,7 @@ def _read_grid(path: Path) -> Tensor:
         )
     if reason := unusable(grid.reshape(-1, grid.shape[2])):  # type: ignore[arg-type]
         raise InputError(f"expected features that tell places apart in grid {path}, but the {reason}")
-    return torch.from_numpy(grid).float()
+    return torch.from_numpy(in_range([grid])[0]).float()
 
 
 def _distances(

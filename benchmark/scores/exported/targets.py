@@ -1,5 +1,6 @@
 """Regression and multi-label classification of exported features."""
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from layerboard.tasks.protocols import STANDARD
 from layerboard.tasks.registry import config_of
 from layerboard.tasks.targets import MultilabelTask, RegressTask, TargetTask
 from layerboard.tasks.uncertainty import intervals_of
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, some
 
 
 def score_regress(features: Path) -> ScoreReport:
@@ -83,6 +84,9 @@ def _read(kind: type[Targets], path: Path) -> tuple[Targets, NDArray[np.float32]
         raise InputError(
             f"expected a row of targets for each of {count:,} items of {path}, found {len(values):,}"
         )
+    largest = np.abs(values).max(axis=0)
+    if ((largest > 0) & (largest < np.finfo(np.float32).tiny)).any():
+        raise InputError(f"expected targets within float32 in {path}, found smaller ones; multiply them")
     if kind is ImageLabels and not np.isin(values, (0, 1)).all():
         raise InputError(
             f"expected targets of 0 and 1 in {path}, found {values[(values != 0) & (values != 1)][0]:g}"
@@ -96,5 +100,11 @@ def _read(kind: type[Targets], path: Path) -> tuple[Targets, NDArray[np.float32]
     fold = stratified_folds(np.zeros(count, np.int64), group_numbers(groups))
     if "folds" in arrays:
         fold = as_labels(arrays, "folds", path, count).astype(np.int64)
+        parts = Counter(group for group, _ in {*zip(groups, fold.tolist(), strict=True)})
+        if divided := sorted(group for group, number in parts.items() if number > 1):
+            raise InputError(
+                f"expected the items of every group of {path} in one of its folds, found {some(divided)} in "
+                "several; correct the folds, or leave them out to have them drawn"
+            )
     samples = tuple(FileSample(key, "") for key in keys)
     return kind(path.stem, samples, values, names, fold, groups, Coverage(())), features

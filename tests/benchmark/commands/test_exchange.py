@@ -389,11 +389,19 @@ def test_numbers_of_others_stand_beside_ours(capsys: Capture, whole: Whole, tmp_
     row = "mine,Table 1,mini-fs,knn,imagenet,standard,top-1,cls,final,final,,,1.0,1,percent,no,,as ours,64\n"
     path.write_text(HEAD + row)
     tables = tmp_path / "tables"
-    assert command(capsys, "leaderboard", "-o", out, "--published", path, "--tables", tables).code == 0
+    said = command(capsys, "leaderboard", "-o", out, "--published", path, "--tables", tables)
+    assert (said.code, said.err) == (0, "")
     page = (tables / "standard.md").read_text()
     assert "## Numbers of others" in page
     assert "mine, Table 1" in page
     assert "## Numbers of others" not in (out / "tables" / "standard.md").read_text()
+    path.write_text(HEAD + row.replace("imagenet", "cifar"))
+    said = command(capsys, "leaderboard", "-o", out, "--published", path, "--tables", tables)
+    assert "These numbers of --published match no run" in said.err
+    reason = "records of mini-fs, knn have the dataset imagenet, not cifar; how it was measured: as ours"
+    assert reason in said.err
+    assert reason in (tables / "standard.md").read_text()
+    path.write_text(HEAD + row)
     said = command(capsys, "reproduce", "-o", out, "--published", path, "--source", "mine")
     assert "1 published numbers: 1 partial data" in said.out
     path.write_text("source,backbone,task,dataset,metric,value\nour paper,mini-fs,knn,imagenet,top-1,1.0\n")

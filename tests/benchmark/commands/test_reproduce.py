@@ -91,6 +91,29 @@ def test_without_records_nothing_was_run(capsys: Capture, tmp_path: Path) -> Non
     ]
 
 
+def test_mine_come_first_with_the_reason_for_each_that_matches_no_run(
+    capsys: Capture, tmp_path: Path
+) -> None:
+    folder, mine = results(tmp_path, off=False), tmp_path / "mine.csv"
+    runs = ("dino-b16,knn,imagenet,paper", "my-net,knn,imagenet,", "dino-b16,knn,cifar,")
+    text = "".join(f"our paper,{run},top-1,71.5\n" for run in runs)
+    mine.write_text(f"source,backbone,task,dataset,protocol,metric,value\n{text}")
+    said = command(capsys, "reproduce", "-o", folder, "--published", mine)
+    table, *disputed, summary = said.out.rstrip("\n").split("\n\n")
+    first, second, third, other = cells(table)[2:6]
+    assert [row[2] for row in (first, second, third)] == ["our paper"] * 3
+    assert other[2] == "teaching-matters, Table 5"
+    assert first[7] == "no interval"
+    assert second[7:] == [
+        "not run",
+        "there are records of the backbone dino-b16, dino-s16, not my-net; not in the registry",
+    ]
+    assert third[7:] == ["not run", "records of dino-b16, knn have the dataset imagenet, not cifar"]
+    assert all("dino-b16" in sentence for sentence in disputed)
+    assert len(disputed) < len(disputes(all_published()))
+    assert summary.startswith(f"{ALL + 3} published numbers: ")
+
+
 def test_an_output_that_is_not_there_is_named(capsys: Capture, tmp_path: Path) -> None:
     assert (
         f"{tmp_path / 'none'}, which does not exist"

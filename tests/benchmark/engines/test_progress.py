@@ -1,6 +1,7 @@
 """What a run tells, on a terminal and in a file."""
 
 import io
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -32,10 +33,22 @@ def test_where_no_bar_is_shown_a_long_stage_says_how_far_it_is(monkeypatch: pyte
     with report.bar("all backbones", 1200, "images") as advance, report.bar("one", 5, "images") as inner:
         for _ in range(5):
             now[0] += 25
-            inner(1)
             advance(100)
+            inner(1)
     lines = [line.partition(", about")[0] for line in said.getvalue().splitlines()]
     assert lines == ["all backbones: 300 of 1,200 images"]  # after 75 s; the next is due after 135 s
+
+
+def test_a_stage_that_does_not_advance_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("layerboard.benchmark.engines.progress.LINE_SECONDS", 0.01)
+    said = io.StringIO()
+    report = Terminal(Console(file=said, force_terminal=False, width=100))
+    with report.bar("all backbones", 14, "images"), report.bar("vit  receptive-field", 448, "gradients"):
+        begin = time.monotonic()
+        while said.getvalue().count("\n") < 2 and time.monotonic() - begin < 10:
+            time.sleep(0.01)
+    line = "all backbones: 0 of 14 images; vit  receptive-field: 0 of 448 gradients"
+    assert {*said.getvalue().splitlines()} == {line}
 
 
 class Heard:

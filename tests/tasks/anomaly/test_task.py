@@ -283,6 +283,8 @@ def test_what_cannot_be_scored_has_a_reason(tmp_path: Path) -> None:
     result = outcome(AnomalyTask(mixed, CONFIG), drawn(mixed, 1.0))
     assert result.items is not None
     assert {"AP", "AP nut", "AP bolt"} <= {*by_metric(result)}
+    count = {score.metric: score.n for score in result.scores}
+    assert (count["AUROC"], count["AP"], count["memory"]) == (8, 12, 12)  # AUROC of bolts alone
     assert {name.partition(" ")[0] for name in result.items.statistics} == {"AUROC"}  # of bolts alone
     (tmp_path / "good").mkdir()
     good = products(tmp_path / "good", {"nut": corners(4, 0)}, references=2)

@@ -47,6 +47,15 @@ def test_missing_sequence_is_partial(tmp_path: Path) -> None:
         MINI.read(tmp_path)
 
 
+def test_a_sequence_without_a_frame_that_counts_is_named(tmp_path: Path) -> None:
+    folder = write_fake_davis(tmp_path)
+    for kind, ending in (("JPEGImages", "jpg"), ("Annotations", "png")):
+        for frame in ("00002", "00003"):
+            (folder / kind / "480p" / "sequence-1" / f"{frame}.{ending}").unlink()
+    said = str(MINI.read(tmp_path).coverage)
+    assert said.endswith("4 of 4 objects; 1 sequence of fewer than 3 frames not scored (sequence-1)")
+
+
 def test_frame_without_mask_and_mask_without_frame(tmp_path: Path) -> None:
     folder = write_fake_davis(tmp_path)
     (folder / "JPEGImages/480p/sequence-1/00003.jpg").unlink()

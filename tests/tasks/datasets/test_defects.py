@@ -176,6 +176,28 @@ def test_a_wrong_table_is_refused(tmp_path: Path, rows: str, said: str) -> None:
         own(tmp_path)
 
 
+def test_defects_are_counted_by_masks_as_they_are_scored(tmp_path: Path) -> None:
+    """Without test/good, an image with a black mask is the only good one."""
+    folder = product(tmp_path / "nut")
+    (folder / "test" / "good" / "0.png").unlink()
+    save(folder / "ground_truth" / "crack" / "1_mask.png", mode="L")
+    data = own(folder)
+    assert data.products[0].defect == (True, False, True)
+    assert not data.coverage.notes
+    assert str(data.coverage).endswith(
+        "2 test images with a defect, 2 of them with a mask; "
+        "1 mask all black, so without a defect (test/crack/1.png)"
+    )
+    (folder / "test" / "crack" / "1.png").unlink()
+    (folder / "ground_truth" / "crack" / "1_mask.png").unlink()
+    assert "without a defect (in test/good): AUROC is not defined" in str(own(folder).coverage)
+    save(folder / "test" / "good" / "0.png")
+    save(folder / "ground_truth" / "good" / "0_mask.png", colour="white", mode="L")
+    said = str(own(folder).coverage)
+    assert "1 good image with a defect by the mask (test/good/0.png)" in said
+    assert "AUROC is not defined" in said
+
+
 def test_what_will_not_be_scored_is_said_before(tmp_path: Path) -> None:
     folder = product(tmp_path / "nut")
     (folder / "ground_truth" / "dent" / "0_mask.png").rename(folder / "ground_truth" / "dent" / "0.png")

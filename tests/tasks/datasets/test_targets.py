@@ -185,6 +185,23 @@ def test_a_column_of_splits_and_one_of_groups(read: Reader) -> None:
         read("file,x,group", lambda row: row, lambda _: "all")
 
 
+@pytest.mark.parametrize("target", ["number", "labels"])
+def test_a_group_in_train_and_val_is_refused_as_for_classes(
+    read: Reader, images: Path, tmp_path: Path, target: Target
+) -> None:
+    cells: tuple[Cell, ...] = (lambda row: row % 2, lambda row: ("train", "val")[row % 2])
+    with pytest.raises(
+        InputError, match=r"every group of im in train or in val, found 0, 1, .* in both; move"
+    ):
+        read("file,x,split,group", *cells, lambda row: row // 2, target=target)
+    groups = "".join(f"{row}.png,{'one' if row in (4, 7) else ''}\n" for row in range(COUNT))
+    (tmp_path / "g.csv").write_text(f"file,group\n{groups}")
+    rows = "".join(f"{row}.png,{row % 2},{('train', 'val')[row % 2]}\n" for row in range(COUNT))
+    (tmp_path / "t.csv").write_text(f"file,x,split\n{rows}")
+    with pytest.raises(InputError, match="found one in both; move its images"):
+        read_folder(images, Labelling(tmp_path / "t.csv", groups=tmp_path / "g.csv", target=target))
+
+
 def test_metadata_are_of_numbers_if_asked(tmp_path: Path) -> None:
     folder = pictures(tmp_path / "im", COUNT)
     rows = "".join(f"{row}.png,{row}\n" for row in range(COUNT))

@@ -85,6 +85,7 @@ def spoilt(array, value):
     ("change", "words"),
     [
         ({"test_labels": None}, "found no test_labels among train, train_labels, test"),
+        ({"groups": np.arange(8)}, "expected no groups in {path}, since it has test items"),
         ({"train": np.ones((8, 3, 1))}, "train of {path} to have the shape [n dim], found [8 3 1]"),
         ({"test": np.ones((5, 4), np.float32)}, "of one width in {path}, found 3 and 4"),
         ({"train": np.array([[object()] * 3] * 8)}, "array train of {path}, found Python objects"),

@@ -44,6 +44,16 @@ def test_labels(scores, archive):
         ("regress", {"targets": np.ones(50)}, "target 1 is the same for all images"),
         ("regress", {"targets": ["a"] * 50}, "expected numbers as targets"),
         ("regress", {"targets": NUMBERS, "names": ["x"]}, "one label for each of 2 rows"),
+        (
+            "regress",
+            {"targets": NUMBERS, "folds": FOLDS - 1, "groups": np.where(FOLDS < 2, 0, np.arange(50))},
+            "items of every group of",
+        ),
+        (
+            "multilabel",
+            {"targets": NUMBERS > 0, "folds": FOLDS, "groups": ["a", "b"] * 25},
+            "in one of its folds, found a, b in several",
+        ),
         ("multilabel", {"targets": NUMBERS}, "expected targets of 0 and 1"),
         ("multilabel", {}, "found no targets"),
     ],

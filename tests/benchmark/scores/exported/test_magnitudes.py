@@ -1,0 +1,77 @@
+"""Scores do not depend on the unit of features or targets, however small, large or offset."""
+
+import json
+
+import numpy as np
+import pytest
+
+RNG = np.random.default_rng(0)
+ITEMS = 120
+LABELS = np.arange(ITEMS) % 4
+FEATURES = (RNG.normal(size=(4, 16))[LABELS] + 1.2 * RNG.normal(size=(ITEMS, 16))).astype(np.float32)
+FEATURES = np.ldexp(FEATURES, -np.frexp(np.abs(FEATURES).max())[1])  # in the range of rescaled ones
+NUMBERS = np.round(FEATURES[:, 0] + RNG.normal(size=ITEMS), 3)
+CLASSES = dict(zip(("train", "test"), np.split(FEATURES, [80]), strict=True))
+CLASSES |= dict(zip(("train_labels", "test_labels"), np.split(LABELS, [80]), strict=True))
+NAMED = ("train", "test", "features")
+TASKS = {
+    "knn": (CLASSES, ()),
+    "fewshot": (CLASSES, ("--shots", 5)),
+    "linear": (CLASSES, ("--epochs", 5)),
+    "regress": ({"features": FEATURES, "targets": NUMBERS}, ()),
+    "multilabel": ({"features": FEATURES, "targets": FEATURES[:, :4] > 0}, ()),
+    "instances": ({"features": FEATURES, "groups": LABELS}, ()),
+    "clustering": ({"features": FEATURES, "labels": LABELS}, ()),
+}
+
+
+def scored(says, path, task, *options):
+    said = says(task, "--features", path, *options, "--json")
+    assert said.code == 0, said.err
+    return json.loads(said.out)["scores"]
+
+
+def times(arrays, factor):
+    return {name: array * np.float32(factor) if name in NAMED else array for name, array in arrays.items()}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_tiny_and_huge_features_score_as_ordinary_ones(says, archive, task):
+    arrays, options = TASKS[task]
+    usual = scored(says, archive(**arrays), task, *options)
+    for exponent in (-100, 100):
+        path = archive(**times(arrays, 2.0**exponent))
+        assert scored(says, path, task, *options) == usual
+
+
+@pytest.mark.parametrize("task", ["knn", "instances"])
+def test_the_cosine_of_a_tiny_vector_among_others_is_its_own(says, archive, task):
+    arrays, options = TASKS[task]
+    usual = scored(says, archive(**arrays), task, *options)
+    mixed = {name: array.copy() for name, array in arrays.items()}
+    for name in {*mixed} & {"train", "features"}:
+        mixed[name][::3] *= np.float32(2.0**-100)
+    assert scored(says, archive(**mixed), task, *options) == usual
+
+
+@pytest.mark.parametrize("value", [0.3, 1e-30, 1e30])
+@pytest.mark.parametrize("task", TASKS)
+def test_features_that_are_all_the_same_are_refused(says, archive, task, value):
+    arrays, options = TASKS[task]
+    same = {name: np.full_like(array, value) for name, array in arrays.items() if name in NAMED}
+    said = says(task, "--features", archive(**(arrays | same)), *options)
+    assert said.code == 2
+    assert "the features are the same for all items" in said.err
+
+
+@pytest.mark.parametrize("offset", [2.0**33, -(2.0**40)])
+def test_numbers_are_predicted_as_without_what_all_have_in_common(says, archive, offset):
+    numbers = np.round(NUMBERS * 1024) / 1024  # exact beside the offset
+    usual = scored(says, archive(features=FEATURES, targets=numbers - numbers[0]), "regress")
+    assert scored(says, archive(features=FEATURES, targets=numbers + offset), "regress") == usual
+
+
+def test_targets_that_float32_cannot_hold_are_refused(says, archive):
+    for factor, words in ((1e-200, "found smaller ones; multiply them"), (1e200, "larger values")):
+        said = says("regress", "--features", archive(features=FEATURES, targets=NUMBERS * factor))
+        assert (said.code, words in said.err) == (2, True)
