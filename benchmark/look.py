@@ -35,7 +35,7 @@ ENOUGH = 0.99  # share of the variance that is enough
 PROBED = 128  # tokens whose cosines with all others are compared with those of the reduced tokens
 MOST_MEGABYTES = 64  # maximum size of a page
 CELLS = (40, 28, 20, 0)  # along the longer side of a picture: the first number whose page is small enough
-CELL = 16  # pixels; a backbone with larger cells, such as a ConvNet, is shown what one with such cells is
+FINER = 16  # pixels of the cells that are counted if grids become coarser with depth, at most
 
 
 class LayerOfPicture(NamedTuple):
@@ -88,7 +88,9 @@ def enlarged(
     for spec in sized:
         if spec.fixed_size:
             across = spec.input_size // spec.patch_size
-            report.say(f"{spec.name} takes images of {spec.input_size} px only: {counted(across, 'cells')} across")
+            report.say(
+                f"{spec.name} takes images of {spec.input_size} px only: {counted(across, 'cells')} across"
+            )
     changes = [(own.input_size, spec.input_size, spec.name) for own, spec in zip(specs, sized, strict=True)]
     for (own, side), changed in groupby(sorted(changes), lambda change: change[:2]):
         if own != side:
@@ -100,9 +102,9 @@ def enlarged(
 
 
 def _with_cells(spec: BackboneSpec, cells: int) -> BackboneSpec:
-    """A backbone that shows at least so many cells of at most `CELL` pixels across, if it takes any size."""
-    side = cells * min(spec.patch_size, CELL)
-    return spec if spec.fixed_size else at_size(spec, max(spec.input_size, side))
+    """A backbone at a size of at least so many cells across, if it takes any size."""
+    cell = spec.patch_size if len(spec.stages) == 1 else min(spec.patch_size, FINER)
+    return spec if spec.fixed_size else at_size(spec, max(spec.input_size, cells * cell))
 
 
 def require_small(pictures: Sequence[Picture], layers: Mapping[BackboneSpec, Sequence[Layer]]) -> None:
