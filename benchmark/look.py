@@ -34,6 +34,7 @@ DIRECTIONS = 64  # maximum number of principal directions of tokens that are kep
 ENOUGH = 0.99  # share of the variance that is enough
 PROBED = 128  # tokens whose cosines with all others are compared with those of the reduced tokens
 MOST_MEGABYTES = 64  # maximum size of a page
+MOST_PIXELS_SHOWN = 2**29  # of all pictures of a page, which are in memory together: 2 GiB
 CELLS = (40, 28, 20, 0)  # along the longer side of a picture: the first number whose page is small enough
 FINER = 16  # pixels of the cells that are counted if grids become coarser with depth, at most
 
@@ -61,7 +62,13 @@ def pictures_of(paths: Sequence[Path], frames: int, report: Reporter) -> list[Pi
         if len(names) > frames:
             report.say(f"{path}: {frames} of {len(names):,} pictures, evenly spaced; --frames takes more")
         files = [path / names[index] for index in spaced(len(names), frames)] if names else [path]
-        shown += [(file, *each) for file in files for each in frames_of(file, 1 if names else frames)]
+        for file in files:
+            shown += [(file, *each) for each in frames_of(file, 1 if names else frames)]
+            if (pixels := sum(image.width * image.height for _, _, image in shown)) > MOST_PIXELS_SHOWN:
+                raise InputError(
+                    f"{len(shown)} pictures have {pixels:,} pixels, of at most {MOST_PIXELS_SHOWN:,} on a "
+                    "page; take fewer --frames, or make them smaller"
+                )
     if not shown:
         raise InputError("expected an image, a video or a folder of images; name one")
     if len({name for _, name, _ in shown}) < len(shown):
@@ -83,7 +90,8 @@ def enlarged(
     """
     for cells in CELLS:
         sized = [_with_cells(spec, cells) for spec in specs]
-        if _megabytes(pictures, {spec: select_layers(layers, spec) for spec in sized}) <= MOST_MEGABYTES:
+        # a page of a size that nobody asked for opens quickly
+        if _megabytes(pictures, {spec: select_layers(layers, spec) for spec in sized}) <= MOST_MEGABYTES / 2:
             break
     for spec in sized:
         if spec.fixed_size:
