@@ -1,6 +1,7 @@
 """What every layer of backbones shows of a few images, from one forward pass per image."""
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -11,14 +12,16 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 
 from layerboard.benchmark.engines.progress import Advance, Reporter
+from layerboard.benchmark.plan.layers import select_layers
 from layerboard.benchmark.plan.plan import view_for
+from layerboard.benchmark.plan.sizes import at_size
 from layerboard.leaderboards.display import natural
 from layerboard.leaderboards.report.look import BackboneMaps, LayerMaps, Picture
 from layerboard.tasks.datasets.tree import read_tree
 from layerboard.tasks.metrics import principal
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.tasks.metrics.attention import fuse_heads, patch_query_map, roll
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, counted, some
 from layerboard.zoo.features import AttentionMaps, Shown
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.spec import BackboneSpec, Layer
@@ -31,6 +34,9 @@ DIRECTIONS = 64  # maximum number of principal directions of tokens that are kep
 ENOUGH = 0.99  # share of the variance that is enough
 PROBED = 128  # tokens whose cosines with all others are compared with those of the reduced tokens
 MOST_MEGABYTES = 64  # maximum size of a page
+MOST_PIXELS_SHOWN = 2**29  # of all pictures of a page, which are in memory together: 2 GiB
+CELLS = (40, 28, 20, 0)  # along the longer side of a picture: the first number whose page is small enough
+FINER = 16  # pixels of the cells that are counted if grids become coarser with depth, at most
 
 
 class LayerOfPicture(NamedTuple):
@@ -56,7 +62,13 @@ def pictures_of(paths: Sequence[Path], frames: int, report: Reporter) -> list[Pi
         if len(names) > frames:
             report.say(f"{path}: {frames} of {len(names):,} pictures, evenly spaced; --frames takes more")
         files = [path / names[index] for index in spaced(len(names), frames)] if names else [path]
-        shown += [(file, *each) for file in files for each in frames_of(file, 1 if names else frames)]
+        for file in files:
+            shown += [(file, *each) for each in frames_of(file, 1 if names else frames)]
+            if (pixels := sum(image.width * image.height for _, _, image in shown)) > MOST_PIXELS_SHOWN:
+                raise InputError(
+                    f"{len(shown)} pictures have {pixels:,} pixels, of at most {MOST_PIXELS_SHOWN:,} on a "
+                    "page; take fewer --frames, or make them smaller"
+                )
     if not shown:
         raise InputError("expected an image, a video or a folder of images; name one")
     if len({name for _, name, _ in shown}) < len(shown):
@@ -69,20 +81,59 @@ def view_of(spec: BackboneSpec) -> View:
     return view_for(spec, Stretch(REFERENCE_SIZE) if spec.fixed_size else FitLongSide(REFERENCE_SIZE))
 
 
+def enlarged(
+    specs: Sequence[BackboneSpec], pictures: Sequence[Picture], layers: str, report: Reporter
+) -> list[BackboneSpec]:
+    """Backbones at input sizes at which they show pictures in about 40 cells across, or fewer if many.
+
+    None is made smaller than its own size, and one that takes a single size keeps it; reports both.
+    """
+    for cells in CELLS:
+        sized = [_with_cells(spec, cells) for spec in specs]
+        # a page of a size that nobody asked for opens quickly
+        if _megabytes(pictures, {spec: select_layers(layers, spec) for spec in sized}) <= MOST_MEGABYTES / 2:
+            break
+    for spec in sized:
+        if spec.fixed_size:
+            across = spec.input_size // spec.patch_size
+            report.say(
+                f"{spec.name} takes images of {spec.input_size} px only: {counted(across, 'cells')} across"
+            )
+    changes = [(own.input_size, spec.input_size, spec.name) for own, spec in zip(specs, sized, strict=True)]
+    for (own, side), changed in groupby(sorted(changes), lambda change: change[:2]):
+        if own != side:
+            report.say(
+                f"{some(name for *_, name in changed)}: pictures at {side} px, for fine maps; --input-size "
+                f"{own}, as in other commands, is faster, with {(side / own) ** 2:.1f} x fewer cells"
+            )
+    return sized
+
+
+def _with_cells(spec: BackboneSpec, cells: int) -> BackboneSpec:
+    """A backbone at a size of at least so many cells across, if it takes any size."""
+    cell = spec.patch_size if len(spec.stages) == 1 else min(spec.patch_size, FINER)
+    return spec if spec.fixed_size else at_size(spec, max(spec.input_size, cells * cell))
+
+
 def require_small(pictures: Sequence[Picture], layers: Mapping[BackboneSpec, Sequence[Layer]]) -> None:
     """Raise InputError if the page, with the layers of each backbone, would exceed `MOST_MEGABYTES`."""
+    if (megabytes := _megabytes(pictures, layers)) > MOST_MEGABYTES:
+        raise InputError(
+            f"a page of {len(pictures)} pictures through {len(layers)} backbones would have up to "
+            f"{megabytes:,.0f} MB, of at most {MOST_MEGABYTES}; take fewer --frames or --layers, or a "
+            "smaller --input-size"
+        )
+
+
+def _megabytes(pictures: Sequence[Picture], layers: Mapping[BackboneSpec, Sequence[Layer]]) -> float:
+    """Size of a page at most."""
     megabytes = 0.0
     for spec, chosen in layers.items():
         sizes = [view_of(spec).geometry(picture.image.size).size for picture in pictures]
         strides = [spec.stage_of(layer).stride for layer in chosen]
         cells = sum((width // stride) * (height // stride) for width, height in sizes for stride in strides)
         megabytes += cells * (DIRECTIONS + 7 + (spec.heads or 0)) / 1e6
-    if megabytes > MOST_MEGABYTES:
-        raise InputError(
-            f"a page of {len(pictures)} pictures through {len(layers)} backbones would have up to "
-            f"{megabytes:,.0f} MB, of at most {MOST_MEGABYTES}; take fewer --frames or --layers, or a "
-            "smaller --input-size"
-        )
+    return megabytes
 
 
 def look_at(

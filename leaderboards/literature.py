@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -12,6 +13,7 @@ from layerboard.leaderboards.display import POOLINGS, task_display
 from layerboard.tasks.protocols import PROTOCOLS
 from layerboard.tasks.registry import TASKS
 from layerboard.zoo.errors import InputError, first_line
+from layerboard.zoo.reading import read_regular
 from layerboard.zoo.spec import Tap
 
 FOLDER = Path(__file__).parent / "published"
@@ -129,10 +131,10 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
     Raises InputError if it cannot be read, or if a row is inconsistent.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            names = tuple(reader.fieldnames or ())
-            rows = [(reader.line_num, row) for row in reader]
+        text = StringIO(read_regular(path).decode("utf-8-sig"), newline="")
+        reader = csv.DictReader(text, strict=True)
+        names = tuple(reader.fieldnames or ())
+        rows = [(reader.line_num, row) for row in reader]
     except (OSError, ValueError, csv.Error) as error:
         raise InputError(f"cannot read the published numbers in {path}: {first_line(error)}") from error
     missing = sorted({*NEEDED} - {*names})

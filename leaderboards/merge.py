@@ -19,6 +19,7 @@ from layerboard.leaderboards.records.thumbnails import FOLDER, is_whole, thumbna
 from layerboard.tasks.registry import DEPENDS_ON_LOAD
 from layerboard.zoo.atomic import whole_file
 from layerboard.zoo.errors import InputError, first_line
+from layerboard.zoo.reading import read_regular
 
 SAME = (  # columns in which two files of one result agree
     *("backbone", "task", "dataset", "protocol", "data", "revision", "depth", "input_size", "interpolation"),
@@ -173,7 +174,7 @@ def _result(folder: Path, path: Path) -> StoredResult:
     if any(part.startswith(".") for part in name.parts):
         raise InputError(f"{path} is in a hidden folder, where no run writes; remove that folder")
     records = read_frame(path)
-    companions = companions_of(path.read_bytes())
+    companions = companions_of(read_regular(path))
     result = StoredResult(folder, name, records, companions)
     for kind in companions:
         if kind not in COMPANIONS:

@@ -6,11 +6,11 @@ of a small file; the beginning, the middle and the end of a large one.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from layerboard.tasks.base import Source, digest
 from layerboard.tasks.datasets.base import Data, FileSample, MadeSample, Sample
 from layerboard.zoo.errors import UnreadableImageError
+from layerboard.zoo.reading import open_regular
 
 DIGITS = 8  # of a short hexadecimal digest: two of a thousand datasets collide with a probability of 1e-4
 
@@ -47,7 +47,7 @@ def _content(sample: Sample) -> str:
     size = sample.stamp[0]
     starts: Sequence[int] = (0, size // 2, size - PART) if size > WHOLE else (0,)
     try:
-        with Path(sample.path).open("rb") as file:
+        with open_regular(sample.path) as file:
             parts = []
             for start in starts:
                 file.seek(start)

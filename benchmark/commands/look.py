@@ -46,7 +46,10 @@ class LookRequest(Form, kw_only=False):
         "nothing", "What to subtract from patch tokens: the mean of each image, or its smooth component."
     )
     input_size: Plain[int | None] = Option(
-        None, "Longer side in pixels, rounded to the patch size.", least=1, usual="each backbone's own"
+        None,
+        "Longer side in pixels, rounded to the patch size.",
+        least=1,
+        usual="about 40 cells across, at least each backbone's own",
     )
     weights: Weights = Option((), WEIGHTS, parsers.weights)
     device: Plain[str] = Option("auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.")
@@ -86,9 +89,10 @@ def look(request: LookRequest) -> Files:
 def _written(request: LookRequest, report: "Reporter") -> list[Path]:
     """Visualise the images with each backbone in turn; returns the written files."""
     from layerboard.benchmark.engines.choose import find_device
-    from layerboard.benchmark.look import look_at, pictures_of, require_small
+    from layerboard.benchmark.look import enlarged, look_at, pictures_of, require_small
     from layerboard.benchmark.plan.backbones import find_backbones
     from layerboard.benchmark.plan.layers import select_layers
+    from layerboard.benchmark.plan.sizes import split_variants
     from layerboard.benchmark.plan.suites import SUITES
     from layerboard.leaderboards.report.look import look_page
     from layerboard.zoo.atomic import write_whole
@@ -97,7 +101,10 @@ def _written(request: LookRequest, report: "Reporter") -> list[Path]:
     pictures, device = pictures_of(request.images, request.frames, report), find_device(request.device)
     names = ("backbones", "layers", "input_size", "weights", "dtype", "cache")
     asked = Request(**{name: getattr(request, name) for name in names}, floor=False)
-    layers = {spec: select_layers(request.layers, spec) for spec in find_backbones(asked, SUITES[0], report)}
+    specs = find_backbones(asked, SUITES[0], report)
+    if not (request.input_size or any(parts.input_size for parts in split_variants(request.backbones))):
+        specs = enlarged(specs, pictures, request.layers, report)
+    layers = {spec: select_layers(request.layers, spec) for spec in specs}
     require_small(pictures, layers)
     backbones: list[BackboneMaps] = []
     with report.bar("looking", len(pictures) * len(layers), "images") as advance:

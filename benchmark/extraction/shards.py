@@ -8,6 +8,7 @@ the name of its folder, which ends with the fingerprint of the contents: it is v
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
@@ -43,7 +44,8 @@ class Shards:
                 if _is_intact(path, *name.groups()):
                     self._known[int(name[1])] = path
                 else:
-                    path.unlink(missing_ok=True)
+                    with suppress(OSError):  # of a cache that can only be read it is missing
+                        path.unlink()
 
     @property
     def missing(self) -> tuple[int, ...]:

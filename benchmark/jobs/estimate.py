@@ -11,6 +11,7 @@ from layerboard.benchmark.jobs.job import Job, ScoreJob, Setup
 from layerboard.benchmark.plan.plan import view_for
 from layerboard.leaderboards.records.files import scored_path
 from layerboard.leaderboards.records.record import UNREADABLE
+from layerboard.zoo.reading import require_regular
 from layerboard.zoo.spec import BackboneSpec
 from layerboard.zoo.view.views import View
 
@@ -108,6 +109,7 @@ class Corrections:
 def _columns(path: Path, *names: str) -> pd.DataFrame:
     """Columns of a file of records; no rows if it cannot be read."""
     try:
+        require_regular(path)
         return pd.read_parquet(path, columns=[*names])
     except UNREADABLE:
         return pd.DataFrame(columns=[*names])

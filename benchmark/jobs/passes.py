@@ -14,6 +14,7 @@ from layerboard.benchmark.extraction.one_pass import Listener, Listeners, PassRe
 from layerboard.benchmark.extraction.shards import MeasuredLayers, Shards
 from layerboard.benchmark.extraction.timing import best_batch
 from layerboard.benchmark.jobs.job import Job, Setup
+from layerboard.benchmark.plan.location import require_writable_folder
 from layerboard.benchmark.plan.plan import VECTORS
 from layerboard.tasks.analyses.cost import CostTask
 from layerboard.tasks.task import Task
@@ -33,6 +34,8 @@ def run_job(job: Job, cache: "BackboneCache", report: Reporter) -> PassResult:
         backbone = cache.backbone()
         refusals = {each.name: backbone.refusal(each.collector.layers) for each in listeners}
         listening = [each for each in listeners if not refusals[each.name]]
+        if listening:
+            require_writable_folder(job.setup.request.cache, "--cache")
         loader = Loader(job.setup.request.workers, cache.views.render if job.shared else render)
         results = [*_shown(job, listening, backbone, cache.batch_size, loader, report)]
     except Exception as error:

@@ -29,6 +29,7 @@ from layerboard.tasks.protocols import EvaluationProtocol
 from layerboard.tasks.task import Task
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.backbone import identify
+from layerboard.zoo.reading import read_regular
 from layerboard.zoo.spec import Dtype
 
 
@@ -129,7 +130,7 @@ def _require_results_version(prepared: Prepared, output: Path) -> None:
     written |= {first.files_with(second).records for first, second in pairs}
     for path in {*paths_of(output)} - written:
         with suppress(OSError, ArrowException):  # damaged files are reported where they are read
-            if (known := results_version(path.read_bytes())) != RESULTS_VERSION:
+            if (known := results_version(read_regular(path))) != RESULTS_VERSION:
                 now = f"this layerboard {RESULTS_VERSION}, and this run does not measure it again"
                 raise InputError(f"{path} has results version {known}, {now}; give another --output")
 

@@ -1,11 +1,11 @@
 """Where the data of a run are, and the folders that it writes to."""
 
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.plan.layers import select_layers
@@ -104,13 +104,28 @@ def require_datasets(data: Path | None) -> None:
 
 
 def require_writable(output: Path, cache: Path) -> None:
-    """Create both folders, and remove leftovers of killed runs; raises InputError if one is not writable."""
+    """Create both folders, and remove leftovers of killed runs; raises InputError if one cannot be used.
+
+    A cache that is there may be one that can only be read: a run that lacks nothing of it writes nothing.
+    """
     for folder, option in ((output, "--output"), (cache, "--cache")):
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                pass
         except OSError as error:
-            raise InputError(f"{option} {folder} cannot be written to: {error.strerror}") from error
+            raise _unwritable(folder, option, error) from error
+    require_writable_folder(output, "--output")
     folders = (output / name for name in ("records", "items", "features", "tables"))
     remove_leftovers((*folders, cache / "features", cache / "mini-data"))
+
+
+def require_writable_folder(folder: Path, option: str) -> None:
+    """Raise InputError, with the option that names the folder, if no file can be written there."""
+    try:
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise _unwritable(folder, option, error) from error
+
+
+def _unwritable(folder: Path, option: str, error: OSError) -> InputError:
+    return InputError(f"{option} {folder} cannot be written to: {error.strerror}")

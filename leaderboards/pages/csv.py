@@ -10,6 +10,7 @@ import pandas as pd
 
 from layerboard.tasks.blocks import Page
 from layerboard.zoo.errors import InputError, first_line, printable
+from layerboard.zoo.reading import read_regular
 
 # texts that start like a formula, also after literal apostrophes; not plain numbers
 _FORMULA = re.compile(r"(?!-?\d+(\.\d+)?$)'*[=+\-@\t\r\n]")
@@ -56,5 +57,5 @@ def read_numbers(path: Path, columns: Sequence[str]) -> pd.DataFrame:
 
 def read_table(path: Path) -> pd.DataFrame:
     """Text of a CSV that `csv_text` wrote; raises OSError or ValueError for any other file."""
-    frame = pd.read_csv(io.StringIO(path.read_text(encoding="utf-8")), dtype=str, keep_default_na=False)
+    frame = pd.read_csv(io.StringIO(read_regular(path).decode()), dtype=str, keep_default_na=False)
     return frame.map(lambda cell: cell[1:] if _INERT.match(cell) else cell)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layerboard.zoo.atomic import whole_file
+from layerboard.zoo.reading import open_regular
 
 UNPACKED = 2**28  # bytes that any array may have
 RATIO = 100  # maximum unpacked bytes of a larger array per stored byte
@@ -34,7 +35,7 @@ def read_arrays(path: Path, names: Collection[str] = ()) -> dict[str, NDArray[np
     Raises OSError if it cannot be read, and ValueError if it is damaged, of another kind, or lacks an array.
     """
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        with open_regular(path) as file, np.load(file, allow_pickle=False) as archive:
             require_bounded(archive)
             return {name: archive[name] for name in names or archive.files}
     except OSError:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from layerboard.leaderboards.records.files import RESULTS_VERSION
 from layerboard.zoo.atomic import write_whole
+from layerboard.zoo.reading import open_regular, read_regular
 
 MARK = b"layerboard-seal:"
 COMPANIONS = b"layerboard-companions"  # digests, by name, of the companions of the records
@@ -24,7 +25,7 @@ _BLANK = b"0" * _DIGITS
 
 def file_digest(path: Path) -> str:
     """Digest of a file's bytes; raises OSError if it cannot be read."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=_DIGITS // 2)).hexdigest()
 
 
@@ -48,7 +49,7 @@ def read_checked(path: Path) -> bytes:
     Also raises ValueError for numbers of another `RESULTS_VERSION`: they are never mixed with those of this
     one.
     """
-    content = path.read_bytes()
+    content = read_regular(path)
     start = _start(content)
     if start < 0:
         raise ValueError("it has lost its checksum")
@@ -62,7 +63,7 @@ def read_checked(path: Path) -> bytes:
 
 def has_checksum(path: Path) -> bool:
     """Whether a file carries a checksum, intact or not."""
-    return _start(path.read_bytes()) >= 0
+    return _start(read_regular(path)) >= 0
 
 
 def companions_of(content: bytes) -> dict[str, str]:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from layerboard.tasks.base import Items, Statistic
 from layerboard.zoo.atomic import whole_file
 from layerboard.zoo.errors import InputError, first_line
+from layerboard.zoo.reading import require_regular
 
 Place = tuple[int, str, str]  # layer, tap and pooling
 
@@ -62,6 +63,7 @@ def _read(path: Path, places: Collection[Place] | None) -> pa.Table:
 
     Their statistics tell: a scan with filters costs several times as much for such a file.
     """
+    require_regular(path)
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
         groups = range(file.num_row_groups)
         wanted = [n for n in groups if places is None or _may_hold(file.metadata.row_group(n), places)]

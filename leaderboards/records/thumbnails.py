@@ -15,6 +15,7 @@ from PIL import Image
 from layerboard.leaderboards.records.arrays import read_arrays
 from layerboard.tasks.examples import SIDE, shrunk
 from layerboard.zoo.atomic import write_whole
+from layerboard.zoo.reading import read_regular
 
 FOLDER = "thumbnails"  # in an output folder
 LARGEST = 3000  # maximum bytes of a thumbnail; a larger one is compressed more, then made smaller
@@ -58,7 +59,7 @@ def is_whole(path: Path) -> bool:
 def _checked(path: Path, size: int, time: int) -> bool:
     """Whether a file of that size and time has the digest in its name; cached, so it is read once."""
     del size, time
-    return path.stem == _digest(path.read_bytes())
+    return path.stem == _digest(read_regular(path))
 
 
 def thumbnails_of(examples: Path) -> list[str]:

@@ -17,7 +17,7 @@ from layerboard.leaderboards.charts.raster import steps
 from layerboard.leaderboards.report.html import filled
 from layerboard.leaderboards.report.packing import json_script, script_digest
 from layerboard.tasks.metrics.arrays import Floats
-from layerboard.tasks.metrics.principal import PrincipalTokens, colours
+from layerboard.tasks.metrics.principal import COLOURS, PrincipalTokens, colours
 from layerboard.zoo.errors import printable
 from layerboard.zoo.spec import BackboneSpec
 
@@ -118,7 +118,7 @@ def _facts(backbone: BackboneMaps) -> dict[str, Any]:
         {
             "name": layer.layer,
             "grids": layer.grids,
-            "share": round(float(layer.tokens.shares.sum()), 4),
+            "share": round(float(layer.tokens.shares[:COLOURS].sum()), 4),
             "error": round(layer.error, 4),
             "square": layer.tokens.square,
             "steps": layer.stored[1].tolist(),
@@ -128,7 +128,8 @@ def _facts(backbone: BackboneMaps) -> dict[str, Any]:
         for layer in backbone.layers
     ]
     spec = backbone.spec
-    about = f"{spec.family}, training data: {spec.data}"
+    size = f"{spec.input_size} px{', the only size that it takes' if spec.fixed_size else ''}"
+    about = f"{spec.family}, training data: {spec.data}; pictures at {size}"
     facts = {"name": spec.name, "about": about, "depth": spec.depth, "hasCls": spec.has_cls}
     return facts | {"notes": backbone.notes, "layers": layers}
 

@@ -13,6 +13,7 @@ from layerboard.mini.render.writers import WRITERS
 from layerboard.mini.render.writers.base import Note, Writer
 from layerboard.zoo.atomic import temporary_folder, write_whole
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.reading import read_regular
 
 MARKER = "mini-version.txt"  # file in a complete folder of mini datasets that holds their version
 MANIFESTS = ".manifests"  # folder of manifests: which files were rendered together, with a digest of each
@@ -91,7 +92,7 @@ def _publish(draft: Path, root: Path, path: Path, notes: Iterable[Note]) -> None
 def _read_manifest(path: Path) -> tuple[dict[str, str], list[Note]] | None:
     """Digests of files, and the notes; None if the manifest is missing, damaged, or of another version."""
     try:
-        first, _, text = path.read_text(encoding="utf-8").partition("\n")
+        first, _, text = read_regular(path).decode().partition("\n")
     except (OSError, UnicodeDecodeError):
         return None
     if first != _digest(text.encode()) or (content := json.loads(text))["version"] != MINI_VERSION:
@@ -107,7 +108,7 @@ def _is_intact(root: Path, path: Path) -> bool:
 
 def _is_file(path: Path, digest: str) -> bool:
     try:
-        return _digest(path.read_bytes()) == digest
+        return _digest(read_regular(path)) == digest
     except OSError:
         return False
 
@@ -130,6 +131,6 @@ def _require_own(root: Path) -> None:
 
 def _is_marked(root: Path) -> bool:
     try:
-        return (root / MARKER).read_text(encoding="utf-8") == f"{MINI_VERSION}\n"
+        return read_regular(root / MARKER).decode() == f"{MINI_VERSION}\n"
     except (OSError, UnicodeDecodeError):
         return False

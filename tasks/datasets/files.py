@@ -17,6 +17,7 @@ from PIL import Image
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.tasks.datasets.packs.pack import INSIDE, Pack, find_pack, open_pack
 from layerboard.zoo.errors import InputError, MissingDataError, first_line, some
+from layerboard.zoo.reading import read_regular
 from layerboard.zoo.view.photos import decoding, open_file
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")  # of images, case-insensitive
@@ -80,7 +81,7 @@ def require_directory(path: Path, what: str) -> None:
 def read_bytes(path: Path | str) -> bytes:
     """Bytes of a file; raises OSError if it is missing, InputError if it is in a damaged pack."""
     pack, inner = _located(path)
-    return Path(path).read_bytes() if pack is None else pack.read(inner)
+    return read_regular(path) if pack is None else pack.read(inner)
 
 
 def read_names(path: Path, noun: str) -> list[str]:

@@ -17,6 +17,7 @@ from layerboard.tasks.datasets.fields import is_number
 from layerboard.tasks.datasets.files import describe, require_text
 from layerboard.tasks.datasets.tree import ImageTree
 from layerboard.zoo.errors import InputError, counted, some
+from layerboard.zoo.reading import read_regular
 
 # columns of files and of classes, in order of preference, and of splits; case-insensitive
 FILE_COLUMNS = ("file_name", "file", "filename", "path", "image")
@@ -140,7 +141,7 @@ def _column(header: Sequence[str], names: Iterable[str]) -> str | None:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_regular(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         what = (
             "it is no text in UTF-8; save it as CSV in UTF-8"

@@ -1,6 +1,9 @@
 """A run: every image once, every layer to every task, nothing twice."""
 
+import errno
+import os
 import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -126,6 +129,33 @@ def test_a_second_run_computes_nothing(again: Path, data: Path, whole: Whole) ->
     assert tally.loads == []
     assert files(*kept) == before
     assert_same_records(records, whole.records)
+
+
+@pytest.mark.usefixtures("no_pages")
+def test_a_cache_that_is_only_read_serves_a_run_that_lacks_nothing_of_it(
+    again: Path, data: Path, whole: Whole, new_place: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = again / "cache"
+    before = files(cache)
+    monkeypatch.setattr("layerboard.benchmark.plan.location.TemporaryFile", _refusing(cache))
+    place = new_place()
+    assert_same_records(run(place, BACKBONES, data=data, cache=cache), whole.records)
+    lacking = run(place, ["mini-mae"], "knn", data=data, cache=cache)
+    assert [str(each) for each in lacking.attrs["failures"]] == [
+        f"mini-mae, knn: --cache {cache} cannot be written to: Read-only file system"
+    ]
+    assert files(cache) == before
+
+
+def _refusing(folder: Path) -> Callable[..., object]:
+    """A function that makes temporary files, but not in that folder: tests may run as root."""
+
+    def make(**options: Path) -> object:
+        if options["dir"] == folder:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(folder))
+        return tempfile.TemporaryFile(**options)
+
+    return make
 
 
 def test_what_another_suite_has_run_stands_on_both_pages(

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import layerboard
 from layerboard.benchmark import look as looking
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.registry import find
 from tests import fakes
 from tests.benchmark.runs import command
 from tests.zoo.load.test_infer import save
@@ -35,9 +37,8 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def looked(photos: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a page, its figures and arrays."""
     folder = tmp_path_factory.mktemp("looked")
-    layerboard.look(
-        photos, backbones=["mini-dino", "mini-resnet"], to=folder / "page.html", save=True, device="cpu"
-    )
+    page, both = folder / "page.html", ["mini-dino", "mini-resnet"]
+    layerboard.look(photos, backbones=both, to=page, save=True, input_size=64, device="cpu")
     return folder
 
 
@@ -92,7 +93,8 @@ def test_attention_and_rollout_are_there_where_there_is_attention(looked: Path) 
 
 def test_lengths_of_registers_are_there_and_those_of_the_model(photos: Path, tmp_path: Path) -> None:
     model = save(tmp_path / "own", "Dinov2WithRegistersModel", num_register_tokens=3)
-    layerboard.look(photos / "b.png", backbones=str(tmp_path / "own"), to=tmp_path / "a.html", save=True)
+    own, page = str(tmp_path / "own"), tmp_path / "a.html"
+    layerboard.look(photos / "b.png", backbones=own, to=page, save=True, input_size=56)
     (path,) = (tmp_path / "a-files").glob("*.npz")
     encode = layerboard.load(tmp_path / "own", device="cpu")
     pixels = looking.view_of(encode.spec).render(Image.open(photos / "b.png").convert("RGB")).float() / 255
@@ -136,11 +138,86 @@ def test_what_is_removed_is_gone(photos: Path, tmp_path: Path) -> None:
     page = tmp_path / "a.html"
     for removed in ("mean", "smooth"):
         layerboard.look(
-            photos / "b.png", backbones="mini-dino", to=page, save=True, remove=removed, layers="12"
+            photos / "b.png", backbones="mini-dino@64px", to=page, save=True, remove=removed, layers="12"
         )
         with np.load(tmp_path / "a-files" / "mini-dino.npz") as file:
             assert float(file["12.square"]) < 0.1  # of tokens whose mean is gone little is left in common
         assert " was subtracted first." in page.read_text(encoding="utf-8")
+
+
+def sizes_of(
+    capsys: Capture, page: Path, *arguments: object
+) -> tuple[dict[str, tuple[str, list[list[int]]]], list[str]]:
+    """For each backbone of a page its description and the grids of its last layer; and what was printed."""
+    said = command(capsys, "look", *arguments, "--to", page)
+    assert said.code == 0, said.err
+    found = re.search(
+        r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.DOTALL
+    )
+    assert found
+    backbones = json.loads(found[1])["backbones"]
+    grids = {each["name"]: (each["about"], each["layers"][-1]["grids"]) for each in backbones}
+    return grids, said.err.splitlines()
+
+
+def test_pictures_are_shown_in_forty_cells(capsys: Capture, photos: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    sizes, said = sizes_of(capsys, page, photos, "-b", "mini-fs", "--layers", "12")
+    assert sizes["mini-fs"][1] == [[27, 40], [40, 40]]
+    assert sizes["mini-fs"][0].endswith("pictures at 320 px")
+    assert said == [
+        "mini-fs: pictures at 320 px, for fine maps; --input-size 64, as in other commands, is faster, with "
+        "25.0 x fewer cells"
+    ]
+    sizes, said = sizes_of(capsys, page, photos, "-b", "mini-resnet", "--layers", "12")
+    assert sizes["mini-resnet"][1] == [[27, 40], [40, 40]]
+    for asked in (("-b", "mini-fs@64px"), ("-b", "mini-fs", "--input-size", "64")):
+        sizes, said = sizes_of(capsys, page, photos, *asked, "--layers", "12")
+        assert (sizes["mini-fs"][1], said) == ([[5, 8], [8, 8]], [])
+    sizes, said = sizes_of(capsys, page, photos, "-b", "mini-fs", "--input-size", "480", "--layers", "12")
+    assert sizes["mini-fs"][1] == [[40, 60], [60, 60]]
+
+
+def test_many_pictures_are_shown_in_fewer_cells(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pictures = looking.pictures_of([photos], 8, Silent())
+    specs = find(["mini-fs", "mini-dino"])
+    said: list[str] = []
+    for most, side in ((64, 320), (9, 224), (5, 160), (1, 64)):
+        monkeypatch.setattr(looking, "MOST_MEGABYTES", most)
+        sized = looking.enlarged(specs, pictures, "all", Silent(say=said.append))
+        assert [spec.input_size for spec in sized] == [side, side]
+    assert [line.partition(",")[0] for line in said] == ["mini-dino"] * 3
+    assert [line.partition(" px")[0].rpartition(" ")[2] for line in said] == ["320", "224", "160"]
+
+
+def test_a_backbone_of_one_size_keeps_it(photos: Path, tmp_path: Path) -> None:
+    positions = torch.nn.Parameter(torch.zeros(1, 8, 8, 8))
+    net = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 8, 8), Added(positions), torch.nn.Conv2d(8, 8, 1))
+    mine = layerboard.from_module(net, name="fixed", blocks=[net[1], net[2]], image_size=64, verbose=False)
+    layerboard.look(photos, backbones=[mine, "mini-fs"], layers="2", to=tmp_path / "own.html")
+    said: list[str] = []
+    looking.enlarged([replace(find(["mini-fs"])[0], fixed_size=True)], [], "all", Silent(say=said.append))
+    assert said == ["mini-fs takes images of 64 px only: 8 cells across"]
+    text = (tmp_path / "own.html").read_text()
+    assert "pictures at 64 px, the only size that it takes" in text
+    assert "pictures at 320 px" in text
+
+
+class Added(torch.nn.Module):
+    """Adds a table of positions, which fits one size only."""
+
+    def __init__(self, table: torch.nn.Parameter) -> None:
+        super().__init__()
+        self.table = table
+
+    def forward(self, maps: torch.Tensor) -> torch.Tensor:
+        return maps + self.table
+
+
+def test_all_pictures_of_a_page_have_a_limit(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(looking, "MOST_PIXELS_SHOWN", 9000)
+    with pytest.raises(InputError, match=r"2 pictures have 9,496 pixels, of at most 9,000 on a page; take"):
+        looking.pictures_of([photos], 8, Silent())
 
 
 def test_odd_images_are_shown(tmp_path: Path) -> None:

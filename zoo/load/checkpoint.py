@@ -17,6 +17,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from layerboard.zoo.errors import InputError, first_line
+from layerboard.zoo.reading import open_regular, read_regular
 
 # Names of weight files, the preferred first; an index lists the parts of a split file.
 WEIGHT_FILES = (
@@ -60,7 +61,7 @@ def shards(index: Path) -> tuple[Path, ...]:
 def read_json(path: Path) -> dict[str, Any]:
     """Content of a JSON file; raises InputError if it cannot be read, or is not a JSON object."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_regular(path).decode())
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} is not a readable JSON file: {error}") from error
     if not isinstance(content, dict):
@@ -76,7 +77,7 @@ def read_weights(paths: Iterable[Path]) -> dict[str, Tensor]:
             tensors |= _read_pickle(path)
             continue
         try:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 listed = int.from_bytes(file.read(8), "little")
             _require_short(listed if listed < path.stat().st_size else 0)
             tensors |= load_file(path)
@@ -138,5 +139,5 @@ def digest(paths: Iterable[Path]) -> str:
 @lru_cache(maxsize=256)
 def _digest(path: Path, size: int, modified: int) -> bytes:
     # Size and modification time are only the key of the cache.
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").digest()

@@ -18,6 +18,7 @@ from layerboard.zoo.features import LayerFeatures, Visitor
 from layerboard.zoo.features.layers import wanted_layers
 from layerboard.zoo.libraries import optional
 from layerboard.zoo.load.checkpoint import digest
+from layerboard.zoo.reading import require_regular
 from layerboard.zoo.spec import IMAGENET, BackboneSpec, Layer, Stage
 from layerboard.zoo.view.views import REFERENCE_SIZE
 
@@ -234,11 +235,10 @@ def onnx_network(reference: str, device: torch.device = CPU) -> OnnxNetwork:
     """The network of ``onnx:FILE`` on a device, read again if the file has changed."""
     path = Path(reference.removeprefix(MARK))
     try:
+        require_regular(path)
         status = path.stat()
     except OSError as error:
         raise InputError(f"expected a file of ONNX at {path}: {first_line(error)}.") from error
-    if path.is_dir():
-        raise InputError(f"expected a file of ONNX, found a folder: {path}.")
     return _opened(reference, path.absolute(), (status.st_size, status.st_mtime_ns), device)
 
 

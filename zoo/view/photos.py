@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from os import PathLike
+from pathlib import Path
 from typing import IO
 
 import numpy as np
@@ -12,6 +13,7 @@ from PIL import ExifTags, Image, ImageOps
 
 from layerboard.zoo.errors import InputError, UnreadableImageError, first_line
 from layerboard.zoo.libraries import BrokenLibraryError, optional
+from layerboard.zoo.reading import require_regular
 
 # Accepted formats, whatever the file name: all that Pillow decodes, except scripts and vectors. It passes
 # PostScript to Ghostscript, which runs it, and the content of an IPTC file to any of its readers.
@@ -21,6 +23,7 @@ FORMATS = (
     *("PIXAR", "PSD", "QOI", "SGI", "SPIDER", "SUN", "TGA", "XBM", "XPM", "XVTHUMB"),
 )
 ADDED = dict.fromkeys((".heic", ".heif", ".hif"), "layerboard[heic]") | {".avif": "Pillow>=11.3"}
+STRIP = 256  # rows that are made opaque at once
 MOST_PIXELS = 2**27  # maximum pixels of one image: half a GiB when decoded
 
 warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # given for images from cameras, too
@@ -61,12 +64,27 @@ def decoding(what: str) -> Iterator[None]:
 
 
 def open_file(file: str | PathLike[str] | IO[bytes]) -> Image.Image:
-    """An image of one of the `FORMATS`, not decoded yet; raises as Pillow does, InputError for a huge one."""
+    """An image of one of the `FORMATS`, not decoded yet; raises as Pillow does, InputError for a huge one.
+
+    Raises OSError for a path of anything but a regular file.
+    """
+    if isinstance(file, str | PathLike):
+        require_regular(Path(file))
     image = Image.open(file, formats=formats())
-    if (pixels := image.width * image.height) > MOST_PIXELS:
+    try:
+        require_few_pixels(image.size)
+    except InputError:
         image.close()
-        raise InputError(f"it has {pixels:,} pixels, of at most {MOST_PIXELS:,}; make it smaller")
+        raise
     return image
+
+
+def require_few_pixels(size: tuple[int, int], frames: int = 1) -> None:
+    """Raise InputError if so many frames of that width and height have more than `MOST_PIXELS` together."""
+    if (pixels := size[0] * size[1] * frames) > MOST_PIXELS:
+        fewer = "make it smaller" if frames == 1 else "take fewer --frames, or make it smaller"
+        of = "it has" if frames == 1 else f"{frames} frames of it have"
+        raise InputError(f"{of} {pixels:,} pixels, of at most {MOST_PIXELS:,}; {fewer}")
 
 
 def as_seen(image: Image.Image) -> Image.Image:
@@ -88,8 +106,9 @@ def as_seen(image: Image.Image) -> Image.Image:
             )
         image = Image.fromarray((values >> 8).astype(np.uint8))
     if image.has_transparency_data:
-        image = image.convert("RGBA")
         white = Image.new("RGB", image.size, "white")
-        white.paste(image, mask=image)
+        for top in range(0, image.height, STRIP):  # a whole copy of a large image would take half a GiB more
+            part = image.crop((0, top, image.width, min(image.height, top + STRIP))).convert("RGBA")
+            white.paste(part, (0, top), part)
         return white
     return image if image.mode == "RGB" else image.convert("RGB")  # converting would copy it

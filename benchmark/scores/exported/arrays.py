@@ -12,6 +12,7 @@ from layerboard.leaderboards.records.arrays import require_bounded
 from layerboard.tasks.checks import unusable
 from layerboard.tasks.metrics.arrays import in_range
 from layerboard.zoo.errors import InputError, some
+from layerboard.zoo.reading import open_regular
 
 Array = NDArray[np.generic]
 Floats = NDArray[np.float32] | NDArray[np.float64]
@@ -136,7 +137,7 @@ def as_labels(arrays: Mapping[str, Array], name: str, path: Path, items: int, te
 
 def _open(path: Path) -> BinaryIO:
     try:
-        return path.open("rb")
+        return open_regular(path)
     except OSError as error:
         raise InputError(f"expected a file of numpy (.npy or .npz) at {path}: {error.strerror}") from error
 

@@ -30,8 +30,12 @@
     backbone.layers.flatMap((layer) => Object.keys(layer.maps).filter((name) => name.startsWith("head")))))];
 
   // ---- state, which the address of the page keeps --------------------------------------------------------------
-  const state = { view: "colours", columns: "pictures", layer: most - 1, head: "attention", below: 0, picture: 0,
-    x: 0.5, y: 0.5, pinned: 0, theme: "" };
+  const layerOf = (backbone, place) =>
+    backbone.layers[most > 1 ? Math.round((place * (backbone.layers.length - 1)) / (most - 1)) : 0];
+  const separated = Array.from({ length: most }, (_, place) =>
+    data.backbones.reduce((sum, backbone) => sum + layerOf(backbone, place).share, 0));
+  const state = { view: "colours", columns: "pictures", layer: separated.indexOf(Math.max(...separated)),
+    head: "attention", cells: "smooth", below: 0, picture: 0, x: 0.5, y: 0.5, pinned: 0, theme: "" };
   for (const [name, text] of new URLSearchParams(location.hash.slice(1)))
     if (name in state) state[name] = typeof state[name] === "number" ? Number(text) || 0 : text;
   const within = (value, low, high) => Math.min(high, Math.max(low, value));
@@ -68,8 +72,8 @@
     const [rows, columns] = layer.grids[picture];
     return values.subarray(layer.starts[picture] * each, (layer.starts[picture] + rows * columns) * each);
   };
-  const layerOf = (backbone, place) =>
-    backbone.layers[most > 1 ? Math.round((place * (backbone.layers.length - 1)) / (most - 1)) : 0];
+  const endsOf = (values) => // a map may have more cells than a function has arguments
+    values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
   const layerName = (layer) => (layer.name === "final" ? "final norm" : `layer ${layer.name}`);
   const text = (name, value) =>
     name === "similarity" ? value.toFixed(2) : name === "length" ? value.toPrecision(3) : `${(100 * value).toFixed(1)} %`;
@@ -84,7 +88,8 @@
   // ---- maps: a cell of the page shows one layer of one backbone on one picture -----------------------------------
   const READING = {
     colours: "The three directions along which the patches of a layer differ most, over all pictures, as red, green and " +
-      "blue. Patches of one colour are alike. Colours are rotated to match the next layer's, so they can be followed.",
+      "blue. Patches of one colour are alike. Colours are rotated to match the next layer's, so they can be followed. The page " +
+      "opens at the layer where these directions hold most of the variance.",
     similarity: "Cosine of the chosen patch (square) with every patch of all pictures, dark where lowest, bright where " +
       "highest. A ring marks the most similar patch of each other picture. Move over a picture or map; click to hold the " +
       "patch. By keyboard: choose a picture, then the arrow keys.",
@@ -125,7 +130,7 @@
     } else {
       const alike = name === "similarity" && near.get(layer);
       const values = part(layer, alike ? alike.values : layer.levels[name], cell.picture);
-      const [low, high] = alike ? [Math.min(...values), Math.max(...values)] : layer.maps[name][cell.picture];
+      const [low, high] = alike ? endsOf(values) : layer.maps[name][cell.picture];
       const [first, range] = alike ? [alike.low, alike.high - alike.low || 1] : [0, 255];
       fill((at) => data.ramp[within(Math.floor(((values[at] - first) / range) * 64), 0, 63)]);
       span = `${text(name, low)} to ${text(name, high)}`;
@@ -271,6 +276,7 @@
       const others = values.toSorted();
       near.set(layer, { values, low: others[0], high: others[others.length - 2] }); // the last is the patch itself
     }
+    board.classList.toggle("blocks", state.cells === "blocks");
     for (const cell of cells) paint(cell, near);
     for (const { backbone, head, note, strip, near: list, now } of rows) {
       const layer = now();
@@ -310,7 +316,7 @@
   // ---- controls --------------------------------------------------------------------------------------------------------
   one("#head").replaceChildren(new Option("mean", "attention"), ...heads.map((name) => new Option(name.slice(5), name)));
   one("#layer").max = most - 1;
-  for (const name of ["view", "columns", "layer", "head", "below"]) {
+  for (const name of ["view", "columns", "layer", "head", "cells", "below"]) {
     const control = one(`#${name}`);
     if (control.tagName === "SELECT" && ![...control.options].some((option) => option.value === state[name]))
       state[name] = control.options[0].value;

@@ -16,6 +16,7 @@ from PIL import Image
 from layerboard.leaderboards.records.thumbnails import is_whole
 from layerboard.leaderboards.report.gallery.examples import ExampleSet, ExampleSets
 from layerboard.leaderboards.report.html import filled
+from layerboard.zoo.reading import read_regular
 
 ROOM = 420_000  # maximum characters of all pictures together; later ones are only named
 HEIGHT = 68  # height of a small picture in pixels
@@ -85,7 +86,7 @@ class SharedPictures:
         return self._known[path]
 
     def _added(self, path: Path) -> tuple[str, int, int] | None:
-        content = path.read_bytes()
+        content = read_regular(path)
         data = base64.b64encode(content).decode()
         if len(data) > self._room:
             return None

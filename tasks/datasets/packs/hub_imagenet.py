@@ -13,6 +13,7 @@ import numpy as np
 
 from layerboard.tasks.datasets.packs.manifest import MANIFEST
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.reading import require_regular
 
 FOLDER = "imagenet"  # folder of the official layout below the data folder
 SPLITS = {"train": "train", "validation": "val"}  # its subfolder for each split
@@ -91,6 +92,7 @@ def _require_columns(file: str, name: str) -> None:
     from pyarrow.parquet import read_schema
 
     try:
+        require_regular(file)
         features = datasets.Features.from_arrow_schema(read_schema(file))
     except (OSError, ValueError, pa.ArrowException) as error:
         said = " ".join(str(error).split())[:200]

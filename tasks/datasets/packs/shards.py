@@ -21,6 +21,7 @@ from pyarrow.parquet import ParquetFile, ParquetWriter
 
 from layerboard.zoo.atomic import whole_file
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.reading import read_regular
 
 GROUP_ROWS = 1000  # largest number of rows of a row group, which other readers load as a whole
 GROUP_BYTES = 32 << 20  # bytes of a row group, not counting its last file
@@ -104,7 +105,7 @@ def _table(data: Path, rows: Sequence[PackedFile], schema: Any) -> Any:  # noqa:
     for row in rows:
         path = data / row.path
         try:
-            content = path.read_bytes()
+            content = read_regular(path)
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror}") from error
         if len(content) != row.size:

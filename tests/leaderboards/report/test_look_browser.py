@@ -23,7 +23,9 @@ def page(tmp_path_factory):
     generator = np.random.default_rng(0)
     for name in ("a <b>.png", "b.png"):
         fakes.fake_image(len(name), (64, 48), generator)[0].save(folder / name)
-    layerboard.look(folder, backbones=["mini-dino", "mini-resnet"], to=folder / "page.html", save=True)
+    layerboard.look(
+        folder, backbones=["mini-dino", "mini-resnet"], to=folder / "page.html", input_size=64, save=True
+    )
     return folder / "page.html"
 
 
@@ -43,9 +45,9 @@ def tab(page):
         opened.goto(f"{page.as_uri()}#view=similarity&layer=6&picture=1&x=0.3&y=0.6")
         opened.wait_for_selector("html[data-ready]")
         yield opened
-        assert {url.partition("#")[0] for url in asked if not url.startswith(("data:", "blob:"))} == {
-            page.as_uri()
-        }
+        assert {
+            url.partition("#")[0] for url in asked if not url.startswith(("data:", "blob:", "about:"))
+        } == {page.as_uri()}
         assert said == []
         browser.close()
 
@@ -138,6 +140,31 @@ def test_colours_are_those_of_the_arrays(tab, page):
     with Image.open(page.with_name("page-files") / "mini-dino.colours.png") as figure:
         assert figure.size == (14 * 230 - 6, 20 + 2 * 174 - 6)  # the picture and 13 layers; two pictures
         assert figure.getpixel((13 * 230 + 2, 20 + 174 + 2)) == tuple(expected[0])
+
+
+def test_cells_are_smooth_or_blocks(tab):
+    drawn = "getComputedStyle(document.querySelector('.row canvas')).imageRendering"
+    assert tab.evaluate(drawn) == "auto"
+    tab.select_option("#cells", "blocks")
+    until(tab, f"{drawn} === 'pixelated'")
+    assert "cells=blocks" in tab.url
+
+
+def test_the_page_opens_at_the_layer_whose_colours_hold_most(tab, page):
+    shares = []
+    for name in ("mini-dino", "mini-resnet"):
+        with np.load(page.with_name("page-files") / f"{name}.npz") as file:
+            names = [key.removesuffix(".shares") for key in file.files if key.endswith(".shares")]
+            shares.append([file[f"{layer}.shares"][:3].sum() for layer in names])
+    most = len(shares[0])
+    places = [round(place * (len(shares[1]) - 1) / (most - 1) + 1e-9) for place in range(most)]
+    best = int(np.argmax([shares[0][place] + shares[1][other] for place, other in enumerate(places)]))
+    tab.goto("about:blank")
+    tab.goto(page.as_uri())
+    tab.wait_for_selector("html[data-ready]")
+    assert tab.input_value("#layer") == str(best)
+    assert best != most - 1
+    assert tab.inner_text("#layer-name") == [*map(str, range(1, 13)), "final"][best]
 
 
 def test_axe_finds_nothing_serious(tab):

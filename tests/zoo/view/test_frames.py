@@ -94,3 +94,79 @@ def test_a_video_gives_evenly_spaced_pictures(tmp_path: Path) -> None:
     path.write_bytes(b"words")
     with pytest.raises(InputError, match=r"cannot decode video .*clip\.mp4: "):
         frames_of(path, 3)
+
+
+LISTS = {
+    "ffconcat": "ffconcat version 1.0\nfile real.mp4\n",
+    "HLS": "#EXTM3U\n#EXT-X-TARGETDURATION:5\n#EXTINF:5,\nreal.mp4\n#EXT-X-ENDLIST\n",
+    "SDP": "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=video 5004 RTP/AVP 96\n",
+    "subtitles": "1\n00:00:01,000 --> 00:00:02,000\nwords\n",
+}
+"""Files that FFmpeg would read under any name, some of which refer to other files."""
+
+
+@pytest.mark.parametrize("kind", LISTS)
+@pytest.mark.parametrize("ending", ["mp4", "mkv", "mpg"])
+def test_a_list_of_files_is_no_video(tmp_path: Path, kind: str, ending: str) -> None:
+    write_video(tmp_path / "real.mp4", [Image.new("RGB", (64, 48))])
+    assert len(frames_of(tmp_path / "real.mp4", 3)) == 1
+    path = tmp_path / f"list.{ending}"
+    path.write_text(LISTS[kind])
+    with pytest.raises(InputError, match=r"cannot decode video .*list.*: it is damaged, or no video of"):
+        frames_of(path, 3)
+
+
+@pytest.mark.parametrize("ending", ["mp4", "mov", "m4v", "mkv", "avi", "mpeg"])
+def test_videos_of_every_kind_are_read(tmp_path: Path, ending: str) -> None:
+    write_video(tmp_path / f"a.{ending}", [Image.new("RGB", (64, 48), (shade,) * 3) for shade in SHADES])
+    found = frames_of(tmp_path / f"a.{ending}", 2)
+    assert [name for name, _ in found] == [f"a.{ending} frame {index}" for index in (0, 4)]
+    assert [round(np.asarray(image).mean(), -1) for _, image in found] == [10, 250]
+
+
+def test_all_frames_together_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    images = [Image.new("RGB", (64, 48), (shade,) * 3) for shade in SHADES]
+    images[0].save(tmp_path / "a.gif", save_all=True, append_images=images[1:])
+    write_video(tmp_path / "a.mp4", images)
+    monkeypatch.setattr("layerboard.zoo.view.photos.MOST_PIXELS", 3 * 64 * 48)
+    few = "4 frames of it have 12,288 pixels, of at most 9,216; take fewer --frames, or make it smaller"
+    for name in ("a.gif", "a.mp4"):
+        assert len(frames_of(tmp_path / name, 3)) == 3
+        with pytest.raises(InputError, match=re.escape(few)):
+            frames_of(tmp_path / name, 4)
+
+
+def test_a_small_file_of_large_frames_takes_little_memory(tmp_path: Path) -> None:
+    """Half a GiB of pixels is the most that is decoded at once, whatever the file."""
+    resource = pytest.importorskip("resource")
+    (tmp_path / "a.gif").write_bytes(transparent_gif(8000, 8000, 40))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    ((_, image),) = frames_of(tmp_path / "a.gif", 1)
+    assert image.size == (8000, 8000)
+    taken = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    assert taken < 1.8 * 4 * 8000**2  # one picture, and its indices
+    with pytest.raises(InputError, match=r"8 frames of it have 512,000,000 pixels"):
+        frames_of(tmp_path / "a.gif", 8)
+    (tmp_path / "a.gif").write_bytes(transparent_gif(4000, 4000, 135))
+    with pytest.raises(InputError, match=r"135 frames of 4000 x 4000 pixels take too long to decode"):
+        frames_of(tmp_path / "a.gif", 8)
+
+
+def transparent_gif(width: int, height: int, frames: int) -> bytes:
+    """An animation of single pixels on a large canvas."""
+    frame = b"!\xf9\x04\x05\x0a\0\0\0," + struct.pack("<4HB", 0, 0, 1, 1, 0) + b"\x02\x02D\x01\0"
+    return (
+        b"GIF89a"
+        + struct.pack("<2H3B", width, height, 128, 0, 0)
+        + b"\0\0\0\xff\xff\xff"
+        + frame * frames
+        + b";"
+    )
+
+
+def test_transparent_pixels_become_white_in_every_row() -> None:
+    generator = np.random.default_rng(0)
+    image = Image.fromarray(generator.integers(0, 256, (600, 7, 4), np.uint8), "RGBA")
+    white = Image.new("RGB", image.size, "white")
+    white.paste(image, mask=image)
+    np.testing.assert_array_equal(np.asarray(photos.as_seen(image)), np.asarray(white))

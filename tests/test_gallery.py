@@ -1,0 +1,45 @@
+"""Pictures of the report and of `look` show the numbers of today, and every picture is shown somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests import gallery
+
+
+def test_pictures_show_the_numbers_of_today() -> None:
+    assert not (names := gallery.outdated()), f"{names} are out of date: python -m tests.gallery"
+
+
+def test_another_number_is_noticed_in_the_pictures_that_show_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = gallery.REPORT.read_text("utf-8")
+    monkeypatch.setattr(gallery, "REPORT", tmp_path / "report.html")
+    for before, after, expected in (
+        (r'"value":\[[\d.]+', '"value":[1.5', ["report-first", "report-layers", "report-cost"]),
+        (r'"ms":\[[\d.]+', '"ms":[1.5', ["report-first", "report-cost"]),
+        ("Which backbone", "What backbone", []),
+    ):
+        changed, count = re.subn(before, after, text)
+        assert count
+        gallery.REPORT.write_text(changed, "utf-8")
+        assert gallery.outdated() == expected
+
+
+def test_a_picture_that_says_nothing_is_out_of_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gallery, "FOLDER", tmp_path)
+    for name in gallery.PICTURES:
+        gallery.Image.new("RGB", (2, 2)).save(tmp_path / f"{name}.webp")
+    assert gallery.outdated() == [*gallery.PICTURES]
+
+
+def test_every_picture_of_the_gallery_is_shown() -> None:
+    pages = [gallery.ROOT / "README.md", *(gallery.ROOT / "docs").rglob("*.md")]
+    text = "\n".join(page.read_text("utf-8") for page in pages)
+    names = sorted(path.name for path in gallery.FOLDER.glob("*.webp"))
+    assert [name for name in names if name not in re.findall(r"[\w-]+\.webp", text)] == []
+    assert {name.removesuffix(".webp") for name in names if name.startswith(("report", "look"))} == {
+        *gallery.PICTURES
+    }

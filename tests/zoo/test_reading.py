@@ -1,0 +1,72 @@
+"""Only regular files of a bounded size are read, whoever reads them: a pipe would be waited for."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from layerboard.benchmark.scores.exported.arrays import read_archive, read_array
+from layerboard.leaderboards.literature import read_published
+from layerboard.leaderboards.records.checksum import file_digest, has_checksum, read_checked
+from layerboard.leaderboards.records.items import read_items
+from layerboard.tasks.datasets.fields import read_json
+from layerboard.tasks.datasets.files import image_size, read_bytes
+from layerboard.tasks.datasets.labels import read_groups, read_table
+from layerboard.tasks.datasets.masks import read_mask
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.load.checkpoint import digest
+from layerboard.zoo.load.onnx_file import onnx_network
+from layerboard.zoo.reading import read_regular
+from layerboard.zoo.view.frames import frames_of
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "labels": read_table,
+    "groups": read_groups,
+    "published": read_published,
+    "JSON": read_json,
+    "any file of a dataset": read_bytes,
+    "header of an image": image_size,
+    "mask": read_mask,
+    "pictures": lambda path: frames_of(path, 3),
+    "archive": lambda path: read_archive(path, ["features"]),
+    "array": read_array,
+    "mapped array": lambda path: read_array(path, mapped=True),
+    "weights": lambda path: digest([path]),
+    "ONNX": lambda path: onnx_network(f"onnx:{path}"),
+    "records": read_checked,
+    "checksum": has_checksum,
+    "digest": file_digest,
+    "items": read_items,
+}
+OF_RECORDS = ("any file of a dataset", "records", "checksum", "digest")  # whose callers say more
+
+
+@pytest.fixture(params=["pipe", "link to a pipe", "device", "video"])
+def endless(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A path that would be waited for, or read for ever."""
+    if request.param == "device":
+        return Path("/dev/zero")
+    pipe = tmp_path / ("a.mp4" if request.param == "video" else "a.csv")
+    os.mkfifo(pipe)
+    if request.param != "link to a pipe":
+        return pipe
+    (tmp_path / "link.csv").symlink_to(pipe)
+    return tmp_path / "link.csv"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes in the file system")
+@pytest.mark.parametrize("name", READERS)
+def test_only_regular_files_are_read(name: str, endless: Path) -> None:
+    error = OSError if name in OF_RECORDS else InputError
+    with pytest.raises(error, match="it is a pipe, a device or a socket; save it as a regular file"):
+        READERS[name](endless)
+
+
+def test_a_file_that_memory_could_not_hold_is_refused(tmp_path: Path) -> None:
+    with (tmp_path / "labels.csv").open("wb") as file:
+        file.truncate(2**40)  # which takes no room on the disk
+    with pytest.raises(InputError, match="it has 1,099,511,627,776 bytes, of at most 2,147,483,648"):
+        read_table(tmp_path / "labels.csv")
+    (tmp_path / "few.csv").write_bytes(b"words")
+    assert read_regular(tmp_path / "few.csv") == b"words"
