@@ -11,6 +11,7 @@ from layerboard.tasks.datasets import classes as classed
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.classes import Classification, LabelledSample
 from layerboard.tasks.datasets.hub_spec import HubSpec, parse_hub_spec
+from layerboard.tasks.datasets.names import normal
 from layerboard.zoo.errors import InputError, UnreadableImageError
 from layerboard.zoo.online import hub_answers, offline_unless
 from layerboard.zoo.view.geometry import Box
@@ -152,5 +153,5 @@ def _class_names(values: Sequence[object], kind: object, column: str, where: str
         bad = "no row" if not values else f"{values[valid.index(False)]!r} in row {valid.index(False)}"
         raise InputError(f"expected a class label in every row of column {column} in {where}, found {bad}")
     if names is None:
-        return [str(value) for value in values]
-    return [names[value] for value in values if isinstance(value, int)]
+        return [normal(str(value)) for value in values]
+    return [normal(names[value]) for value in values if isinstance(value, int)]

@@ -6,7 +6,7 @@ Tables are CSV files, or metadata files of ``imagefolder``.
 import csv
 import json
 import re
-import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice, zip_longest
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 
 from layerboard.tasks.datasets.fields import is_number
 from layerboard.tasks.datasets.files import describe, require_text
+from layerboard.tasks.datasets.names import normal
 from layerboard.tasks.datasets.tree import ImageTree
 from layerboard.zoo.errors import InputError, counted, some
 
@@ -158,7 +159,7 @@ def _csv_lines(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
     header: list[str] = []
     try:
         for row in reader:
-            cells = [cell.strip() for cell in row]
+            cells = [normal(cell.strip()) for cell in row]
             if not any(cells):
                 continue
             if not header:
@@ -188,12 +189,12 @@ def _json_lines(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
             raise InputError(f"expected one JSON object a line in {path}, found {line[:40]!r}") from error
         if not isinstance(fields, dict):
             raise InputError(f"expected one JSON object a line in {path}, found {describe(fields)}")
-        yield number, {name: _word(value, f"text in {path}") for name, value in fields.items()}
+        yield number, {normal(name): _word(value, f"text in {path}") for name, value in fields.items()}
 
 
 def _word(value: object, where: str) -> str:
     if isinstance(value, str):
-        return require_text(value, where).strip()
+        return normal(require_text(value, where).strip())
     return str(value) if is_number(value) else ""
 
 
@@ -274,31 +275,27 @@ def match(
 
 def _image_finder(tree: ImageTree) -> Callable[[LabelTable, LabelRow], str | None]:
     """A function that finds the image named by a row, if it exists; raises InputError if it is ambiguous."""
-    root = f"{tree.root.resolve()}/"
-    named: dict[str, list[str]] = {}
+    root = normal(f"{tree.root.resolve()}/")
+    named, whole = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
     for path in tree.images:
-        named.setdefault(_normal(path.rpartition(".")[0]), []).append(path)
-    named |= {_normal(path): [path] for path in tree.images}  # with its extension, a name is unique
+        named[normal(path.rpartition(".")[0])].append(path)
+        whole[normal(path)].append(path)
+    named |= whole  # with its extension, a name is unique, but for two Unicode forms of it
 
     def find(table: LabelTable, row: LabelRow) -> str | None:
         file = row.file.replace("\\", "/").removeprefix(root)
         if file.startswith("/"):  # outside the folder
             return None
         file = "/".join(part for part in file.split("/") if part not in ("", "."))
-        paths = named.get(_normal(f"{table.prefix}{file}"), [])
+        paths = named.get(normal(f"{table.prefix}{file}"), [])
         if len(paths) > 1:
             raise InputError(
                 f"expected one image of the name {row.file!r} of {table.path}, line {row.number}, found "
-                f"{some(paths)}; add its ending"
+                f"{some(paths)}; {'add its ending' if len({*map(normal, paths)}) > 1 else 'rename one'}"
             )
         return paths[0] if paths else None
 
     return find
-
-
-def _normal(path: str) -> str:
-    """Unicode normal form of a name, since macOS decomposes accents."""
-    return unicodedata.normalize("NFC", path)
 
 
 def _require_same(path: str, noun: str, rows: Sequence[tuple[str, LabelRow, LabelTable]]) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from layerboard.tasks.datasets.base import Coverage, Data, Sample
 from layerboard.tasks.datasets.classes import Unlabelled
 from layerboard.tasks.datasets.labels import LABEL_COLUMNS, LabelledFile, LabelRow, LabelTable, Target
+from layerboard.tasks.datasets.names import number_twins, unseen_twins
 from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING, SEED, group_numbers, stratified_folds
 from layerboard.zoo.errors import InputError, counted, some
@@ -250,5 +251,7 @@ def targets_of(
     else:
         fold = stratified_folds(np.zeros(len(files), np.int64), group_numbers(groups))
     kind = ImageNumbers if columns.role == "numbers" else ImageLabels
+    alike = [*unseen_twins(targets, columns.role), *number_twins(targets, columns.role)]
+    coverage = replace(coverage, notes=(*alike, *coverage.notes))
     data = kind(name, tuple(samples), values, targets, fold, groups, coverage)
     return replace(data, coverage=replace(coverage, remarks=(*data.understood, *coverage.remarks)))

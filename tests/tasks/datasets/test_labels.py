@@ -115,8 +115,8 @@ def test_a_column_of_splits(folder: Path) -> None:
     assert data.coverage.notes == ("2 images of further splits left out",)
     alone = text.replace("Valid", "train").replace("test", "train")
     assert labelled(folder, table(folder.parent / "l.csv", alone)).val is None
-    with pytest.raises(InputError, match=r"the splits of .* to be train and val, found 'dev'"):
-        read_folder(folder, Labelling(table(folder.parent / "l.csv", text.replace("test", "dev"))))
+    with pytest.raises(InputError, match=r"the splits of .* to be train and val, found 'part'"):
+        read_folder(folder, Labelling(table(folder.parent / "l.csv", text.replace("test", "part"))))
     with pytest.raises(InputError, match=r"to be train and val, found no train"):
         read_folder(folder, Labelling(table(folder.parent / "l.csv", text.replace("train", "test"))))
 

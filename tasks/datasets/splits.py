@@ -1,0 +1,175 @@
+"""Which folders of images are splits, and folders that repeat each other's class names."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+
+from layerboard.tasks.datasets.names import normal
+from layerboard.zoo.errors import InputError, some
+
+TRAIN = "train"
+QUERY_SPLITS = ("val", "valid", "validation", "dev", "eval", "holdout", "test")  # in order of preference
+SPLITS = (TRAIN, *QUERY_SPLITS)
+_WORDS = {split: split for split in SPLITS} | {
+    "training": TRAIN,
+    "trainval": TRAIN,
+    "development": "dev",
+    "devel": "dev",
+    "evaluation": "eval",
+    "testing": "test",
+}
+_FILLING = {
+    *("set", "sets", "data", "dataset", "split", "folder", "dir"),
+    *("image", "images", "img", "imgs", "photo", "photos", "picture", "pictures"),
+}
+
+
+def split_of(name: str) -> str:
+    """The split that a name says, such as ``test`` for ``Testing_Set`` and ``test2017``; "" for any other."""
+    return _WORDS.get("".join(word for word in _words(name) if word not in _FILLING), "")
+
+
+def _words(name: str) -> list[str]:
+    """Words of a name in lower case, without numbers; ``trainset`` and ``TrainSet`` are two words."""
+    parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_A-Za-z]+", name)
+    words = (part.lower() for part in parts)
+    return [piece for word in words for piece in re.sub(r"(?<=.)(set|data)$", r" \1", word).split()]
+
+
+def _said_within(name: str) -> str:
+    """The split that one word of a name says, such as ``train`` for ``flowers-train``; "" for any other."""
+    found = {_WORDS[word] for word in _words(name) if word in _WORDS}
+    return found.pop() if len(found) == 1 else ""
+
+
+def find_splits(root: Path, images: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """The split of each folder that is one, and the path ("" or ``a/b/``) of the folder that holds them.
+
+    ``images`` are sorted paths below ``root``. The folders of splits are at the top, or below folders that
+    hold nothing else. Without splits the result is empty. Raises InputError.
+    """
+    prefix = ""
+    while True:
+        tops = defaultdict[str, list[str]](list)
+        for path in images:
+            top, below, rest = path.removeprefix(prefix).partition("/")
+            if not below:  # an image beside the folders
+                return "", {}
+            tops[top].append(rest)
+        if splits := _splits(root / prefix, tops, at_top=not prefix):
+            return prefix, splits
+        if len(tops) > 1:
+            return "", {}
+        prefix += f"{next(iter(tops))}/"
+
+
+def _splits(root: Path, tops: Mapping[str, Sequence[str]], *, at_top: bool) -> dict[str, str]:
+    """The split of each of some folders, given with the paths below them; raises InputError."""
+    named = {top: split for top in tops if (split := split_of(top))}
+    others = sorted({*tops} - {*named})
+    if TRAIN not in named.values():
+        named = {top: split for top in tops if (split := split_of(top) or _said_within(top))}
+        return _of_common_classes(root, named, tops) if len(named) == len(tops) else {}
+    if others and not (at_top and TRAIN in map(str.lower, named)):  # the words of splits may be classes, too
+        return _of_common_classes(root, named, tops)
+    direct = [top for top in named if not any("/" in path for path in tops[top])]
+    if len(direct) == len(named):
+        if not others and len(named) > 1:
+            raise InputError(
+                f"expected class folders in {' and '.join(sorted(tops))} of {root}, found images directly in "
+                "them; sort them into class folders, or give the classes by --labels FILE.csv"
+            )
+        return {}
+    _require_single(root, named)
+    if direct:
+        raise InputError(
+            f"expected class folders in {root / direct[0]}, found images directly in it "
+            f"({some(tops[direct[0]])}); move every image into a folder that is named after its class"
+        )
+    if others and len(named) == 1:
+        raise InputError(
+            f"expected a folder val or test beside {root / next(iter(named))}, or nothing, found "
+            f"{some(others)}; rename train if it is a class"
+        )
+    return named
+
+
+def _of_common_classes(
+    root: Path, named: Mapping[str, str], tops: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """The folders with words of splits if they are train and others with classes of train, else none."""
+    classes = {top: {_folded(path.rpartition("/")[0]) for path in tops[top]} - {""} for top in named}
+    train = {each for top, split in named.items() if split == TRAIN for each in classes[top]}
+    if len({*named.values()}) < 2 or not all(train & each for each in classes.values()):
+        return {}
+    _require_single(root, named)
+    return {**named}
+
+
+def _require_single(root: Path, named: Mapping[str, str]) -> None:
+    twice = sorted(top for top, split in named.items() if [*named.values()].count(split) > 1)
+    if twice:
+        raise InputError(f"expected each split once in {root}, found {' and '.join(twice)}; rename one")
+
+
+def require_own_classes(root: Path, labels: Iterable[str]) -> list[str]:
+    """A remark on class names that stand in several folders, from the paths of class folders.
+
+    Raises InputError for sibling folders that hold the same class names, if these are at least half of the
+    folders beside each other: they are splits or sources, and each class would count several times.
+    """
+    below: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for label in labels:
+        parts = label.split("/")
+        for depth, part in enumerate(parts):
+            below["/".join(parts[:depth])][part].add(_folded("/".join(parts[depth + 1 :])))
+    for parent, children in sorted(below.items()):
+        nested = {child: classes - {""} for child, classes in children.items() if classes != {""}}
+        if not (pairs := _repeated(nested)):
+            continue
+        if 2 * len({child for pair in pairs for child in pair}) >= len(children):
+            one, other = pairs[0]
+            same = sorted(nested[one] & nested[other])
+            where = root / parent if parent else root
+            raise InputError(
+                f"expected folders of different class names in {where}, found {one} and {other}, which both "
+                f"hold {some(same)}; rename them train and val if they are splits, give one of them alone "
+                f"(such as --images {where / one}), or say the class of each image by --labels FILE.csv"
+            )
+    holders = defaultdict[str, set[str]](set)
+    for label in labels:
+        above, _, name = label.rpartition("/")
+        holders[_folded(name)].add(above or ".")
+    several = [
+        f"{name} in {' and '.join(sorted(places)[:2])}"
+        for name, places in sorted(holders.items())
+        if len(places) > 1
+    ]
+    return [f"classes of one name in several folders are told apart ({some(several, 2)})"] if several else []
+
+
+def _repeated(folders: Mapping[str, set[str]]) -> list[tuple[str, str]]:
+    """Pairs of folders, by name, that hold the same class names, given those of each; all are in order."""
+    same = defaultdict[frozenset[str], list[str]](list)
+    for folder, classes in sorted(folders.items()):
+        same[frozenset(classes)].append(folder)
+    pairs = [(equal[0], other) for equal in same.values() for other in equal[1:]]
+    holders = defaultdict[str, list[frozenset[str]]](list)
+    for classes in same:
+        for name in classes:
+            holders[name].append(classes)
+    near = {pair for each in holders.values() for pair in combinations(each, 2) if _repeat(*pair)}
+    return sorted([*pairs, *((same[one][0], same[other][0]) for one, other in near)])
+
+
+def _repeat(one: Iterable[str], other: Iterable[str]) -> bool:
+    """Whether two folders hold the same class names: all of them, or at least two and most of the fewer."""
+    one, other = {*one}, {*other}
+    common = len(one & other)
+    return one == other or (common > 1 and 2 * common > min(len(one), len(other)))
+
+
+def _folded(name: str) -> str:
+    return normal(name).casefold()
