@@ -22,6 +22,7 @@ from layerboard.tasks.datasets.base import (
     Sample,
 )
 from layerboard.tasks.datasets.names import normal, unseen_twins
+from layerboard.tasks.datasets.same_files import on_both_sides
 from layerboard.tasks.metrics.arrays import Mask
 from layerboard.zoo.errors import InputError, counted, some
 from layerboard.zoo.view.photos import decoding, endings
@@ -280,7 +281,10 @@ def _product(name: str, files: ProductFiles, root: Path, make: type[FileSample],
         notes.append(f"{counted(len(files.strays), 'masks')} of no image, expected NAME_mask.png ({strays})")
     if bare and any(image.mask is not None for image in images):
         notes.append(f"{counted(len(bare), 'defects')} of {name} without a mask ({some(bare, 2)})")
-    return Product(name, tuple(map(sample, sorted(files.references))), tuple(images))
+    references = tuple(map(sample, sorted(files.references)))
+    if make is PhotoSample:  # the official datasets are large, and as they are
+        notes += on_both_sides(references, [each.sample for each in images], (f"train of {name}", "test"))
+    return Product(name, references, tuple(images))
 
 
 def _size(path: Path, *, turned: bool) -> tuple[int, int]:

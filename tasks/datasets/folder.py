@@ -26,6 +26,7 @@ from layerboard.tasks.datasets.labels import (
     require_columns,
 )
 from layerboard.tasks.datasets.names import normal, number_twins, unseen_twins
+from layerboard.tasks.datasets.same_files import on_both_sides
 from layerboard.tasks.datasets.splits import (
     QUERY_SPLITS,
     SPLITS,
@@ -208,6 +209,7 @@ def _classes(
         further = len(files) - len(train) - len(val)
         remarks += [f"val is {queries}"] if queries != "val" else []
         notes += [f"{further:,} images of further splits left out"] if further else []
+        notes += on_both_sides(*([sample for _, sample in side] for side in (train, val)))
     notes += _alike(files)
     if not files[0].cells:
         remarks += number_twins(classes, "classes")
@@ -236,5 +238,9 @@ def _targets(
     files = [file for file in files if file.split in ("", TRAIN, queries)]
     notes = [*notes, *_alike([file._replace(label="") for file in files])]
     samples = [PhotoSample(file.path, f"{tree.root}/{file.path}") for file in files]
+    if queries:
+        train = {file.path for file in files if file.split == TRAIN}
+        sides = ([each for each in samples if (each.key in train) == side] for side in (True, False))
+        notes += on_both_sides(*sides)
     coverage = Coverage((Count("images", len(files)),), (*notes, *tree.notes), (*remarks, *tree.remarks))
     return targets_of(name, samples, columns, files, coverage)
