@@ -29,7 +29,7 @@ def _stated(sample: Sample) -> str:
         return f"{_stated(sample.sample)}|{sample.made}"
     if not isinstance(sample, FileSample):
         return sample.signature()
-    return f"{sample.key}|{sample.stamp[0]}|{sample.box}"
+    return f"{sample.key}|{sample.stamp[0]}|{sample.box}{sample.read_as}"
 
 
 def _content(sample: Sample) -> str:

@@ -9,6 +9,7 @@ from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.coco import COCO_VAL2017
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
 from layerboard.tasks.datasets.defects import MVTEC_AD, VISA, has_defects, read_defects
+from layerboard.tasks.datasets.depths import with_range
 from layerboard.tasks.datasets.files import exists
 from layerboard.tasks.datasets.folder import read_folder
 from layerboard.tasks.datasets.hub import read_hub_dataset
@@ -46,10 +47,10 @@ def read_own(location: str, labelling: Labelling = AS_IT_IS) -> Data:
     if labelling.copies:
         data = copies_of(read_own(location, labelling._replace(copies=False, groups=None)))
     elif location.startswith(PREFIX):
-        data = read_hub_dataset(location)
+        data = with_range(read_hub_dataset(location))
     else:
         readers = [read for recognised, read in LAYOUTS if labelling.labels is None and recognised(folder)]
-        data = readers[0](folder) if readers else read_folder(folder, labelling)
+        data = with_range(readers[0](folder) if readers else read_folder(folder, labelling))
     if labelling.groups is not None and data.role in ("instances", "defects"):
         raise InputError(
             f"--groups is for images with classes, numbers or labels, and {location} is taken for "

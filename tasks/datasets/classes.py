@@ -202,8 +202,8 @@ def classification(
     sides = [sorted(images, key=lambda image: image[1].key) for images in given]
     known, asked = ({label for label, _ in images} for images in (sides[0], sides[-1]))
     if unknown := sorted(asked - known):
-        names = {*known, *unknown}
-        alike = unseen_twins(names, "names") or number_twins(names, "names")
+        every = {*known, *unknown}
+        alike = unseen_twins(every, "names") or number_twins(every, "names")
         advice = alike[0] if alike else "add training images of them or remove them"
         raise InputError(
             f"expected the classes of {where} to be among those of train, found {some(unknown)} there only; "

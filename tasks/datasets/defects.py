@@ -283,7 +283,7 @@ def _product(name: str, files: ProductFiles, root: Path, make: type[FileSample],
         notes.append(f"{counted(len(bare), 'defects')} of {name} without a mask ({some(bare, 2)})")
     references = tuple(map(sample, sorted(files.references)))
     if make is PhotoSample:  # the official datasets are large, and as they are
-        notes += on_both_sides(references, [each.sample for each in images], (f"train of {name}", "test"))
+        notes += on_both_sides(references, [each.sample for each in images], f"train of {name}", "test")
     return Product(name, references, tuple(images))
 
 

@@ -209,7 +209,7 @@ def _classes(
         further = len(files) - len(train) - len(val)
         remarks += [f"val is {queries}"] if queries != "val" else []
         notes += [f"{further:,} images of further splits left out"] if further else []
-        notes += on_both_sides(*([sample for _, sample in side] for side in (train, val)))
+        notes += on_both_sides([sample for _, sample in train], [sample for _, sample in val])
     notes += _alike(files)
     if not files[0].cells:
         remarks += number_twins(classes, "classes")
@@ -240,7 +240,7 @@ def _targets(
     samples = [PhotoSample(file.path, f"{tree.root}/{file.path}") for file in files]
     if queries:
         train = {file.path for file in files if file.split == TRAIN}
-        sides = ([each for each in samples if (each.key in train) == side] for side in (True, False))
-        notes += on_both_sides(*sides)
+        known, asked = ([each for each in samples if (each.key in train) == side] for side in (True, False))
+        notes += on_both_sides(known, asked)
     coverage = Coverage((Count("images", len(files)),), (*notes, *tree.notes), (*remarks, *tree.remarks))
     return targets_of(name, samples, columns, files, coverage)

@@ -205,7 +205,8 @@ def of_table(name: str, tree: ImageTree, table: LabelTable) -> Instances:
 def _in_both_parts(images: Sequence[Instance]) -> list[str]:
     """A note on queries whose files are in the database, too."""
     parts = ("database", "query")
-    return on_both_sides(*([each.sample for each in images if each.part == part] for part in parts), parts)
+    known, asked = ([each.sample for each in images if each.part == part] for part in parts)
+    return on_both_sides(known, asked, *parts)
 
 
 def of_classes(name: str, labelled: Iterable[tuple[str, Sample, str]], coverage: Coverage) -> Instances:

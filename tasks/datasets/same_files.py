@@ -29,7 +29,7 @@ def parts_of(sample: FileSample) -> list[bytes]:
 
 
 def on_both_sides(
-    first: Sequence[Sample], second: Sequence[Sample], names: tuple[str, str] = ("train", "val")
+    first: Sequence[Sample], second: Sequence[Sample], first_name: str = "train", second_name: str = "val"
 ) -> list[str]:
     """A note on images of the second side whose files have the bytes of one of the first, if there are any.
 
@@ -48,8 +48,8 @@ def on_both_sides(
                 pairs.append(f"{sample.key} and {same.key}")
     if not pairs:
         return []
-    number = f"{len(pairs):,} of {counted(len(second), f'{names[1]} images')}"
-    return [f"files of {number} are in {names[0]}, too ({some(pairs, 2)})"]
+    number = f"{len(pairs):,} of {counted(len(second), f'{second_name} images')}"
+    return [f"files of {number} are in {first_name}, too ({some(pairs, 2)})"]
 
 
 def _sizes(samples: Sequence[Sample]) -> dict[FileSample, int]:

@@ -153,8 +153,8 @@ def require_own_classes(root: Path, labels: Iterable[str]) -> list[str]:
 def _repeated(folders: Mapping[str, set[str]]) -> list[tuple[str, str]]:
     """Pairs of folders, by name, that hold the same class names, given those of each; all are in order."""
     same = defaultdict[frozenset[str], list[str]](list)
-    for folder, classes in sorted(folders.items()):
-        same[frozenset(classes)].append(folder)
+    for folder in sorted(folders):
+        same[frozenset(folders[folder])].append(folder)
     pairs = [(equal[0], other) for equal in same.values() for other in equal[1:]]
     holders = defaultdict[str, list[frozenset[str]]](list)
     for classes in same:
