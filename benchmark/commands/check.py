@@ -61,7 +61,7 @@ class CheckRequest(Form):
     output: OnePath = Option(
         "results", "With --features: output folder of the run and of the audit.", also="-o"
     )
-    cache: Cache = cache_option("With --features: folder of extracted features.")
+    cache: Cache = cache_option("Folder of extracted features, and of images that come in a .zip.")
     device: Plain[str] = Option("auto", "With --features: device of the forward passes still to be run.")
 
 
@@ -137,7 +137,7 @@ def _inspected(request: CheckRequest) -> "list[Inspection]":
     if request.digests and not str(data or "").startswith(PREFIX):
         raise InputError("--digests needs --data hf:PACK; a folder has no digests")
     if request.images:
-        return [inspect_images(location, labelling) for location in request.images]
+        return [inspect_images(location, labelling, request.cache) for location in request.images]
     if data is None:
         raise InputError("nothing to check; give --data DIR, or --images DIR for your own images")
     root = data_folder(data)
