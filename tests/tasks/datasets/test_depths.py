@@ -1,7 +1,5 @@
 """Values of 8 to 15 bits in files of 16 or 32."""
 
-import struct
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -16,43 +14,12 @@ from layerboard.tasks.datasets.hub import TableSample
 from layerboard.tasks.datasets.labels import Labelling
 from layerboard.tasks.identity import own_name
 from layerboard.zoo.view.photos import as_seen, bits_used, open_file
+from tests.fakes import write_deep_image
 
-COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}  # colour types of PNG by channels
 FILES = [
-    *(("PNG", channels) for channels in COLOURS),
+    *(("PNG", channels) for channels in (1, 2, 3, 4)),
     *((f"{order}{how}", channels) for order in "<>" for how in ("raw", "deflate") for channels in (1, 3, 4)),
 ]
-COMPRESSION = {"raw": 1, "deflate": 8}
-
-
-def write(path: Path, values: np.ndarray, kind: str = "PNG") -> Path:
-    """Values of 16 bits, [height width channels], as a file."""
-    height, width, channels = values.shape
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if kind == "PNG":
-        rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in values)
-        head = struct.pack(">IIBBBBB", width, height, 16, COLOURS[channels], 0, 0, 0)
-        chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
-        framed = (struct.pack(">I", len(c)) + k + c + struct.pack(">I", zlib.crc32(k + c)) for k, c in chunks)
-        path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(framed))
-        return path
-    order, how = kind[0], kind[1:]
-    data = values.astype(f"{order}u2").tobytes()
-    data = zlib.compress(data) if how == "deflate" else data
-    entries = 10 + (channels == 4)
-    start = 8 + 2 + 12 * entries + 4
-    bits = struct.pack(f"{order}{channels}H", *([16] * channels))
-    shorts = {256: width, 257: height, 259: COMPRESSION[how], 262: 2 if channels > 2 else 1}
-    shorts |= {277: channels, 278: height, 284: 1} | ({338: 2} if channels == 4 else {})
-    longs = {258: start, 273: start + len(bits), 279: len(data)}
-    tags = {tag: struct.pack(f"{order}HHIHH", tag, 3, 1, value, 0) for tag, value in shorts.items()}
-    tags |= {tag: struct.pack(f"{order}HHII", tag, 4, 1, value) for tag, value in longs.items()}
-    alone = struct.pack(f"{order}HHIHH", 258, 3, 1, 16, 0)
-    tags[258] = alone if channels == 1 else struct.pack(f"{order}HHII", 258, 3, channels, start)
-    mark = b"II" if order == "<" else b"MM"
-    head = mark + struct.pack(f"{order}HIH", 42, 8, entries)
-    path.write_bytes(head + b"".join(tags[tag] for tag in sorted(tags)) + bytes(4) + bits + data)
-    return path
 
 
 def drawn(bits: int, channels: int = 1, seed: int = 0) -> np.ndarray:
@@ -76,7 +43,7 @@ def test_values_are_scaled_from_the_bits_that_they_use(
     tmp_path: Path, bits: int, channels: int, kind: str
 ) -> None:
     values = drawn(bits, channels)
-    path = write(tmp_path / "a.png", values, kind)
+    path = write_deep_image(tmp_path / "a.png", values, kind)
     with open_file(path) as image:
         assert bits_used(image) == bits
     with open_file(path) as image:
@@ -90,7 +57,7 @@ def classes(root: Path, bits: dict[str, int], kind: str = "PNG", channels: int =
     """Three images of each class folder, of so many bits."""
     for name, most in bits.items():
         for seed in range(3):
-            write(root / name / f"{seed}.png", drawn(most, channels, seed), kind)
+            write_deep_image(root / name / f"{seed}.png", drawn(most, channels, seed), kind)
     return root
 
 
@@ -109,7 +76,7 @@ def test_one_range_for_train_and_val_that_is_said_and_part_of_the_identity(
         np.testing.assert_array_equal(np.asarray(sample.open()), expected(values, 12))
     former = {sample.key: sample.signature() for sample in images_of(data)}
     name = own_name(data)
-    write(root / "val" / "b" / "3.png", drawn(13, channels))
+    write_deep_image(root / "val" / "b" / "3.png", drawn(13, channels))
     grown = read_own(str(root))
     assert all(sample.signature() != former.get(sample.key) for sample in images_of(grown))
     (root / "val" / "b" / "3.png").unlink()
@@ -143,7 +110,7 @@ def test_images_of_all_sixteen_bits_keep_their_identity(tmp_path: Path) -> None:
 
 
 def test_rows_of_the_hub_have_one_range_too(tmp_path: Path) -> None:
-    files = [write(tmp_path / f"{bits}.png", drawn(bits)).read_bytes() for bits in (12, 10, 8)]
+    files = [write_deep_image(tmp_path / f"{bits}.png", drawn(bits)).read_bytes() for bits in (12, 10, 8)]
     table = [{"image": {"bytes": content}} for content in files]
     root = classes(tmp_path / "in", {"a": 16, "b": 16})
     data = read_own(str(root), Labelling(Path("none")))
@@ -156,10 +123,10 @@ def test_rows_of_the_hub_have_one_range_too(tmp_path: Path) -> None:
 
 def test_a_single_picture_is_read_alike_alone_and_among_others(tmp_path: Path) -> None:
     encode = layerboard.load("mini-resnet", layer=1, device="cpu")
-    deep = write(tmp_path / "deep.png", np.repeat(np.repeat(drawn(12), 8, 0), 8, 1))
+    deep = write_deep_image(tmp_path / "deep.png", np.repeat(np.repeat(drawn(12), 8, 0), 8, 1))
     plain = tmp_path / "plain.png"
     Image.fromarray(expected(np.repeat(np.repeat(drawn(12), 8, 0), 8, 1), 12)).save(plain)
-    other = write(tmp_path / "other.png", np.repeat(np.repeat(drawn(16), 8, 0), 8, 1))
+    other = write_deep_image(tmp_path / "other.png", np.repeat(np.repeat(drawn(16), 8, 0), 8, 1))
     alone = encode(deep)
     np.testing.assert_allclose(alone[0].cpu(), encode([other, deep])[1].cpu(), atol=1e-5)
     np.testing.assert_allclose(alone[0].cpu(), encode(plain)[0].cpu(), atol=1e-5)
