@@ -146,20 +146,19 @@ def _in_groups(
 
 def _class_folders(tree: ImageTree) -> tuple[list[LabelledFile], list[str]]:
     """Images with their folder as the class, and remarks on the classes."""
-    prefix, splits = find_splits(tree.root, tree.images)
+    splits = find_splits(tree.root, tree.images) or {"": ""}
     left_out, files = [], []
     for path in tree.images:
-        top, _, below = path.removeprefix(prefix).partition("/")
-        if splits and top not in splits:
+        if (folder := next((each for each in splits if path.startswith(each)), None)) is None:
             left_out.append(path)
         else:
-            label = normal((below if splits else path).rpartition("/")[0])
-            files.append(LabelledFile(path, label, splits.get(top, "")))
+            label = normal(path.removeprefix(folder).rpartition("/")[0])
+            files.append(LabelledFile(path, label, splits[folder]))
     labels = {file.label for file in files}
     _require_leaves(tree.root, labels)
     remarks = ["classes from folders" + (", by their paths" if any("/" in label for label in labels) else "")]
-    if prefix or any(top.lower() != split for top, split in splits.items()):
-        remarks.append(", ".join(f"{prefix}{top} is {split}" for top, split in splits.items()))
+    named = [f"{folder[:-1]} is {split}" for folder, split in splits.items() if folder[:-1].lower() != split]
+    remarks += [", ".join(named)] if named else []
     remarks += require_own_classes(tree.root, labels)
     if left_out:
         remarks.append(f"{len(left_out):,} images beside train and val ignored ({some(left_out, 2)})")

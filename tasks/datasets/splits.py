@@ -44,11 +44,11 @@ def _said_within(name: str) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
-def find_splits(root: Path, images: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """The split of each folder that is one, and the path ("" or ``a/b/``) of the folder that holds them.
+def find_splits(root: Path, images: Sequence[str]) -> dict[str, str]:
+    """The split of each folder that is one, by its path, such as ``images/train/``; empty without splits.
 
     ``images`` are sorted paths below ``root``. The folders of splits are at the top, or below folders that
-    hold nothing else. Without splits the result is empty. Raises InputError.
+    hold nothing else; one that holds only a folder of its own name or split is that. Raises InputError.
     """
     prefix = ""
     while True:
@@ -56,13 +56,22 @@ def find_splits(root: Path, images: Sequence[str]) -> tuple[str, dict[str, str]]
         for path in images:
             top, below, rest = path.removeprefix(prefix).partition("/")
             if not below:  # an image beside the folders
-                return "", {}
+                return {}
             tops[top].append(rest)
-        if splits := _splits(root / prefix, tops, at_top=not prefix):
-            return prefix, splits
+        inner = {top: _inner(top, paths) for top, paths in tops.items()}
+        below_inner = {top: [path.removeprefix(inner[top]) for path in paths] for top, paths in tops.items()}
+        if splits := _splits(root / prefix, below_inner, at_top=not prefix):
+            return {f"{prefix}{top}/{inner[top]}": split for top, split in splits.items()}
         if len(tops) > 1:
-            return "", {}
+            return {}
         prefix += f"{next(iter(tops))}/"
+
+
+def _inner(top: str, paths: Sequence[str]) -> str:
+    """The only folder in a folder if its name says the same, such as ``train/``; "" if there is none."""
+    name, below, _ = paths[0].partition("/")
+    same = name == top or (split_of(name) and split_of(name) == split_of(top))
+    return f"{name}/" if below and same and all(path.startswith(f"{name}/") for path in paths) else ""
 
 
 def _splits(root: Path, tops: Mapping[str, Sequence[str]], *, at_top: bool) -> dict[str, str]:

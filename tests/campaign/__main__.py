@@ -9,9 +9,9 @@ and removes files of every kind that a run leaves or renders; runs two and three
 every field of ground truth in every way, and the bytes of pickles, arrays, masks and weights; reads files
 that are small and cost much, and foreign formats by the names of images; draws folders of images with their
 splits, spellings and depths in bits, and compares what is read with what was drawn; forges, exchanges and
-cuts what others hand over, with names that steer terminals; changes a record, an item or a digest of weights of a
-submission; gives every option of every command values that are none of its own. Exit code 1 if anything was
-not answered as it should be: each such case is printed.
+cuts what others hand over, with names that steer terminals; changes a record, an item or a digest of weights
+of a submission; gives every option of every command values that are none of its own. Exit code 1 if anything
+was not answered as it should be: each such case is printed.
 """
 
 import argparse

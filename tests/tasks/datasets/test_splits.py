@@ -34,6 +34,8 @@ def classes_below(root: Path, *folders: str, classes: tuple[str, ...] = CLASSES)
         ("data/images/Training", "data/images/Validation"),
         ("flowers-train", "flowers-test"),
         ("train_images", "hold_out"),
+        ("training_set/training_set", "test_set/test_set"),
+        ("seg_train/seg_train", "seg_test/seg_test"),
     ],
 )
 def test_folders_with_words_of_splits_are_splits(tmp_path: Path, train: str, val: str) -> None:
