@@ -1,6 +1,7 @@
 """Catalogue of the official datasets, and inspection of these and of the user's own images."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.coco import COCO_VAL2017
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
 from layerboard.tasks.datasets.defects import MVTEC_AD, VISA, has_defects, read_defects
-from layerboard.tasks.datasets.depths import with_range
+from layerboard.tasks.datasets.depths import SAID, with_range
 from layerboard.tasks.datasets.files import exists, require_local
 from layerboard.tasks.datasets.folder import read_folder
 from layerboard.tasks.datasets.hub import read_hub_dataset
@@ -46,7 +47,10 @@ def read_own(location: str, labelling: Labelling = AS_IT_IS) -> Data:
     data: Data
     folder = Path(location)
     if labelling.copies:
-        data = copies_of(read_own(location, labelling._replace(copies=False, groups=None)))
+        originals = read_own(location, labelling._replace(copies=False, groups=None))
+        data, remarks = copies_of(originals), originals.coverage.remarks
+        said = (*data.coverage.remarks, *(remark for remark in remarks if SAID in remark))
+        data = replace(data, coverage=replace(data.coverage, remarks=said))
     elif location.startswith(PREFIX):
         data = with_range(read_hub_dataset(location))
     else:

@@ -27,6 +27,7 @@ SHALLOW = (
     b"BM",
     b"RIFF",
 )  # first bytes of files that have 8 bits a channel at most
+SAID = "of more than 8 bits a channel"  # in the remark on the range
 D = TypeVar("D", bound=Data)
 S = TypeVar("S")
 
@@ -48,9 +49,7 @@ def with_range(data: D) -> D:
         return data
     changed: dict[Sample, Sample] = {each: replace(each, bits=bits) for each in deep if used.get(each, bits)}
     scaled = "read as they are" if bits == 8 else f"scaled to 8, white is {2**bits - 1:,}"
-    said = (
-        f"{counted(len(changed), 'images')} of more than 8 bits a channel: values use {bits} bits, {scaled}"
-    )
+    said = f"{counted(len(changed), 'images')} {SAID}: values use {bits} bits, {scaled}"
     dark = [each.key for each, own in used.items() if 0 < own <= bits - DARK]
     notes = [
         f"{counted(len(dark), 'images')} of these nearly black, of {bits - DARK} bits at most ({some(dark)})"

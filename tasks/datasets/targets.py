@@ -22,7 +22,12 @@ TRAIN = "train"
 PARTED = "|"  # separates the labels of an image
 TRUTHS = {"0": 0.0, "0.0": 0.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "true": 1.0}  # cells of a label's column
 _INDEX = re.compile(r"(Unnamed: \d+)?")  # names of the index columns that pandas writes
-_WITH_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d{1,2})?")  # a number with a decimal comma
+_GROUPED = re.compile(
+    r"[+-]?\d{1,3}(\.\d{3})+,\d+"
+)  # a number with a decimal comma and points that part thousands
+_WITH_COMMA = re.compile(
+    rf"[+-]?\d+,\d+([eE][+-]?\d{{1,2}})?|{_GROUPED.pattern}"
+)  # a number with a decimal comma
 _OF_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # possibly a whole number with a thousands separator
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?")
 
@@ -200,7 +205,12 @@ def _has_decimal_commas(cells: Iterable[str]) -> bool:
     """Whether numbers have a decimal comma: some have one that parts no thousands, and none has a point."""
     numbers = [cell for cell in cells if _NUMBER.fullmatch(cell) or _WITH_COMMA.fullmatch(cell)]
     certain = any("," in cell and not _OF_THOUSANDS.fullmatch(cell) for cell in numbers)
-    return certain and not any("." in cell for cell in numbers)
+    return certain and not any("." in cell for cell in numbers if not _GROUPED.fullmatch(cell))
+
+
+def _with_point(cell: str) -> str:
+    """A number with a decimal comma as one with a point."""
+    return (cell.replace(".", "") if _GROUPED.fullmatch(cell) else cell).replace(",", ".")
 
 
 def _labelled(columns: Mapping[str, Sequence[str]], least: int) -> tuple[str, ...]:
@@ -220,11 +230,11 @@ def _require_alike(table: LabelTable, columns: TargetColumns) -> None:
         )
     for row in table.rows if columns.role == "numbers" else ():
         for name, cell in zip(columns.names, columns.cells(row), strict=True):
-            if cell and not _NUMBER.fullmatch(cell.replace(",", ".") if columns.commas else cell):
+            if cell and not _NUMBER.fullmatch(_with_point(cell) if columns.commas else cell):
                 cure = "leave the cell empty to leave the image out"
                 if _WITH_COMMA.fullmatch(cell):
                     whole = f", or {cell.replace(',', '')} if it parts thousands"
-                    cure = f"write {cell.replace(',', '.')}{whole if _OF_THOUSANDS.fullmatch(cell) else ''}"
+                    cure = f"write {_with_point(cell)}{whole if _OF_THOUSANDS.fullmatch(cell) else ''}"
                 raise InputError(
                     f"expected a number in column {name!r} of {table.path}, line {row.number}, found "
                     f"{cell!r}; {cure}"
@@ -234,7 +244,7 @@ def _require_alike(table: LabelTable, columns: TargetColumns) -> None:
 def _values(cells: Sequence[Sequence[str]], columns: TargetColumns) -> tuple[Floats, tuple[str, ...]]:
     """Values of the images, [images targets], and their names."""
     if columns.role == "numbers":
-        points = [[cell.replace(",", ".") for cell in row] for row in cells] if columns.commas else cells
+        points = [[*map(_with_point, row)] for row in cells] if columns.commas else cells
         return np.array(points, np.float64), columns.names
     if {cell.lower() for row in cells for cell in row} <= {*TRUTHS}:
         return np.array([[TRUTHS[cell.lower()] for cell in row] for row in cells]), columns.names

@@ -160,8 +160,8 @@ def test_numbers_with_a_decimal_comma_are_read_unless_it_may_be_another(
         (tmp_path / "t.csv").write_text(f"sep={parted}\nfile{parted}x\n{rows}", encoding="utf-16")
         return read_folder(images, Labelling(tmp_path / "t.csv", target="number"))
 
-    data = read("0,5", "-1,250", "3", "1,5E+02")
-    assert values_of(data)[:4] == [[0.5], [-1.25], [3], [150]]
+    data = read("0,5", "-1,250", "3", "1,5E+02", "1.234.567,5")
+    assert {value for (value,) in values_of(data)} == {0.5, -1.25, 3, 150, 1234567.5}
     assert "numbers with a decimal comma" in data.coverage.remarks
     with pytest.raises(
         InputError, match=r"line 3, found '1,250'; write 1.250, or 1250 if it parts thousands"
