@@ -40,8 +40,8 @@ def _words(name: str) -> list[str]:
 
 def _said_within(name: str) -> str:
     """The split that one word of a name says, such as ``train`` for ``flowers-train``; "" for any other."""
-    found = {_WORDS[word] for word in _words(name) if word in _WORDS}
-    return found.pop() if len(found) == 1 else ""
+    splits = {_WORDS[word] for word in _words(name) if word in _WORDS}
+    return splits.pop() if len(splits) == 1 else ""
 
 
 def find_splits(root: Path, images: Sequence[str]) -> dict[str, str]:
@@ -139,13 +139,13 @@ def require_own_classes(root: Path, labels: Iterable[str]) -> list[str]:
         if not (pairs := _repeated(nested)):
             continue
         if 2 * len({child for pair in pairs for child in pair}) >= len(children):
-            one, other = pairs[0]
-            same = sorted(nested[one] & nested[other])
+            first, second = pairs[0]
+            same = sorted(nested[first] & nested[second])
             where = root / parent if parent else root
             raise InputError(
-                f"expected folders of different class names in {where}, found {one} and {other}, which both "
+                f"expected folders of different class names in {where}, found {first} and {second}, which both "
                 f"hold {some(same)}; rename them train and val if they are splits, give one of them alone "
-                f"(such as --images {where / one}), or say the class of each image by --labels FILE.csv"
+                f"(such as --images {where / first}), or say the class of each image by --labels FILE.csv"
             )
     holders = defaultdict[str, set[str]](set)
     for label in labels:
@@ -170,14 +170,13 @@ def _repeated(folders: Mapping[str, set[str]]) -> list[tuple[str, str]]:
         for name in classes:
             holders[name].append(classes)
     near = {pair for each in holders.values() for pair in combinations(each, 2) if _repeat(*pair)}
-    return sorted([*pairs, *((same[one][0], same[other][0]) for one, other in near)])
+    return sorted([*pairs, *((same[first][0], same[second][0]) for first, second in near)])
 
 
-def _repeat(one: Iterable[str], other: Iterable[str]) -> bool:
+def _repeat(first: frozenset[str], second: frozenset[str]) -> bool:
     """Whether two folders hold the same class names: all of them, or at least two and most of the fewer."""
-    one, other = {*one}, {*other}
-    common = len(one & other)
-    return one == other or (common > 1 and 2 * common > min(len(one), len(other)))
+    common = len(first & second)
+    return first == second or (common > 1 and 2 * common > min(len(first), len(second)))
 
 
 def _folded(name: str) -> str:

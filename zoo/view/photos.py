@@ -156,10 +156,10 @@ def _low_bytes(image: Image.Image) -> Image.Image | None:
     layout = _raw_mode(image)
     if not layout or not isinstance(image, ImageFile) or image.fp is None:
         return None
-    place = image.fp.tell()
+    position = image.fp.tell()
     image.fp.seek(0)
     twin = open_file(BytesIO(image.fp.read()))
-    image.fp.seek(place)
+    image.fp.seek(position)
     assert isinstance(twin, ImageFile)
     other = "RGBA" if layout.startswith("LA") else layout[:-4] + _OTHER_BYTES[layout[-4:]]
     twin.tile = [

@@ -1,5 +1,6 @@
 import unicodedata
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from layerboard.zoo.errors import InputError
 from tests.tasks.datasets.test_folder import labelled, pictures
 
 CAFE, DECOMPOSED = "caf\u00e9", "cafe\u0301"
-FORMS = ("NFC", "NFD")
+FORMS: tuple[Literal["NFC"], Literal["NFD"]] = ("NFC", "NFD")
 
 
 def forms(*names: str) -> list[str]:
