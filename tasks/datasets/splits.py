@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -123,8 +123,8 @@ def _require_single(root: Path, named: Mapping[str, str]) -> None:
         raise InputError(f"expected each split once in {root}, found {' and '.join(twice)}; rename one")
 
 
-def require_own_classes(root: Path, labels: Iterable[str]) -> list[str]:
-    """A remark on class names that stand in several folders, from the paths of class folders.
+def require_own_classes(root: Path, labels: Collection[str]) -> list[str]:
+    """Remarks on class names in several folders, and on ones that say splits, from paths of class folders.
 
     Raises InputError for sibling folders that hold the same class names, if these are at least half of the
     folders beside each other: they are splits or sources, and each class would count several times.
@@ -143,8 +143,8 @@ def require_own_classes(root: Path, labels: Iterable[str]) -> list[str]:
             same = sorted(nested[first] & nested[second])
             where = root / parent if parent else root
             raise InputError(
-                f"expected folders of different class names in {where}, found {first} and {second}, which both "
-                f"hold {some(same)}; rename them train and val if they are splits, give one of them alone "
+                f"expected folders of different class names in {where}, found {first} and {second}, which "
+                f"both hold {some(same)}; rename them train and val if they are splits, give one of them alone "
                 f"(such as --images {where / first}), or say the class of each image by --labels FILE.csv"
             )
     holders = defaultdict[str, set[str]](set)
@@ -156,7 +156,16 @@ def require_own_classes(root: Path, labels: Iterable[str]) -> list[str]:
         for name, places in sorted(holders.items())
         if len(places) > 1
     ]
-    return [f"classes of one name in several folders are told apart ({some(several, 2)})"] if several else []
+    remarks = (
+        [f"classes of one name in several folders are told apart ({some(several, 2)})"] if several else []
+    )
+    said = {_said_within(label.rpartition("/")[2]) for label in labels}
+    if TRAIN in said and len(said) > 1 and "" not in said:
+        classes = some(sorted(labels), 4)
+        remarks.append(
+            f"every class says a split ({classes}): move them into folders train and val if they are"
+        )
+    return remarks
 
 
 def _repeated(folders: Mapping[str, set[str]]) -> list[tuple[str, str]]:

@@ -102,6 +102,15 @@ def test_nested_classes_stay_classes(tmp_path: Path) -> None:
     assert said in data.coverage.remarks
 
 
+def test_classes_that_all_say_splits_are_said(tmp_path: Path) -> None:
+    for name in ("trainA", "trainB", "testA", "testB"):
+        pictures(tmp_path / name, 3)
+    said = "every class says a split (testA, testB, trainA, trainB): move them into folders train and val if"
+    assert any(remark.startswith(said) for remark in labelled(tmp_path).coverage.remarks)
+    pictures(tmp_path / "rainA", 3)
+    assert "says a split" not in str(labelled(tmp_path).coverage)
+
+
 def test_splits_of_a_table(tmp_path: Path) -> None:
     """Said by a column, or by the folders of its images, but never by names of files."""
     pictures(tmp_path / "in" / "images" / "training", 4)
