@@ -65,6 +65,8 @@ def _spread(samples: Sequence[S], most: int) -> Sequence[S]:
 
 def _measured(samples: Sequence[PhotoSample | TableSample]) -> list[int]:
     """Bits that the values of each image use; 0 for those of at most 8 bits, and for unreadable ones."""
+    if not samples:
+        return []
     with ThreadPool(os.cpu_count()) as pool:
         return pool.map(_bits_of, samples, chunksize=4)
 

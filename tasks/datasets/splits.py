@@ -144,8 +144,8 @@ def require_own_classes(root: Path, labels: Collection[str]) -> list[str]:
             where = root / parent if parent else root
             raise InputError(
                 f"expected folders of different class names in {where}, found {first} and {second}, which "
-                f"both hold {some(same)}; rename them train and val if they are splits, give one of them alone "
-                f"(such as --images {where / first}), or say the class of each image by --labels FILE.csv"
+                f"both hold {some(same)}; rename them train and val if they are splits, give one of them "
+                f"alone (such as --images {where / first}), or say the class of each image by --labels FILE"
             )
     holders = defaultdict[str, set[str]](set)
     for label in labels:
