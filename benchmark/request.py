@@ -25,7 +25,8 @@ ENGINES = {  # where the function is that makes an engine (`benchmark.engines.ch
 
 IMAGES = (
     "Your own images; each folder is one dataset: one folder per class, optionally inside train and val; "
-    "images with a metadata.csv or --labels; images without labels; or hf:DATASET from the Hub."
+    "images with a metadata.csv or --labels; images without labels; a .zip of any of these; or hf:DATASET "
+    "from the Hub."
 )
 DATA = "Folder of the official datasets, or hf:PACK for a folder or Hub dataset written by `data pack`."
 BACKBONES = (
@@ -113,7 +114,9 @@ class Request(Form, kw_only=False):
     target: Plain[TargetChoice | None] = Option(None, TARGET, usual=AS_IT_LOOKS)
     copies: Plain[bool] = Option(False, COPIES)
     output: OnePath = Option("results", "Folder for results: records, per-item scores and tables.", also="-o")
-    cache: Cache = cache_option("Folder of extracted features and rendered images, which later runs reuse.")
+    cache: Cache = cache_option(
+        "Folder of extracted features, rendered and unpacked images, which later runs reuse."
+    )
     device: Plain[str] = Option("auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.")
     devices: Words = Option(
         (), "Several devices, one process each: cuda:0,cuda:1 or all.", parsers.listed, usual="only --device"

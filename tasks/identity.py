@@ -5,17 +5,11 @@ would take longer than many runs. The user's own images are also identified by t
 of a small file; the beginning, the middle and the end of a large one.
 """
 
-from collections.abc import Sequence
-
 from layerboard.tasks.base import Source, digest
 from layerboard.tasks.datasets.base import Data, FileSample, MadeSample, Sample
-from layerboard.zoo.errors import UnreadableImageError
-from layerboard.zoo.reading import open_regular
+from layerboard.tasks.datasets.same_files import parts_of
 
 DIGITS = 8  # of a short hexadecimal digest: two of a thousand datasets collide with a probability of 1e-4
-
-WHOLE = 64 << 10  # files up to this many bytes are read as a whole
-PART = 16 << 10  # bytes read at each of three places of a larger file
 
 
 def identity(source: Source) -> str:
@@ -35,7 +29,7 @@ def _stated(sample: Sample) -> str:
         return f"{_stated(sample.sample)}|{sample.made}"
     if not isinstance(sample, FileSample):
         return sample.signature()
-    return f"{sample.key}|{sample.stamp[0]}|{sample.box}"
+    return f"{sample.key}|{sample.stamp[0]}|{sample.box}{sample.read_as}"
 
 
 def _content(sample: Sample) -> str:
@@ -44,14 +38,4 @@ def _content(sample: Sample) -> str:
         return f"{_content(sample.sample)}|{sample.made}"
     if not isinstance(sample, FileSample):
         return sample.signature()
-    size = sample.stamp[0]
-    starts: Sequence[int] = (0, size // 2, size - PART) if size > WHOLE else (0,)
-    try:
-        with open_regular(sample.path) as file:
-            parts = []
-            for start in starts:
-                file.seek(start)
-                parts.append(file.read(PART if size > WHOLE else WHOLE))
-    except OSError as error:
-        raise UnreadableImageError(f"cannot read image {sample.path}: {error.strerror}") from error
-    return f"{_stated(sample)}|{digest(parts)}"
+    return f"{_stated(sample)}|{digest(parts_of(sample))}"

@@ -6,6 +6,8 @@ structure: an ellipse or a rectangle whose colour and place depend on the class,
 
 import json
 import pickle
+import struct
+import zlib
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -327,3 +329,36 @@ def write_fake_defects(
                         Image.fromarray(mask), folder / name / "ground_truth" / "dent" / f"{number}_mask.png"
                     )
     return folder
+
+
+def write_deep_image(path: Path, values: np.ndarray, kind: str = "PNG") -> Path:
+    """Values of 16 bits, [height width channels], as PNG, or as TIFF: ``<raw``, ``>deflate``, ...
+
+    Alone it serves grey, grey with alpha (PNG), colour and colour with alpha.
+    """
+    height, width, channels = values.shape
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "PNG":
+        rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in values)
+        head = struct.pack(">IIBBBBB", width, height, 16, {1: 0, 2: 4, 3: 2, 4: 6}[channels], 0, 0, 0)
+        chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
+        framed = (struct.pack(">I", len(c)) + k + c + struct.pack(">I", zlib.crc32(k + c)) for k, c in chunks)
+        path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(framed))
+        return path
+    order, how = kind[0], kind[1:]
+    data = values.astype(f"{order}u2").tobytes()
+    data = zlib.compress(data) if how == "deflate" else data
+    entries = 10 + (channels == 4)
+    start = 8 + 2 + 12 * entries + 4
+    bits = struct.pack(f"{order}{channels}H", *([16] * channels))
+    shorts = {256: width, 257: height, 259: {"raw": 1, "deflate": 8}[how], 262: 2 if channels > 2 else 1}
+    shorts |= {277: channels, 278: height, 284: 1} | ({338: 2} if channels == 4 else {})
+    longs = {258: start, 273: start + len(bits), 279: len(data)}
+    tags = {tag: struct.pack(f"{order}HHIHH", tag, 3, 1, value, 0) for tag, value in shorts.items()}
+    tags |= {tag: struct.pack(f"{order}HHII", tag, 4, 1, value) for tag, value in longs.items()}
+    alone = struct.pack(f"{order}HHIHH", 258, 3, 1, 16, 0)
+    tags[258] = alone if channels == 1 else struct.pack(f"{order}HHII", 258, 3, channels, start)
+    mark = b"II" if order == "<" else b"MM"
+    head = mark + struct.pack(f"{order}HIH", 42, 8, entries)
+    path.write_bytes(head + b"".join(tags[tag] for tag in sorted(tags)) + bytes(4) + bits + data)
+    return path

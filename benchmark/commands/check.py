@@ -28,14 +28,14 @@ from layerboard.benchmark.request import (
     cache_option,
 )
 from layerboard.tasks.datasets.hub_spec import PREFIX
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, some
 
 if TYPE_CHECKING:
     from layerboard.benchmark.engines.progress import Reporter
     from layerboard.tasks.datasets.base import Data, Sample
     from layerboard.tasks.datasets.catalogue import Inspection
 
-SAMPLE = 100  # images decoded per dataset, evenly spread, without --all
+SAMPLE = 5000  # images decoded per dataset, evenly spread, without --all
 SHOWN = 5  # findings printed of each kind
 
 
@@ -49,7 +49,7 @@ class CheckRequest(Form):
     target: Plain[TargetChoice | None] = Option(None, TARGET, usual=AS_IT_LOOKS)
     copies: Plain[bool] = Option(False, COPIES)
     digests: Plain[bool] = Option(False, "With --data hf:PACK: read every file and verify its checksum.")
-    all: Plain[bool] = Option(False, f"Decode every image instead of at most {SAMPLE} per dataset.")
+    all: Plain[bool] = Option(False, f"Decode every image instead of at most {SAMPLE:,} per dataset.")
     features: Plain[bool] = Option(
         False,
         "Audit the images of one folder with the features of a run: near-duplicates, labels that neighbours "
@@ -61,7 +61,7 @@ class CheckRequest(Form):
     output: OnePath = Option(
         "results", "With --features: output folder of the run and of the audit.", also="-o"
     )
-    cache: Cache = cache_option("With --features: folder of extracted features.")
+    cache: Cache = cache_option("Folder of extracted features, and of images that come in a .zip.")
     device: Plain[str] = Option("auto", "With --features: device of the forward passes still to be run.")
 
 
@@ -69,8 +69,8 @@ class CheckRequest(Form):
 def check_command(request: CheckRequest) -> int:
     """Check which datasets are complete, partial, missing or damaged before you run anything.
 
-    For your own images, it shows which classes and splits were found and which files are skipped. A sample
-    of each dataset is decoded; `--all` decodes every image.
+    For your own images, it shows which classes and splits were found and which files are skipped. Images are
+    decoded, of a large dataset a sample; `--all` decodes every image. Each unreadable one is listed.
 
     With `--features`, after a run on a folder, it shows what the features of all its backbones reveal about
     the images: near-duplicates, labels that neighbours contradict, series of similar files, and a split that
@@ -96,8 +96,8 @@ def check_command(request: CheckRequest) -> int:
 def check(request: CheckRequest) -> Result:
     """``frame`` has one row per dataset: its name, its state and what was found.
 
-    With ``features``, ``parts`` are the findings of the audit; their frames have all columns of
-    ``OUTPUT/audit.csv``.
+    ``parts`` are the unreadable images of each dataset that has some, with their reasons. With ``features``,
+    the findings of the audit follow; their frames have all columns of ``OUTPUT/audit.csv``.
 
     Example:
         >>> import layerboard
@@ -109,12 +109,13 @@ def check(request: CheckRequest) -> Result:
     from layerboard.benchmark.engines.progress import Terminal
 
     report = Terminal()
-    inspections = [_opened(each, report, every=request.all) for each in _inspected(request)]
+    opened = [_opened(each, report, every=request.all) for each in _inspected(request)]
+    inspections = [inspection for inspection, _ in opened]
     frame = pd.DataFrame(
         [(each.name, each.state.value, each.text) for each in inspections],
         columns=["dataset", "state", "what is there"],
     )
-    parts = []
+    parts = [_listed(inspection, broken) for inspection, broken in opened if broken]
     if request.features:
         if len(request.images) != 1:
             raise InputError(f"--features is for one folder of --images, found {len(request.images)}")
@@ -136,7 +137,7 @@ def _inspected(request: CheckRequest) -> "list[Inspection]":
     if request.digests and not str(data or "").startswith(PREFIX):
         raise InputError("--digests needs --data hf:PACK; a folder has no digests")
     if request.images:
-        return [inspect_images(location, labelling) for location in request.images]
+        return [inspect_images(location, labelling, request.cache) for location in request.images]
     if data is None:
         raise InputError("nothing to check; give --data DIR, or --images DIR for your own images")
     root = data_folder(data)
@@ -166,25 +167,29 @@ def _audited(request: CheckRequest, data: "Data", report: "Reporter") -> Result:
     return Result(title="Audit by features", frame=frame, table=frame[:0], notes=said, parts=tuple(parts))
 
 
-def _opened(inspection: "Inspection", report: "Reporter", *, every: bool) -> "Inspection":
-    """The inspection, extended by whether the images can be decoded."""
+def _opened(
+    inspection: "Inspection", report: "Reporter", *, every: bool
+) -> "tuple[Inspection, list[tuple[str, str]]]":
+    """The inspection, extended by whether images can be decoded; name and reason of each that cannot."""
     from layerboard.tasks.datasets.base import images_of
     from layerboard.tasks.datasets.catalogue import State
 
     if not (images := [*images_of(inspection.data)]):
-        return inspection
+        return inspection, []
     chosen = images if every else images[:: -(-len(images) // SAMPLE)]
-    unreadable = []
     title = f"{inspection.name}  opening"
+    reasons = []
     with ThreadPool(os.cpu_count()) as pool, report.bar(title, len(chosen), "images") as advance:
         for reason in pool.imap(_unreadable, chosen, chunksize=8):
-            unreadable += [reason] if reason else []
+            reasons.append(reason)
             advance(1)
-    text = f"{inspection.text}; {len(chosen):,} of {len(images):,} images opened"
-    if not unreadable:
-        return inspection._replace(text=text)
-    state = State.BROKEN if len(unreadable) == len(chosen) else State.PARTIAL
-    return inspection._replace(state=state, text=f"{text}, {len(unreadable):,} unreadable ({unreadable[0]})")
+    broken = [(image.key, reason) for image, reason in zip(chosen, reasons, strict=True) if reason]
+    text = f"{inspection.text}; {len(chosen) - len(broken):,} of {len(images):,} images opened"
+    if not broken:
+        return inspection._replace(text=text), []
+    state = State.BROKEN if len(broken) == len(chosen) else State.PARTIAL
+    text = f"{text}, {len(broken):,} unreadable ({some(name for name, _ in broken)})"
+    return inspection._replace(state=state, text=text), broken
 
 
 def _unreadable(image: "Sample") -> str:
@@ -194,3 +199,11 @@ def _unreadable(image: "Sample") -> str:
     except InputError as error:
         return str(error)
     return ""
+
+
+def _listed(inspection: "Inspection", broken: list[tuple[str, str]]) -> Result:
+    """The unreadable images of a dataset."""
+    import pandas as pd
+
+    frame = pd.DataFrame(broken, columns=["file", "reason"])
+    return Result(title=f"Unreadable images of {inspection.name}", frame=frame, table=frame)

@@ -65,7 +65,8 @@ def load(request: LoadRequest) -> "CutBackbone":
     """Load a backbone cut after a layer, as a function from images to vectors.
 
     Later blocks are never run and their weights are dropped, so that the cost is that of this depth in the
-    table of costs. Images are preprocessed as in a run.
+    table of costs. Images are preprocessed as in a run; but values of more than 8 bits are scaled from the
+    range that those of the one image use, where a run knows the range of a whole dataset.
 
     The function maps a Pillow image, a path, a sequence of these, or uint8 pixels [images 3 height width] to
     float32 vectors [images dim] (grids [images rows columns dim] with ``pooling="grid"``) on its device. It

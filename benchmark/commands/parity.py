@@ -96,6 +96,7 @@ def _parity(request: ParityRequest, report: "Reporter") -> Parity:
     from layerboard.benchmark.plan.suites import SUITES
     from layerboard.tasks.datasets.catalogue import read_own
     from layerboard.tasks.datasets.classes import Classification
+    from layerboard.tasks.datasets.zipped import unpacked
     from layerboard.tasks.protocols import STANDARD
 
     same = {name: getattr(request, name) for name in ("images", "dtype", "device", "cache")}
@@ -103,7 +104,9 @@ def _parity(request: ParityRequest, report: "Reporter") -> Parity:
     specs = find_backbones(asked, SUITES[0], Silent())
     layers = ",".join(map(str, _shared(specs)))
     # without a folder, the images are those of the mini suite, which have classes
-    classes = all(isinstance(read_own(folder), Classification) for folder in request.images)
+    classes = all(
+        isinstance(read_own(unpacked(folder, request.cache)), Classification) for folder in request.images
+    )
     tasks = ["layerboard.tasks.drift:PARITY", *(["knn"] if classes else [])]
     with TemporaryDirectory() as folder:
         output = request.output or Path(folder)

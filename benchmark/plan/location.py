@@ -13,8 +13,9 @@ from layerboard.benchmark.plan.mini_data import mini_data
 from layerboard.benchmark.plan.suites import Catalogue, Suite, choose_suite
 from layerboard.benchmark.request import Request
 from layerboard.tasks.datasets.catalogue import DATASETS
-from layerboard.tasks.datasets.files import data_root, is_packed
+from layerboard.tasks.datasets.files import data_root, is_packed, require_local
 from layerboard.tasks.datasets.labels import AS_IT_IS, Labelling
+from layerboard.tasks.datasets.zipped import unpacked
 from layerboard.tasks.protocols import STANDARD, EvaluationProtocol, find_protocol
 from layerboard.zoo.atomic import remove_leftovers
 from layerboard.zoo.errors import InputError
@@ -72,7 +73,8 @@ def find_data(
         data = mini_data(request.cache, request.workers, report)
     elif data is not None:
         data = data_folder(data)
-    read = (data, request.images, request.limit, protocol, Labelling.of(request))
+    images = tuple(unpacked(location, request.cache) for location in request.images)
+    read = (data, images, request.limit, protocol, Labelling.of(request))
     return DataLocation(suite.catalogue, *read, further=tuple(further))
 
 
@@ -80,6 +82,7 @@ def data_folder(data: Path) -> Path:
     """The folder of datasets that a user named, or the root of a pack; raises InputError without one."""
     if is_packed(data):
         return data_root(data)
+    require_local(str(data), "--data")
     if not data.is_dir():
         raise InputError(f"expected the datasets' folder at {data}, which does not exist; give --data DIR")
     return data

@@ -1,17 +1,17 @@
 """Base classes of datasets: samples, data that were read, coverage, and entries of official datasets."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Generic, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 from PIL import Image
 
 from layerboard.tasks.datasets.files import open_image, require_directory, stamp
 from layerboard.zoo.errors import UnreadableImageError, counted
 from layerboard.zoo.view.geometry import Box
-from layerboard.zoo.view.photos import as_seen, decoding
+from layerboard.zoo.view.photos import DEEPEST, as_seen, decoding
 
 
 @runtime_checkable
@@ -53,7 +53,13 @@ class FileSample:
         with decoding(f"cannot decode image {self.path}"), open_image(self.path) as image:
             return self._rgb(image)
 
-    _rgb = staticmethod(to_rgb)
+    def _rgb(self, image: Image.Image) -> Image.Image:
+        return to_rgb(image)
+
+    @property
+    def read_as(self) -> str:
+        """How the pixels are read, if another way gives other ones from the same file, else ""."""
+        return ""
 
     @property
     def stamp(self) -> tuple[int, int | str]:
@@ -65,17 +71,29 @@ class FileSample:
 
     def signature(self) -> str:
         size, changed = self.stamp
-        return f"{self.key}|{size}|{changed}|{self.box}"
+        return f"{self.key}|{size}|{changed}|{self.box}{self.read_as}"
 
 
+@dataclass(frozen=True, slots=True)
 class PhotoSample(FileSample):
     """One of the user's own images, read as people see it (`zoo.view.photos.as_seen`)."""
 
-    __slots__ = ()
-    _rgb = staticmethod(as_seen)
+    bits: int = DEEPEST  # of the range of values of more than 8 bits, the same in the whole dataset
+
+    def _rgb(self, image: Image.Image) -> Image.Image:
+        return as_seen(image, self.bits)
+
+    @property
+    def read_as(self) -> str:
+        return range_text(self.bits)
 
     def signature(self) -> str:
         return f"{FileSample.signature(self)}|as seen"
+
+
+def range_text(bits: int) -> str:
+    """The range of pixels as a part of the identity of an image; "" for the usual one."""
+    return "" if bits == DEEPEST else f"|{bits} bits"
 
 
 @runtime_checkable
@@ -192,6 +210,20 @@ def images_of(data: object) -> Iterator[Sample]:
 
 
 D = TypeVar("D", bound=Data, covariant=True)
+
+
+def with_samples(data: Any, new: Mapping[Sample, Sample]) -> Any:  # noqa: ANN401  # any field of data
+    """The same data with other images in place of some."""
+    if isinstance(data, Sample):
+        return new.get(data, data)
+    if isinstance(data, tuple):
+        items = (with_samples(each, new) for each in data)
+        return data._make(items) if hasattr(data, "_make") else tuple(items)
+    if is_dataclass(data) and not isinstance(data, type):
+        return replace(
+            data, **{each.name: with_samples(getattr(data, each.name), new) for each in fields(data)}
+        )
+    return data
 
 
 class DatasetEntry(ABC, Generic[D]):

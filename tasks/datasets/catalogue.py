@@ -1,6 +1,7 @@
 """Catalogue of the official datasets, and inspection of these and of the user's own images."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
@@ -9,7 +10,8 @@ from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.coco import COCO_VAL2017
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
 from layerboard.tasks.datasets.defects import MVTEC_AD, VISA, has_defects, read_defects
-from layerboard.tasks.datasets.files import exists
+from layerboard.tasks.datasets.depths import SAID, with_range
+from layerboard.tasks.datasets.files import exists, require_local
 from layerboard.tasks.datasets.folder import read_folder
 from layerboard.tasks.datasets.hub import read_hub_dataset
 from layerboard.tasks.datasets.hub_spec import PREFIX
@@ -20,6 +22,7 @@ from layerboard.tasks.datasets.partimagenet import PARTIMAGENET
 from layerboard.tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
 from layerboard.tasks.datasets.scenes import ADE20K, VOC_2012, VOC_2012_AUG
 from layerboard.tasks.datasets.spair import SPAIR_71K_TEST
+from layerboard.tasks.datasets.zipped import unpacked
 from layerboard.zoo.errors import InputError, MissingDataError
 
 # in the order of tables
@@ -44,12 +47,16 @@ def read_own(location: str, labelling: Labelling = AS_IT_IS) -> Data:
     data: Data
     folder = Path(location)
     if labelling.copies:
-        data = copies_of(read_own(location, labelling._replace(copies=False, groups=None)))
+        originals = read_own(location, labelling._replace(copies=False, groups=None))
+        data, remarks = copies_of(originals), originals.coverage.remarks
+        said = (*data.coverage.remarks, *(remark for remark in remarks if SAID in remark))
+        data = replace(data, coverage=replace(data.coverage, remarks=said))
     elif location.startswith(PREFIX):
-        data = read_hub_dataset(location)
+        data = with_range(read_hub_dataset(location))
     else:
+        require_local(location, "--images")
         readers = [read for recognised, read in LAYOUTS if labelling.labels is None and recognised(folder)]
-        data = readers[0](folder) if readers else read_folder(folder, labelling)
+        data = with_range(readers[0](folder) if readers else read_folder(folder, labelling))
     if labelling.groups is not None and data.role in ("instances", "defects"):
         raise InputError(
             f"--groups is for images with classes, numbers or labels, and {location} is taken for "
@@ -84,9 +91,9 @@ def inspect(data: Path, entry: DatasetEntry[Data]) -> Inspection:
     return _inspected(entry.name, lambda: entry.read(data))
 
 
-def inspect_images(location: str, labelling: Labelling = AS_IT_IS) -> Inspection:
-    """Inspection of the user's own images; the arguments are those of `read_own`."""
-    return _inspected(location, lambda: read_own(location, labelling))
+def inspect_images(location: str, labelling: Labelling = AS_IT_IS, cache: Path | None = None) -> Inspection:
+    """Inspection of the user's own images (`read_own`); with a cache, also of those in a .zip."""
+    return _inspected(location, lambda: read_own(unpacked(location, cache) if cache else location, labelling))
 
 
 def _inspected(name: str, read: Callable[[], Data]) -> Inspection:

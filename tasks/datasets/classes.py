@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from layerboard.tasks.datasets.base import Count, Coverage, Data, Sample
 from layerboard.tasks.datasets.files import IMAGE_EXTENSIONS, file_names, folder_names, require_directory
 from layerboard.tasks.datasets.instances import copies_of, of_classes
+from layerboard.tasks.datasets.names import number_twins, unseen_twins
 from layerboard.zoo.errors import InputError, counted, some
 
 LEAST = 3  # least number of images per class without val, so that each is tested with others of its class
@@ -198,9 +199,12 @@ def classification(
     sides = [sorted(images, key=lambda image: image[1].key) for images in given]
     known, asked = ({label for label, _ in images} for images in (sides[0], sides[-1]))
     if unknown := sorted(asked - known):
+        every = {*known, *unknown}
+        alike = unseen_twins(every, "names") or number_twins(every, "names")
+        advice = alike[0] if alike else "add training images of them or remove them"
         raise InputError(
             f"expected the classes of {where} to be among those of train, found {some(unknown)} there only; "
-            "add training images of them or remove them"
+            f"{advice}"
         )
     classes = tuple(sorted(known))
     rank = {label: number for number, label in enumerate(classes)}
@@ -212,6 +216,7 @@ def classification(
         )
         for images in sides
     )
+    coverage = replace(coverage, notes=(*unseen_twins(classes, "classes"), *coverage.notes))
     names = ("classes", "train images", "val images") if queries else ("classes", "images")
     counts = tuple(map(Count, names, (len(classes), *map(len, sides)), official))
     if not queries:

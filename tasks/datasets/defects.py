@@ -23,6 +23,8 @@ from layerboard.tasks.datasets.base import (
     PhotoSample,
     Sample,
 )
+from layerboard.tasks.datasets.names import normal, unseen_twins
+from layerboard.tasks.datasets.same_files import on_both_sides
 from layerboard.tasks.metrics.arrays import Mask
 from layerboard.zoo.errors import InputError, counted, some
 from layerboard.zoo.view.photos import decoding, endings
@@ -159,7 +161,7 @@ def has_defects(folder: Path) -> bool:
 
 def read_defects(folder: Path) -> Defects:
     """The user's own photographs of products, named after the folder; raises InputError."""
-    name = storage.require_text(folder.resolve().name, "the name of the folder of images")
+    name = normal(storage.require_text(folder.resolve().name, "the name of the folder of images"))
     return _defects(name, folder, MEMORY, PhotoSample)
 
 
@@ -188,14 +190,19 @@ def _of_folders(folder: Path) -> ProductFiles:
     """The files of a product in the layout of MVTec AD."""
     images: list[tuple[str, Path, Path | None]] = []
     strays: list[Path] = []
+    truths = folder / "ground_truth"
+    of_kind = (
+        {normal(kind): kind for kind in storage.folder_names(truths)} if storage.is_folder(truths) else {}
+    )
     for kind in storage.folder_names(folder / "test"):
-        truth = folder / "ground_truth" / kind
-        masks = {*storage.file_names(truth)} if storage.is_folder(truth) else set()
-        for path in _images(folder / "test" / kind):
-            mask = f"{path.stem}_mask.png"
-            images.append((kind, path, truth / mask if mask in masks else None))
-            masks.discard(mask)
-        strays += [truth / mask for mask in sorted(masks)]
+        truth = truths / of_kind.get(normal(kind), kind)
+        names = storage.file_names(truth) if storage.is_folder(truth) else []
+        masks = {normal(name): truth / name for name in names}
+        images += [
+            (normal(kind), path, masks.pop(normal(f"{path.stem}_mask.png"), None))
+            for path in _images(folder / "test" / kind)
+        ]
+        strays += sorted(masks.values())
     return ProductFiles(_images(folder / "train" / GOOD), images, strays)
 
 
@@ -239,13 +246,15 @@ def _defects(name: str, root: Path, memory: int, make: type[FileSample]) -> Defe
     """The products below a folder; raises InputError."""
     notes: list[str] = []
     products = tuple(
-        _product(name, files, root, make, notes) for name, files in sorted(_listed(root).items())
+        _product(normal(name), files, root, make, notes) for name, files in sorted(_listed(root).items())
     )
     if not products:
         raise InputError(
             f"expected folders NAME/train/good and NAME/test in {root}, or the table {TABLE}, found neither"
         )
     images = [pair for each in products for pair in zip(each.images, each.defect, strict=True)]
+    notes += unseen_twins((image.kind for image, _ in images), "kinds of defects")
+    notes += unseen_twins((product.name for product in products), "products")
     counts = (
         Count(COUNTED[0], len(products)),
         Count(COUNTED[1], sum(len(product.references) for product in products)),
@@ -289,6 +298,9 @@ def _product(name: str, files: ProductFiles, root: Path, make: type[FileSample],
         notes.append(f"{counted(len(files.strays), 'masks')} of no image, expected NAME_mask.png ({strays})")
     if bare and any(image.mask is not None for image in images):
         notes.append(f"{counted(len(bare), 'defects')} of {name} without a mask ({some(bare, 2)})")
+    if make is PhotoSample:  # the official datasets are large, and as they are
+        tested = [each.sample for each in images]
+        notes += on_both_sides(product.references, tested, f"train of {name}", "test")
     return product
 
 

@@ -7,6 +7,7 @@ readers use these functions for both folders and packs.
 
 import errno
 import os
+import re
 import threading
 from collections.abc import Iterable
 from io import BytesIO
@@ -23,6 +24,12 @@ from layerboard.zoo.view.photos import decoding, open_file
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")  # of images, case-insensitive
 
 LONGEST_NAME = 255  # bytes of a file or folder name, the limit of file systems
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")  # a Path has one slash of s3://
+_COPY = {
+    "s3": "copy it with `aws s3 sync {} FOLDER`",
+    "gs": "copy it with `gcloud storage rsync -r {} FOLDER`",
+    "file": "leave file:// out",
+}
 _packs: dict[str, Pack] = {}  # open packs by name, in this process
 _opening = threading.Lock()
 
@@ -69,6 +76,18 @@ def is_folder(path: Path) -> bool:
 def exists(path: Path) -> bool:
     """Whether there is a file or folder."""
     return is_file(path) or is_folder(path) if is_packed(path) else path.exists()
+
+
+def require_local(location: str, option: str) -> None:
+    """Raise MissingDataError for an address of another machine, with how to have its files here."""
+    scheme = _ADDRESS.match(location)
+    if scheme is None or Path(location).exists():
+        return
+    address = _ADDRESS.sub(r"\1://", location)
+    command = _COPY.get(scheme[1].lower(), "download {} and unpack it into FOLDER").format(address)
+    raise MissingDataError(
+        f"{option} takes a folder on this machine, found {address}; {command}, and give {option} FOLDER"
+    )
 
 
 def require_directory(path: Path, what: str) -> None:

@@ -1,9 +1,9 @@
 """The user's own images: class folders at any depth, tables of labels, or images without classes."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import groupby
+from os.path import commonpath
 from pathlib import Path, PurePosixPath
 
 from layerboard.tasks.datasets import classes as classed
@@ -25,13 +25,19 @@ from layerboard.tasks.datasets.labels import (
     read_table,
     require_columns,
 )
+from layerboard.tasks.datasets.names import normal, number_twins, unseen_twins
+from layerboard.tasks.datasets.same_files import on_both_sides
+from layerboard.tasks.datasets.splits import (
+    QUERY_SPLITS,
+    SPLITS,
+    TRAIN,
+    find_splits,
+    require_own_classes,
+    split_of,
+)
 from layerboard.tasks.datasets.targets import TargetColumns, Targets, find_targets, targets_of
 from layerboard.tasks.datasets.tree import ImageTree, read_tree
 from layerboard.zoo.errors import InputError, counted, some
-
-TRAIN = "train"
-QUERY_SPLITS = ("val", "valid", "validation", "test")  # in order of preference, case-insensitive
-SPLITS = (TRAIN, *QUERY_SPLITS)
 
 NO_LABELS = Path("none")  # given instead of a table of labels if folders are not classes
 NO_CLASSES = "no classes: layers are described, not ranked"  # remark for images without classes
@@ -47,7 +53,7 @@ def read_folder(folder: Path, labelling: Labelling = AS_IT_IS) -> Data:
     (`tasks.datasets.instances`). Raises InputError.
     """
     require_directory(folder, "a folder of images")
-    name = require_text(folder.resolve().name, "the name of the folder of images")
+    name = normal(require_text(folder.resolve().name, "the name of the folder of images"))
     tree = read_tree(folder)
     if not tree.images:
         ignored = f" but {'; '.join((*tree.notes, *tree.remarks))}" if tree.others else ""
@@ -111,9 +117,13 @@ def _tables(tree: ImageTree, labelling: Labelling) -> list[LabelTable]:
 
 
 def _in_split_folders(files: Sequence[LabelledFile]) -> Sequence[LabelledFile]:
-    """Images of a table without splits, with the split from the folders train and val if all are in these."""
-    splits = [file.path.partition("/")[0].lower() for file in files]
-    if any(file.split for file in files) or TRAIN not in splits or not {*splits} <= {*SPLITS}:
+    """Images of a table with the splits that it says, or else with those of the folders that all are in."""
+    if any(file.split for file in files):
+        return [file._replace(split=split_of(file.split) or file.split) for file in files]
+    above = commonpath([file.path.rpartition("/")[0] for file in files])
+    tops = [file.path.removeprefix(above).lstrip("/").partition("/") for file in files]
+    splits = [split_of(top) if below else "" for top, below, _ in tops]
+    if TRAIN not in splits or "" in splits:
         return files
     return [file._replace(split=split) for file, split in zip(files, splits, strict=True)]
 
@@ -136,51 +146,23 @@ def _in_groups(
 
 def _class_folders(tree: ImageTree) -> tuple[list[LabelledFile], list[str]]:
     """Images with their folder as the class, and remarks on the classes."""
-    tops = {top: [*paths] for top, paths in groupby(tree.images, lambda path: path.partition("/")[0])}
-    splits = _splits(tree.root, tops)
-    left_out = [path for top, paths in tops.items() if splits and top not in splits for path in paths]
-    files = []
-    for path in sorted({*tree.images} - {*left_out}):
-        top, _, below = path.partition("/")
-        label = (below if splits else path).rpartition("/")[0]
-        files.append(LabelledFile(path, label, splits.get(top, "")))
+    splits = find_splits(tree.root, tree.images) or {"": ""}
+    left_out, files = [], []
+    for path in tree.images:
+        if (folder := next((each for each in splits if path.startswith(each)), None)) is None:
+            left_out.append(path)
+        else:
+            label = normal(path.removeprefix(folder).rpartition("/")[0])
+            files.append(LabelledFile(path, label, splits[folder]))
     labels = {file.label for file in files}
     _require_leaves(tree.root, labels)
     remarks = ["classes from folders" + (", by their paths" if any("/" in label for label in labels) else "")]
+    named = [f"{folder[:-1]} is {split}" for folder, split in splits.items() if folder[:-1].lower() != split]
+    remarks += [", ".join(named)] if named else []
+    remarks += require_own_classes(tree.root, labels)
     if left_out:
         remarks.append(f"{len(left_out):,} images beside train and val ignored ({some(left_out, 2)})")
     return files, remarks
-
-
-def _splits(root: Path, tops: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The split of each top-level folder that is one; empty if they are classes; raises InputError."""
-    named = {top: top.lower() for top in tops if top.lower() in SPLITS}
-    if TRAIN not in named.values():
-        return {}
-    direct = [top for top in named if all(path.count("/") == 1 for path in tops[top])]
-    if len({*named.values()}) < len(named):
-        raise InputError(
-            f"expected each split once in {root}, found {' and '.join(sorted(named))}; rename one"
-        )
-    if len(direct) == len(named):
-        if len(named) == len(tops) > 1:
-            raise InputError(
-                f"expected class folders in {' and '.join(sorted(tops))} of {root}, found images directly in "
-                "them; sort them into class folders, or give the classes by --labels FILE.csv"
-            )
-        return {}
-    if direct:
-        raise InputError(
-            f"expected class folders in {root / direct[0]}, found images directly in it "
-            f"({some(tops[direct[0]])}); move every image into a folder that is named after its class"
-        )
-    others = sorted(set(tops) - set(named))
-    if others and len(named) == 1:
-        raise InputError(
-            f"expected a folder val or test beside {root / next(iter(named))}, or nothing, found "
-            f"{some(others)}; rename train if it is a class"
-        )
-    return named
 
 
 def _require_leaves(root: Path, labels: set[str]) -> None:
@@ -192,6 +174,13 @@ def _require_leaves(root: Path, labels: set[str]) -> None:
                 f"expected every folder of {root} to hold either images of one class or further folders, "
                 f"found images in {above} and in {label}; move them, or give the classes by --labels FILE"
             )
+
+
+def _alike(files: Sequence[LabelledFile]) -> list[str]:
+    """Notes on names of a table that are probably one, and on groups that read alike."""
+    labels, groups = {file.label for file in files if file.cells}, {file.group for file in files}
+    numbers = [*number_twins(labels, "classes"), *number_twins(groups, "groups")]
+    return [*unseen_twins(groups, "groups"), *numbers]
 
 
 def _queries(tree: ImageTree, files: Sequence[LabelledFile]) -> str:
@@ -219,6 +208,10 @@ def _classes(
         further = len(files) - len(train) - len(val)
         remarks += [f"val is {queries}"] if queries != "val" else []
         notes += [f"{further:,} images of further splits left out"] if further else []
+        notes += on_both_sides([sample for _, sample in train], [sample for _, sample in val])
+    notes += _alike(files)
+    if not files[0].cells:
+        remarks += number_twins(classes, "classes")
     coverage = Coverage((), (*notes, *tree.notes), (*remarks, *tree.remarks))
     groups = {file.path: file.group for file in files if file.group}
     data = classed.classification(name, train, val, f"{queries} of {root}", coverage).grouped(groups)
@@ -242,6 +235,11 @@ def _targets(
     if further := [file for file in files if file.split not in ("", TRAIN, queries)]:
         notes = [*notes, f"{len(further):,} images of further splits left out"]
     files = [file for file in files if file.split in ("", TRAIN, queries)]
+    notes = [*notes, *_alike([file._replace(label="") for file in files])]
     samples = [PhotoSample(file.path, f"{tree.root}/{file.path}") for file in files]
+    if queries:
+        train = {file.path for file in files if file.split == TRAIN}
+        known, asked = ([each for each in samples if (each.key in train) == side] for side in (True, False))
+        notes += on_both_sides(known, asked)
     coverage = Coverage((Count("images", len(files)),), (*notes, *tree.notes), (*remarks, *tree.remarks))
     return targets_of(name, samples, columns, files, coverage)

@@ -8,13 +8,14 @@ from typing import Any
 from PIL import Image
 
 from layerboard.tasks.datasets import classes as classed
-from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.datasets.base import Coverage, range_text
 from layerboard.tasks.datasets.classes import Classification, LabelledSample
 from layerboard.tasks.datasets.hub_spec import HubSpec, parse_hub_spec
+from layerboard.tasks.datasets.names import normal
 from layerboard.zoo.errors import InputError, UnreadableImageError
 from layerboard.zoo.online import hub_answers, offline_unless
 from layerboard.zoo.view.geometry import Box
-from layerboard.zoo.view.photos import as_seen, decoding, open_file
+from layerboard.zoo.view.photos import DEEPEST, as_seen, decoding, open_file
 
 QUERY_SPLITS = ("validation", "test", "val")  # names of the split of queries, in order of preference
 Table = Any  # a ``datasets.Dataset``; the library has no types of its own
@@ -30,17 +31,23 @@ class TableSample:
     fingerprint: str  # identifies the table's content
     table: Table = field(repr=False, compare=False)
     box: Box | None = None
+    bits: int = DEEPEST  # as those of `tasks.datasets.base.PhotoSample`
 
-    def open(self) -> Image.Image:
+    @property
+    def source(self) -> str | io.BytesIO:
+        """The undecoded image, or its path; raises UnreadableImageError for none."""
         stored = self.table[self.index][self.column] or {}
         source = stored.get("path") if stored.get("bytes") is None else io.BytesIO(stored["bytes"])
         if source is None:
             raise UnreadableImageError(f"cannot decode image {self.key}: the table has none in that row")
-        with decoding(f"cannot decode image {self.key}"), open_file(source) as image:
-            return as_seen(image)
+        return source
+
+    def open(self) -> Image.Image:
+        with decoding(f"cannot decode image {self.key}"), open_file(self.source) as image:
+            return as_seen(image, self.bits)
 
     def signature(self) -> str:
-        return f"{self.fingerprint}|{self.key}|{self.column}|{self.box}|as seen"
+        return f"{self.fingerprint}|{self.key}|{self.column}|{self.box}{range_text(self.bits)}|as seen"
 
 
 def read_hub_dataset(text: str) -> Classification:
@@ -152,5 +159,5 @@ def _class_names(values: Sequence[object], kind: object, column: str, where: str
         bad = "no row" if not values else f"{values[valid.index(False)]!r} in row {valid.index(False)}"
         raise InputError(f"expected a class label in every row of column {column} in {where}, found {bad}")
     if names is None:
-        return [str(value) for value in values]
-    return [names[value] for value in values if isinstance(value, int)]
+        return [normal(str(value)) for value in values]
+    return [normal(names[value]) for value in values if isinstance(value, int)]

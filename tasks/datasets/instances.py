@@ -19,6 +19,8 @@ from layerboard.tasks.datasets.base import (
 )
 from layerboard.tasks.datasets.copies import COPIES, CopySample
 from layerboard.tasks.datasets.labels import FILE_COLUMNS, GROUP_COLUMN, LabelTable, match, require_columns
+from layerboard.tasks.datasets.names import normal, number_twins, unseen_twins
+from layerboard.tasks.datasets.same_files import on_both_sides
 from layerboard.tasks.datasets.tree import ImageTree, read_tree
 from layerboard.zoo.errors import InputError, counted, first_line, some
 
@@ -143,7 +145,7 @@ def read_queries(folder: Path) -> Instances:
     images, ignored = [], []
     for path in tree.images:
         top, _, below = path.partition("/")
-        thing = below.rpartition("/")[0]
+        thing = normal(below.rpartition("/")[0])
         if top not in parts:
             ignored.append(path)
         elif parts[top] == "query" and not thing:
@@ -156,8 +158,9 @@ def read_queries(folder: Path) -> Instances:
     remarks = [f"things from the folders in {' and '.join(sorted(parts))}"]
     if ignored:
         remarks.append(f"{counted(len(ignored), 'images')} beside these ignored ({some(ignored, 2)})")
-    coverage = Coverage((), tree.notes, (*remarks, *tree.remarks))
-    name = storage.require_text(folder.resolve().name, "the name of the folder of images")
+    alike = [*unseen_twins((image.thing for image in images), "things"), *_in_both_parts(images)]
+    coverage = Coverage((), (*alike, *tree.notes), (*remarks, *tree.remarks))
+    name = normal(storage.require_text(folder.resolve().name, "the name of the folder of images"))
     return instances(name, images, str(folder), coverage)
 
 
@@ -193,8 +196,17 @@ def of_table(name: str, tree: ImageTree, table: LabelTable) -> Instances:
         part: Part = "query" if role == "query" else "database" if role else ""
         images.append(Instance(PhotoSample(file.path, f"{tree.root}/{file.path}"), thing, part))
     remarks += [] if column is None else [f"roles from {table.header[column]}"]
+    things = [image.thing for image in images]
+    notes += [*unseen_twins(things, "things"), *number_twins(things, "things"), *_in_both_parts(images)]
     coverage = Coverage((), (*notes, *tree.notes), (*remarks, *tree.remarks))
     return instances(name, images, str(table.path), coverage)
+
+
+def _in_both_parts(images: Sequence[Instance]) -> list[str]:
+    """A note on queries whose files are in the database, too."""
+    parts = ("database", "query")
+    known, asked = ([each.sample for each in images if each.part == part] for part in parts)
+    return on_both_sides(known, asked, *parts)
 
 
 def of_classes(name: str, labelled: Iterable[tuple[str, Sample, str]], coverage: Coverage) -> Instances:

@@ -3,10 +3,11 @@
 Tables are CSV files, or metadata files of ``imagefolder``.
 """
 
+import codecs
 import csv
 import json
 import re
-import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice, zip_longest
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Literal, NamedTuple
 
 from layerboard.tasks.datasets.fields import is_number
 from layerboard.tasks.datasets.files import describe, require_text
+from layerboard.tasks.datasets.names import normal
 from layerboard.tasks.datasets.tree import ImageTree
 from layerboard.zoo.errors import InputError, counted, some
 from layerboard.zoo.reading import read_regular
@@ -26,8 +28,12 @@ SPLIT_COLUMN = "split"  # train or val; optional
 GROUP_COLUMN = "group"  # of images that belong together: of one patient, camera, place or series
 
 DELIMITERS = ",;\t|"  # possible delimiters: the one that splits the header best, ties to the first
+FALLBACK = "cp1252"  # encoding of text that is not UTF-8: that of most spreadsheets in Europe and America
+_NO_TEXT = re.compile(r"[\0-\x08\x0e-\x1f]")  # characters of files that are no text
 METADATA = ("metadata.csv", "metadata.jsonl")  # metadata files of the ``datasets`` library
 
+
+_SAID_DELIMITER = re.compile(r'"?sep=([^"])"?', re.IGNORECASE)
 
 Target = Literal["class", "number", "labels"]
 
@@ -71,6 +77,8 @@ class LabelTable(NamedTuple):
     split: str | None
     group: str | None
     prefix: str  # folder below that of the images, ending with ``/``, that its files are relative to, or ""
+    commas: bool = False  # whether its columns are parted by another character, so numbers may have a comma
+    remark: str = ""  # on its encoding; "" for UTF
 
     @property
     def of_things(self) -> bool:
@@ -94,7 +102,9 @@ def read_table(path: Path, prefix: str = "") -> LabelTable:
     ``.jsonl`` has one JSON object per line; anything else is delimited text with a header (`DELIMITERS`).
     """
     json_lines = path.suffix.lower() == ".jsonl"
-    lines = _json_lines(path) if json_lines else _csv_lines(path)
+    text, remark = _text(path)
+    delimiter = None if json_lines else _delimiter(text)
+    lines = _csv_lines(path, text, delimiter) if delimiter else _json_lines(path, text)
     first = list(islice(lines, None if json_lines else 1))  # the lines with all column names
     header = tuple(dict.fromkeys(name for _, record in first for name in record))
     sought = (FILE_COLUMNS, LABEL_COLUMNS, (SPLIT_COLUMN,), (GROUP_COLUMN,))
@@ -111,7 +121,8 @@ def read_table(path: Path, prefix: str = "") -> LabelTable:
     rows = tuple(row_of(*line) for line in chain(first, lines))
     if not rows:
         raise InputError(f"expected a row for each image in {path}, found none")
-    return LabelTable(path, rows, header, file, label, split, group, prefix)
+    commas = delimiter not in (None, ",")
+    return LabelTable(path, rows, header, file, label, split, group, prefix, commas, remark)
 
 
 def read_groups(path: Path) -> LabelTable:
@@ -139,28 +150,46 @@ def _column(header: Sequence[str], names: Iterable[str]) -> str | None:
     return next((columns[name] for name in names if name in columns), None)
 
 
-def _text(path: Path) -> str:
+def _text(path: Path) -> tuple[str, str]:
+    """The text of a file, and a remark if its encoding is a guess; raises InputError."""
     try:
-        return read_regular(path).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        what = (
-            "it is no text in UTF-8; save it as CSV in UTF-8"
-            if isinstance(error, ValueError)
-            else error.strerror
-        )
-        raise InputError(f"cannot read labels {path}: {what}") from error
+        content = read_regular(path)
+    except OSError as error:
+        raise InputError(f"cannot read labels {path}: {error.strerror}") from error
+    encoding, remark = "utf-8-sig", ""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"
+    elif b"\0" in content[:2]:
+        encoding = "utf-16-le" if content[1:2] == b"\0" else "utf-16-be"
+    try:
+        try:
+            text = content.decode(encoding)
+        except UnicodeDecodeError:
+            text = content.decode(FALLBACK)
+            words = [word for word in re.findall(r"\w+", text) if not word.isascii()]
+            remark = f"{path.name} is not in UTF-8: read as Windows-1252 ({some(dict.fromkeys(words))})"
+        if _NO_TEXT.search(text):
+            raise ValueError
+    except ValueError as error:
+        raise InputError(f"cannot read labels {path}: it is no text; save it as CSV in UTF-8") from error
+    return text.replace("\r\n", "\n").replace("\r", "\n"), remark
 
 
-def _csv_lines(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
-    text = _text(path)
-    delimiter = max(DELIMITERS, key=text.lstrip().partition("\n")[0].count)
+def _delimiter(text: str) -> str:
+    """The delimiter of a table: the one of a first line ``sep=;``, as of spreadsheets, or of the header."""
+    first = text.lstrip().partition("\n")[0]
+    said = _SAID_DELIMITER.fullmatch(first.strip())
+    return said[1] if said else max(DELIMITERS, key=first.count)
+
+
+def _csv_lines(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, Mapping[str, str]]]:
     lines = (line[0] for line in re.finditer(r".*\n?", text))
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     header: list[str] = []
     try:
         for row in reader:
-            cells = [cell.strip() for cell in row]
-            if not any(cells):
+            cells = [normal(cell.strip()) for cell in row]
+            if not any(cells) or (not header and _SAID_DELIMITER.fullmatch(delimiter.join(cells))):
                 continue
             if not header:
                 header = cells
@@ -178,9 +207,9 @@ def _csv_lines(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
         raise InputError(f"cannot read labels {path}, line {reader.line_num}: {error}") from error
 
 
-def _json_lines(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
+def _json_lines(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, str]]]:
     """Line number and fields of each object; "" for null and for anything but text and numbers."""
-    for number, line in enumerate(_text(path).split("\n"), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
@@ -189,12 +218,12 @@ def _json_lines(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
             raise InputError(f"expected one JSON object a line in {path}, found {line[:40]!r}") from error
         if not isinstance(fields, dict):
             raise InputError(f"expected one JSON object a line in {path}, found {describe(fields)}")
-        yield number, {name: _word(value, f"text in {path}") for name, value in fields.items()}
+        yield number, {normal(name): _word(value, f"text in {path}") for name, value in fields.items()}
 
 
 def _word(value: object, where: str) -> str:
     if isinstance(value, str):
-        return require_text(value, where).strip()
+        return normal(require_text(value, where).strip())
     return str(value) if is_number(value) else ""
 
 
@@ -270,36 +299,33 @@ def match(
     )
     notes = [f"{number} {why} left out ({some(names, 2)})" for number, why, names in left_out if names]
     files = [table.named(path, row) for path, (row, table) in sorted(rows.items())]
-    return files, [f"{noun[1]} from {name} ({columns})", *again], notes
+    said_of = [table.remark for table in tables if table.remark]
+    return files, [f"{noun[1]} from {name} ({columns})", *said_of, *again], notes
 
 
 def _image_finder(tree: ImageTree) -> Callable[[LabelTable, LabelRow], str | None]:
     """A function that finds the image named by a row, if it exists; raises InputError if it is ambiguous."""
-    root = f"{tree.root.resolve()}/"
-    named: dict[str, list[str]] = {}
+    root = normal(f"{tree.root.resolve()}/")
+    named, whole = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
     for path in tree.images:
-        named.setdefault(_normal(path.rpartition(".")[0]), []).append(path)
-    named |= {_normal(path): [path] for path in tree.images}  # with its extension, a name is unique
+        named[normal(path.rpartition(".")[0])].append(path)
+        whole[normal(path)].append(path)
+    named |= whole  # with its extension, a name is unique, but for two Unicode forms of it
 
     def find(table: LabelTable, row: LabelRow) -> str | None:
         file = row.file.replace("\\", "/").removeprefix(root)
         if file.startswith("/"):  # outside the folder
             return None
         file = "/".join(part for part in file.split("/") if part not in ("", "."))
-        paths = named.get(_normal(f"{table.prefix}{file}"), [])
+        paths = named.get(normal(f"{table.prefix}{file}"), [])
         if len(paths) > 1:
             raise InputError(
                 f"expected one image of the name {row.file!r} of {table.path}, line {row.number}, found "
-                f"{some(paths)}; add its ending"
+                f"{some(paths)}; {'add its ending' if len({*map(normal, paths)}) > 1 else 'rename one'}"
             )
         return paths[0] if paths else None
 
     return find
-
-
-def _normal(path: str) -> str:
-    """Unicode normal form of a name, since macOS decomposes accents."""
-    return unicodedata.normalize("NFC", path)
 
 
 def _require_same(path: str, noun: str, rows: Sequence[tuple[str, LabelRow, LabelTable]]) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from layerboard.tasks.datasets.base import Coverage, Data, Sample
 from layerboard.tasks.datasets.classes import Unlabelled, require_undivided
 from layerboard.tasks.datasets.labels import LABEL_COLUMNS, LabelledFile, LabelRow, LabelTable, Target
+from layerboard.tasks.datasets.names import number_twins, unseen_twins
 from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING, SEED, group_numbers, stratified_folds
 from layerboard.zoo.errors import InputError, counted, some
@@ -21,7 +22,12 @@ TRAIN = "train"
 PARTED = "|"  # separates the labels of an image
 TRUTHS = {"0": 0.0, "0.0": 0.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "true": 1.0}  # cells of a label's column
 _INDEX = re.compile(r"(Unnamed: \d+)?")  # names of the index columns that pandas writes
-_WITH_COMMA = re.compile(r"[+-]?\d+,\d+")  # a number with a decimal comma
+_GROUPED = re.compile(
+    r"[+-]?\d{1,3}(\.\d{3})+,\d+"
+)  # a number with a decimal comma and points that part thousands
+_WITH_COMMA = re.compile(
+    rf"[+-]?\d+,\d+([eE][+-]?\d{{1,2}})?|{_GROUPED.pattern}"
+)  # a number with a decimal comma
 _OF_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # possibly a whole number with a thousands separator
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?")
 
@@ -111,6 +117,7 @@ class TargetColumns(NamedTuple):
     role: Literal["numbers", "labels"]
     names: tuple[str, ...]
     header: tuple[str, ...]
+    commas: bool = False  # whether numbers have a decimal comma
 
     @property
     def noun(self) -> tuple[str, str]:
@@ -151,7 +158,10 @@ def find_targets(tables: Sequence[LabelTable], target: Target | None) -> TargetC
         understood = ("numbers" if target == "number" else "labels"), chosen
     if understood is None:
         return None
-    columns = TargetColumns(*understood, first.header)
+    role, chosen = understood
+    cells = [cell for name in chosen for cell in _cells(tables, name)]
+    commas = role == "numbers" and all(table.commas for table in tables) and _has_decimal_commas(cells)
+    columns = TargetColumns(role, chosen, first.header, commas)
     for table in tables:
         _require_alike(table, columns)
     return columns
@@ -191,6 +201,18 @@ def _numbered(columns: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     return tuple(name for name, numbers in shares.items() if 2 * sum(numbers) > len(numbers))
 
 
+def _has_decimal_commas(cells: Iterable[str]) -> bool:
+    """Whether numbers have a decimal comma: some have one that parts no thousands, and none has a point."""
+    numbers = [cell for cell in cells if _NUMBER.fullmatch(cell) or _WITH_COMMA.fullmatch(cell)]
+    certain = any("," in cell and not _OF_THOUSANDS.fullmatch(cell) for cell in numbers)
+    return certain and not any("." in cell for cell in numbers if not _GROUPED.fullmatch(cell))
+
+
+def _with_point(cell: str) -> str:
+    """A number with a decimal comma as one with a point."""
+    return (cell.replace(".", "") if _GROUPED.fullmatch(cell) else cell).replace(",", ".")
+
+
 def _labelled(columns: Mapping[str, Sequence[str]], least: int) -> tuple[str, ...]:
     """The column of separated labels, or the columns of 0 and 1 if no other column has numbers."""
     parted = [name for name, cells in columns.items() if any(PARTED in cell for cell in cells)]
@@ -208,11 +230,11 @@ def _require_alike(table: LabelTable, columns: TargetColumns) -> None:
         )
     for row in table.rows if columns.role == "numbers" else ():
         for name, cell in zip(columns.names, columns.cells(row), strict=True):
-            if cell and not _NUMBER.fullmatch(cell):
+            if cell and not _NUMBER.fullmatch(_with_point(cell) if columns.commas else cell):
                 cure = "leave the cell empty to leave the image out"
                 if _WITH_COMMA.fullmatch(cell):
                     whole = f", or {cell.replace(',', '')} if it parts thousands"
-                    cure = f"write {cell.replace(',', '.')}{whole if _OF_THOUSANDS.fullmatch(cell) else ''}"
+                    cure = f"write {_with_point(cell)}{whole if _OF_THOUSANDS.fullmatch(cell) else ''}"
                 raise InputError(
                     f"expected a number in column {name!r} of {table.path}, line {row.number}, found "
                     f"{cell!r}; {cure}"
@@ -222,7 +244,8 @@ def _require_alike(table: LabelTable, columns: TargetColumns) -> None:
 def _values(cells: Sequence[Sequence[str]], columns: TargetColumns) -> tuple[Floats, tuple[str, ...]]:
     """Values of the images, [images targets], and their names."""
     if columns.role == "numbers":
-        return np.array(cells, np.float64), columns.names
+        points = [[*map(_with_point, row)] for row in cells] if columns.commas else cells
+        return np.array(points, np.float64), columns.names
     if {cell.lower() for row in cells for cell in row} <= {*TRUTHS}:
         return np.array([[TRUTHS[cell.lower()] for cell in row] for row in cells]), columns.names
     labels = [{label.strip() for label in row[0].split(PARTED)} - {""} for row in cells]
@@ -255,5 +278,8 @@ def targets_of(
     else:
         fold = stratified_folds(np.zeros(len(files), np.int64), group_numbers(groups))
     kind = ImageNumbers if columns.role == "numbers" else ImageLabels
+    alike = [*unseen_twins(targets, columns.role), *number_twins(targets, columns.role)]
+    commas = ("numbers with a decimal comma",) if columns.commas else ()
+    coverage = replace(coverage, notes=(*alike, *coverage.notes), remarks=(*commas, *coverage.remarks))
     data = kind(name, tuple(samples), values, targets, fold, groups, coverage)
     return replace(data, coverage=replace(coverage, remarks=(*data.understood, *coverage.remarks)))

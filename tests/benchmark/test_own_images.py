@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 import layerboard
+from layerboard.benchmark.commands.check import check
 from layerboard.benchmark.plan.datasets import bind_tasks, own_datasets
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.suites import MINI_SUITE
@@ -154,29 +155,35 @@ def test_what_was_understood_is_said_in_a_line(capsys: Capture, flat: Path, tmp_
 
 
 @pytest.mark.usefixtures("without_heic")
-def test_check_opens_a_sample_of_the_images_or_all(capsys: Capture, tmp_path: Path) -> None:
+def test_check_opens_all_images_or_a_sample_of_many(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     photos = tmp_path / "photos"
     photos.mkdir()
     for number in range(150):
         Image.new("RGB", (2, 2)).save(photos / f"{number:03}.png")
-    (photos / "001.png").write_bytes(b"no image")
     (photos / "[red].heic").write_bytes(b"")
 
     def said(*options: str) -> str:
         return " ".join(command(capsys, "check", "--images", photos, *options).out.split())
 
-    assert "photos partial 150 images;" in said()
-    assert said().endswith("pip install 'layerboard[heic]'; 75 of 150 images opened")
-    assert "150 of 150 images opened, 1 unreadable (cannot decode image" in said("--all")
+    assert said().endswith("pip install 'layerboard[heic]'; 150 of 150 images opened")
     (photos / "[red].heic").unlink()
     assert "photos complete" in said()
-    assert "photos partial" in said("--all")
-    (photos / "000.png").write_bytes(b"")
-    assert "75 of 150 images opened, 1 unreadable" in said()
+    for number in (1, 3, 5, 149):
+        (photos / f"{number:03}.png").write_bytes(b"no image")
+    assert "photos partial" in said()
+    assert "146 of 150 images opened, 4 unreadable (001.png, 003.png, 005.png and 1 more)" in said()
+    (listed,) = check(images=str(photos)).parts
+    assert listed.frame["file"].tolist() == [f"{number:03}.png" for number in (1, 3, 5, 149)]
+    assert "149.png cannot decode image" in said()
+    monkeypatch.setattr("layerboard.benchmark.commands.check.SAMPLE", 75)
+    assert "75 of 150 images opened" in said()
+    assert "146 of 150 images opened, 4 unreadable" in said("--all")
     for path in photos.iterdir():
         path.write_bytes(b"no image")
-    said = command(capsys, "check", "--images", photos)
-    assert (said.code, "broken" in said.out) == (2, True)
+    answer = command(capsys, "check", "--images", photos)
+    assert (answer.code, "broken" in answer.out) == (2, True)
 
 
 WRONG = {

@@ -7,11 +7,12 @@
 Kills runs with several workers at random moments and compares what they end with; flips bits in, truncates
 and removes files of every kind that a run leaves or renders; runs two and three at once on one cache; breaks
 every field of ground truth in every way, and the bytes of pickles, arrays, masks and weights; reads files
-that are small and cost much, and foreign formats by the names of images; forges, exchanges and cuts what
-others hand over, with names that steer terminals; changes a record, an item or a digest of weights of a
-submission; gives every option of every command values that are none of its own; starts commands with closed
-streams, without a home, with foreign variables, and with libraries that break. Exit code 1 if anything was
-not answered as it should be: each such case is printed.
+that are small and cost much, and foreign formats by the names of images; draws folders of images with their
+splits, spellings and depths in bits, and compares what is read with what was drawn; forges, exchanges and
+cuts what others hand over, with names that steer terminals; changes a record, an item or a digest of weights
+of a submission; gives every option of every command values that are none of its own; starts commands with
+closed streams, without a home, with foreign variables, and with libraries that break. Exit code 1 if anything
+was not answered as it should be: each such case is printed.
 """
 
 import argparse
@@ -23,7 +24,10 @@ from pathlib import Path
 
 import torch
 
-ALONE = ("options", "fields", "bytes", "bombs", "foreign", "rendered", "environments")
+ALONE = (
+    *("options", "fields", "bytes", "bombs", "foreign", "rendered"),
+    *("splits", "spellings", "depths", "environments"),
+)
 OF_RUNS = ("damages", "outputs", "submissions", "kills", "together")
 PARTS = (*ALONE, *OF_RUNS)
 
@@ -55,6 +59,9 @@ def counts(arguments: argparse.Namespace, folder: Path) -> Iterator["Count"]:
         "foreign": lambda place: [rename_foreign(place, every)],
         "rendered": lambda place: damage_rendered(place, times, seed),
         "environments": lambda place: [try_environments(place, every * every, seed)],
+        "splits": lambda place: [draw_splits(place, times, seed)],
+        "spellings": lambda place: [draw_spellings(place, times, seed)],
+        "depths": lambda place: [draw_depths(place, times, seed)],
     }
     for part in ALONE:
         if part in arguments.only:
@@ -105,6 +112,7 @@ if __name__ == "__main__":
     from tests.campaign.environments import try_environments
     from tests.campaign.kills import kill_runs, run_together
     from tests.campaign.outputs import cut_baselines, exchange_folders, forge_companions, name_steering
+    from tests.campaign.own_images import draw_depths, draw_spellings, draw_splits
     from tests.campaign.places import make_reference
     from tests.campaign.rendered import damage_rendered
     from tests.campaign.submissions import change_submissions

@@ -1,15 +1,19 @@
 """Image files: which formats are read, how large they may be, and their RGB pixels as people see them."""
 
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageOps
+from PIL.ImageFile import ImageFile
 
 from layerboard.zoo.errors import InputError, UnreadableImageError, first_line
 from layerboard.zoo.libraries import BrokenLibraryError, optional
@@ -24,7 +28,12 @@ FORMATS = (
 )
 ADDED = dict.fromkeys((".heic", ".heif", ".hif"), "layerboard[heic]") | {".avif": "Pillow>=11.3"}
 STRIP = 256  # rows that are made opaque at once
+DEEPEST = 16  # bits of the deepest channels that are read
 MOST_PIXELS = 2**27  # maximum pixels of one image: half a GiB when decoded
+
+Values = NDArray[np.integer[Any]]
+# the other order of the two bytes of a value, by the end of Pillow's name of a layout; N is the machine's
+_OTHER_BYTES = {";16B": ";16L", ";16L": ";16B", ";16N": ";16B" if sys.byteorder == "little" else ";16L"}
 
 warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # given for images from cameras, too
 
@@ -87,24 +96,20 @@ def require_few_pixels(size: tuple[int, int], frames: int = 1) -> None:
         raise InputError(f"{of} {pixels:,} pixels, of at most {MOST_PIXELS:,}; {fewer}")
 
 
-def as_seen(image: Image.Image) -> Image.Image:
+def as_seen(image: Image.Image, bits: int | None = None) -> Image.Image:
     """The RGB image as people see it.
 
-    It is rotated according to EXIF, 16-bit grey is scaled to 8 bits, transparent pixels become white. Raises
-    InputError for pixels of an unknown range, and as Pillow does if it cannot be decoded.
+    It is rotated according to EXIF, and transparent pixels become white. Values of more than 8 bits a channel
+    are scaled to 8 from the range of ``bits`` bits (8 to 16): that of its dataset, or, for None, the one that
+    the values of this image use. Raises InputError for pixels of an unknown range, and as Pillow does if it
+    cannot be decoded.
     """
-    image.load()
-    with suppress(Exception):  # damaged EXIF counts as none
-        if image.getexif().get(ExifTags.Base.Orientation, 1) != 1:  # else the image would be copied
-            image = ImageOps.exif_transpose(image)
+    low = _low_bytes(image) if bits != DEEPEST else None
+    image = _upright(image)
     if image.mode.startswith("I") or image.mode == "F":
-        values = np.asarray(image)
-        if image.mode == "F" or values.min() < 0 or values.max() >= 2**16:
-            raise InputError(
-                f"expected pixels of 8 or 16 bits, found {values.dtype} up to {values.max():g}, of which no "
-                "range is known; save it with 8 or 16 bits"
-            )
-        image = Image.fromarray((values >> 8).astype(np.uint8))
+        image = _scaled(_whole(image), bits)
+    elif low is not None and (bits or _bits(np.asarray(image), 8)) < DEEPEST:
+        image = _scaled(256 * np.asarray(image, np.int64) + np.asarray(_upright(low)), bits)
     if image.has_transparency_data:
         white = Image.new("RGB", image.size, "white")
         for top in range(0, image.height, STRIP):  # a whole copy of a large image would take half a GiB more
@@ -112,3 +117,87 @@ def as_seen(image: Image.Image) -> Image.Image:
             white.paste(part, (0, top), part)
         return white
     return image if image.mode == "RGB" else image.convert("RGB")  # converting would copy it
+
+
+def bits_used(image: Image.Image) -> int:
+    """Bits that the values of an image use, 8 to 16; 0 for a file of at most 8 bits a channel.
+
+    The image is not decoded yet; one of more bits is decoded. Raises as `as_seen`.
+    """
+    if image.mode.startswith("I") or image.mode == "F":
+        return _bits(_whole(image))
+    return _bits(np.asarray(image), 8) if _raw_mode(image) else 0
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    """The decoded image, rotated according to EXIF."""
+    image.load()
+    with suppress(Exception):  # damaged EXIF counts as none
+        if image.getexif().get(ExifTags.Base.Orientation, 1) != 1:  # else the image would be copied
+            return ImageOps.exif_transpose(image)
+    return image
+
+
+def _whole(image: Image.Image) -> Values:
+    """Values of a grey image of more than 8 bits, [height width]; raises InputError for an unknown range."""
+    values = np.asarray(image)
+    if image.mode == "F" or values.min() < 0 or values.max() >= 2**DEEPEST:
+        raise InputError(
+            f"expected pixels of 8 or 16 bits, found {values.dtype} up to {values.max():g}, of which no "
+            "range is known; save it with 8 or 16 bits"
+        )
+    return values
+
+
+def _bits(values: Values, lower: int = 0) -> int:
+    """Bits that values use and ``lower`` more below, at least 8; alpha, the fourth channel, is left out."""
+    most = int(values[..., :3].max() if values.ndim == 3 else values.max())
+    return max(8, most.bit_length() + lower if most else 0)
+
+
+def _scaled(values: Values, bits: int | None) -> Image.Image:
+    """The image of values of so many bits, or of as many as they use; alpha may use 16."""
+    bits = bits or _bits(values)
+    scaled = np.minimum(values >> (bits - 8), 255).astype(np.uint8)
+    if values.shape[2:] == (4,) and values[..., 3].max() >= 2**bits:
+        scaled[..., 3] = values[..., 3] >> 8
+    return Image.fromarray(scaled)
+
+
+def _raw_mode(image: Image.Image) -> str:
+    """The layout of 16-bit colour in a file that is not decoded yet; "" for any other image.
+
+    Pillow keeps the upper 8 bits of such values.
+    """
+    tiles = getattr(image, "tile", ()) if image.mode in ("RGB", "RGBA") else ()
+    layouts = {tile.args if isinstance(tile.args, str) else (tile.args or ("",))[0] for tile in tiles}
+    layout = str(layouts.pop()) if len(layouts) == 1 else ""
+    return layout if layout[-4:] in _OTHER_BYTES else ""
+
+
+def _low_bytes(image: Image.Image) -> Image.Image | None:
+    """The lower 8 bits of 16-bit colour, as an image like the one of the upper 8, which is not decoded yet.
+
+    None for any other image. Bytes are read in the other order; the layout of grey with alpha has no such
+    order, so its four bytes are read as four channels.
+    """
+    layout = _raw_mode(image)
+    if not layout or not isinstance(image, ImageFile) or image.fp is None:
+        return None
+    position = image.fp.tell()
+    image.fp.seek(0)
+    twin = open_file(BytesIO(image.fp.read()))
+    image.fp.seek(position)
+    assert isinstance(twin, ImageFile)
+    other = "RGBA" if layout.startswith("LA") else layout[:-4] + _OTHER_BYTES[layout[-4:]]
+    twin.tile = [
+        tile._replace(args=(other, *tile.args[1:]) if isinstance(tile.args, tuple) else other)
+        for tile in twin.tile
+    ]
+    if other == "RGBA":
+        twin.load()
+        grey, alpha = twin.getchannel(1), twin.getchannel(3)
+        split = Image.merge("RGBA", (grey, grey, grey, alpha))
+        split.info = twin.info
+        return split
+    return twin

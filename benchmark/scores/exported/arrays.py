@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from layerboard.leaderboards.records.arrays import require_bounded
 from layerboard.tasks.checks import unusable
+from layerboard.tasks.datasets.names import normal
 from layerboard.tasks.metrics.arrays import in_range
 from layerboard.zoo.errors import InputError, some
 from layerboard.zoo.reading import open_regular
@@ -132,7 +133,7 @@ def as_labels(arrays: Mapping[str, Array], name: str, path: Path, items: int, te
         raise InputError(
             f"expected one label for each of {items:,} rows of features as {where}, found {_shape(array)}"
         )
-    return array
+    return np.array([normal(label) for label in array.tolist()]) if array.dtype.kind == "U" else array
 
 
 def _open(path: Path) -> BinaryIO:

@@ -25,7 +25,7 @@ def product(folder: Path) -> Path:
     for number in (0, 2, 10):
         save(folder / "train" / "good" / f"{number}.png")
     for name in ("good/0.png", "crack/0.png", "crack/1.png", "dent/0.png"):
-        save(folder / "test" / name)
+        save(folder / "test" / name, colour="grey")
     for name in ("crack/0_mask.png", "crack/1_mask.png", "dent/0_mask.png"):
         save(folder / "ground_truth" / name, colour="white", mode="L")
     return folder

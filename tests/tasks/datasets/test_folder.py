@@ -54,8 +54,8 @@ def test_given_split_is_used(tmp_path: Path, split: str) -> None:
 
 
 def test_val_before_test_which_is_left_out_and_said(tmp_path: Path) -> None:
-    for split in ("train", "val", "test"):
-        write_fake_class_folders(tmp_path / split, classes=2, images=2)
+    for seed, split in enumerate(("train", "val", "test")):
+        write_fake_class_folders(tmp_path / split, classes=2, images=2, seed=seed)
     write_fake_class_folders(tmp_path / "more", classes=1, images=3)
     dataset = labelled(tmp_path)
     assert dataset.val is not None

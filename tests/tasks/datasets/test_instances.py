@@ -20,6 +20,7 @@ THINGS = InstanceEntry("few", "few", things=2, images=4, table="Ebay_test.txt")
 def save(*paths: Path, size: tuple[int, int] = (40, 30)) -> None:
     for number, path in enumerate(paths):
         path.parent.mkdir(parents=True, exist_ok=True)
+        number += 100 * sum(path.parents[1].name.encode())  # other images in other folders
         pixels = np.random.default_rng(number).integers(0, 256, (size[1] // 10, size[0] // 10, 3), np.uint8)
         Image.fromarray(pixels).resize(size).save(path)
 

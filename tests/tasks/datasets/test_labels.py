@@ -115,8 +115,8 @@ def test_a_column_of_splits(folder: Path) -> None:
     assert data.coverage.notes == ("2 images of further splits left out",)
     alone = text.replace("Valid", "train").replace("test", "train")
     assert labelled(folder, table(folder.parent / "l.csv", alone)).val is None
-    with pytest.raises(InputError, match=r"the splits of .* to be train and val, found 'dev'"):
-        read_folder(folder, Labelling(table(folder.parent / "l.csv", text.replace("test", "dev"))))
+    with pytest.raises(InputError, match=r"the splits of .* to be train and val, found 'part'"):
+        read_folder(folder, Labelling(table(folder.parent / "l.csv", text.replace("test", "part"))))
     with pytest.raises(InputError, match=r"to be train and val, found no train"):
         read_folder(folder, Labelling(table(folder.parent / "l.csv", text.replace("train", "test"))))
 
@@ -175,7 +175,7 @@ def test_a_name_that_may_be_two_images(folder: Path) -> None:
 def test_files_that_are_no_tables(folder: Path) -> None:
     with pytest.raises(InputError, match=r"cannot read labels .*nowhere: No such file"):
         read_folder(folder, Labelling(folder / "nowhere"))
-    with pytest.raises(InputError, match="it is no text in UTF-8"):
+    with pytest.raises(InputError, match="it is no text; save it"):
         read_folder(folder, Labelling(folder / "0.png"))
     for text in ("[1]\n", "{\n"):
         with pytest.raises(InputError, match="expected one JSON object a line"):
@@ -186,12 +186,26 @@ def test_files_that_are_no_tables(folder: Path) -> None:
         read_folder(folder)
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+def test_tables_as_spreadsheets_write_them(tmp_path: Path, encoding: str) -> None:
+    folder = pictures(tmp_path / "in", 6)
+    for number in range(6):
+        (folder / f"{number}.png").rename(folder / f"größe {number}.png")
+    text = "sep=;\r\nfile;label\r\n" + "".join(f"größe {n}.png;{('Öl', 'café')[n % 2]}\r\n" for n in range(6))
+    (tmp_path / "l.csv").write_bytes(text.encode(encoding))
+    data = labelled(folder, tmp_path / "l.csv")
+    assert data.train.classes == ("café", "Öl")
+    assert not data.coverage.partial
+    guess = "l.csv is not in UTF-8: read as Windows-1252 (größe, Öl, café)"
+    assert (guess in data.coverage.remarks) == (encoding == "cp1252")
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         (b"file,label,label\na,x,y\n", "has two columns 'label'; rename one of them"),
         (b"# made by hand\nfile,label\na,x\n", "remove the lines above the names of the columns"),
-        ("file,label\na,\u00e9\n".encode("latin-1"), "save it as CSV in UTF-8"),
+        (b"file,label\na,\x81\n", "save it as CSV in UTF-8"),
         (b"PK\x03\x04\xff\xfe", "save it as CSV in UTF-8"),
     ],
 )

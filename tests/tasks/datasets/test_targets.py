@@ -151,11 +151,24 @@ def test_a_target_without_a_table_is_said(images: Path) -> None:
         read_folder(images, Labelling(target="number"))
 
 
-def test_numbers_with_commas_are_found_and_their_cure_said(images: Path, tmp_path: Path) -> None:
-    rows = "".join(f"{row};{row},5\n" for row in range(COUNT))
-    (tmp_path / "t.csv").write_text(f"file;x\n{rows}")
-    with pytest.raises(InputError, match=r"line 2, found '0,5'; write 0.5"):
-        read_folder(images, Labelling(tmp_path / "t.csv"))
+@pytest.mark.parametrize("parted", [";", "\t", "|"])
+def test_numbers_with_a_decimal_comma_are_read_unless_it_may_be_another(
+    images: Path, tmp_path: Path, parted: str
+) -> None:
+    def read(*cells: str) -> Data:
+        rows = "".join(f"{row}{parted}{cells[row % len(cells)]}\n" for row in range(COUNT))
+        (tmp_path / "t.csv").write_text(f"sep={parted}\nfile{parted}x\n{rows}", encoding="utf-16")
+        return read_folder(images, Labelling(tmp_path / "t.csv", target="number"))
+
+    data = read("0,5", "-1,250", "3", "1,5E+02", "1.234.567,5")
+    assert {value for (value,) in values_of(data)} == {0.5, -1.25, 3, 150, 1234567.5}
+    assert "numbers with a decimal comma" in data.coverage.remarks
+    with pytest.raises(
+        InputError, match=r"line 3, found '1,250'; write 1.250, or 1250 if it parts thousands"
+    ):
+        read("1,250", "2,500", "7")
+    with pytest.raises(InputError, match=r"line 3, found '0,5'; write 0.5"):
+        read("0,5", "1.250")
 
 
 def test_the_numbers_of_rows_are_no_target(images: Path, tmp_path: Path) -> None:

@@ -1,0 +1,192 @@
+"""Which folders of images are splits, and folders that repeat each other's class names."""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+
+from layerboard.tasks.datasets.names import normal
+from layerboard.zoo.errors import InputError, some
+
+TRAIN = "train"
+QUERY_SPLITS = ("val", "valid", "validation", "dev", "eval", "holdout", "test")  # in order of preference
+SPLITS = (TRAIN, *QUERY_SPLITS)
+_WORDS = {split: split for split in SPLITS} | {
+    "training": TRAIN,
+    "trainval": TRAIN,
+    "development": "dev",
+    "devel": "dev",
+    "evaluation": "eval",
+    "testing": "test",
+}
+_FILLING = {
+    *("set", "sets", "data", "dataset", "split", "folder", "dir"),
+    *("image", "images", "img", "imgs", "photo", "photos", "picture", "pictures"),
+}
+
+
+def split_of(name: str) -> str:
+    """The split that a name says, such as ``test`` for ``Testing_Set`` and ``test2017``; "" for any other."""
+    return _WORDS.get("".join(word for word in _words(name) if word not in _FILLING), "")
+
+
+def _words(name: str) -> list[str]:
+    """Words of a name in lower case, without numbers; ``trainset`` and ``TrainSet`` are two words."""
+    parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_A-Za-z]+", name)
+    words = (part.lower() for part in parts)
+    return [piece for word in words for piece in re.sub(r"(?<=.)(set|data)$", r" \1", word).split()]
+
+
+def _said_within(name: str) -> str:
+    """The split that one word of a name says, such as ``train`` for ``flowers-train``; "" for any other."""
+    splits = {_WORDS[word] for word in _words(name) if word in _WORDS}
+    return splits.pop() if len(splits) == 1 else ""
+
+
+def find_splits(root: Path, images: Sequence[str]) -> dict[str, str]:
+    """The split of each folder that is one, by its path, such as ``images/train/``; empty without splits.
+
+    ``images`` are sorted paths below ``root``. The folders of splits are at the top, or below folders that
+    hold nothing else; one that holds only a folder of its own name or split is that. Raises InputError.
+    """
+    prefix = ""
+    while True:
+        tops = defaultdict[str, list[str]](list)
+        for path in images:
+            top, below, rest = path.removeprefix(prefix).partition("/")
+            if not below:  # an image beside the folders
+                return {}
+            tops[top].append(rest)
+        inner = {top: _inner(top, paths) for top, paths in tops.items()}
+        below_inner = {top: [path.removeprefix(inner[top]) for path in paths] for top, paths in tops.items()}
+        if splits := _splits(root / prefix, below_inner, at_top=not prefix):
+            return {f"{prefix}{top}/{inner[top]}": split for top, split in splits.items()}
+        if len(tops) > 1:
+            return {}
+        prefix += f"{next(iter(tops))}/"
+
+
+def _inner(top: str, paths: Sequence[str]) -> str:
+    """The only folder in a folder if its name says the same, such as ``train/``; "" if there is none."""
+    name, below, _ = paths[0].partition("/")
+    same = name == top or (split_of(name) and split_of(name) == split_of(top))
+    return f"{name}/" if below and same and all(path.startswith(f"{name}/") for path in paths) else ""
+
+
+def _splits(root: Path, tops: Mapping[str, Sequence[str]], *, at_top: bool) -> dict[str, str]:
+    """The split of each of some folders, given with the paths below them; raises InputError."""
+    named = {top: split for top in tops if (split := split_of(top))}
+    others = sorted({*tops} - {*named})
+    if TRAIN not in named.values():
+        named = {top: split for top in tops if (split := split_of(top) or _said_within(top))}
+        return _of_common_classes(root, named, tops) if len(named) == len(tops) else {}
+    if others and not (at_top and TRAIN in map(str.lower, named)):  # the words of splits may be classes, too
+        return _of_common_classes(root, named, tops)
+    direct = [top for top in named if not any("/" in path for path in tops[top])]
+    if len(direct) == len(named):
+        if not others and len(named) > 1:
+            raise InputError(
+                f"expected class folders in {' and '.join(sorted(tops))} of {root}, found images directly in "
+                "them; sort them into class folders, or give the classes by --labels FILE.csv"
+            )
+        return {}
+    _require_single(root, named)
+    if direct:
+        raise InputError(
+            f"expected class folders in {root / direct[0]}, found images directly in it "
+            f"({some(tops[direct[0]])}); move every image into a folder that is named after its class"
+        )
+    if others and len(named) == 1:
+        raise InputError(
+            f"expected a folder val or test beside {root / next(iter(named))}, or nothing, found "
+            f"{some(others)}; rename train if it is a class"
+        )
+    return named
+
+
+def _of_common_classes(
+    root: Path, named: Mapping[str, str], tops: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """The folders with words of splits if they are train and others with classes of train, else none."""
+    classes = {top: {_folded(path.rpartition("/")[0]) for path in tops[top]} - {""} for top in named}
+    train = {each for top, split in named.items() if split == TRAIN for each in classes[top]}
+    if len({*named.values()}) < 2 or not all(train & each for each in classes.values()):
+        return {}
+    _require_single(root, named)
+    return {**named}
+
+
+def _require_single(root: Path, named: Mapping[str, str]) -> None:
+    twice = sorted(top for top, split in named.items() if [*named.values()].count(split) > 1)
+    if twice:
+        raise InputError(f"expected each split once in {root}, found {' and '.join(twice)}; rename one")
+
+
+def require_own_classes(root: Path, labels: Collection[str]) -> list[str]:
+    """Remarks on class names in several folders, and on ones that say splits, from paths of class folders.
+
+    Raises InputError for sibling folders that hold the same class names, if these are at least half of the
+    folders beside each other: they are splits or sources, and each class would count several times.
+    """
+    below: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for label in labels:
+        parts = label.split("/")
+        for depth, part in enumerate(parts):
+            below["/".join(parts[:depth])][part].add(_folded("/".join(parts[depth + 1 :])))
+    for parent, children in sorted(below.items()):
+        nested = {child: classes - {""} for child, classes in children.items() if classes != {""}}
+        if not (pairs := _repeated(nested)):
+            continue
+        if 2 * len({child for pair in pairs for child in pair}) >= len(children):
+            first, second = pairs[0]
+            same = sorted(nested[first] & nested[second])
+            where = root / parent if parent else root
+            raise InputError(
+                f"expected folders of different class names in {where}, found {first} and {second}, which "
+                f"both hold {some(same)}; rename them train and val if they are splits, give one of them "
+                f"alone (such as --images {where / first}), or say the class of each image by --labels FILE"
+            )
+    holders = defaultdict[str, set[str]](set)
+    for label in labels:
+        above, _, name = label.rpartition("/")
+        holders[_folded(name)].add(above or ".")
+    several = [
+        f"{name} in {' and '.join(sorted(places)[:2])}"
+        for name, places in sorted(holders.items())
+        if len(places) > 1
+    ]
+    remarks = (
+        [f"classes of one name in several folders are told apart ({some(several, 2)})"] if several else []
+    )
+    said = {_said_within(label.rpartition("/")[2]) for label in labels}
+    if TRAIN in said and len(said) > 1 and "" not in said:
+        classes = some(sorted(labels), 4)
+        remarks.append(
+            f"every class says a split ({classes}): move them into folders train and val if they are"
+        )
+    return remarks
+
+
+def _repeated(folders: Mapping[str, set[str]]) -> list[tuple[str, str]]:
+    """Pairs of folders, by name, that hold the same class names, given those of each; all are in order."""
+    same = defaultdict[frozenset[str], list[str]](list)
+    for folder in sorted(folders):
+        same[frozenset(folders[folder])].append(folder)
+    pairs = [(equal[0], other) for equal in same.values() for other in equal[1:]]
+    holders = defaultdict[str, list[frozenset[str]]](list)
+    for classes in same:
+        for name in classes:
+            holders[name].append(classes)
+    near = {pair for each in holders.values() for pair in combinations(each, 2) if _repeat(*pair)}
+    return sorted([*pairs, *((same[first][0], same[second][0]) for first, second in near)])
+
+
+def _repeat(first: frozenset[str], second: frozenset[str]) -> bool:
+    """Whether two folders hold the same class names: all of them, or at least two and most of the fewer."""
+    common = len(first & second)
+    return first == second or (common > 1 and 2 * common > min(len(first), len(second)))
+
+
+def _folded(name: str) -> str:
+    return normal(name).casefold()

@@ -1,0 +1,132 @@
+"""Values of 8 to 15 bits in files of 16 or 32."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import layerboard
+from layerboard.tasks.datasets.base import PhotoSample, images_of
+from layerboard.tasks.datasets.catalogue import read_own
+from layerboard.tasks.datasets.depths import with_range
+from layerboard.tasks.datasets.hub import TableSample
+from layerboard.tasks.datasets.labels import Labelling
+from layerboard.tasks.identity import own_name
+from layerboard.zoo.view.photos import as_seen, bits_used, open_file
+from tests.fakes import write_deep_image
+
+FILES = [
+    *(("PNG", channels) for channels in (1, 2, 3, 4)),
+    *((f"{order}{how}", channels) for order in "<>" for how in ("raw", "deflate") for channels in (1, 3, 4)),
+]
+
+
+def drawn(bits: int, channels: int = 1, seed: int = 0) -> np.ndarray:
+    """Random values of which the largest uses so many bits; alpha is opaque."""
+    values = np.random.default_rng(seed).integers(0, 2**bits, (9, 7, channels))
+    values[0, 0] = 2**bits - 1
+    if channels in (2, 4):
+        values[..., -1] = 2**16 - 1
+    return values
+
+
+def expected(values: np.ndarray, bits: int) -> np.ndarray:
+    """The picture of opaque values."""
+    colours = values[..., :1] if values.shape[2] < 3 else values[..., :3]
+    return np.broadcast_to(colours >> (bits - 8), (*values.shape[:2], 3)).astype(np.uint8)
+
+
+@pytest.mark.parametrize(("kind", "channels"), FILES)
+@pytest.mark.parametrize("bits", [8, 9, 12, 14, 16])
+def test_values_are_scaled_from_the_bits_that_they_use(
+    tmp_path: Path, bits: int, channels: int, kind: str
+) -> None:
+    values = drawn(bits, channels)
+    path = write_deep_image(tmp_path / "a.png", values, kind)
+    with open_file(path) as image:
+        assert bits_used(image) == bits
+    with open_file(path) as image:
+        np.testing.assert_array_equal(np.asarray(as_seen(image)), expected(values, bits))
+    if bits < 12:
+        with open_file(path) as image:
+            np.testing.assert_array_equal(np.asarray(as_seen(image, 12)), expected(values, 12))
+
+
+def classes(root: Path, bits: dict[str, int], kind: str = "PNG", channels: int = 1) -> Path:
+    """Three images of each class folder, of so many bits."""
+    for name, most in bits.items():
+        for seed in range(3):
+            write_deep_image(root / name / f"{seed}.png", drawn(most, channels, seed), kind)
+    return root
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_one_range_for_train_and_val_that_is_said_and_part_of_the_identity(
+    tmp_path: Path, channels: int
+) -> None:
+    bits = {"train/a": 10, "train/b": 10, "val/a": 12, "val/b": 11}
+    root = classes(tmp_path / "in", bits, channels=channels)
+    data = read_own(str(root))
+    assert {sample.bits for sample in images_of(data) if isinstance(sample, PhotoSample)} == {12}
+    said = "12 images of more than 8 bits a channel: values use 12 bits, scaled to 8, white is 4,095"
+    assert said in data.coverage.remarks
+    for sample in images_of(data):
+        values = drawn(bits[sample.key.rpartition("/")[0]], channels, int(sample.key[-5]))
+        np.testing.assert_array_equal(np.asarray(sample.open()), expected(values, 12))
+    former = {sample.key: sample.signature() for sample in images_of(data)}
+    name = own_name(data)
+    write_deep_image(root / "val" / "b" / "3.png", drawn(13, channels))
+    grown = read_own(str(root))
+    assert all(sample.signature() != former.get(sample.key) for sample in images_of(grown))
+    (root / "val" / "b" / "3.png").unlink()
+    assert own_name(read_own(str(root))) == name
+
+
+def test_eight_bits_in_wide_files_are_read_as_they_are(tmp_path: Path) -> None:
+    values = drawn(8)[..., 0]
+    for number in range(3):
+        for name in ("a", "b"):
+            (tmp_path / "in" / name).mkdir(parents=True, exist_ok=True)
+            Image.fromarray(values.astype(np.int32)).save(tmp_path / "in" / name / f"{number}.tif")
+            Image.fromarray(values.astype(np.uint8)).save(tmp_path / "in" / name / f"{number}.png")
+    data = read_own(str(tmp_path / "in"))
+    assert any(
+        "6 images of more than 8 bits a channel: values use 8 bits, read" in r for r in data.coverage.remarks
+    )
+    assert len({sample.open().tobytes() for sample in images_of(data)}) == 1
+
+
+def test_images_far_below_the_range_of_the_others_are_said(tmp_path: Path) -> None:
+    data = read_own(str(classes(tmp_path / "in", {"a": 16, "b": 12, "c": 13})))
+    assert data.coverage.partial
+    said = "3 images of these nearly black, of 12 bits at most (b/0.png, b/1.png, b/2.png)"
+    assert data.coverage.notes == (said,)
+
+
+def test_images_of_all_sixteen_bits_keep_their_identity(tmp_path: Path) -> None:
+    data = read_own(str(classes(tmp_path / "in", {"a": 16, "b": 16})))
+    assert not any("bits" in sample.signature().replace("as seen", "") for sample in images_of(data))
+
+
+def test_rows_of_the_hub_have_one_range_too(tmp_path: Path) -> None:
+    files = [write_deep_image(tmp_path / f"{bits}.png", drawn(bits)).read_bytes() for bits in (12, 10, 8)]
+    table = [{"image": {"bytes": content}} for content in files]
+    root = classes(tmp_path / "in", {"a": 16, "b": 16})
+    data = read_own(str(root), Labelling(Path("none")))
+    rows = tuple(TableSample(f"train/{row}", row, "image", "", table) for row in range(3))
+    found = with_range(layerboard.tasks.datasets.classes.Unlabelled("hub", rows, data.coverage))
+    for sample, bits in zip(found.samples, (12, 10, 8), strict=True):
+        np.testing.assert_array_equal(np.asarray(sample.open()), expected(drawn(bits), 12))
+        assert "|12 bits" in sample.signature()
+
+
+def test_a_single_picture_is_read_alike_alone_and_among_others(tmp_path: Path) -> None:
+    encode = layerboard.load("mini-resnet", layer=1, device="cpu")
+    deep = write_deep_image(tmp_path / "deep.png", np.repeat(np.repeat(drawn(12), 8, 0), 8, 1))
+    plain = tmp_path / "plain.png"
+    Image.fromarray(expected(np.repeat(np.repeat(drawn(12), 8, 0), 8, 1), 12)).save(plain)
+    other = write_deep_image(tmp_path / "other.png", np.repeat(np.repeat(drawn(16), 8, 0), 8, 1))
+    alone = encode(deep)
+    np.testing.assert_allclose(alone[0].cpu(), encode([other, deep])[1].cpu(), atol=1e-5)
+    np.testing.assert_allclose(alone[0].cpu(), encode(plain)[0].cpu(), atol=1e-5)
