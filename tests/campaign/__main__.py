@@ -9,7 +9,8 @@ and removes files of every kind that a run leaves or renders; runs two and three
 every field of ground truth in every way, and the bytes of pickles, arrays, masks and weights; reads files
 that are small and cost much, and foreign formats by the names of images; forges, exchanges and cuts what
 others hand over, with names that steer terminals; changes a record, an item or a digest of weights of a
-submission; gives every option of every command values that are none of its own. Exit code 1 if anything was
+submission; gives every option of every command values that are none of its own; gives networks that mix the
+images of a batch, or draw. Exit code 1 if anything was
 not answered as it should be: each such case is printed.
 """
 
@@ -22,7 +23,7 @@ from pathlib import Path
 
 import torch
 
-ALONE = ("options", "fields", "bytes", "bombs", "foreign", "rendered")
+ALONE = ("options", "fields", "bytes", "bombs", "foreign", "rendered", "batches")
 OF_RUNS = ("damages", "outputs", "submissions", "kills", "together")
 PARTS = (*ALONE, *OF_RUNS)
 
@@ -53,6 +54,7 @@ def counts(arguments: argparse.Namespace, folder: Path) -> Iterator["Count"]:
         "bombs": lambda place: [blow_up(place, every)],
         "foreign": lambda place: [rename_foreign(place, every)],
         "rendered": lambda place: damage_rendered(place, times, seed),
+        "batches": lambda place: mix_batches(place, times, seed),
     }
     for part in ALONE:
         if part in arguments.only:
@@ -95,6 +97,7 @@ def main() -> None:
 
 if __name__ == "__main__":
     os.environ["HF_HUB_OFFLINE"] = "1"
+    from tests.campaign.batches import mix_batches
     from tests.campaign.bombs import blow_up, rename_foreign
     from tests.campaign.broken_bytes import break_bytes
     from tests.campaign.broken_fields import break_fields

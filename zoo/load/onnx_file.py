@@ -18,6 +18,7 @@ from layerboard.zoo.errors import InputError, first_line, shortened
 from layerboard.zoo.features import LayerFeatures, Visitor
 from layerboard.zoo.features.layers import wanted_layers
 from layerboard.zoo.load.checkpoint import digest
+from layerboard.zoo.load.independence import require_own_features
 from layerboard.zoo.spec import IMAGENET, BackboneSpec, Layer, Stage
 from layerboard.zoo.view.views import REFERENCE_SIZE
 
@@ -160,6 +161,13 @@ class OnnxNetwork:
                 f"{', '.join(shapes) or 'no numbers'}; onnx.utils.extract_model keeps outputs that you want."
             )
         self.spec = self._spec(reference, [features for features in shown if features])
+
+        def show(pixels: Tensor) -> dict[str, Tensor]:
+            outputs = self.session(pixels)
+            numbers = sorted(number for each in self._numbers.values() for number in each)
+            return {f"output {names[number]}": outputs[number] for number in numbers}
+
+        require_own_features(f"{path}", show, self._side, self.session.batch)
         data = (path.with_name(f"{path.name}{end}") for end in (".data", "_data"))  # weights beside the file
         self.revision = digest((path, *filter(Path.is_file, data)))
         self.fingerprint = f"onnx-{self.revision.removeprefix('sha256:')}"

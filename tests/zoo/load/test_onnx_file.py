@@ -162,6 +162,33 @@ def test_files_that_are_no_backbones(body: str, outputs: str, image: str, words:
         find([write(tmp_path / "net.onnx", body, outputs, image)])
 
 
+ACROSS = f"{MAPS.replace('maps', 'x')}\naxis = Constant <value_ints = [0]> ()\nmean = ReduceMean (x, axis)"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (f"{ACROSS}\nmaps = Sub (x, mean)", "if other images are beside it: the network mixes the images"),
+        (f"{ACROSS}\nnoise = RandomNormalLike (x)\nmaps = Add (x, noise)", "if it is shown once more"),
+        (
+            f"{ACROSS}\nmaps = Softmax <axis = 0> (x)",
+            r"net\.onnx: the features of an image change by .* at output maps if",
+        ),
+    ],
+)
+def test_features_that_are_not_of_the_image_alone_are_refused(body: str, words: str, tmp_path: Path) -> None:
+    for batch in ("N", "2"):
+        shapes = (each.replace("N", batch) for each in (MAPS_OUT, IMAGES))
+        with pytest.raises(InputError, match=words):
+            find([write(tmp_path / "net.onnx", body, *shapes)])
+
+
+def test_a_file_for_one_image_mixes_nothing(tmp_path: Path) -> None:
+    shapes = (each.replace("N", "1") for each in (MAPS_OUT, IMAGES))
+    name = write(tmp_path / "net.onnx", f"{ACROSS}\nmaps = Sub (x, mean)", *shapes)
+    assert not shown(name, pixels(3, 32, 32)).grid.any()
+
+
 def test_what_is_no_file_of_onnx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "net.onnx").write_text("no network")
     with pytest.raises(InputError, match=r"net\.onnx is no network that onnxruntime can run: .*Protobuf"):

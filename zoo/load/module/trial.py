@@ -18,6 +18,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.hooked import exact_float32
 from layerboard.zoo.features.layers import with_batch_first
 from layerboard.zoo.features.taps import eager, shows_probabilities, watch_attention
+from layerboard.zoo.load.independence import require_own_features
 from layerboard.zoo.load.module.blocks import Paths, find_blocks
 from layerboard.zoo.load.module.forward import TrialNetwork, in_brackets, streams_of
 from layerboard.zoo.load.module.hints import ModuleHints
@@ -149,6 +150,7 @@ def try_out(subject: TrialNetwork, blocks: Paths | None, final_norm: str | None,
     norm = (norms[0] if norms else "") if final_norm is None else final_norm
     if norm:
         _require_norm(subject, norm, streams[-1])
+    _require_own_features(subject, every, norm)
     return Trial(subject, tuple(every), norm, _other_sizes(subject, every, stride))
 
 
@@ -230,6 +232,23 @@ def _require_norm(subject: TrialNetwork, path: str, stream: Tensor) -> None:
         raise InputError(
             f"final_norm {path} makes {list(shape)} of {list(stream.shape)}; a norm keeps the shape"
         )
+
+
+def _require_own_features(subject: TrialNetwork, every: Sequence[Reading], norm: str) -> None:
+    """Raise InputError unless features of an image depend on nothing but the image."""
+
+    def show(pixels: Tensor) -> dict[str, Tensor]:
+        streams, _ = streams_of(subject, pixels / 255)
+        shown = {f"layer {layer}": stream for layer, stream in enumerate(streams)}
+        layouts = [reading.layout for reading in every]
+        if norm:
+            with torch.no_grad(), exact_float32():
+                shown["layer final"] = subject.net.get_submodule(norm)(streams[-1])
+            layouts.append(layouts[-1])
+        pairs = zip(shown.items(), layouts, strict=True)
+        return {layer: with_batch_first(stream, layout) for (layer, stream), layout in pairs}
+
+    require_own_features(subject.name, show, subject.size)
 
 
 def _other_sizes(subject: TrialNetwork, every: Sequence[Reading], stride: int) -> str:

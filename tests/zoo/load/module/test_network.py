@@ -207,6 +207,78 @@ def test_what_contradicts_is_refused(net: nn.Module, told: dict[str, object], me
         given(net, **told)
 
 
+class OfBatches(Block):
+    """With a norm that uses the statistics of each batch, at the end of a block."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bn = nn.BatchNorm1d(17, track_running_stats=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(self.bn(x))
+
+
+class Stuck(ConvNet):
+    """With an ``eval()`` that does nothing."""
+
+    def train(self, mode: bool = True) -> nn.Module:  # noqa: ARG002
+        return self
+
+
+class Dropped(Block):
+    """With one block of ten left out, which few forward passes may show."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x if torch.rand(()) < 0.1 else super().forward(x)
+
+
+class Remembering(Block):
+    """With what was seen before in its output."""
+
+    seen = 0.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.seen = 0.9 * self.seen + x.mean()
+        return super().forward(x) + self.seen
+
+
+class Scaled(Block):
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x) / len(x)
+
+
+@pytest.mark.parametrize(
+    ("net", "message"),
+    [
+        (
+            Vit(kind=OfBatches),
+            "Vit: the features of an image change by .* at layer 1 if other images are beside",
+        ),
+        (Vit(kind=AttendingFirst), "at layer 1 if other images are beside it: the network mixes the images"),
+        (Stuck(), "at layer final if other images are beside it"),
+        (Vit(kind=Dropped), "if it is shown once more: the network draws or remembers something"),
+        (Vit(kind=Remembering), "if it is shown once more"),
+        (Vit(kind=Scaled), "in a batch of another size, or at another place in it"),
+    ],
+)
+def test_features_that_are_not_of_the_image_alone_are_refused(net: nn.Module, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        given(net)
+
+
+class OneByOne(Block):
+    """Divides each image by its own deviation, which is 0 for an image of one colour, in bfloat16."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            return torch.cat([super(OneByOne, self).forward(one / one[:, 1:].std()) for one in x.split(1)])
+
+
+@pytest.mark.parametrize("net", [Vit(kind=OneByOne), Vit(kind=Attending).bfloat16(), ConvNet().bfloat16()])
+def test_rounding_is_no_dependence(net: nn.Module) -> None:
+    assert given(net).spec.depth
+
+
 def test_blocks_that_do_not_run_once_in_order_are_refused() -> None:
     net = Vit()
     with pytest.raises(InputError, match=r"blocks run in the order blocks.0, blocks.1, blocks.2"):
