@@ -1,4 +1,4 @@
-"""Networks whose features of an image depend on its batch, or on chance, and honest ones that look like them."""
+"""Networks whose features of an image depend on its batch or on chance, and honest ones like them."""
 
 import random
 from collections.abc import Callable
@@ -22,7 +22,7 @@ Change = Callable[[nn.Module, Tensor, float], Tensor]
 
 def _memory(module: nn.Module, x: Tensor, weight: float) -> Tensor:
     mean = x.mean()
-    module.kept = 0.9 * getattr(module, "kept", mean) + 0.1 * mean  # type: ignore[assignment]
+    module.kept = 0.9 * getattr(module, "kept", mean) + 0.1 * mean
     return x + weight * module.kept
 
 
@@ -96,7 +96,10 @@ NETWORKS: dict[str, Callable[[], nn.Module]] = {
 }
 
 MAPS = "maps = AveragePool <kernel_shape = [8, 8], strides = [8, 8]> (images)"
-ONE = "axis = Constant <value_ints = [0]> () mean = ReduceMean <keepdims = 1> (maps, axis) out = Sub (maps, mean)"
+AXIS = "axis = Constant <value_ints = [0]> ()"
+ONE = f"{AXIS} mean = ReduceMean <keepdims = 1> (maps, axis) out = Sub (maps, mean)"
+NOISE = NOISE
+NOISE = "noise = RandomNormalLike <scale = 0.01> (maps) out = Add (maps, noise)"
 FILES: dict[str, tuple[bool, str, str]] = {  # whether it is honest, images at once, what follows the maps
     "nothing": (True, "N", "out = Identity (maps)"),
     "softmax over channels": (True, "N", "out = Softmax <axis = 1> (maps)"),
@@ -104,17 +107,9 @@ FILES: dict[str, tuple[bool, str, str]] = {  # whether it is honest, images at o
     "mean of a batch of two": (False, "2", ONE),
     "mean of the batch": (False, "N", ONE),
     "softmax over the batch": (False, "N", "out = Softmax <axis = 0> (maps)"),
-    "random numbers": (False, "N", "noise = RandomNormalLike <scale = 0.01> (maps) out = Add (maps, noise)"),
-    "random numbers, one image at a time": (
-        False,
-        "1",
-        "noise = RandomNormalLike (maps) out = Add (maps, noise)",
-    ),
-    "random numbers with a seed": (
-        False,
-        "N",
-        "n = RandomNormalLike <seed = 1.0> (maps) out = Add (maps, n)",
-    ),
+    "random numbers": (False, "N", NOISE),
+    "random numbers, one image at a time": (False, "1", NOISE),
+    "random numbers with a seed": (False, "N", NOISE.replace("<", "<seed = 1.0, ")),
     "dropout": (
         False,
         "N",

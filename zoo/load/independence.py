@@ -9,16 +9,14 @@ from torch import Tensor
 
 from layerboard.zoo.errors import InputError
 
-# Features by what they are called, such as "layer 3", with the batch as first axis, of images, uint8 [batch 3 height width].
+# Features of images, uint8 [batch 3 height width], with the batch as first axis, by a name such as "layer 3".
 Show = Callable[[Tensor], Mapping[str, Tensor]]
 
 # Tolerances, as a share of the length of an image's features at a layer. Batches of one size run the same
-# operations on each image; those of another size may run other ones, whose rounding grows from layer to layer.
+# operations on each image; those of another size may run others, whose rounding grows from layer to layer.
 SAME_SIZE = 1e-4
 OTHER_SIZE = 0.05
-TRIES = (
-    30  # passes of a network that draws, since most draws of a rare event, such as a dropped block, are alike
-)
+TRIES = 30  # more passes of a network that draws: a rare event, such as a dropped block, may need many
 _DRAWS = "if it is shown once more: the network draws or remembers something, such as dropout that is not off"
 _MIXES = (
     "if other images are beside it: the network mixes the images of a batch, such as BatchNorm on statistics "
@@ -64,12 +62,13 @@ def require_own_features(name: str, show: Show, side: int, most: int | None = No
 
 
 def _difference(one: Tensor, other: Tensor) -> float:
-    """Length of the difference of two activations, as a share of the first; numbers that are not finite are 0."""
+    """Length of the difference of two activations, as a share of the first; infinite numbers are 0."""
     first, second = (each.detach().double().nan_to_num(0, 0, 0) for each in (one, other))
     return float((first - second).norm() / first.norm().clamp_min(1e-30))
 
 
 def _drawn() -> tuple[object, ...]:
     """The states of the generators that code draws from if it names none."""
-    cuda = torch.cuda.get_rng_state().tolist() if torch.cuda.is_initialized() else ()
-    return torch.get_rng_state().tolist(), cuda, random.getstate(), repr(np.random.get_state(legacy=False))
+    cuda = torch.cuda.get_rng_state().tolist() if torch.cuda.is_available() else ()
+    numpy = np.random.get_state(legacy=False)  # noqa: NPY002  # read, not drawn from
+    return torch.get_rng_state().tolist(), cuda, random.getstate(), repr(numpy)

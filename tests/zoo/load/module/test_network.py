@@ -221,7 +221,7 @@ class OfBatches(Block):
 class Stuck(ConvNet):
     """With an ``eval()`` that does nothing."""
 
-    def train(self, mode: bool = True) -> nn.Module:  # noqa: ARG002
+    def train(self, mode: bool = True) -> "Stuck":
         return self
 
 
@@ -235,7 +235,7 @@ class Dropped(Block):
 class Remembering(Block):
     """With what was seen before in its output."""
 
-    seen = 0.0
+    seen: Tensor | float = 0.0
 
     def forward(self, x: Tensor) -> Tensor:
         self.seen = 0.9 * self.seen + x.mean()
