@@ -98,7 +98,6 @@ NETWORKS: dict[str, Callable[[], nn.Module]] = {
 MAPS = "maps = AveragePool <kernel_shape = [8, 8], strides = [8, 8]> (images)"
 AXIS = "axis = Constant <value_ints = [0]> ()"
 ONE = f"{AXIS} mean = ReduceMean <keepdims = 1> (maps, axis) out = Sub (maps, mean)"
-NOISE = NOISE
 NOISE = "noise = RandomNormalLike <scale = 0.01> (maps) out = Add (maps, noise)"
 FILES: dict[str, tuple[bool, str, str]] = {  # whether it is honest, images at once, what follows the maps
     "nothing": (True, "N", "out = Identity (maps)"),
