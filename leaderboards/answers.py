@@ -192,5 +192,5 @@ def unscored(board: Board) -> tuple[str, ...]:
     analyses: dict[str, list[str]] = {}
     for (_, task), part in board.analyses.records.groupby(["backbone", "task"], sort=False):
         if part["value"].isna().all():
-            analyses.setdefault(part["reason"].iloc[0].rstrip("."), []).append(task)
+            analyses.setdefault(part["reason"].iloc[0].rstrip("."), []).append(str(task))
     return (*scores, *(f"Nothing of {some(tasks)}: {reason}." for reason, tasks in analyses.items()))

@@ -116,7 +116,7 @@ def _parity(request: ParityRequest, report: "Reporter") -> Parity:
     specs = find_backbones(asked, SUITES[0], Silent())
     layers = ",".join(map(str, _shared(specs)))
     if vectors := specs[0].vectors or specs[1].vectors:  # an ONNX file of these alone
-        asked = replace(asked, poolings=(vectors,))
+        asked = replace(asked, poolings=("mean", vectors) if vectors == "patchwise" else (vectors,))
     # without a folder, the images are those of the mini suite, which have classes
     classes = all(isinstance(read_own(folder), Classification) for folder in request.images)
     tasks = ["layerboard.tasks.drift:PARITY", *(["knn"] if classes else [])]

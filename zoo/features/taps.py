@@ -197,10 +197,10 @@ def _watch_fused(block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
     calls = _FusedCalls(show)
 
     def start(*_: object) -> None:
-        calls.__enter__()
+        calls.__enter__()  # type: ignore[no-untyped-call]
 
     def end(*_: object) -> None:
-        calls.__exit__(None, None, None)
+        calls.__exit__(None, None, None)  # type: ignore[no-untyped-call]
 
     yield block.register_forward_pre_hook(start)
     yield block.register_forward_hook(end, always_call=True)
