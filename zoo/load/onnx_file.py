@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
-from math import isfinite, isqrt, nan
+from math import isqrt, nan
 from pathlib import Path
 from typing import Any, get_args
 
@@ -27,7 +27,7 @@ MARK = "onnx:"  # prefix of the names of such backbones
 _TYPES = {"tensor(uint8)": torch.uint8, "tensor(float16)": torch.float16, "tensor(float)": torch.float32}
 _OUTPUT = re.compile(r"([1-9]\d{0,3}|final)\.(cls|mean|patchwise|grid)")  # names of outputs in an export
 _MOST = 4096  # pixels a side of an image, images at once, and blocks
-_MOST_PIXELS = 1 << 28  # of the images at once
+_MOST_PIXELS = 1 << 26  # of the images at once
 _NUMBER = re.compile(r"[1-9][0-9]{0,3}")  # of metadata
 _CLAIMED = ("supervision", "data", "licence")  # facts that a file claims by the name of a backbone
 
@@ -111,7 +111,8 @@ class OnnxSession:
             red, green, blue = map(float, listed if isinstance(listed, list) else ())
         except (ValueError, TypeError, OverflowError, RecursionError):
             red = green = blue = nan
-        if not all(map(isfinite, (red, green, blue))) or (name == "std" and min(red, green, blue) <= 0):
+        values = (red, green, blue)
+        if not all(abs(value) <= 1e6 for value in values) or (name == "std" and min(values) < 1e-6):
             raise InputError(f"{self.path} should give three numbers as {name}, not {shortened(text)}.")
         return red, green, blue
 
@@ -176,6 +177,11 @@ class OnnxNetwork:
             if len(output) == batch and output.numel() and (output.ndim == 2 or self._cells(output)):
                 layer = last if index == "final" else Layer(int(index))
                 self._numbers.setdefault(layer, []).append(number)
+        deepest = max((layer.index for layer in self._numbers), default=0)
+        if Layer(deepest, "final") not in self._numbers and last in self._numbers:
+            raise InputError(
+                f"{path} has an output of layer {deepest}; its metadata should say how many blocks there are."
+            )
         shown = [self._shown(layer, outputs) for layer in sorted(self._numbers, key=lambda each: each.place)]
         if not shown or None in shown:
             shapes = (f"{name} {[*output.shape]}" for name, output in zip(names, outputs, strict=True))
@@ -289,4 +295,7 @@ def onnx_network(reference: str, device: torch.device = CPU) -> OnnxNetwork:
 
 @lru_cache(maxsize=4)
 def _opened(reference: str, path: Path, state: tuple[int, int], device: torch.device) -> OnnxNetwork:
-    return OnnxNetwork(reference, path, device)
+    try:
+        return OnnxNetwork(reference, path, device)
+    except MemoryError as error:
+        raise InputError(f"{path} wants more memory than there is for three images.") from error

@@ -144,6 +144,10 @@ def test_outputs_that_name_layers(tmp_path: Path) -> None:
     assert spec.layers == (Layer(8), Layer(12, "final"))
     assert (spec.depth, spec.family, spec.name) == (12, "ONNX", name)
     assert spec.licence == "unknown (the file says Apache-2.0)"
+    onnx.helper.set_model_props(model, {"blocks": "7"})
+    onnx.save(model, tmp_path / "net.onnx")
+    with pytest.raises(InputError, match="has an output of layer 8; its metadata should say how many blocks"):
+        find([name])
 
 
 @pytest.mark.parametrize(
@@ -155,7 +159,7 @@ def test_outputs_that_name_layers(tmp_path: Path) -> None:
         ),
         *(
             ("std", text, "three numbers as std")
-            for text in ("1" * 6_000, f"[{'9' * 4_000}, 1, 1]", "[1]", "null")
+            for text in ("1" * 6_000, f"[{'9' * 4_000}, 1, 1]", "[1]", "[1e-320, 1, 1]")
         ),
         *(
             ("input_size", text, "whole number from 1 to 4096 as input_size")
@@ -194,6 +198,9 @@ def test_metadata_are_checked(name: str, text: str, words: str, tmp_path: Path) 
         ("none = Constant <value_ints = [0]> ()\nempty = Slice (images, none, none, none)",
          "float[A, B, C, D] empty", IMAGES, "it gives empty"),
         ("copy = Identity (images)", "int64[N, 3, 32, 32] copy", "int64[N, 3, 32, 32] images", "square RGB"),
+        ("sides = Constant <value_ints = [99999999, 99999999]> ()\nzeros = ConstantOfShape (sides)\n"
+         f"sum = ReduceSum (zeros)\n{MAPS.replace('maps', 'x')}\nmaps = Add (x, sum)", MAPS_OUT, IMAGES,
+         "wants more memory than there is"),
         (f"{MAPS}\nmost = ReduceMax (maps)", "float[1, 1, 1, 1] most", IMAGES,
          r"gives most \[1, 1, 1, 1\]; onnx.utils"),
         (f"{VECTOR}\nother = Neg (vector)", f"{VECTOR_OUT}, float[N, 3] other", IMAGES,
