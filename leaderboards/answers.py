@@ -12,6 +12,7 @@ from layerboard.leaderboards.display import fixed, ranges_text, score_text
 from layerboard.leaderboards.scores.column import COLUMN_FIELDS, Column, Side
 from layerboard.leaderboards.scores.costs import find_device, layer_costs
 from layerboard.leaderboards.scores.differences import Ties, best_side, column_ties
+from layerboard.zoo.errors import some
 
 MOST_NAMED = 3  # backbones named in a row of the table; of more than that, only the number is given
 _FIELDS = (
@@ -178,10 +179,18 @@ def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
 
 
 def unscored(board: Board) -> tuple[str, ...]:
-    """One sentence per task, transform or compression without any score: the first reason."""
+    """One sentence per task, transform or compression without any score: the first reason.
+
+    Then one per reason why a backbone has nothing of some analyses.
+    """
     rows = board.measured[board.measured["primary"].astype(bool)]
-    return tuple(
+    scores = (
         f"No score of {task}{f' with {transform}' if transform else ''}: {part['reason'].iloc[0]}."
         for (transform, task), part in rows.groupby(["transform", "task"], sort=False)
         if part["value"].isna().all()
     )
+    analyses: dict[str, list[str]] = {}
+    for (_, task), part in board.analyses.records.groupby(["backbone", "task"], sort=False):
+        if part["value"].isna().all():
+            analyses.setdefault(part["reason"].iloc[0].rstrip("."), []).append(str(task))
+    return (*scores, *(f"Nothing of {some(tasks)}: {reason}." for reason, tasks in analyses.items()))

@@ -72,6 +72,8 @@ def drift(backbone: StoredBackbone, reference: StoredBackbone, layer: Layer, poo
 class ParityTask(DriftTask):
     """The drift between any two backbones whose layers of the same name have the same shape."""
 
+    poolings = ("cls", "mean", "patchwise")  # type: ignore[assignment]
+
     def compares(self, first: BackboneSpec, second: BackboneSpec) -> bool:
         return first is not second
 

@@ -34,6 +34,7 @@ OWN_POSITIONS = frozenset(
 # Number formats of a forward pass: weights and products in one format, or (amp, automatic mixed precision)
 # weights in float32 and products in a shorter one, by torch's autocast. The widest first.
 Dtype = Literal["float32", "amp-bfloat16", "float16", "bfloat16"]
+VectorPooling = Literal["cls", "mean", "patchwise"]
 CheckpointFormat = Literal["transformers", "original", "packaged", "generated", "object", "module", "timm"]
 
 
@@ -182,7 +183,8 @@ class BackboneSpec:
     means all taps of their kind. ``stem_width`` (channels) and ``stem_stride`` (input pixels per cell) are
     those of layer 0, None if they are those of the first stage. ``input_size`` is the side in pixels at which
     it is evaluated; every view scales with it. ``fixed_size`` says that it takes squares of that side only,
-    not all multiples of the patch. ``shown`` are the layers that an ONNX file outputs, None for all layers.
+    not all multiples of the patch. ``shown`` are the layers that an ONNX file outputs, None for all layers,
+    and ``vectors`` the pooling of those that it outputs instead of grids, None for grids.
     ``dtype`` is the number format of its forward pass, and ``fast_resize`` whether its images are resized by
     torch (`zoo.view.views.FastResized`); both describe how it is run. ``mean`` and ``std`` normalise RGB in
     [0, 1]. ``parameters`` is the number of weights that run, without heads.
@@ -209,6 +211,7 @@ class BackboneSpec:
     trained_size: int | None = None  # image side that its checkpoint must be for; None if not checked
     fixed_size: bool = False
     shown: Layers | None = None
+    vectors: VectorPooling | None = None
     dtype: Dtype = "float32"
     fast_resize: bool = False
     interpolation: Interpolation = "huggingface"  # that of the authors if their code has a rule

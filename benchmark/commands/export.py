@@ -164,7 +164,9 @@ class ExportRequest(Form, kw_only=False):
     images: Paths = Option(
         (), "With onnx: images on which to compare the network with torch.", usual="images of the mini suite"
     )
-    weights: OptionalPath = Option(None, "With onnx: file or directory of weights to use instead of its own.")
+    weights: OptionalPath = Option(
+        None, "With onnx: file or directory of weights to use instead of its own, also as NAME=PATH."
+    )
     cache: Cache = cache_option("Folder of downloaded weights.")
 
 

@@ -54,7 +54,9 @@ class LoadRequest(Form, kw_only=False):
         None, "Side in pixels, rounded to the patch size.", least=1, usual="its own"
     )
     interpolation: Plain[InterpolationChoice] = Option("auto", "Interpolation of position embeddings.")
-    weights: OptionalPath = Option(None, "File or directory of weights to use instead of its own.")
+    weights: OptionalPath = Option(
+        None, "File or directory of weights to use instead of its own, also as NAME=PATH."
+    )
     device: Plain[str] = Option("auto", "Device: auto, cpu, cuda or cuda:N.")
     dtype: Plain[Dtype] = Option("float32", "Dtype of the forward pass.")
     cache: Cache = cache_option("Folder of files that can be made again.", usual="~/.cache/layerboard")
@@ -85,7 +87,7 @@ def load(request: LoadRequest) -> "CutBackbone":
     spec = backbone.spec
     text, asked = request.layer or str(spec.depth), request.pooling
     layer = Layer(spec.depth, "final") if text == "final" else Layer(int(text))
-    pooling: Pooled = ("cls" if spec.has_cls else "mean") if asked == "auto" else asked
+    pooling: Pooled = (spec.vectors or ("cls" if spec.has_cls else "mean")) if asked == "auto" else asked
     return CutBackbone(backbone, layer, pooling, view)
 
 
@@ -187,7 +189,8 @@ def _spec(request: LoadRequest) -> BackboneSpec:
         names = ", ".join(spec.name for spec in specs[:3])
         raise InputError(f"{request.name!r} stands for {len(specs)} backbones ({names}, ...); name one")
     if request.weights is not None:
-        specs = tuple(with_weights(specs, {specs[0].name: request.weights}))
+        path = Path(str(request.weights).removeprefix(f"{specs[0].name}="))
+        specs = tuple(with_weights(specs, {specs[0].name: path}))
     spec = with_rule(specs[0], request.interpolation)
     spec = replace(spec, dtype=dtype or request.dtype, fast_resize=fast)
     return at_size(spec, request.input_size or size)

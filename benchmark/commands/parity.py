@@ -1,8 +1,10 @@
 """Check that two backbones compute the same: the command `parity` and `layerboard.parity`."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -11,7 +13,17 @@ from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import command, ended_by_signals, rows_of, say, say_json
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.option import Form, Option, OptionalPath, Plain
-from layerboard.benchmark.request import BACKBONES, IMAGES, Cache, GivenNetwork, Images, Request, cache_option
+from layerboard.benchmark.request import (
+    BACKBONES,
+    IMAGES,
+    WEIGHTS,
+    Cache,
+    GivenNetwork,
+    Images,
+    Request,
+    Weights,
+    cache_option,
+)
 from layerboard.zoo.errors import InputError, counted
 from layerboard.zoo.spec import BackboneSpec, Dtype, Layer
 
@@ -23,8 +35,8 @@ if TYPE_CHECKING:
 
 Network = Option[str | Path | GivenNetwork, str]
 
-# Measured: another order of summation moves a float32 network by 1 to 3 units of rounding. A change of the
-# computation shows as a jump from one layer to the next, rounding as slow growth.
+# Measured: another order of summation moves a float32 network by 1 to 3 units of rounding a block. A change
+# of the computation shows as a jump from one block to the next, rounding as slow growth.
 ROUNDINGS = 4
 JUMP = 2.0
 
@@ -36,6 +48,7 @@ class ParityRequest(Form, kw_only=False):
     second: Network = Option(..., "The other one.", lambda given: parsers.backbones(given)[0])
     _: KW_ONLY
     images: Images = Option((), IMAGES, parsers.folders, usual="those of the mini suite")
+    weights: Weights = Option((), WEIGHTS, parsers.weights)
     dtype: Plain[Dtype] = Option("float32", "Dtype of both, unless a name gives one (as in NAME@bfloat16).")
     device: Plain[str] = Option("auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.")
     output: OptionalPath = Option(
@@ -99,10 +112,12 @@ def _parity(request: ParityRequest, report: "Reporter") -> Parity:
     from layerboard.tasks.datasets.zipped import unpacked
     from layerboard.tasks.protocols import STANDARD
 
-    same = {name: getattr(request, name) for name in ("images", "dtype", "device", "cache")}
+    same = {name: getattr(request, name) for name in ("images", "weights", "dtype", "device", "cache")}
     asked = Request((request.first, request.second), floor=False, examples=False, **same)
     specs = find_backbones(asked, SUITES[0], Silent())
     layers = ",".join(map(str, _shared(specs)))
+    if vectors := specs[0].vectors or specs[1].vectors:  # an ONNX file of these alone
+        asked = replace(asked, poolings=("mean", vectors) if vectors == "patchwise" else (vectors,))
     # without a folder, the images are those of the mini suite, which have classes
     classes = all(
         isinstance(read_own(unpacked(folder, request.cache)), Classification) for folder in request.images
@@ -127,7 +142,10 @@ def _shared(specs: Sequence[BackboneSpec]) -> list[Layer]:
         raise InputError(f"parity takes two different backbones, found {names}")
     first, second = specs
     layers = [layer for layer in first.layers if second.has(layer)]
-    stages, others = ([replace(spec.stage_of(layer), blocks=1) for layer in layers] for spec in specs)
+    # vectors have no grid, and patchwise ones several cells of it side by side
+    kept = {"stride": 1} if first.vectors or second.vectors else {}
+    kept |= {"width": 1} if "patchwise" in (first.vectors, second.vectors) else {}
+    stages, others = ([replace(spec.stage_of(each), blocks=1, **kept) for each in layers] for spec in specs)
     are_whole = first.shown is second.shown is None  # an ONNX file may have only some layers
     if not layers or stages != others or (are_whole and first.stages != second.stages):
         shapes = (
@@ -182,12 +200,19 @@ def parting(frame: "pd.DataFrame", epsilon: float) -> tuple[str | None, str]:
     largest = f"The largest median difference is {max(medians):.1e} of a vector's length."
     if names.index(apart[0]) > 1:  # a block before it sums in the same order, so this is no rounding
         return apart[0], f"they part at layer {apart[0]}; all before are the same to the bit. {largest}"
-    for name, before, median in zip(names, [0.0, *medians], medians, strict=False):
-        if median > max(ROUNDINGS * epsilon, JUMP * before):
+    steps = _blocks_between(names)
+    for name, before, median, blocks in zip(names, [0.0, *medians], medians, steps, strict=False):
+        if median > max(ROUNDINGS * epsilon * blocks, (1 + (JUMP - 1) * blocks) * before):
             rest = "" if name == names[0] else "; all before are the same but for rounding"
             return name, f"they part at layer {name}{rest}. {largest}"
-    slowly = "" if max(medians) <= ROUNDINGS * epsilon else ", which grows from layer to layer"
+    slowly = "" if max(medians) <= ROUNDINGS * epsilon * steps[0] else ", which grows from layer to layer"
     return None, f"they differ by no more than rounding{slowly}. {largest}"
+
+
+def _blocks_between(names: Sequence[str]) -> list[int]:
+    """Blocks from each layer to the one before, at least 1: an ONNX file may have only some layers."""
+    numbers = [int(digits[0]) if (digits := re.match(r"\d+", name)) else 0 for name in names]
+    return [max(1, number - before) for before, number in pairwise((0, *numbers))]
 
 
 def _scores(board: "Board", names: tuple[str, str]) -> Iterator[Result]:

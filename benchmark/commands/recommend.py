@@ -292,8 +292,11 @@ def _call(name: str, column: "Column", row: "pd.Series") -> str:
         words.append(f"task={column.task!r}")
     if column.protocol != "standard":
         words.append(f"protocol={column.protocol!r}")
-    usual = {spec.name: spec.input_size for spec in all_specs()}.get(entry)
-    if size or usual not in (None, int(row["input_size"])):
+    spec = next((spec for spec in all_specs() if spec.name == entry), None)
+    has_own = spec.checkpoint in ("packaged", "generated") if spec else not entry.startswith("timm:")
+    if not has_own and str(row.get("revision", "")).startswith("sha256:"):  # not the weights of the Hub
+        words.append("weights='PATH'")
+    if size or (spec and spec.input_size != int(row["input_size"])):
         words.append(f"input_size={row['input_size']}")
     if dtype:
         words.append(f"dtype={dtype!r}")

@@ -162,7 +162,7 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
     else:
         reasons = unscored(board)
         analyses = "; what analyses found is on pages of their own, in the folder tables"
-        title = "no scores" if reasons else f"no scores{analyses}"
+        title = f"no scores{analyses if board.analyses.records['value'].notna().any() else ''}"
         return Result(title=title, frame=nothing, table=nothing, notes=reasons)
     frame.insert(0, "suite", board.suite)
     disturbed = [DISTURBANCE.format(**each) for each in disturbances(costs, device)]

@@ -77,7 +77,8 @@ class VectorCollector(Collector):
 
     Arrays are named ``cls.3`` or ``mean.final``, [images dim]; ``shown`` [images] is 0 for unreadable images,
     whose rows are NaN. ``patchwise`` is kept for backbones without a class token; ``width``, the width of the
-    last stage, is the maximum number of its channels.
+    last stage, is the maximum number of its channels. Without a class token the mean is always kept, unless
+    ``has_mean`` says that there is none.
     """
 
     def __init__(
@@ -87,8 +88,9 @@ class VectorCollector(Collector):
         poolings: tuple[str, ...],
         dtype: torch.dtype,
         width: int = 0,
+        has_mean: bool = True,
     ) -> None:
-        self.layers = layers
+        self.layers, self._has_mean = layers, has_mean
         self._source, self._poolings, self._dtype, self._width = source, poolings, dtype, width
         self._kept: dict[str, list[Tensor]] = {}
         self._members: dict[Member, None] = {}
@@ -99,7 +101,7 @@ class VectorCollector(Collector):
         layer, pooled = features.layer, dict[str, Tensor]()
         if features.cls is not None and "cls" in self._poolings:
             pooled[f"cls.{layer}"] = features.cls.to(torch.float32, copy=True)
-        if "mean" in self._poolings or features.cls is None:
+        if "mean" in self._poolings or (features.cls is None and self._has_mean):
             pooled[f"mean.{layer}"] = features.mean.float()
         if "patchwise" in self._poolings and features.cls is None:
             pooled[f"patchwise.{layer}"] = features.patchwise(self._width)

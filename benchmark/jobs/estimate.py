@@ -68,6 +68,7 @@ def vector_bytes(setup: Setup) -> int:
     """Bytes of the stored vectors of an image."""
     spec, poolings = setup.spec, {*setup.poolings}
     kinds = poolings - {"patchwise"} if spec.has_cls else (poolings | {"mean"}) - {"cls"}
+    kinds = {spec.vectors} if spec.vectors else kinds
     channels = sum(spec.stage_of(layer).width for layer in setup.kept)
     return channels * len(kinds) * (2 if setup.request.store_dtype == "float16" else 4)
 

@@ -57,7 +57,10 @@ def _listeners(job: Job) -> Iterator[Listener]:
             collector = _collector(job, tasks[0])
         else:
             dtype = getattr(torch, setup.request.store_dtype)
-            collector = VectorCollector(job.source, setup.kept, setup.poolings, dtype, setup.spec.width)
+            spec, poolings = setup.spec, setup.poolings
+            collector = VectorCollector(
+                job.source, setup.kept, poolings, dtype, spec.width, has_mean=spec.vectors is None
+            )
         if collector is not None:
             yield Listener(name, collector, store, {*store.missing} & {*job.shards}, tasks)
 

@@ -105,7 +105,7 @@ def rule_of(spec: BackboneSpec) -> str:
 
 def table_pooling(spec: BackboneSpec) -> str:
     """The pooling shown in tables: the class token if there is one."""
-    return "cls" if spec.has_cls else "mean"
+    return spec.vectors or ("cls" if spec.has_cls else "mean")
 
 
 def to_records(

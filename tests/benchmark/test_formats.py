@@ -201,6 +201,22 @@ def test_a_jump_parts_two_backbones_and_slow_growth_does_not(
     assert words in sentence
 
 
+@pytest.mark.parametrize(
+    ("layers", "drifts", "parts"),
+    [
+        (["8"], [6e-7], None),  # eight blocks round, too
+        (["8", "final"], [6e-7, 2e-6], "final"),
+        (["4", "8", "12"], [5e-7, 1.2e-6, 2.5e-6], None),
+        (["8"], [1e-4], "8"),
+    ],
+)
+def test_rounding_grows_with_the_blocks_that_a_file_leaves_out(
+    layers: list[str], drifts: list[float], parts: str | None
+) -> None:
+    frame = pd.DataFrame({"layer": layers, "drift": drifts, "drift_max": drifts})
+    assert parting(frame, 1.2e-7)[0] == parts
+
+
 @pytest.fixture
 def photos(data: Path) -> Path:
     return data / "imagenet"

@@ -1,16 +1,19 @@
 """Backbones as ONNX files: what is exported gives what torch gives, and is scored alike."""
 
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 import torch
 from PIL import Image
+from safetensors.torch import load_file, save_file
 
 import layerboard
 from layerboard.benchmark.commands.result import Files
 from layerboard.zoo.entries import mini
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load import onnx_export
+from layerboard.zoo.load.backbone import locate
 from layerboard.zoo.registry import find
 from tests.benchmark.runs import command, run
 from tests.zoo.load.module.networks import SIZE, Block, Vit
@@ -87,6 +90,47 @@ def test_scores_of_a_file_are_compared_with_those_of_the_same_blocks(data: Path,
     (scores,) = parity.parts
     places = scores.frame[["layer", "depth", "other_layer", "other_depth"]]
     assert places.values.tolist() == [[1, 12, 1, 2], [2, 12, 2, 2]]
+
+
+@pytest.mark.usefixtures("no_pages")
+@pytest.mark.parametrize(
+    ("name", "pooling"), [("mini-fs", "cls"), ("mini-fs", "mean"), ("mini-resnet", "patchwise")]
+)
+def test_a_file_of_vectors_is_compared_and_scored_in_its_pooling(
+    name: str, pooling: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "net.onnx"
+    layerboard.export("onnx", name, layer=2, pooling=pooling, to=file)  # type: ignore[arg-type]
+    facts = onnxruntime.InferenceSession(file).get_modelmeta().custom_metadata_map
+    assert (facts["backbone"], facts["layers"], facts["poolings"]) == (name, "2", pooling)
+    said = command(capsys, "parity", name, f"onnx:{file}", "--images", data / "imagenet" / "val")
+    assert said.code == 0, said.err
+    assert "they differ by no more than rounding" in said.out.replace("\n", " ")
+    records = run(tmp_path, [f"onnx:{file}"], "knn", data=data, layers="2")
+    assert {*records["pooling"]} == {pooling}
+    assert records["value"].notna().all()
+    assert layerboard.load(f"onnx:{file}").pooling == pooling
+    other = "mean" if pooling == "cls" else "grid"
+    with pytest.raises(InputError, match=f"gives vectors of the pooling '{pooling}' only"):
+        layerboard.load(f"onnx:{file}", pooling=other)  # type: ignore[arg-type]
+
+
+def test_load_and_parity_take_weights(data: Path, tmp_path: Path) -> None:
+    (spec,), folder = find(["mini-fs"]), tmp_path / "other"
+    copytree(locate(spec, None).weights[0].parent, folder)
+    tensors = load_file(folder / "model.safetensors")
+    name = next(name for name in tensors if ".3." in name and name.endswith("weight"))
+    save_file(tensors | {name: 2 * tensors[name]}, folder / "model.safetensors")
+    own = str(tmp_path / "own")
+    copytree(folder, own)
+    where = data / "imagenet" / "val"
+    found = layerboard.parity("mini-fs", own, weights={"mini-fs": folder}, images=where)
+    assert found.parts_at is None
+    one = layerboard.load("mini-fs", layer=4, weights=folder)(pixels(1, 64, 64))
+    torch.testing.assert_close(
+        one, layerboard.load("mini-fs", layer=4, weights=f"mini-fs={folder}")(pixels(1, 64, 64))
+    )
+    assert (one - layerboard.load("mini-fs", layer=4)(pixels(1, 64, 64))).abs().max() > 0.01
 
 
 def test_what_cannot_be_exported(

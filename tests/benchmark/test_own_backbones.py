@@ -290,9 +290,21 @@ def test_a_missing_module_and_two_of_one_name(write: Callable[..., str]) -> None
             "range(self.spec.depth)",
             "does not show layer 3, which it was asked for",
         ),
-        ("if layers is None or Layer(index) in layers", "if True", "shows layer 0 where 1 is expected"),
+        ("if layers is None or Layer(index) in layers", "if index != 1", "shows layer 2 where 1 is expected"),
         ("None, x))", "None, x[..., :8]))", "should be .*, 4, 4, 32.; it is .*, 4, 4, 8."),
-        ("None, x))", "x[:, 0, 0], x))", "cls .batch dim. of layer 1 should be None"),
+        ("None, x))", "x[:, 0, 0], x))", "cls .batch dim. of layer 0 should be None"),
+        ("None, x))", "None, x / len(y)))", "visit failed on 1 images: NameError: .*'y' is not defined"),
+        (
+            "None, x))",
+            "None, x - x.mean(0)))",
+            "backbone of own_shows.* at layer 0 if other images are beside it",
+        ),
+        ("None, x))", "None, x + torch.rand(1)))", "at layer 0 if it is shown once more: the network draws"),
+        (
+            "None, x))",
+            "None, x / len(x)))",
+            "at layer 0 in a batch of another size, or at another place in it",
+        ),
         ('torch.device("cpu"), torch.float32', 'torch.device("cpu"), torch.float16', "give --dtype float16"),
         ('torch.device("cpu")', 'torch.device("meta")', "runs with device meta, the run with cpu"),
     ],
@@ -300,10 +312,9 @@ def test_a_missing_module_and_two_of_one_name(write: Callable[..., str]) -> None
 def test_what_it_shows_is_compared_with_its_spec(
     write: Callable[..., str], old: str, new: str, message: str
 ) -> None:
-    (spec,) = find([write(f"own_shows_{crc32((old + new).encode())}", old, new)])
-    pixels = torch.zeros(2, 3, 64, 64, dtype=torch.uint8)
+    reference = write(f"own_shows_{crc32((old + new).encode())}", old, new)
     with pytest.raises(InputError, match=message):
-        own_backbone(spec, torch.device("cpu")).visit(pixels, lambda _: None, spec.layers[1:])
+        own_backbone(find([reference])[0], torch.device("cpu"))
 
 
 def test_one_size_only(write: Callable[..., str], tmp_path: Path, data: Path) -> None:

@@ -11,8 +11,9 @@ that are small and cost much, and foreign formats by the names of images; draws 
 splits, spellings and depths in bits, and compares what is read with what was drawn; forges, exchanges and
 cuts what others hand over, with names that steer terminals; changes a record, an item or a digest of weights
 of a submission; gives every option of every command values that are none of its own; starts commands with
-closed streams, without a home, with foreign variables, and with libraries that break. Exit code 1 if anything
-was not answered as it should be: each such case is printed.
+closed streams, without a home, with foreign variables, and with libraries that break; gives networks that mix
+the images of a batch, or draw. Exit code 1 if anything was not answered as it should be: each such case is
+printed.
 """
 
 import argparse
@@ -26,7 +27,7 @@ import torch
 
 ALONE = (
     *("options", "fields", "bytes", "bombs", "foreign", "rendered"),
-    *("splits", "spellings", "depths", "environments"),
+    *("splits", "spellings", "depths", "environments", "batches"),
 )
 OF_RUNS = ("damages", "outputs", "submissions", "kills", "together")
 PARTS = (*ALONE, *OF_RUNS)
@@ -62,6 +63,7 @@ def counts(arguments: argparse.Namespace, folder: Path) -> Iterator["Count"]:
         "splits": lambda place: [draw_splits(place, times, seed)],
         "spellings": lambda place: [draw_spellings(place, times, seed)],
         "depths": lambda place: [draw_depths(place, times, seed)],
+        "batches": lambda place: mix_batches(place, times, seed),
     }
     for part in ALONE:
         if part in arguments.only:
@@ -104,6 +106,7 @@ def main() -> None:
 
 if __name__ == "__main__":
     os.environ["HF_HUB_OFFLINE"] = "1"
+    from tests.campaign.batches import mix_batches
     from tests.campaign.bombs import blow_up, rename_foreign
     from tests.campaign.broken_bytes import break_bytes
     from tests.campaign.broken_fields import break_fields

@@ -48,6 +48,8 @@ def pooled(features: LayerFeatures, pooling: Pooled, width: int) -> Tensor:
 
 def require_pooling(spec: BackboneSpec, pooling: Pooled) -> None:
     """Raise InputError if a backbone's layers do not support the pooling."""
+    if spec.vectors not in (None, pooling):
+        raise InputError(f"{spec.name} gives vectors of the pooling {spec.vectors!r} only")
     if pooling == "cls" and not spec.has_cls:
         raise InputError(f"{spec.name} has no class token; take the pooling 'mean' or 'grid'")
     if pooling == "patchwise" and spec.has_cls:

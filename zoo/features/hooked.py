@@ -157,7 +157,7 @@ class HookedBackbone(Backbone):
 
         with ExitStack() as hooks:
             if any(layer.tap == "probabilities" for layer in wanted):
-                hooks.enter_context(eager(self._network.body))
+                hooks.enter_context(eager(self._network.body, self._network.parts))
             for layer in wanted:
                 for hook in self._watch(layer, partial(show, layer)):
                     hooks.callback(hook.remove)

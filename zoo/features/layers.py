@@ -30,7 +30,8 @@ def unknown_layer(spec: BackboneSpec, layers: Collection[Layer]) -> str:
         if spec.heads is None and spec.checkpoint in ("module", "timm"):
             return (
                 f"{spec.name} is a network whose attention probabilities cannot be read: that takes one "
-                "nn.MultiheadAttention, or Attention of timm, in each block, over all of its tokens."
+                "nn.MultiheadAttention, Attention of timm, or call of scaled_dot_product_attention in each "
+                "block, over all of its tokens."
             )
         if spec.heads is None:
             return f"{spec.name} has no attention."

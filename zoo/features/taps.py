@@ -6,11 +6,14 @@ overwrites before its block ends are shown as copies; all others are live.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
+from torch.overrides import TorchFunctionMode
 from torch.utils.hooks import RemovableHandle
 
 from layerboard.zoo.architecture import Parts, Residual, Sublayers
@@ -21,6 +24,8 @@ Show = Callable[[Tensor], None]
 
 # Cosines and sines of a rotary position embedding, [tokens dim] each, for all channels of one head.
 Rotary = tuple[Tensor, Tensor]
+
+FUSED = "scaled_dot_product_attention"  # in place of a module's path: blocks call this function of torch
 
 
 def before(module: nn.Module, show: Show) -> RemovableHandle:
@@ -128,15 +133,77 @@ def changed(*attributes: tuple[object, str, object]) -> Iterator[None]:
             setattr(*attribute)
 
 
-def eager(body: nn.Module) -> AbstractContextManager[None]:
-    """Context in which a network computes attention probabilities as tensors.
+def eager(body: nn.Module, parts: Parts) -> AbstractContextManager[None]:
+    """Context in which a network computes attention probabilities as tensors, unless it calls `FUSED`.
 
     Attention in transformers reads this setting from its configuration in every forward pass, timm's has its
     own switch.
     """
+    if isinstance(parts, Sublayers) and parts.attends == FUSED:
+        return nullcontext()
     word = (getattr(body, "config", None), "_attn_implementation", "eager")
     switches = ((module, "fused_attn", False) for module in body.modules())
     return changed(*(each for each in (word, *switches) if hasattr(*each[:2])))
+
+
+class _FusedCalls(TorchFunctionMode):
+    """Shows the probabilities of each call of torch's fused attention, computed from its queries and keys."""
+
+    def __init__(self, show: Show) -> None:
+        super().__init__()
+        self._show = show
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401
+        options = kwargs or {}
+        if func is scaled_dot_product_attention:
+            self._show(AttentionCall(*args, **options).probabilities())
+        return func(*args, **options)
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionCall:
+    """A call of torch's ``scaled_dot_product_attention``, by the names and defaults of its arguments."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    attn_mask: Tensor | None = None
+    dropout_p: float = 0.0
+    is_causal: bool = False
+    scale: float | None = None
+    enable_gqa: bool = False
+
+    def probabilities(self) -> Tensor:
+        """Its attention probabilities before any dropout, [batch heads queries keys].
+
+        A call without an axis of heads has one head.
+        """
+        query, key, mask = self.query, self.key, self.attn_mask
+        if self.enable_gqa:  # several heads of queries share one of keys
+            key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
+        scores = query @ key.mT * (query.shape[-1] ** -0.5 if self.scale is None else self.scale)
+        if self.is_causal:
+            mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+        if mask is not None and mask.dtype == torch.bool:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        elif mask is not None:
+            scores = scores + mask
+        maps = scores.softmax(-1)
+        return maps[:, None] if maps.ndim == 3 else maps
+
+
+def _watch_fused(block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
+    """Hooks that show the probabilities of the fused attention that a block calls."""
+    calls = _FusedCalls(show)
+
+    def start(*_: object) -> None:
+        calls.__enter__()  # type: ignore[no-untyped-call]
+
+    def end(*_: object) -> None:
+        calls.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+
+    yield block.register_forward_pre_hook(start)
+    yield block.register_forward_hook(end, always_call=True)
 
 
 def shows_probabilities(module: nn.Module) -> bool:
@@ -155,6 +222,9 @@ def watch_attention(
     computed no probabilities.
     """
     assert isinstance(parts, Sublayers)
+    if parts.attends == FUSED:
+        yield from _watch_fused(block, show)
+        return
     attends = block.get_submodule(parts.attends)
 
     def ask(_: nn.Module, inputs: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401

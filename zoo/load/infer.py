@@ -6,7 +6,7 @@ from math import isclose, isfinite
 from pathlib import Path
 
 from layerboard.zoo.architecture import Architecture
-from layerboard.zoo.errors import InputError, some
+from layerboard.zoo.errors import InputError, shortened, some
 from layerboard.zoo.load.backbone import locate
 from layerboard.zoo.load.checkpoint import Checkpoint, in_directory, read_json
 from layerboard.zoo.load.config import read_network
@@ -17,6 +17,8 @@ from layerboard.zoo.spec import BackboneSpec, Normalisation
 from layerboard.zoo.view.views import REFERENCE_SIZE
 
 _LOG = logging.getLogger(__name__)
+# keys of a preprocessor_config.json that change colours in ways that mean and std cannot express
+_RECOLOURS = ("do_flip_channel_order", "do_grayscale", "do_color_quantize", "rescale_offset", "offset")
 
 
 def infer(repository: str, revision: str | None, cache_dir: Path | None) -> BackboneSpec:
@@ -61,6 +63,12 @@ def _preprocessing(
         return usual, None
     path = checkpoint.preprocessor
     values = read_json(path)
+    if changed := [key for key in _RECOLOURS if values.get(key)]:
+        raise InputError(
+            f"{path} asks for {changed[0]} ({shortened(values[changed[0]])}), but images are given as RGB, "
+            "normalised by mean and std only. Give a network that takes these (for flipped channels, flip "
+            "the input channels of its first convolution) and leave the key out."
+        )
     size = values.get("crop_size") or values.get("size")
     side = size.get("height") or size.get("shortest_edge") if isinstance(size, dict) else size
     side = side if isinstance(side, int) else None
@@ -92,9 +100,16 @@ def describe(spec: BackboneSpec, cache_dir: Path | None) -> str:
     """One line about a spec that `zoo.load` inferred: its facts, and the source of each."""
     if spec.repository.startswith(MARK):
         network = onnx_network(spec.repository)
-        said = "as its metadata says" if "mean" in network.session.facts else "assumed, as for ImageNet"
-        normalised = "which it normalises itself" if network.session.takes_bytes else said
-        return f"{spec.name}: {_shape(spec)}, of {some(network.used)}; {_images(spec)}, {normalised}"
+        facts = network.session.facts
+        said = "as its metadata says" if "mean" in facts else "assumed, as for ImageNet"
+        images = f"{_images(spec)}, {said}"
+        if network.session.takes_bytes:
+            known = f" by {_numbers(spec)}, {said}" if "mean" in facts else ""
+            images = f"images at {spec.input_size} px, which it normalises itself{known}"
+        names = ("backbone", "revision", "layers", "poolings")
+        claims = (f"{name} {shortened(facts[name])}" for name in names if name in facts)
+        claimed = f"; the file says: {', '.join(claims)}" if "backbone" in facts else ""
+        return f"{spec.name}: {_shape(spec)}, of {some(network.used)}; {images}{claimed}"
     if spec.checkpoint == "object":
         return f"{spec.name}: {_shape(spec)}; {_images(spec)}; all from the spec that {spec.repository} gives"
     if spec.checkpoint == "timm":
@@ -128,5 +143,9 @@ def _shape(spec: BackboneSpec) -> str:
 
 
 def _images(spec: BackboneSpec) -> str:
+    return f"images at {spec.input_size} px; {_numbers(spec)}"
+
+
+def _numbers(spec: BackboneSpec) -> str:
     mean, std = (", ".join(f"{value:.4g}" for value in values) for values in (spec.mean, spec.std))
-    return f"images at {spec.input_size} px; mean ({mean}) and std ({std})"
+    return f"mean ({mean}) and std ({std})"

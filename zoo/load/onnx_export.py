@@ -80,6 +80,8 @@ def write_onnx(
         "backbone": spec.entry,
         "revision": backbone.revision,
         "blocks": depth,
+        "layers": ", ".join(dict.fromkeys(str(layer) for layer, _ in outputs)),
+        "poolings": ", ".join(dict.fromkeys(pooling for _, pooling in outputs)),
         "input_size": spec.input_size,
         "view": view,
         "mean": json.dumps(spec.mean),

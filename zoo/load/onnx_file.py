@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from math import isfinite, isqrt, nan
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -18,16 +18,19 @@ from layerboard.zoo.features import LayerFeatures, Visitor
 from layerboard.zoo.features.layers import wanted_layers
 from layerboard.zoo.libraries import optional
 from layerboard.zoo.load.checkpoint import digest
+from layerboard.zoo.load.independence import require_own_features
 from layerboard.zoo.reading import require_regular
-from layerboard.zoo.spec import IMAGENET, BackboneSpec, Layer, Stage
+from layerboard.zoo.spec import IMAGENET, BackboneSpec, Layer, Stage, VectorPooling
 from layerboard.zoo.view.views import REFERENCE_SIZE
 
 CPU = torch.device("cpu")
 MARK = "onnx:"  # prefix of the names of such backbones
 _TYPES = {"tensor(uint8)": torch.uint8, "tensor(float16)": torch.float16, "tensor(float)": torch.float32}
 _OUTPUT = re.compile(r"([1-9]\d{0,3}|final)\.(cls|mean|patchwise|grid)")  # names of outputs in an export
-# metadata of the registry entry that the file names as ``backbone``
-_OF_ENTRY = ("family", "supervision", "data", "seen", "licence", "gated", "paper", "trained")
+_MOST = 4096  # pixels a side of an image, images at once, and blocks
+_MOST_PIXELS = 1 << 26  # of the images at once
+_NUMBER = re.compile(r"[1-9][0-9]{0,3}")  # of metadata
+_CLAIMED = ("supervision", "data", "licence")  # facts that a file claims by the name of a backbone
 
 
 def library(name: str) -> Any:  # noqa: ANN401  # a module
@@ -61,7 +64,15 @@ class OnnxSession:
             )
         self._input, self._type = inputs[0].name, _TYPES[inputs[0].type]
         self.takes_bytes = self._type == torch.uint8
-        self.batch, self.side = batch, sides[0]
+        said = self.whole_number("input_size")
+        self.batch, self.side = batch, sides[0] or said
+        if said and said != self.side:
+            raise InputError(f"{path} takes images of {self.side} px; its metadata says input_size {said}.")
+        if (self.side or 1) > _MOST or (batch or 1) * (self.side or 1) ** 2 > _MOST_PIXELS:
+            raise InputError(
+                f"{path} takes {batch or 1:,} images of {self.side:,} px at once; at most {_MOST:,} px "
+                f"a side and {_MOST_PIXELS:,} pixels are supported."
+            )
         self.mean, self.std = (self._three(name) for name in ("mean", "std"))
         self.names = [each.name for each in self._session.get_outputs() if "float" in each.type]
 
@@ -94,12 +105,24 @@ class OnnxSession:
         usual: tuple[float, float, float] = getattr(IMAGENET, name)
         text = self.facts.get(name, json.dumps(usual))
         try:
-            red, green, blue = map(float, json.loads(text))
-        except (ValueError, TypeError):
+            listed = json.loads(text)
+            red, green, blue = map(float, listed if isinstance(listed, list) else ())
+        except (ValueError, TypeError, OverflowError, RecursionError):
             red = green = blue = nan
-        if not all(map(isfinite, (red, green, blue))) or (name == "std" and min(red, green, blue) <= 0):
+        values = (red, green, blue)
+        if not all(abs(value) <= 1e6 for value in values) or (name == "std" and min(values) < 1e-6):
             raise InputError(f"{self.path} should give three numbers as {name}, not {shortened(text)}.")
         return red, green, blue
+
+    def whole_number(self, name: str) -> int | None:
+        """A number of its metadata, from 1 to 4096; None if it has none."""
+        text = self.facts.get(name, "")
+        number = int(text) if _NUMBER.fullmatch(text) else 0
+        if text and not 1 <= number <= _MOST:
+            raise InputError(
+                f"{self.path} should give a whole number from 1 to {_MOST} as {name}, not {shortened(text)}."
+            )
+        return number or None
 
 
 def _started(path: Path, device: torch.device) -> Any:  # noqa: ANN401  # of a library without types
@@ -128,28 +151,35 @@ class OnnxNetwork:
     """A network in an ONNX file as a backbone (`zoo.features.Visitable`) for images of one size.
 
     Outputs named ``8.cls``, ``8.mean``, ``8.patchwise``, ``8.grid`` or ``final.grid``, [batch dim] or [batch
-    rows columns dim], belong to that layer. Those of any other file are its one layer: a vector [batch dim],
-    a grid [batch dim rows columns], [batch rows columns dim] or [batch tokens dim], whose last tokens are a
-    square, or one of each; others are ignored. Raises InputError if there is none, or more than that.
+    rows columns dim], belong to that layer, and vectors alone are of that pooling. Those of any other file
+    are its one layer: a vector [batch dim], a grid [batch dim rows columns], [batch rows columns dim] or
+    [batch tokens dim], whose last tokens are a square, or one of each; others are ignored. Raises InputError
+    if there is none, or more than that.
     """
 
     dtype = torch.float32
 
     def __init__(self, reference: str, path: Path, device: torch.device) -> None:
         self.session, self.device = OnnxSession(path, device), device
-        names, facts = self.session.names, self.session.facts
+        names = self.session.names
         self._is_export = bool(names) and all(map(_OUTPUT.fullmatch, names))
-        size, depth = (facts.get(name, "") for name in ("input_size", "blocks"))
-        self._side = self.session.side or (int(size) if size.isdecimal() else REFERENCE_SIZE)
-        last = Layer(int(depth) if depth.isdecimal() else 1, "final")
+        self._side = self.session.side or REFERENCE_SIZE
+        last = Layer(self.session.whole_number("blocks") or 1, "final")
         batch = self.session.batch or 2
         outputs = self.session(torch.zeros(batch, 3, self._side, self._side, dtype=torch.uint8))
         self._numbers: dict[Layer, list[int]] = {}  # outputs of each layer
+        kinds = {name.partition(".")[2] for name in names} if self._is_export else set()
+        self._vectors = next((each for each in get_args(VectorPooling) if kinds == {each}), None)
         for number, (name, output) in enumerate(zip(names, outputs, strict=True)):
             index = name.partition(".")[0] if self._is_export else "1"
-            if len(output) == batch and (output.ndim == 2 or self._cells(output)):
+            if len(output) == batch and output.numel() and (output.ndim == 2 or self._cells(output)):
                 layer = last if index == "final" else Layer(int(index))
                 self._numbers.setdefault(layer, []).append(number)
+        deepest = max((layer.index for layer in self._numbers), default=0)
+        if Layer(deepest, "final") not in self._numbers and last in self._numbers:
+            raise InputError(
+                f"{path} has an output of layer {deepest}; its metadata should say how many blocks there are."
+            )
         shown = [self._shown(layer, outputs) for layer in sorted(self._numbers, key=lambda each: each.place)]
         if not shown or None in shown:
             shapes = (f"{name} {[*output.shape]}" for name, output in zip(names, outputs, strict=True))
@@ -158,6 +188,18 @@ class OnnxNetwork:
                 f"{', '.join(shapes) or 'no numbers'}; onnx.utils.extract_model keeps outputs that you want."
             )
         self.spec = self._spec(reference, [features for features in shown if features])
+        if self.spec.width == 1:
+            raise InputError(
+                f"{path} gives one number for each image or cell, such as a mask, which is no vector; "
+                "onnx.utils.extract_model keeps outputs that you want."
+            )
+
+        def show(pixels: Tensor) -> dict[str, Tensor]:
+            outputs = self.session(pixels)
+            numbers = sorted(number for each in self._numbers.values() for number in each)
+            return {f"output {names[number]}": outputs[number] for number in numbers}
+
+        require_own_features(f"{path}", show, self._side, self.session.batch)
         data = (path.with_name(f"{path.name}{end}") for end in (".data", "_data"))  # weights beside the file
         self.revision = digest((path, *filter(Path.is_file, data)))
         self.fingerprint = f"onnx-{self.revision.removeprefix('sha256:')}"
@@ -182,7 +224,8 @@ class OnnxNetwork:
         if len(vectors) > 1 or len(grids) > 1:
             return None
         if not grids:  # a grid of one cell
-            return LayerFeatures(layer, None, vectors[0][:, None, None])
+            cls = vectors[0] if self._vectors == "cls" else None
+            return LayerFeatures(layer, cls, vectors[0][:, None, None])
         ((prefix, cells),) = grids
         first = None if prefix is None else prefix[:, 0]
         cls = vectors[0] if vectors else first
@@ -195,6 +238,8 @@ class OnnxNetwork:
         if output.ndim == 3:
             rows = isqrt(output.shape[1])
             before = output.shape[1] - rows * rows
+            if before and output.shape[1] == output.shape[2] and self._side % output.shape[2] == 0:
+                return None  # a map without channels, such as depth [batch height width]
             prefix = output[:, :before] if before else None
             cells = output[:, before:].reshape(len(output), rows, rows, -1)
         elif output.ndim == 4 and output.shape[2] == output.shape[3] and not self._is_export:
@@ -210,12 +255,14 @@ class OnnxNetwork:
             kind = width, self._side // rows
             stages[kind] = stages.get(kind, 0) + features.layer.index - before
             before = features.layer.index
-        facts: dict[str, Any] = {"family": "ONNX", "supervision": "unknown"}
+        facts: dict[str, Any] = {"supervision": "unknown"}
         for known in SPECS:
             if known.name == self.session.facts.get("backbone") and not known.is_floor:
-                facts = {name: getattr(known, name) for name in _OF_ENTRY}
+                facts = {name: f"unknown (the file says {getattr(known, name)})" for name in _CLAIMED}
+                facts |= {"seen": known.seen, "trained": known.trained}
         return BackboneSpec(
             name=reference,
+            family="ONNX",
             repository=reference,
             stages=tuple(Stage(blocks, *kind) for kind, blocks in stages.items()),
             heads=None,
@@ -225,6 +272,7 @@ class OnnxNetwork:
             input_size=self._side,
             fixed_size=True,
             shown=tuple(features.layer for features in shown),
+            vectors=self._vectors,
             mean=self.session.mean,
             std=self.session.std,
             **facts,
@@ -244,4 +292,7 @@ def onnx_network(reference: str, device: torch.device = CPU) -> OnnxNetwork:
 
 @lru_cache(maxsize=4)
 def _opened(reference: str, path: Path, state: tuple[int, int], device: torch.device) -> OnnxNetwork:
-    return OnnxNetwork(reference, path, device)
+    try:
+        return OnnxNetwork(reference, path, device)
+    except MemoryError as error:
+        raise InputError(f"{path} wants more memory than there is for three images.") from error

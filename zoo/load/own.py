@@ -15,6 +15,7 @@ from layerboard.zoo.errors import InputError, shortened
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.layers import Cells, shapes_of
 from layerboard.zoo.features.weights import without_weights
+from layerboard.zoo.load.independence import require_own_features
 from layerboard.zoo.load.onnx_file import CPU, MARK, onnx_network
 from layerboard.zoo.references import current_directory, find_object
 from layerboard.zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer, Layers
@@ -81,7 +82,33 @@ def _given_by(reference: str) -> features.Visitable:
         wrong = "says nothing of heads, and the backbone has attention = True"
     if wrong:
         raise InputError(f"{reference}: its spec {checked.spec.name!r} {wrong}.")
+    _require_own_features(reference, checked)
     return checked
+
+
+def _require_own_features(reference: str, backbone: features.Visitable) -> None:
+    """Raise InputError unless features of an image depend on nothing but the image."""
+    own = OwnBackbone(backbone.spec, backbone)
+
+    def show(pixels: Tensor) -> dict[str, Tensor]:
+        shown: dict[str, Tensor] = {}
+
+        def keep(content: features.Shown) -> None:
+            assert isinstance(content, features.LayerFeatures)
+            tokens = content.grid.flatten(1, 2)
+            parts = tokens if content.cls is None else torch.cat([content.cls[:, None], tokens], dim=1)
+            shown[f"layer {content.layer}"] = parts.clone()
+
+        try:
+            own.visit(pixels, keep)
+        except (InputError, MemoryError):
+            raise
+        except Exception as error:
+            reason = f"{type(error).__name__}: {shortened(str(error))}"
+            raise InputError(f"{reference}: visit failed on {len(pixels)} images: {reason}.") from error
+        return shown
+
+    require_own_features(f"the backbone of {reference}", show, backbone.spec.input_size)
 
 
 def faults(spec: BackboneSpec) -> Iterator[str]:

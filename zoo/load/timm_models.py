@@ -31,6 +31,11 @@ def timm_network(text: str) -> Examined:
     net = build_timm(text)
     settings = vars(net).get("pretrained_cfg") or {}
     kind = str(settings.get("architecture") or _name(text)).partition("_")[0]
+    module = type(net).__module__
+    if module.startswith(
+        "timm.models."
+    ):  # the first word may be another, such as tf of tf_efficientnet_lite0
+        kind = module.removeprefix("timm.models.").replace("vision_transformer", "vit")
     licence = str(settings.get("license") or "unknown")
     supervision = f"timm tag {tag}" if (tag := settings.get("tag")) else "unknown"
     try:

@@ -167,6 +167,23 @@ def test_the_lines_of_python_run_for_a_task_of_somebodys_own() -> None:
     assert isinstance(names["vectors"], torch.Tensor)
 
 
+@pytest.mark.parametrize(
+    ("name", "revision", "given"),
+    [
+        ("dino-s16", "sha256:0123456789abcdef", True),
+        ("timm:vit_tiny_patch16_224", "sha256:0123456789abcdef", True),
+        ("dino-s16", "0123456789abcdef", False),
+        ("mini-fs", "sha256:0123456789abcdef", False),
+        ("onnx:net.onnx", "sha256:0123456789abcdef", False),
+    ],
+)
+def test_the_lines_of_python_ask_for_weights_that_were_given(name: str, revision: str, given: bool) -> None:
+    row = pd.Series({"layer": 2, "pooling": "cls", "input_size": 224, "dim": 96.0, "transform": ""})
+    (column,) = (each for each in COLUMNS if (each.task, each.protocol) == ("knn", "standard"))
+    code = code_of(Pick(name, {column: pd.concat([row, pd.Series({"revision": revision})])}))
+    assert ('weights="PATH"' in code) == given
+
+
 def test_limits_choose_among_what_is_left(capsys: Capture, out: Path) -> None:
     rows = said(capsys, out, "--task", "knn", "--max-ms", "2", "--max-parameters", "2K", "--max-dim", "96")
     recommended_rows = rows["recommended"]

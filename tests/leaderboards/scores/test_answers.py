@@ -120,6 +120,16 @@ def test_what_has_no_score_is_said_with_its_reason() -> None:
     )
 
 
+def test_analyses_that_a_backbone_has_nothing_of_are_said_together() -> None:
+    why = "own is a network whose attention probabilities cannot be read."
+    missing = {"backbone": "own", "reason": why}
+    two = [layers([math.nan] * 2, task=task, **missing) for task in ("attention-distance", "attention-maps")]
+    there = layers([1.0, math.nan], task="attention-distance")
+    assert unscored(Board.of(frame(layers([10.0]), there, *two))) == (
+        f"Nothing of attention-distance, attention-maps: {why}",
+    )
+
+
 def test_the_best_pooling_is_the_answer_with_the_others_beside_it() -> None:
     better = unsure(layers([30.0, 5.0], pooling="mean", primary=False), half=2.0, chosen={1: 1.0}, loss=0.5)
     found = answers_of(Board.of(frame(layers([10.0, 20.0]), better, floor([3.0]))))

@@ -162,6 +162,16 @@ def test_bad_preprocessor(small: Callable[[str], Reduced]) -> None:
         infer(str(folder), None, None)
 
 
+@pytest.mark.parametrize("key", ["do_flip_channel_order", "do_grayscale", "rescale_offset"])
+def test_colours_that_no_mean_and_std_express_are_refused(key: str, small: Callable[[str], Reduced]) -> None:
+    folder = small("dino-s16").folder
+    (folder / "preprocessor_config.json").write_text(json.dumps({key: True}))
+    with pytest.raises(InputError, match=f"asks for {key} .True., but images are given as RGB"):
+        infer(str(folder), None, None)
+    (folder / "preprocessor_config.json").write_text(json.dumps({key: False}))
+    assert infer(str(folder), None, None).mean
+
+
 def test_unknown_model_type_lists_the_supported_ones(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "pvt"}')
     (tmp_path / "model.safetensors").write_bytes(b"")

@@ -111,7 +111,13 @@ def test_images_are_given_as_the_file_takes_them(tmp_path: Path) -> None:
     name = write(tmp_path / "bytes.onnx", body, MAPS_OUT, "uint8[N, 32, 32, 3] images")
     expected = 255 * colours(images, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
     torch.testing.assert_close(shown(name, images).grid, expected, atol=1e-3, rtol=0)
-    assert describe(find([name])[0], None).endswith("which it normalises itself")
+    described = describe(find([name])[0], None)
+    assert described.endswith("; images at 32 px, which it normalises itself")
+    named = write(
+        tmp_path / "said.onnx", body, MAPS_OUT, "uint8[N, 32, 32, 3] images", **own, backbone="x" * 999
+    )
+    assert ", which it normalises itself by mean (0.1, 0.2, 0.3) and std" in describe(find([named])[0], None)
+    assert describe(find([named])[0], None).endswith("x...x" + "x" * 47 + "'")
     half = f"whole = Cast <to = 1> (images)\n{MAPS.replace('images', 'whole')}"
     name = write(tmp_path / "half.onnx", half, MAPS_OUT, "float16[N, 3, 32, 32] images")
     torch.testing.assert_close(shown(name, images).grid, colours(images), atol=1e-2, rtol=0)
@@ -136,7 +142,40 @@ def test_outputs_that_name_layers(tmp_path: Path) -> None:
     onnx.save(model, tmp_path / "net.onnx")
     (spec,) = find([name])
     assert spec.layers == (Layer(8), Layer(12, "final"))
-    assert (spec.depth, spec.family, spec.name) == (12, "DINO", name)
+    assert (spec.depth, spec.family, spec.name) == (12, "ONNX", name)
+    assert spec.licence == "unknown (the file says Apache-2.0)"
+    onnx.helper.set_model_props(model, {"blocks": "7"})
+    onnx.save(model, tmp_path / "net.onnx")
+    with pytest.raises(InputError, match="has an output of layer 8; its metadata should say how many blocks"):
+        find([name])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        *(
+            ("mean", text, "three numbers as mean")
+            for text in ("[" * 200_000, '"123"', "[1e999, 0, 0]", '{"a": 1}')
+        ),
+        *(
+            ("std", text, "three numbers as std")
+            for text in ("1" * 6_000, f"[{'9' * 4_000}, 1, 1]", "[1]", "[1e-320, 1, 1]")
+        ),
+        *(
+            ("input_size", text, "whole number from 1 to 4096 as input_size")
+            for text in ("0", "9" * 6_000, "4097", "٣٢")
+        ),
+        *(
+            ("blocks", text, "whole number from 1 to 4096 as blocks")
+            for text in ("-1", "1e3", "9999999", " ")
+        ),
+        ("input_size", "64", "takes images of 32 px; its metadata says input_size 64"),
+    ],
+)
+def test_metadata_are_checked(name: str, text: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=words) as raised:
+        find([write(tmp_path / "net.onnx", MAPS, MAPS_OUT, **{name: text})])
+    assert len(str(raised.value)) < 400 + len(str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -147,7 +186,21 @@ def test_outputs_that_name_layers(tmp_path: Path) -> None:
         ("copy = Identity (images)", "float[N] copy", "float[N] images", r"not images .*\['N'\]"),
         ("zero = Constant <value = float[1, 3] {0.0, 0.0, 0.0}> ()", "float[1, 3] zero", "", "not nothing"),
         (MAPS, "float[N, 3, 4, 8] maps", "float[N, 3, 32, 64] images", "square RGB images"),
+        ("copy = Identity (images)", "float[9, 3, 9999, 9999] copy", "float[9, 3, 9999, 9999] images",
+         "takes 9 images of 9,999 px at once; at most 4,096 px a side"),
+        (f"{MAPS}\naxis = Constant <value_ints = [1]> ()\nmask = ReduceMean (maps, axis)",
+         "float[N, 1, 4, 4] mask", IMAGES, "gives one number for each image or cell, such as a mask"),
+        ("axes = Constant <value_ints = [1, 2, 3]> ()\nmean = ReduceMean <keepdims = 0> (images, axes)\n"
+         "axis = Constant <value_ints = [1]> ()\none = Unsqueeze (mean, axis)", "float[N, 1] one", IMAGES,
+         "gives one number for each image or cell"),
+        ("axis = Constant <value_ints = [1]> ()\ndepth = ReduceMean <keepdims = 0> (images, axis)",
+         "float[N, 32, 32] depth", IMAGES, r"gives depth \[2, 32, 32\]"),
+        ("none = Constant <value_ints = [0]> ()\nempty = Slice (images, none, none, none)",
+         "float[A, B, C, D] empty", IMAGES, "it gives empty"),
         ("copy = Identity (images)", "int64[N, 3, 32, 32] copy", "int64[N, 3, 32, 32] images", "square RGB"),
+        ("sides = Constant <value_ints = [99999999, 99999999]> ()\nzeros = ConstantOfShape (sides)\n"
+         f"sum = ReduceSum (zeros)\n{MAPS.replace('maps', 'x')}\nmaps = Add (x, sum)", MAPS_OUT, IMAGES,
+         "wants more memory than there is"),
         (f"{MAPS}\nmost = ReduceMax (maps)", "float[1, 1, 1, 1] most", IMAGES,
          r"gives most \[1, 1, 1, 1\]; onnx.utils"),
         (f"{VECTOR}\nother = Neg (vector)", f"{VECTOR_OUT}, float[N, 3] other", IMAGES,
@@ -160,6 +213,33 @@ def test_outputs_that_name_layers(tmp_path: Path) -> None:
 def test_files_that_are_no_backbones(body: str, outputs: str, image: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=words):
         find([write(tmp_path / "net.onnx", body, outputs, image)])
+
+
+ACROSS = f"{MAPS.replace('maps', 'x')}\naxis = Constant <value_ints = [0]> ()\nmean = ReduceMean (x, axis)"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (f"{ACROSS}\nmaps = Sub (x, mean)", "if other images are beside it: the network mixes the images"),
+        (f"{ACROSS}\nnoise = RandomNormalLike (x)\nmaps = Add (x, noise)", "if it is shown once more"),
+        (
+            f"{ACROSS}\nmaps = Softmax <axis = 0> (x)",
+            r"net\.onnx: the features of an image change by .* at output maps if",
+        ),
+    ],
+)
+def test_features_that_are_not_of_the_image_alone_are_refused(body: str, words: str, tmp_path: Path) -> None:
+    for batch in ("N", "2"):
+        shapes = (each.replace("N", batch) for each in (MAPS_OUT, IMAGES))
+        with pytest.raises(InputError, match=words):
+            find([write(tmp_path / "net.onnx", body, *shapes)])
+
+
+def test_a_file_for_one_image_mixes_nothing(tmp_path: Path) -> None:
+    shapes = (each.replace("N", "1") for each in (MAPS_OUT, IMAGES))
+    name = write(tmp_path / "net.onnx", f"{ACROSS}\nmaps = Sub (x, mean)", *shapes)
+    assert not shown(name, pixels(3, 32, 32)).grid.any()
 
 
 def test_what_is_no_file_of_onnx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from torch import nn
 from layerboard.zoo.architecture import Layout, Sublayers
 from layerboard.zoo.errors import InputError, shortened
 from layerboard.zoo.features.hooked import Network
+from layerboard.zoo.features.taps import FUSED
 from layerboard.zoo.load.module.blocks import Paths, in_words, named_blocks, path_of
 from layerboard.zoo.load.module.hints import ModuleHints, has_class_token, with_images
 from layerboard.zoo.load.module.trial import LAYOUT_WORDS, Trial, find_attention, try_out
@@ -34,7 +35,7 @@ class Examined:
     spec: BackboneSpec
     blocks: Paths
     final_norm: str  # its path; "" for none
-    attends: str  # path in each block of the module that shows its attention probabilities; "" for none
+    attends: str  # path in each block of what shows its attention probabilities, or `FUSED`; "" for none
     layouts: tuple[Layout, ...]
     lines: tuple[str, ...]
 
@@ -146,7 +147,8 @@ def examine(net: nn.Module, hints: ModuleHints) -> Examined:
         what = "a class token" if spec.has_cls else "no class token"
         lines.append(f"the first prefix token is {what} ({reason})")
     if attends:
-        lines.append(f"attention probabilities of {heads} heads, shown by {attends} of each block")
+        how = f"recomputed from the call of {FUSED} in" if attends == FUSED else f"shown by {attends} of"
+        lines.append(f"attention probabilities of {heads} heads, {how} each block")
     if final_norm is None and not trial.final_norm:
         lines.append("no norm takes the output of the last block; final_norm= names one")
     if trial.other_sizes:

@@ -17,7 +17,8 @@ from layerboard.zoo.architecture import Layout, Sublayers
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.hooked import exact_float32
 from layerboard.zoo.features.layers import with_batch_first
-from layerboard.zoo.features.taps import eager, shows_probabilities, watch_attention
+from layerboard.zoo.features.taps import FUSED, eager, shows_probabilities, watch_attention
+from layerboard.zoo.load.independence import require_own_features
 from layerboard.zoo.load.module.blocks import Paths, find_blocks
 from layerboard.zoo.load.module.forward import TrialNetwork, in_brackets, streams_of
 from layerboard.zoo.load.module.hints import ModuleHints
@@ -149,6 +150,7 @@ def try_out(subject: TrialNetwork, blocks: Paths | None, final_norm: str | None,
     norm = (norms[0] if norms else "") if final_norm is None else final_norm
     if norm:
         _require_norm(subject, norm, streams[-1])
+    _require_own_features(subject, every, norm)
     return Trial(subject, tuple(every), norm, _other_sizes(subject, every, stride))
 
 
@@ -232,6 +234,23 @@ def _require_norm(subject: TrialNetwork, path: str, stream: Tensor) -> None:
         )
 
 
+def _require_own_features(subject: TrialNetwork, every: Sequence[Reading], norm: str) -> None:
+    """Raise InputError unless features of an image depend on nothing but the image."""
+
+    def show(pixels: Tensor) -> dict[str, Tensor]:
+        streams, _ = streams_of(subject, pixels / 255)
+        shown = {f"layer {layer}": stream for layer, stream in enumerate(streams)}
+        layouts = [reading.layout for reading in every]
+        if norm:
+            with torch.no_grad(), exact_float32():
+                shown["layer final"] = subject.net.get_submodule(norm)(streams[-1])
+            layouts.append(layouts[-1])
+        pairs = zip(shown.items(), layouts, strict=True)
+        return {layer: with_batch_first(stream, layout) for (layer, stream), layout in pairs}
+
+    require_own_features(subject.name, show, subject.size)
+
+
 def _other_sizes(subject: TrialNetwork, every: Sequence[Reading], stride: int) -> str:
     """Why the network takes images of one size only; "" if a larger non-square one gives the larger grid."""
     sides = (subject.size + stride, subject.size + 2 * stride)
@@ -249,20 +268,21 @@ def _other_sizes(subject: TrialNetwork, every: Sequence[Reading], stride: int) -
 def find_attention(trial: Trial) -> tuple[str, int]:
     """Path in each block of its one attention that can show probabilities, and its heads; "", 0 if none.
 
-    Each row must sum to 1 over the tokens of the block: attention inside windows is not accepted.
+    The path is `FUSED` if no module can, but each block calls torch's fused attention once. Each row must sum
+    to 1 over the tokens of the block: attention inside windows is not accepted.
     """
     subject, net = trial.subject, trial.subject.net
     blocks = [net.get_submodule(path) for path in subject.blocks]
     names = {name for block in blocks for name, part in block.named_modules() if shows_probabilities(part)}
-    if len(names) != 1 or any(reading.is_map for reading in trial.readings):
+    if len(names) > 1 or any(reading.is_map for reading in trial.readings):
         return "", 0
-    (attends,) = names
+    parts = Sublayers(attends=next(iter(names), FUSED))
     shown: list[Tensor | None] = []
     try:
         with ExitStack() as hooks, torch.no_grad(), exact_float32():
-            hooks.enter_context(eager(net))
+            hooks.enter_context(eager(net, parts))
             for block in blocks:
-                for hook in watch_attention(Sublayers(attends=attends), block, shown.append):
+                for hook in watch_attention(parts, block, shown.append):
                     hooks.callback(hook.remove)
             net(subject.images(subject.draw()[None]))
     except Exception:  # any error: the user's network cannot do this
@@ -275,4 +295,4 @@ def find_attention(trial: Trial) -> tuple[str, int]:
         and bool(((maps.sum(-1) - 1).abs() < ALIKE).all())
         for maps in shown
     ]
-    return (attends, heads) if len(fits) == len(blocks) and all(fits) else ("", 0)
+    return (parts.attends, heads) if len(fits) == len(blocks) and all(fits) else ("", 0)

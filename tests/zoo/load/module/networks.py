@@ -86,6 +86,32 @@ class Fused(Block):
         return (query @ key.mT / 2).softmax(-1)  # type: ignore[no-any-return]
 
 
+class Calling(Block):
+    """With torch's fused attention, called without a module: two heads of queries share one of keys."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.query, self.keys = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def parts(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Queries [batch 4 tokens 3], keys and values [batch 2 tokens 3], and a bias for each head."""
+        query = self.query(self.norm(x)).unflatten(-1, (4, 3)).transpose(1, 2)
+        key, value = self.keys(self.norm(x)).unflatten(-1, (2, 2, 3)).permute(2, 0, 3, 1, 4)
+        return query, key, value, torch.arange(4.0)[:, None, None] * torch.eye(x.shape[1])
+
+    def forward(self, x: Tensor) -> Tensor:
+        query, key, value, bias = self.parts(x)
+        heads = nn.functional.scaled_dot_product_attention(
+            query, key, value, bias, scale=2.0, enable_gqa=True
+        )
+        return super().forward(x + heads.transpose(1, 2).flatten(2))
+
+    def probabilities(self, x: Tensor) -> Tensor:
+        """By hand, [batch heads queries keys]."""
+        query, key, _, bias = self.parts(x)
+        return (2 * query @ key[:, [0, 0, 1, 1]].mT + bias).softmax(-1)
+
+
 class Twice(Attending):
     """With two attentions, of which neither is that of the block."""
 

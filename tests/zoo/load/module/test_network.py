@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
+from layerboard.zoo.features.taps import AttentionCall
 from layerboard.zoo.load.backbone import identify, load
 from layerboard.zoo.load.module.hints import ModuleHints
 from layerboard.zoo.load.module.network import NetworkCopy, given_network
@@ -23,6 +24,7 @@ from tests.zoo.load.module.networks import (
     AttendingFirst,
     Block,
     Called,
+    Calling,
     ClassTokenLast,
     ConvNet,
     Fused,
@@ -207,6 +209,78 @@ def test_what_contradicts_is_refused(net: nn.Module, told: dict[str, object], me
         given(net, **told)
 
 
+class OfBatches(Block):
+    """With a norm that uses the statistics of each batch, at the end of a block."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bn = nn.BatchNorm1d(17, track_running_stats=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(self.bn(x))
+
+
+class Stuck(ConvNet):
+    """With an ``eval()`` that does nothing."""
+
+    def train(self, mode: bool = True) -> "Stuck":
+        return self
+
+
+class Dropped(Block):
+    """With one block of ten left out, which few forward passes may show."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x if torch.rand(()) < 0.1 else super().forward(x)
+
+
+class Remembering(Block):
+    """With what was seen before in its output."""
+
+    seen: Tensor | float = 0.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.seen = 0.9 * self.seen + x.mean()
+        return super().forward(x) + self.seen
+
+
+class Scaled(Block):
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x) / len(x)
+
+
+@pytest.mark.parametrize(
+    ("net", "message"),
+    [
+        (
+            Vit(kind=OfBatches),
+            "Vit: the features of an image change by .* at layer 1 if other images are beside",
+        ),
+        (Vit(kind=AttendingFirst), "at layer 1 if other images are beside it: the network mixes the images"),
+        (Stuck(), "at layer final if other images are beside it"),
+        (Vit(kind=Dropped), "if it is shown once more: the network draws or remembers something"),
+        (Vit(kind=Remembering), "if it is shown once more"),
+        (Vit(kind=Scaled), "in a batch of another size, or at another place in it"),
+    ],
+)
+def test_features_that_are_not_of_the_image_alone_are_refused(net: nn.Module, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        given(net)
+
+
+class OneByOne(Block):
+    """Divides each image by its own deviation, which is 0 for an image of one colour, in bfloat16."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            return torch.cat([super(OneByOne, self).forward(one / one[:, 1:].std()) for one in x.split(1)])
+
+
+@pytest.mark.parametrize("net", [Vit(kind=OneByOne), Vit(kind=Attending).bfloat16(), ConvNet().bfloat16()])
+def test_rounding_is_no_dependence(net: nn.Module) -> None:
+    assert given(net).spec.depth
+
+
 def test_blocks_that_do_not_run_once_in_order_are_refused() -> None:
     net = Vit()
     with pytest.raises(InputError, match=r"blocks run in the order blocks.0, blocks.1, blocks.2"):
@@ -279,13 +353,21 @@ def test_a_network_is_found_as_long_as_somebody_holds_it() -> None:
         find([taken.reference])
 
 
-@pytest.mark.parametrize(("kind", "net"), [(Attending, Vit), (AttendingFirst, TokensFirst), (Fused, Vit)])
-def test_attention_probabilities(kind: type[Block], net: type[Vit]) -> None:
+@pytest.mark.parametrize(
+    ("kind", "net", "words"),
+    [
+        (Attending, Vit, "3 heads, shown by attn of each block"),
+        (AttendingFirst, TokensFirst, "3 heads, shown by attn of each block"),
+        (Fused, Vit, "3 heads, shown by attn of each block"),
+        (Calling, Vit, "4 heads, recomputed from the call of scaled_dot_product_attention in each block"),
+    ],
+)
+def test_attention_probabilities(kind: type[Block], net: type[Vit], words: str) -> None:
     """Those of torch's attention and of one as timm's, beside features that are the same without them."""
     own, plain = net(kind=kind).eval(), Vit(kind=Attending if kind is AttendingFirst else kind).eval()
     network = given(own)
-    assert network.spec.heads == 3
-    assert "  attention probabilities of 3 heads, shown by attn of each block" in network.lines
+    assert network.spec.heads == int(words[0])
+    assert f"  attention probabilities of {words}" in network.lines
     backbone = load(network.spec, device=CPU, cache_dir=Path("nowhere"))
     seen: list[Shown] = []
     pixels = torch.randint(0, 256, (2, 3, SIZE, SIZE), dtype=torch.uint8, generator=torch.Generator())
@@ -301,7 +383,54 @@ def test_attention_probabilities(kind: type[Block], net: type[Vit]) -> None:
     assert "has no layer 1.heads" in backbone.refusal([Layer(1, "heads")])
 
 
-@pytest.mark.parametrize("kind", [Twice, InWindows])
+@pytest.mark.parametrize(
+    "options", [{}, {"scale": 0.1}, {"is_causal": True}, {"attn_mask": "bias"}, {"attn_mask": "some"}]
+)
+@pytest.mark.parametrize("heads", [(6, 6), (6, 2), (1, 1)])
+def test_probabilities_of_a_call_are_what_torch_multiplies_values_with(
+    options: dict[str, object], heads: tuple[int, int]
+) -> None:
+    draw = torch.Generator().manual_seed(0)
+    (query, key), value = (torch.randn(2, count, 5, 4, generator=draw) for count in heads), torch.eye(5)
+    masks = {
+        "bias": torch.randn(5, 5, generator=draw),
+        "some": torch.eye(5) + torch.rand(5, 5, generator=draw) > 0.6,
+    }
+    words = {name: masks.get(str(option), option) for name, option in options.items()}
+    parts: tuple[Tensor, ...] = (query, key, value.expand(2, heads[1], 5, 5))
+    if heads == (1, 1):
+        parts = tuple(part[:, 0] for part in parts)
+    else:
+        words["enable_gqa"] = heads[1] < heads[0]
+    expected = nn.functional.scaled_dot_product_attention(*parts, **words)  # type: ignore[arg-type]
+    found = AttentionCall(*parts, **words).probabilities()  # type: ignore[arg-type]
+    torch.testing.assert_close(found, expected.view(2, heads[0], 5, 5))
+
+
+def test_a_forward_pass_that_is_interrupted_leaves_nothing_behind() -> None:
+    network, seen = given(Vit(kind=Calling)), []
+    backbone = load(network.spec, device=CPU, cache_dir=Path("nowhere"))
+
+    def interrupt(shown: Shown) -> None:
+        seen.append(shown)
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        backbone.visit(
+            torch.zeros(1, 3, SIZE, SIZE, dtype=torch.uint8), interrupt, [Layer(1, "probabilities")]
+        )
+    shown(network)
+    assert len(seen) == 1
+
+
+class CallingTwice(Calling):
+    """With a second call, so that neither is the attention of the block."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(super().forward(x))
+
+
+@pytest.mark.parametrize("kind", [Twice, InWindows, CallingTwice])
 def test_attention_that_is_not_over_all_tokens_of_a_block(kind: type[Block]) -> None:
     assert given(Vit(prefix=0, kind=kind)).spec.heads is None
 
@@ -310,8 +439,8 @@ def test_what_it_does_not_show_is_one_sentence() -> None:
     network = given(Vit())
     backbone = load(network.spec, device=CPU, cache_dir=Path("nowhere"))
     assert backbone.refusal([Layer(1, "probabilities")]).endswith(
-        "cannot be read: that takes one nn.MultiheadAttention, or Attention of timm, in each block, over all "
-        "of its tokens."
+        "cannot be read: that takes one nn.MultiheadAttention, Attention of timm, or call of "
+        "scaled_dot_product_attention in each block, over all of its tokens."
     )
     assert "has no layer 1.mlp" in backbone.refusal([Layer(1, "mlp")])
     (field,) = backbone.receptive_fields(
