@@ -1,5 +1,6 @@
 """The backbones of a run, as they are shown images, and messages about inferred ones."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
@@ -12,8 +13,11 @@ from layerboard.benchmark.plan.suites import Suite
 from layerboard.benchmark.request import Request
 from layerboard.tasks.sets import sets_of
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.references import split_part
 from layerboard.zoo.registry import all_specs, find
 from layerboard.zoo.spec import BackboneSpec, CheckpointFormat, Dtype, NameParts
+
+_LOG = logging.getLogger(__name__)
 
 Way = tuple[Dtype, bool]  # dtype, and whether torch resizes the images
 Ways = Mapping[Way, tuple[int | None, ...]]  # input sizes; None for the backbone's own
@@ -97,21 +101,27 @@ def _floors_for(specs: Sequence[BackboneSpec], suite: Suite) -> list[BackboneSpe
 def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> list[BackboneSpec]:
     """Backbones with given weights: a directory in Hugging Face format, or a file of the authors.
 
-    Raises InputError if a name is not among them, if a path does not exist, or if a floor has no weights.
+    A line says which network is taken from a file that holds several, unless ``FILE#LABEL`` names it. Raises
+    InputError if a name is not among them, if a path does not exist, or if a floor has no weights.
     """
     by_name = {spec.name: spec for spec in specs}
     for name, path in weights.items():
         if name not in by_name:
             raise InputError(f"--weights names {name!r}, which is not run; it runs {', '.join(by_name)}")
-        if not path.exists():
+        file, _ = split_part(str(path))
+        if not file.exists():
             raise InputError(f"expected the weights of {name} at {path}, which does not exist")
         spec = by_name[name]
         if spec.is_floor or spec.checkpoint in ("object", "module"):
             raise InputError(f"--weights names {name!r}, whose features come from no file")
-        usual: CheckpointFormat = "original" if path.is_file() else "transformers"
+        usual: CheckpointFormat = "original" if file.is_file() else "transformers"
         checkpoint = "timm" if spec.checkpoint == "timm" else usual
         own = replace(spec, repository=str(path), revision=None, checkpoint=checkpoint)
         by_name[name] = replace(own, trained=True)
+        from layerboard.zoo.load.backbone import said_networks  # imports torch, as loading the backbone does
+
+        if line := said_networks(by_name[name]):
+            _LOG.warning(line)
     return list(by_name.values())
 
 

@@ -35,6 +35,7 @@ class Checkpoint:
     config: Path | None  # these two are optional
     preprocessor: Path | None
     revision: str  # commit of its repository, or digest of the files
+    part: str = ""  # label of the one of several networks in the weights that was asked for
 
 
 def in_directory(directory: Path, revision: str | None = None) -> Checkpoint:
