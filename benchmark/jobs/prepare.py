@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from itertools import combinations_with_replacement, product
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from layerboard.tasks.protocols import EvaluationProtocol
 from layerboard.tasks.task import Task
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.backbone import identify
-from layerboard.zoo.spec import Dtype
+from layerboard.zoo.spec import BackboneSpec, Dtype, entry_name
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,10 @@ def _dtypes(
 def identified(
     plan: Plan, request: Request, suite: str, device: torch.device
 ) -> tuple[list[Setup], list[Failure]]:
-    """The backbones of a plan; failures for unidentified ones, and for tasks with wrong data."""
+    """The backbones of a plan; failures for unidentified ones, and for tasks with wrong data.
+
+    Floors that nobody named are left out if there is nothing to compare them with.
+    """
     failures = [Failure("data", absent.task, absent.reason, bad_input=True) for absent in plan.tasks.broken]
     setups: list[Setup] = []
     for spec in plan.backbones:
@@ -101,7 +105,13 @@ def identified(
             failures.append(failure(error, spec.name))
         else:
             setups.append(Setup(plan, spec, identity, request, suite, device))
-    return setups, failures
+    wanted = [setup for setup in setups if not setup.spec.is_floor or _is_named(setup.spec, request)]
+    return setups if wanted or len(setups) == len(plan.backbones) else [], failures
+
+
+def _is_named(spec: BackboneSpec, request: Request) -> bool:
+    """Whether the request itself asks for a backbone."""
+    return any(fnmatchcase(spec.entry, entry_name(pattern)) for pattern in request.backbones)
 
 
 def prepare(request: Request, plan: Plan, suite: str, devices: tuple[torch.device, ...]) -> Prepared:

@@ -11,12 +11,12 @@ from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.backbone import SEED, Backbone, RandomFloor, RawPixels
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.adapters import use_rule
-from layerboard.zoo.load.checkpoint import Checkpoint, digest, in_directory, read_weights
+from layerboard.zoo.load.checkpoint import Checkpoint, digest, in_directory, of_user, read_weights
 from layerboard.zoo.load.hub import fetch
 from layerboard.zoo.load.module.network import given
 from layerboard.zoo.load.network import build_network, read_network_of
 from layerboard.zoo.load.networks import LAYOUTS, networks_of, said_choice
-from layerboard.zoo.load.own import make_own, own_backbone
+from layerboard.zoo.load.own import identity_of_own, make_own, own_backbone
 from layerboard.zoo.load.timm_models import load_timm, timm_layout, timm_network
 from layerboard.zoo.references import PART, find_object, split_part
 from layerboard.zoo.spec import BackboneSpec, Layer
@@ -62,8 +62,7 @@ def identify(spec: BackboneSpec, *, cache_dir: Path) -> BackboneIdentity:
     if spec.is_floor:
         return identity_of(spec, FLOORS[spec.family][1])
     if spec.checkpoint == "object":
-        backbone = make_own(spec.repository)
-        return BackboneIdentity(backbone.revision, backbone.fingerprint)
+        return identity_of_own(spec.repository, make_own(spec.repository))
     if spec.checkpoint == "module":
         return identity_of(spec, given(spec.repository).revision)
     checkpoint = locate(spec, cache_dir)
@@ -118,7 +117,7 @@ def locate(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
     if local.is_file():  # as the authors of MoCo-v3 and MAE publish it
         checkpoint = Checkpoint((local,), None, None, digest((local,)))
     elif local.is_dir():
-        checkpoint = in_directory(local)
+        checkpoint = of_user(local)
     else:
         return fetch(spec.repository, spec.revision, cache_dir)
     if not part:

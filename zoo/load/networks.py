@@ -93,7 +93,7 @@ def networks_of(content: Mapping[str, object], layouts: Sequence[Names] = LAYOUT
             others = tuple(each for each in prefixes if each != prefix and each.startswith(prefix))
             own = (name for name in tensors if name.startswith(prefix) and not name.startswith(others))
             label = ".".join(filter(None, [place, prefix.removesuffix(".")])) or ROOT
-            found[label] = {_CHUNKED.sub("blocks.", name.removeprefix(prefix)): tensors[name] for name in own}
+            found[label] = {name.removeprefix(prefix): tensors[name] for name in own}
     return [FoundNetwork(label, found[label]) for label in sorted(found)]
 
 

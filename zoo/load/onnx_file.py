@@ -1,11 +1,13 @@
 """Any network in an ONNX file that maps images to vectors or grids, as a backbone: ``onnx:FILE``."""
 
 import json
+import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from math import isfinite, isqrt, nan
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,8 @@ from layerboard.zoo.entries import SPECS
 from layerboard.zoo.errors import InputError, first_line, shortened
 from layerboard.zoo.features import LayerFeatures, Visitor
 from layerboard.zoo.features.layers import wanted_layers
-from layerboard.zoo.load.checkpoint import digest
+from layerboard.zoo.load.checkpoint import digest, state_of
+from layerboard.zoo.load.mistaken import refuse_pages
 from layerboard.zoo.spec import IMAGENET, BackboneSpec, Layer, Stage
 from layerboard.zoo.view.views import REFERENCE_SIZE
 
@@ -25,6 +28,8 @@ CPU = torch.device("cpu")
 MARK = "onnx:"  # prefix of the names of such backbones
 _TYPES = {"tensor(uint8)": torch.uint8, "tensor(float16)": torch.float16, "tensor(float)": torch.float32}
 _OUTPUT = re.compile(r"([1-9]\d{0,3}|final)\.(cls|mean|patchwise|grid)")  # names of outputs in an export
+# The entry ``location`` of an external tensor, up to the length of its value.
+_LOCATION = re.compile(rb"\x0a\x08location\x12([\x80-\xff]{0,2}[\x00-\x7f])")
 # metadata of the registry entry that the file names as ``backbone``
 _OF_ENTRY = ("family", "supervision", "data", "seen", "licence", "gated", "paper", "trained")
 
@@ -160,8 +165,7 @@ class OnnxNetwork:
                 f"{', '.join(shapes) or 'no numbers'}; onnx.utils.extract_model keeps outputs that you want."
             )
         self.spec = self._spec(reference, [features for features in shown if features])
-        data = (path.with_name(f"{path.name}{end}") for end in (".data", "_data"))  # weights beside the file
-        self.revision = digest((path, *filter(Path.is_file, data)))
+        self.revision = digest((path, *external_files(path)))
         self.fingerprint = f"onnx-{self.revision.removeprefix('sha256:')}"
 
     @property
@@ -237,14 +241,43 @@ def onnx_network(reference: str, device: torch.device = CPU) -> OnnxNetwork:
     """The network of ``onnx:FILE`` on a device, read again if the file has changed."""
     path = Path(reference.removeprefix(MARK))
     try:
-        status = path.stat()
+        path.stat()
     except OSError as error:
         raise InputError(f"expected a file of ONNX at {path}: {first_line(error)}.") from error
     if path.is_dir():
         raise InputError(f"expected a file of ONNX, found a folder: {path}.")
-    return _opened(reference, path.absolute(), (status.st_size, status.st_mtime_ns), device)
+    refuse_pages(path)
+    states = (state_of(each) for each in (path, *external_files(path)))
+    return _opened(reference, path.absolute(), tuple(states), device)
+
+
+def external_files(path: Path) -> tuple[Path, ...]:
+    """Files beside an ONNX file that hold its tensors, sorted; raises InputError if one is not there."""
+    names = _external_names(path.absolute(), state_of(path))
+    files = [path.parent / name for name in names]
+    for file in files:
+        if not os.path.isfile(file):  # whatever its name
+            raise InputError(f"{path} keeps tensors in {file.name}, which is not there; put it in its place.")
+    return (*files,)
+
+
+@lru_cache(maxsize=64)
+def _external_names(path: Path, state: tuple[int, ...]) -> tuple[str, ...]:
+    """Locations of external tensors in the bytes of a file, each a pair of strings as protobuf writes them."""
+    if not path.stat().st_size:
+        return ()
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        places = ((match.end(), _length(match[1])) for match in _LOCATION.finditer(content))
+        names = {content[start : start + length] for start, length in places}
+    return tuple(sorted(name.decode("utf-8", "surrogateescape") for name in names))
+
+
+def _length(varint: bytes) -> int:
+    return sum((byte & 127) << 7 * place for place, byte in enumerate(varint))
 
 
 @lru_cache(maxsize=4)
-def _opened(reference: str, path: Path, state: tuple[int, int], device: torch.device) -> OnnxNetwork:
+def _opened(
+    reference: str, path: Path, states: tuple[tuple[int, ...], ...], device: torch.device
+) -> OnnxNetwork:
     return OnnxNetwork(reference, path, device)
