@@ -16,7 +16,7 @@ from layerboard.benchmark.extraction.failures import Failure, failure
 from layerboard.benchmark.jobs.fingerprints import measured_folder, records_print, vectors_folder
 from layerboard.benchmark.jobs.job import BackboneJobs, CompareJob, Job, ScoreJob, Setup
 from layerboard.benchmark.parsers import AUTO
-from layerboard.benchmark.plan.backbones import find_backbones
+from layerboard.benchmark.plan.backbones import find_backbones, write_local_names
 from layerboard.benchmark.plan.location import find_data, find_protocols, require_writable
 from layerboard.benchmark.plan.plan import VECTORS, Pass, Plan, PlanRecipe, find_asked, make_plan
 from layerboard.benchmark.plan.sizes import shown_alike
@@ -64,6 +64,8 @@ def understand(
     find_asked(request.tasks, protocols)  # wrong names are said before anything is fetched or rendered
     settled = replace(request, dtype=_dtypes(request.dtype, protocols, devices[0], report))
     backbones = find_backbones(settled, suite, report)
+    if writes:
+        write_local_names(backbones, request.output)
     location = find_data(request, suite, protocols, report)
     ways = request.transform, request.fuse, request.compress
     plan = make_plan(PlanRecipe(backbones, request.tasks, location, *ways))

@@ -15,6 +15,7 @@ from layerboard.zoo.load.config import read_network
 from layerboard.zoo.load.hub import fetch
 from layerboard.zoo.load.onnx_file import MARK, onnx_network
 from layerboard.zoo.load.timm_models import timm_network
+from layerboard.zoo.local_names import local_path
 from layerboard.zoo.spec import BackboneSpec, Normalisation
 from layerboard.zoo.view.views import REFERENCE_SIZE
 
@@ -120,7 +121,7 @@ def describe(spec: BackboneSpec, cache_dir: Path | None) -> str:
         network = onnx_network(spec.repository)
         said = "as its metadata says" if "mean" in network.session.facts else "assumed, as for ImageNet"
         normalised = "which it normalises itself" if network.session.takes_bytes else said
-        return f"{spec.name}: {_shape(spec)}, of {some(network.used)}; {_images(spec)}, {normalised}"
+        return f"{_titled(spec)}: {_shape(spec)}, of {some(network.used)}; {_images(spec)}, {normalised}"
     if spec.checkpoint == "object":
         return f"{spec.name}: {_shape(spec)}; {_images(spec)}; all from the spec that {spec.repository} gives"
     if spec.checkpoint == "timm":
@@ -134,7 +135,13 @@ def describe(spec: BackboneSpec, cache_dir: Path | None) -> str:
     else:
         lacks = "no preprocessor_config.json" if preprocessor is None else "preprocessor_config.json has none"
         source = f"what is usual for the {spec.paper}, since {lacks}"
-    return f"{spec.name}: {_shape(spec)}, from config.json ({spec.paper}); {_images(spec)} from {source}"
+    return f"{_titled(spec)}: {_shape(spec)}, from config.json ({spec.paper}); {_images(spec)} from {source}"
+
+
+def _titled(spec: BackboneSpec) -> str:
+    """Its name, with its path if that is another one on this machine."""
+    is_path = local_path(spec) and spec.repository != spec.name
+    return f"{spec.name} ({spec.repository.removeprefix(MARK)})" if is_path else spec.name
 
 
 def _shape(spec: BackboneSpec) -> str:

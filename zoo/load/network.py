@@ -12,6 +12,7 @@ from layerboard.zoo.architecture import HEADS, Architecture
 from layerboard.zoo.entries import ARCHITECTURES
 from layerboard.zoo.errors import InputError, first_line
 from layerboard.zoo.features.hooked import Network
+from layerboard.zoo.features.weights import are_zero
 from layerboard.zoo.load.adapters import MapNorm, adapt
 from layerboard.zoo.load.checkpoint import Checkpoint, read_json, read_weights
 from layerboard.zoo.load.config import check_facts, model_class, read_facts, read_network
@@ -156,6 +157,8 @@ def _fill(
                 f"network: {listed(names)}{_prefixed(tensors)}."
             )
     state = model.state_dict()
+    if are_zero(state.values()):
+        raise InputError(f"{spec.name}: all weights in {spec.repository} are zero; give a trained network's.")
     for name in needed(state, NEVER_NEEDED):
         if state[name].is_floating_point() and not bool(torch.isfinite(state[name]).all()):
             raise InputError(

@@ -263,7 +263,7 @@ def external_files(path: Path) -> tuple[Path, ...]:
 
 @lru_cache(maxsize=64)
 def _external_names(path: Path, state: tuple[int, ...]) -> tuple[str, ...]:
-    """Locations of external tensors in the bytes of a file, each a pair of strings as protobuf writes them."""
+    """Locations of external tensors in the bytes of a file, each a pair of strings as protobuf writes it."""
     if not path.stat().st_size:
         return ()
     with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from layerboard.zoo.architecture import HEADS
 from layerboard.zoo.errors import InputError, first_line, shortened
+from layerboard.zoo.features.weights import are_zero
 from layerboard.zoo.load.checkpoint import Checkpoint, read_weights
 from layerboard.zoo.load.hub import quiet
 from layerboard.zoo.load.module.hints import ModuleHints
@@ -110,6 +111,8 @@ def load_timm(spec: BackboneSpec, checkpoint: Checkpoint) -> nn.Module:
     used = [name for name in given if name in own and name not in heads]
     tensors = {name: given[name] for name in (*used, *needed(unknown, (HEADS,)))} | heads
     as_it_is = tensors.keys() == content.keys() and all(given[n].shape == t.shape for n, t in heads.items())
+    if are_zero(tensors[name] for name in used):
+        raise InputError(f"{spec.name}: all weights in {file} are zero; give a trained network's.")
     return build_timm(spec.entry, file, None if as_it_is else tensors)
 
 

@@ -136,7 +136,7 @@ def test_outputs_that_name_layers(tmp_path: Path) -> None:
     onnx.save(model, tmp_path / "net.onnx")
     (spec,) = find([name])
     assert spec.layers == (Layer(8), Layer(12, "final"))
-    assert (spec.depth, spec.family, spec.name) == (12, "DINO", name)
+    assert (spec.depth, spec.family, spec.name, spec.repository) == (12, "DINO", "onnx:net.onnx", name)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_what_is_no_file_of_onnx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     onnx_file._opened.cache_clear()
     with pytest.raises(InputError, match=r"ONNX needs onnxruntime; .*'layerboard\[onnx\]'"):
-        find([spec.name])
+        find([spec.repository])
 
 
 @pytest.mark.slow
