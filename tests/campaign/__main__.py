@@ -8,9 +8,10 @@ Kills runs with several workers at random moments and compares what they end wit
 and removes files of every kind that a run leaves or renders; runs two and three at once on one cache; breaks
 every field of ground truth in every way, and the bytes of pickles, arrays, masks and weights; reads files
 that are small and cost much, and foreign formats by the names of images; forges, exchanges and cuts what
-others hand over, with names that steer terminals; changes a record, an item or a digest of weights of a
-submission; gives every option of every command values that are none of its own. Exit code 1 if anything was
-not answered as it should be: each such case is printed.
+others hand over, with names that steer terminals; draws prefixes of weights and files with two networks;
+changes every kind of file that decides a number, of which another number needs another digest; changes a
+record, an item or a digest of weights of a submission; gives every option of every command values that are
+none of its own. Exit code 1 if anything was not answered as it should be: each such case is printed.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from pathlib import Path
 
 import torch
 
-ALONE = ("options", "fields", "bytes", "bombs", "foreign", "rendered")
+ALONE = ("options", "fields", "bytes", "bombs", "foreign", "rendered", "prefixes", "networks", "mutations")
 OF_RUNS = ("damages", "outputs", "submissions", "kills", "together")
 PARTS = (*ALONE, *OF_RUNS)
 
@@ -53,6 +54,9 @@ def counts(arguments: argparse.Namespace, folder: Path) -> Iterator["Count"]:
         "bombs": lambda place: [blow_up(place, every)],
         "foreign": lambda place: [rename_foreign(place, every)],
         "rendered": lambda place: damage_rendered(place, times, seed),
+        "prefixes": lambda place: [draw_prefixes(place, times, seed)],
+        "networks": lambda place: [draw_pairs(place, times, seed)],
+        "mutations": lambda place: mutate(place, 10 * times, seed),
     }
     for part in ALONE:
         if part in arguments.only:
@@ -101,6 +105,8 @@ if __name__ == "__main__":
     from tests.campaign.counts import HEAD, Count
     from tests.campaign.damage import damage_files
     from tests.campaign.kills import kill_runs, run_together
+    from tests.campaign.mutations import mutate
+    from tests.campaign.networks import draw_pairs, draw_prefixes
     from tests.campaign.outputs import cut_baselines, exchange_folders, forge_companions, name_steering
     from tests.campaign.places import make_reference
     from tests.campaign.rendered import damage_rendered
