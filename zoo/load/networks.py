@@ -48,7 +48,7 @@ _SPOKEN = frozenset(("ema", "momentum", "teacher", "student", "online"))  # neve
 _PLAIN = frozenset(
     (
         *("state", "dict", "model", "weights", "module", "backbone", "net", "network", "encoder", "visual"),
-        *("checkpoint", "params", "trunk", "moving", "exponential"),
+        *("checkpoint", "params", "trunk", "callbacks", "vit", "moving", "exponential"),
     )
 )
 # Prefixes of a training, which stand before every name in a file of transformers.
@@ -171,12 +171,12 @@ def choose(networks: list[FoundNetwork], spec: BackboneSpec, label: str = "") ->
 
 
 def _meant(networks: list[FoundNetwork], spec: BackboneSpec) -> list[FoundNetwork]:
-    known = [each for each in networks if not each.strange] or networks
-    averages = [each for each in known if each.is_average]
-    trained = [each for each in known if not each.is_average]
+    averages = [each for each in networks if each.is_average]
+    trained = [each for each in networks if not each.is_average]
     are_distilled = any(each.is_student for each in trained)
     wants_average = spec.network == "average" or (not spec.network and are_distilled)
-    return (averages or trained) if wants_average or not trained else trained
+    side = (averages or trained) if wants_average or not trained else trained
+    return [each for each in side if not each.strange] or side
 
 
 def _are_equal(one: FoundNetwork, other: FoundNetwork) -> bool:
