@@ -49,6 +49,8 @@ def carry_out(request: Request, report: Reporter, steps: Sequence[EvaluationProt
     prepared = prepare(request, *understand(request, report, protocols=steps))
     for files in prepared.current:
         file_under(files, prepared.suite)
+    for failure in prepared.failures if prepared.backbones else ():  # before hours of other work
+        report.say(f"will fail: {failure}")
     former = set() if request.examples else named_thumbnails(request.output)
 
     begin = perf_counter()

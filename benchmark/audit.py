@@ -23,10 +23,10 @@ from layerboard.benchmark.jobs.prepare import identified, understand
 from layerboard.benchmark.jobs.scores import readers_of
 from layerboard.benchmark.request import Request
 from layerboard.benchmark.vectors import vector_jobs
-from layerboard.leaderboards.pages.csv import csv_text
+from layerboard.leaderboards.pages.csv import csv_text, sums_text
 from layerboard.leaderboards.records.record import read_records
 from layerboard.leaderboards.records.thumbnails import FOLDER, write_thumbnail
-from layerboard.leaderboards.report.audit import KINDS, NOTE, PICTURED, TABLE
+from layerboard.leaderboards.report.audit import KINDS, NOTE, PICTURED, SUMS, TABLE
 from layerboard.tasks.audit import DUPLICATE, LABEL, SERIES, Audit, Finding, Photo, audit, choose_space
 from layerboard.tasks.datasets.base import Data, Sample
 from layerboard.tasks.identity import own_name
@@ -159,7 +159,9 @@ def _written(folder: Folder, found: Audit, output: Path) -> pd.DataFrame:
             rows.append(finding._asdict() | dict(zip(("picture", "other_picture"), pictures, strict=False)))
     columns = ["dataset", *Finding._fields, "picture", "other_picture", "note"]
     frame = pd.DataFrame(rows, columns=columns, dtype=object).assign(dataset=folder.name)
-    write_whole(output / TABLE, csv_text(frame))
+    content = csv_text(frame)
+    write_whole(output / TABLE, content)
+    write_whole(output / SUMS, sums_text({TABLE: content}))
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(["file", "label", "group", "split"])

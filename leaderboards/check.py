@@ -215,6 +215,8 @@ def cut_files(folder: Path) -> list[str]:
         same = sums_text({name: text})
         if not text.endswith("\n") or named.get(name, same) != same or text_digest(text) not in said:
             sentences.append(f"{path} has fewer numbers than expected, or others than were written")
+        elif named and name not in named and not page.is_file():
+            sentences.append(f"{path} is not listed in {sums}, so nobody can tell whether it was changed")
     return sentences
 
 

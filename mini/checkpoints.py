@@ -46,6 +46,14 @@ def _sums(folder: Path) -> bytes:
     return "".join(f"{file_sha256(path)}  {path.name}\n" for path in paths).encode()
 
 
+def _is_whole(folder: Path) -> bool:
+    """Whether the files of a directory have the digests that lie beside them."""
+    try:
+        return _sums(folder) == (folder / SUMS).read_bytes()
+    except OSError:
+        return False
+
+
 def install(folder: Path, name: str) -> Path:
     """Copy the directory of a trained backbone into the package, from which the mini suite loads it.
 
@@ -79,15 +87,17 @@ def generated(spec: BackboneSpec, cache_dir: Path | None) -> tuple[Path, str]:
     facts = (RECIPE, SEED, spec.name, spec.family, spec.stages, spec.heads, spec.stem_width, spec.input_size)
     recipe = hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
     folder = cache_dir / "generated" / f"{spec.name}-{recipe}"
-    if not (folder / "model.safetensors").is_file():
+    if not _is_whole(folder):
         from layerboard.mini.random_weights import write
 
         try:
             with temporary_folder(folder.parent) as draft:
                 write(spec, draft, SEED)
+                (draft / SUMS).write_bytes(_sums(draft))
+                shutil.rmtree(folder, ignore_errors=True)
                 os.replace(draft, folder)
         except OSError as error:
-            if not (folder / "model.safetensors").is_file():  # else another process came first
+            if not _is_whole(folder):  # else another process came first
                 raise InputError(
                     f"{folder} cannot be written: {error.strerror}; choose another --cache."
                 ) from error

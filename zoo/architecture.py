@@ -10,6 +10,12 @@ from typing import Literal
 
 from layerboard.zoo.spec import IMAGENET, Normalisation
 
+# Pattern of the tensors of heads, which no feature depends on, outside the blocks of any network.
+HEADS = (
+    r"^((\w+_)?heads?|head_dist|fc\d*|(\w+_)?classifier|(\w+_)?projector|predictor|prototypes|linear|pre_logits"
+    r"|last_layer|logits)\."
+)
+
 # Axes of the activations between blocks: tokens [batch tokens dim], tokens-first [tokens batch dim],
 # maps [batch dim height width], cells [batch height width dim].
 Layout = Literal["tokens", "tokens-first", "maps", "cells"]

@@ -1,4 +1,4 @@
-"""The user's own Python objects, named ``module:name``. Imports nothing heavy."""
+"""The user's own Python objects, named ``module:name``, and files of weights. Imports nothing heavy."""
 
 import importlib
 import re
@@ -10,12 +10,19 @@ from pathlib import Path
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.libraries import explained
 
+PART = "#"  # between a file of weights and the label of one of its networks: FILE#student
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 def is_reference(text: str) -> bool:
     """Whether a text reads ``module:name``."""
     return _REFERENCE.fullmatch(text) is not None
+
+
+def split_part(text: str) -> tuple[Path, str]:
+    """The path of weights, and the label of the network in them that is named after it; "" if none is."""
+    path, (before, mark, label) = Path(text), text.rpartition(PART)
+    return (Path(before), label) if mark and not path.exists() and Path(before).exists() else (path, "")
 
 
 def find_object(reference: str) -> object:

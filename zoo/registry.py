@@ -1,6 +1,6 @@
 """All backbones by name, and the meaning of a user's pattern, Hub id or directory. Imports nothing heavy."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from layerboard.zoo.entries import SPECS
 from layerboard.zoo.errors import InputError, either, few_of
+from layerboard.zoo.local_names import local_path, with_local_names
 from layerboard.zoo.references import is_reference
 from layerboard.zoo.spec import BackboneSpec
 
@@ -38,11 +39,25 @@ def find(patterns: Sequence[str], cache_dir: Path | None = None) -> tuple[Backbo
             wanted.update(names)
             continue
         spec = _outside(pattern, cache_dir)
+        path = local_path(spec)
         if _BY_NAME.get(spec.name) == spec:
             wanted.add(spec.name)
-        elif others.setdefault(spec.name, spec) != spec:
+        elif others.setdefault(path or spec.name, spec) != spec and not path:
             raise InputError(f"Two backbones are called '{spec.name}'; give one of them another name.")
-    return (*(spec for spec in SPECS if spec.name in wanted), *others.values())
+    return (*(spec for spec in SPECS if spec.name in wanted), *named_locally([*others.values()]))
+
+
+def named_locally(
+    specs: Sequence[BackboneSpec], known: Mapping[str, str] | None = None
+) -> list[BackboneSpec]:
+    """Backbones, of which those that a path alone names are called by its last folder.
+
+    ``known`` are names that were given before, by digests of their paths (`zoo.local_names.path_digest`).
+    """
+    paths = {spec: path for spec in specs if spec.name not in _BY_NAME and (path := local_path(spec))}
+    taken = {*_BY_NAME, *(spec.name for spec in specs if spec not in paths)}
+    names = with_local_names(paths, taken, known or {})
+    return [replace(spec, name=names.get(spec, spec.name)) for spec in specs]
 
 
 def require_named(text: str) -> None:

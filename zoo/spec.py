@@ -176,6 +176,9 @@ class BackboneSpec:
     revision; for an object, the function that returns it, or ``onnx:FILE``; "" if no repository has the
     weights: ``original`` says where they are.
 
+    ``network`` says which of two networks of a training the published features are of: the one that was
+    ``trained``, or its ``average`` (a teacher, a momentum encoder); "" if the entry means neither.
+
     A plain ViT has one stage. ``heads`` are those of the last stage, None for a ConvNet. ``prefix_tokens``
     come before the patch tokens, 0 for a ConvNet; ``has_cls`` says whether the first is a class token, and
     ``has_final`` whether there is a final norm and so the layer ``final``. ``taps`` are the taps that a
@@ -194,6 +197,7 @@ class BackboneSpec:
     family: str
     supervision: str
     repository: str
+    network: Literal["", "trained", "average"] = ""
     revision: str | None = None  # pinned commit; if None, it is resolved and recorded when loaded
     checkpoint: CheckpointFormat = "transformers"
     model_types: tuple[str, ...] = ()  # allowed types of config.json or a state dict; () for any

@@ -115,7 +115,7 @@ def _summary(summary: "RunSummary") -> Iterator[str]:
     yield f"{counted(len(plan.backbones), 'backbones')}, {images}, {counted(len(plan.tasks.every), 'tasks')}"
     if done.images:
         yield f"{counted(done.images, 'images')} through backbones, and scored, in {summary.seconds:.0f} s"
-    else:
+    elif not done.failures:
         yield "no image went through a backbone: all features were there"
     for reason in (*plan.tasks.absent, *done.unreadable[:MOST_NAMED]):
         yield f"left out: {reason}"

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from itertools import combinations_with_replacement, product
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from layerboard.benchmark.extraction.failures import Failure, failure
 from layerboard.benchmark.jobs.fingerprints import measured_folder, records_print, vectors_folder
 from layerboard.benchmark.jobs.job import BackboneJobs, CompareJob, Job, ScoreJob, Setup
 from layerboard.benchmark.parsers import AUTO
-from layerboard.benchmark.plan.backbones import find_backbones
+from layerboard.benchmark.plan.backbones import find_backbones, write_local_names
 from layerboard.benchmark.plan.location import find_data, find_protocols, require_writable
 from layerboard.benchmark.plan.plan import VECTORS, Pass, Plan, PlanRecipe, find_asked, make_plan
 from layerboard.benchmark.plan.sizes import shown_alike
@@ -30,7 +31,7 @@ from layerboard.tasks.task import Task
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.backbone import identify
 from layerboard.zoo.reading import read_regular
-from layerboard.zoo.spec import Dtype
+from layerboard.zoo.spec import BackboneSpec, Dtype, entry_name
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ def understand(
     find_asked(request.tasks, protocols)  # wrong names are said before anything is fetched or rendered
     settled = replace(request, dtype=_dtypes(request.dtype, protocols, devices[0], report))
     backbones = find_backbones(settled, suite, report)
+    if writes:
+        write_local_names(backbones, request.output)
     location = find_data(request, suite, protocols, report)
     ways = request.transform, request.fuse, request.compress
     plan = make_plan(PlanRecipe(backbones, request.tasks, location, *ways))
@@ -92,7 +95,10 @@ def _dtypes(
 def identified(
     plan: Plan, request: Request, suite: str, device: torch.device
 ) -> tuple[list[Setup], list[Failure]]:
-    """The backbones of a plan; failures for unidentified ones, and for tasks with wrong data."""
+    """The backbones of a plan; failures for unidentified ones, and for tasks with wrong data.
+
+    Floors that nobody named are left out if there is nothing to compare them with.
+    """
     failures = [Failure("data", absent.task, absent.reason, bad_input=True) for absent in plan.tasks.broken]
     setups: list[Setup] = []
     for spec in plan.backbones:
@@ -102,7 +108,13 @@ def identified(
             failures.append(failure(error, spec.name))
         else:
             setups.append(Setup(plan, spec, identity, request, suite, device))
-    return setups, failures
+    wanted = [setup for setup in setups if not setup.spec.is_floor or _is_named(setup.spec, request)]
+    return setups if wanted or len(setups) == len(plan.backbones) else [], failures
+
+
+def _is_named(spec: BackboneSpec, request: Request) -> bool:
+    """Whether the request itself asks for a backbone."""
+    return any(fnmatchcase(spec.entry, entry_name(pattern)) for pattern in request.backbones)
 
 
 def prepare(request: Request, plan: Plan, suite: str, devices: tuple[torch.device, ...]) -> Prepared:

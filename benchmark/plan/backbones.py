@@ -1,6 +1,8 @@
 """The backbones of a run, as they are shown images, and messages about inferred ones."""
 
-from collections.abc import Mapping, Sequence
+import json
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
 from pathlib import Path
@@ -11,9 +13,15 @@ from layerboard.benchmark.plan.sizes import at_sizes, split_variants, with_rule
 from layerboard.benchmark.plan.suites import Suite
 from layerboard.benchmark.request import Request
 from layerboard.tasks.sets import sets_of
+from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.registry import all_specs, find
+from layerboard.zoo.local_names import local_path, path_digest
+from layerboard.zoo.references import split_part
+from layerboard.zoo.registry import all_specs, find, named_locally
 from layerboard.zoo.spec import BackboneSpec, CheckpointFormat, Dtype, NameParts
+
+LOCAL_NAMES = "local-names.json"  # in the output folder
+_LOG = logging.getLogger(__name__)
 
 Way = tuple[Dtype, bool]  # dtype, and whether torch resizes the images
 Ways = Mapping[Way, tuple[int | None, ...]]  # input sizes; None for the backbone's own
@@ -63,7 +71,9 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
 def _found(patterns: Sequence[str], request: Request) -> tuple[Sequence[BackboneSpec], dict[str, Ways]]:
     """The backbones that match patterns, and by name their suffixes (``@448px``, ``@bfloat16``)."""
     split = split_variants(patterns)
-    specs = find(tuple(dict.fromkeys(parts.entry for parts in split)), cache_dir=request.cache)
+    found = find(tuple(dict.fromkeys(parts.entry for parts in split)), cache_dir=request.cache)
+    specs = named_locally(found, read_local_names(request.output))
+    local = {path: spec.name for spec in specs if (path := local_path(spec))}
     if not any(ends for parts in split for ends in parts[1:]):
         return specs, {}
     if request.input_size and any(parts.input_size for parts in split):
@@ -75,11 +85,30 @@ def _found(patterns: Sequence[str], request: Request) -> tuple[Sequence[Backbone
     named: dict[str, dict[Way, tuple[int | None, ...]]] = {}
     for pattern, size, dtype, fast in split:
         for spec in find([pattern], cache_dir=request.cache):
-            ways = named.setdefault(spec.name, {})
+            ways = named.setdefault(local.get(local_path(spec), spec.name), {})
             for way in product([dtype] if dtype else request.dtype, [True] if fast else _resizings(request)):
                 sizes = (size,) if size else request.input_size or (None,)
                 ways[way] = (*dict.fromkeys((*ways.get(way, ()), *sizes)),)
     return specs, {**named}
+
+
+def read_local_names(output: Path) -> dict[str, str]:
+    """Names that earlier runs gave to directories and files of this machine, with digests of their paths."""
+    try:
+        content = json.loads((output / LOCAL_NAMES).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return {str(k): str(v) for k, v in content.items()} if isinstance(content, dict) else {}
+
+
+def write_local_names(specs: Iterable[BackboneSpec], output: Path) -> None:
+    """Keep the names of directories and files of this machine for later runs into the same folder."""
+    before = read_local_names(output)
+    registry = {spec.name for spec in all_specs()}
+    paths = {spec.entry: path for spec in specs if spec.entry not in registry and (path := local_path(spec))}
+    names = before | {name: path_digest(path) for name, path in paths.items()}
+    if names != before:
+        write_whole(output / LOCAL_NAMES, json.dumps(names, indent=1, sort_keys=True) + "\n")
 
 
 def _resizings(request: Request) -> tuple[bool, ...]:
@@ -98,21 +127,27 @@ def _floors_for(specs: Sequence[BackboneSpec], suite: Suite) -> list[BackboneSpe
 def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> list[BackboneSpec]:
     """Backbones with given weights: a directory in Hugging Face format, or a file of the authors.
 
-    Raises InputError if a name is not among them, if a path does not exist, or if a floor has no weights.
+    A line says which network is taken from a file that holds several, unless ``FILE#LABEL`` names it. Raises
+    InputError if a name is not among them, if a path does not exist, or if a floor has no weights.
     """
     by_name = {spec.name: spec for spec in specs}
     for name, path in weights.items():
         if name not in by_name:
             raise InputError(f"--weights names {name!r}, which is not run; it runs {', '.join(by_name)}")
-        if not path.exists():
+        file, _ = split_part(str(path))
+        if not file.exists():
             raise InputError(f"expected the weights of {name} at {path}, which does not exist")
         spec = by_name[name]
         if spec.is_floor or spec.checkpoint in ("object", "module"):
             raise InputError(f"--weights names {name!r}, whose features come from no file")
-        usual: CheckpointFormat = "original" if path.is_file() else "transformers"
+        usual: CheckpointFormat = "original" if file.is_file() else "transformers"
         checkpoint = "timm" if spec.checkpoint == "timm" else usual
         own = replace(spec, repository=str(path), revision=None, checkpoint=checkpoint)
         by_name[name] = replace(own, trained=True)
+        from layerboard.zoo.load.backbone import said_networks  # imports torch, as loading the backbone does
+
+        if line := said_networks(by_name[name]):
+            _LOG.warning(line)
     return list(by_name.values())
 
 

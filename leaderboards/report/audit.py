@@ -8,12 +8,13 @@ import pandas as pd
 from markupsafe import Markup
 
 from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.pages.csv import read_table
+from layerboard.leaderboards.pages.csv import read_table, sums_text
 from layerboard.leaderboards.records.thumbnails import FOLDER
 from layerboard.leaderboards.report.gallery.drawing import HEIGHT, SharedPictures
 from layerboard.leaderboards.report.html import PageSection, filled
 
 TABLE = "audit.csv"  # in the output folder: one row per finding, after notes of the kind `NOTE`
+SUMS = "audit-SHA256SUMS"  # its digest, for `sha256sum --check`
 NOTE = "note"
 PICTURED = 40  # findings of a kind that are shown with pictures, the surest
 
@@ -62,6 +63,9 @@ KINDS = {
 def audit_sections(board: Board, output: Path) -> list[PageSection]:
     """The audit of the images of a board; nothing if none of them was audited."""
     frame = read_audit(output)
+    if is_changed(output):
+        said = f"{TABLE} was changed after `layerboard check` wrote it, and is not shown; run that again."
+        frame = frame[:0] if frame.empty else frame[:1].assign(finding=NOTE, note=said)
     frame = frame[frame["dataset"].isin(board.records["dataset"])]
     if frame.empty:
         return []
@@ -87,6 +91,14 @@ def read_audit(output: Path) -> pd.DataFrame:
         return read_table(output / TABLE)
     except (OSError, ValueError, KeyError):
         return pd.DataFrame(columns=["dataset"])
+
+
+def is_changed(output: Path) -> bool:
+    """Whether the table of an audit is another than the digest that was written beside it says."""
+    try:
+        return (output / SUMS).read_text() != sums_text({TABLE: (output / TABLE).read_text(encoding="utf-8")})
+    except (OSError, ValueError):
+        return (output / TABLE).is_file()
 
 
 def _rows(

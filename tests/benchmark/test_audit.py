@@ -92,3 +92,14 @@ def test_without_a_run_it_says_what_to_do(place: Path, tmp_path: Path) -> None:
 def test_it_is_of_one_folder(place: Path) -> None:
     with pytest.raises(InputError, match="--features is for one folder of --images, found 0"):
         layerboard.check(data=place, features=True)
+
+
+def test_a_changed_table_is_not_shown(capsys: Capture, place: Path, audited: Result, tmp_path: Path) -> None:
+    shutil.copytree(place / "out", tmp_path / "out")
+    table = tmp_path / "out" / "audit.csv"
+    table.write_text(table.read_text().replace("copy.JPEG", "other.JPEG"))
+    assert command(capsys, "report", "-o", tmp_path / "out").code == 0
+    (page,) = (tmp_path / "out" / "report").glob("*.html")
+    text = page.read_text()
+    assert "audit.csv was changed after `layerboard check` wrote it, and is not shown" in text
+    assert "other.JPEG" not in text

@@ -8,12 +8,13 @@ Kills runs with several workers at random moments and compares what they end wit
 and removes files of every kind that a run leaves or renders; runs two and three at once on one cache; breaks
 every field of ground truth in every way, and the bytes of pickles, arrays, masks and weights; reads files
 that are small and cost much, and foreign formats by the names of images; draws folders of images with their
-splits, spellings and depths in bits, and compares what is read with what was drawn; forges, exchanges and
-cuts what others hand over, with names that steer terminals; changes a record, an item or a digest of weights
-of a submission; gives every option of every command values that are none of its own; starts commands with
-closed streams, without a home, with foreign variables, and with libraries that break; gives networks that mix
-the images of a batch, or draw. Exit code 1 if anything was not answered as it should be: each such case is
-printed.
+splits, spellings and depths in bits, and compares what is read with what was drawn; draws prefixes of weights
+and files with two networks; changes every kind of file that decides a number, of which another number needs
+another digest; forges, exchanges and cuts what others hand over, with names that steer terminals; changes a
+record, an item or a digest of weights of a submission; gives every option of every command values that are
+none of its own; starts commands with closed streams, without a home, with foreign variables, and with
+libraries that break; gives networks that mix the images of a batch, or draw. Exit code 1 if anything was not
+answered as it should be: each such case is printed.
 """
 
 import argparse
@@ -28,6 +29,7 @@ import torch
 ALONE = (
     *("options", "fields", "bytes", "bombs", "foreign", "rendered"),
     *("splits", "spellings", "depths", "environments", "batches"),
+    *("prefixes", "networks", "mutations"),
 )
 OF_RUNS = ("damages", "outputs", "submissions", "kills", "together")
 PARTS = (*ALONE, *OF_RUNS)
@@ -64,6 +66,9 @@ def counts(arguments: argparse.Namespace, folder: Path) -> Iterator["Count"]:
         "spellings": lambda place: [draw_spellings(place, times, seed)],
         "depths": lambda place: [draw_depths(place, times, seed)],
         "batches": lambda place: mix_batches(place, times, seed),
+        "prefixes": lambda place: [draw_prefixes(place, times, seed)],
+        "networks": lambda place: [draw_pairs(place, times, seed)],
+        "mutations": lambda place: mutate(place, 10 * times, seed),
     }
     for part in ALONE:
         if part in arguments.only:
@@ -114,6 +119,8 @@ if __name__ == "__main__":
     from tests.campaign.damage import damage_files
     from tests.campaign.environments import try_environments
     from tests.campaign.kills import kill_runs, run_together
+    from tests.campaign.mutations import mutate
+    from tests.campaign.networks import draw_pairs, draw_prefixes
     from tests.campaign.outputs import cut_baselines, exchange_folders, forge_companions, name_steering
     from tests.campaign.own_images import draw_depths, draw_spellings, draw_splits
     from tests.campaign.places import make_reference

@@ -19,6 +19,7 @@ DINO = replace(
     seen=IMAGENET_1K,
     paper="Caron et al., Emerging Properties in Self-Supervised Vision Transformers, ICCV 2021, "
     "arXiv:2104.14294",
+    network="average",  # the teacher's features, section 3 of the paper
     interpolation="dino",  # interpolate_pos_encoding in the authors' vision_transformer.py
     trained_size=224,
 )
@@ -29,6 +30,7 @@ _DINO_RESNET = replace(
     supervision=DINO.supervision,
     seen=DINO.seen,
     paper=DINO.paper,
+    network=DINO.network,
     original=_DINO_FILES.original,
 )
 
@@ -42,6 +44,7 @@ _MOCO = replace(
     paper="Chen et al., An Empirical Study of Training Self-Supervised Vision Transformers, ICCV 2021, "
     "arXiv:2104.02057",
     checkpoint="original",
+    network="trained",  # the authors evaluate the query encoder, ``base_encoder``
     # The authors' vits.py has fixed sines and cosines and fits no others; they transfer with DeiT's code.
     interpolation="huggingface",
 )
@@ -49,7 +52,12 @@ _MOCO_FILES = replace(
     _MOCO, licence="CC-BY-NC-4.0", original="https://dl.fbaipublicfiles.com/moco-v3/{0}/{0}.pth.tar"
 )
 _MOCO_RESNET = replace(
-    _DINO_RESNET, family="MoCo", licence="CC-BY-NC-4.0", paper=_MOCO.paper, original=_MOCO_FILES.original
+    _DINO_RESNET,
+    family="MoCo",
+    licence="CC-BY-NC-4.0",
+    paper=_MOCO.paper,
+    original=_MOCO_FILES.original,
+    network=_MOCO.network,
 )
 
 # iBOT's files are the teachers', under timm's names, and in no repository.
@@ -83,6 +91,7 @@ _DINOV2 = replace(
     paper="Oquab et al., DINOv2: Learning Robust Visual Features without Supervision, TMLR 2024, "
     "arXiv:2304.07193",
     model_types=("dinov2",),
+    network="average",
     interpolation="dino",  # the authors' hub of models: interpolate_offset 0.1, no antialiasing
     trained_size=518,
 )
@@ -139,6 +148,7 @@ _DINOV3 = replace(
     repository="facebook/dinov3-{0}-pretrain-lvd1689m",
     paper="Siméoni et al., DINOv3, 2025, arXiv:2508.10104",
     model_types=("dinov3_vit",),
+    network="average",
     gated=True,
     prefix_tokens=5,
 )

@@ -15,6 +15,7 @@ _MAE = replace(
     family="MAE",
     licence="CC-BY-NC-4.0 (copy on the Hub: Apache-2.0)",
     paper="He et al., Masked Autoencoders Are Scalable Vision Learners, CVPR 2022, arXiv:2111.06377",
+    network="",
     interpolation="huggingface",  # util/pos_embed.py of the authors: bicubic, size given, not antialiased
     model_types=("vit_mae", "vit"),  # the latter is the encoder alone
 )
@@ -86,6 +87,7 @@ _IJEPA = replace(
     paper="Assran et al., Self-Supervised Learning from Images with a Joint-Embedding Predictive "
     "Architecture, CVPR 2023, arXiv:2301.08243",
     model_types=("ijepa",),
+    network="average",  # the target encoder
     prefix_tokens=0,
 )
 _IJEPA22K = replace(_IJEPA, supervision="images of ImageNet-22k", data="ImageNet-22k", seen=seen.IMAGENET_21K)
@@ -105,6 +107,7 @@ _CAPI = replace(
     "arXiv:2502.08769",
     original="https://dl.fbaipublicfiles.com/capi/{0}",
     model_types=("capi",),
+    network="average",
     prefix_tokens=16,
     has_cls=False,
 )
@@ -199,6 +202,7 @@ _VJEPA_L = replace(
     paper="Assran et al., V-JEPA 2: Self-Supervised Video Models Enable Understanding, Prediction and "
     "Planning, 2025, arXiv:2506.09985",
     model_types=("vjepa2",),
+    network="average",
     prefix_tokens=0,
     input_size=256,
     trained_size=256,

@@ -1,5 +1,6 @@
 """Weights of a network that can be analysed by themselves: first filters, position embeddings and biases."""
 
+from collections.abc import Iterable
 from math import isqrt
 
 import torch
@@ -28,6 +29,12 @@ def weights_of(spec: BackboneSpec, body: nn.Module) -> Weights:
 def without_weights(reason: str) -> Weights:
     """No weights at all, for one reason."""
     return Weights(None, None, None, {"filters": reason, "positions": reason, "position_bias": reason})
+
+
+def are_zero(weights: Iterable[Tensor]) -> bool:
+    """Whether all matrices of a network are zero, so that no image changes what it shows."""
+    matrices = [weight for weight in weights if weight.ndim > 1 and not weight.is_meta]
+    return bool(matrices) and not any(bool(weight.any()) for weight in matrices)
 
 
 def position_table(embeddings: object) -> nn.Parameter | None:

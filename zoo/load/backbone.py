@@ -1,6 +1,7 @@
 """Loading a backbone: an entry of the registry, a checkpoint, or a user's own object."""
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -10,13 +11,14 @@ from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.backbone import SEED, Backbone, RandomFloor, RawPixels
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.adapters import use_rule
-from layerboard.zoo.load.checkpoint import Checkpoint, digest, in_directory
+from layerboard.zoo.load.checkpoint import Checkpoint, digest, in_directory, of_user, read_weights
 from layerboard.zoo.load.hub import fetch
 from layerboard.zoo.load.module.network import given
-from layerboard.zoo.load.network import build_network
-from layerboard.zoo.load.own import make_own, own_backbone
-from layerboard.zoo.load.timm_models import build_timm, timm_network
-from layerboard.zoo.references import find_object
+from layerboard.zoo.load.network import build_network, read_network_of
+from layerboard.zoo.load.networks import LAYOUTS, networks_of, said_choice
+from layerboard.zoo.load.own import identity_of_own, make_own, own_backbone
+from layerboard.zoo.load.timm_models import load_timm, timm_layout, timm_network
+from layerboard.zoo.references import PART, find_object, split_part
 from layerboard.zoo.spec import BackboneSpec, Layer
 
 FORMAT = 1  # version of the meaning of features: raise it when a code change alters them
@@ -45,7 +47,7 @@ def load(spec: BackboneSpec, *, device: torch.device, cache_dir: Path) -> Backbo
         return HookedBackbone(spec, copy.network(), identity_of(spec, copy.revision), device)
     checkpoint = locate(spec, cache_dir)
     if spec.checkpoint == "timm":
-        network = timm_network(spec.entry).network(build_timm(spec.entry, checkpoint.weights[0]))
+        network = timm_network(spec.entry).network(load_timm(spec, checkpoint))
     else:
         network = build_network(spec, checkpoint)
         use_rule(network.body, spec.stage_of(Layer(0)).stride, spec.interpolation)
@@ -53,15 +55,37 @@ def load(spec: BackboneSpec, *, device: torch.device, cache_dir: Path) -> Backbo
 
 
 def identify(spec: BackboneSpec, *, cache_dir: Path) -> BackboneIdentity:
-    """The identity of a backbone, from its files alone; raises InputError if they are unavailable."""
+    """The identity of a backbone, from its files alone.
+
+    Raises InputError if they are unavailable, or if a user's file holds no such network.
+    """
     if spec.is_floor:
         return identity_of(spec, FLOORS[spec.family][1])
     if spec.checkpoint == "object":
-        backbone = make_own(spec.repository)
-        return BackboneIdentity(backbone.revision, backbone.fingerprint)
+        return identity_of_own(spec.repository, make_own(spec.repository))
     if spec.checkpoint == "module":
         return identity_of(spec, given(spec.repository).revision)
-    return identity_of(spec, locate(spec, cache_dir).revision)
+    checkpoint = locate(spec, cache_dir)
+    if is_users(spec) and spec.checkpoint != "timm":
+        read_network_of(spec, checkpoint)
+    return identity_of(spec, checkpoint.revision)
+
+
+def is_users(spec: BackboneSpec) -> bool:
+    """Whether the weights are in a file or a directory of this machine that a user named."""
+    return split_part(spec.repository)[0].exists()
+
+
+def said_networks(spec: BackboneSpec) -> str:
+    """A line about the network that is taken from a user's file of several; "" if there is no choice."""
+    file, part = split_part(spec.repository)
+    if part or not file.is_file():
+        return ""
+    try:
+        layouts = (timm_layout(spec.entry),) if spec.checkpoint == "timm" else LAYOUTS
+        return said_choice(networks_of(read_weights((file,)), layouts), spec)
+    except InputError:
+        return ""  # said when the backbone is identified
 
 
 def identity_of(spec: BackboneSpec, revision: str) -> BackboneIdentity:
@@ -72,6 +96,8 @@ def identity_of(spec: BackboneSpec, revision: str) -> BackboneIdentity:
         *(spec.stages, spec.heads),
         *(spec.prefix_tokens, spec.has_cls, spec.mean, spec.std),
         *((spec.interpolation,) if spec.interpolation != "huggingface" else ()),
+        # of two networks in one file, the entry decides which is taken
+        *((spec.network,) if spec.network and not is_hub else ()),
     )
     return BackboneIdentity(revision, hashlib.sha256(repr(facts).encode()).hexdigest()[:20])
 
@@ -87,7 +113,13 @@ def locate(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
             f"{spec.name} has weights in no repository of the Hub that can be read; fetch {spec.original} "
             f"and give the file: --weights {spec.entry}=FILE."
         )
-    local = Path(spec.repository)
+    local, part = split_part(spec.repository)
     if local.is_file():  # as the authors of MoCo-v3 and MAE publish it
-        return Checkpoint((local,), None, None, digest((local,)))
-    return in_directory(local) if local.is_dir() else fetch(spec.repository, spec.revision, cache_dir)
+        checkpoint = Checkpoint((local,), None, None, digest((local,)))
+    elif local.is_dir():
+        checkpoint = of_user(local)
+    else:
+        return fetch(spec.repository, spec.revision, cache_dir)
+    if not part:
+        return checkpoint
+    return replace(checkpoint, part=part, revision=f"{checkpoint.revision}{PART}{part}")

@@ -6,8 +6,8 @@ import pickle
 import warnings
 import zipfile
 from argparse import Namespace
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,15 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from layerboard.zoo.errors import InputError, first_line
+from layerboard.zoo.errors import InputError, counted, first_line, some
+from layerboard.zoo.load.mistaken import (
+    LONGEST_LIST,
+    cut_short,
+    refuse_adapters,
+    refuse_other_files,
+    refuse_pages,
+    refuse_without_weights,
+)
 from layerboard.zoo.reading import open_regular, read_regular
 
 # Names of weight files, the preferred first; an index lists the parts of a split file.
@@ -24,7 +32,6 @@ WEIGHT_FILES = (
     *("model.safetensors", "model.safetensors.index.json"),
     *("pytorch_model.bin", "pytorch_model.bin.index.json"),
 )
-LONGEST_LIST = 2**22  # maximum bytes of the header that describes the tensors: some 40,000 of them
 SMALL_FILES = ("config.json", "preprocessor_config.json")  # beside weights, if present
 
 
@@ -36,17 +43,30 @@ class Checkpoint:
     config: Path | None  # these two are optional
     preprocessor: Path | None
     revision: str  # commit of its repository, or digest of the files
+    part: str = ""  # label of the one of several networks in the weights that was asked for
 
 
 def in_directory(directory: Path, revision: str | None = None) -> Checkpoint:
     """Files of a directory in Hugging Face format, of a commit or a digest; InputError without weights."""
     path = next((directory / name for name in WEIGHT_FILES if (directory / name).is_file()), None)
     if path is None:
-        raise InputError(f"{directory} has no weights; expected {WEIGHT_FILES[0]} or {WEIGHT_FILES[2]}.")
+        refuse_without_weights(directory, f"{WEIGHT_FILES[0]} or {WEIGHT_FILES[2]}")
     weights = shards(path) if path.name.endswith(".index.json") else (path,)
+    if missing := [each.name for each in weights if not each.is_file()]:
+        raise InputError(
+            f"{path} lists {counted(len(weights), 'files')}, of which {some(missing)} "
+            f"{'is' if len(missing) == 1 else 'are'} not there; put all of them beside it."
+        )
     config, preprocessor = (path if path.is_file() else None for path in map(directory.joinpath, SMALL_FILES))
     hashed = weights if config is None else (*weights, config)
     return Checkpoint(weights, config, preprocessor, revision or digest(hashed))
+
+
+def of_user(directory: Path) -> Checkpoint:
+    """Files of a user's directory in Hugging Face format; its revision is a digest of all of them."""
+    checkpoint = in_directory(directory)
+    others = (directory / name for name in (WEIGHT_FILES[1], WEIGHT_FILES[3], *SMALL_FILES))
+    return replace(checkpoint, revision=digest((*checkpoint.weights, *filter(Path.is_file, others))))
 
 
 def shards(index: Path) -> tuple[Path, ...]:
@@ -60,6 +80,7 @@ def shards(index: Path) -> tuple[Path, ...]:
 
 def read_json(path: Path) -> dict[str, Any]:
     """Content of a JSON file; raises InputError if it cannot be read, or is not a JSON object."""
+    refuse_pages(path)
     try:
         content = json.loads(read_regular(path).decode())
     except (OSError, ValueError, RecursionError) as error:
@@ -73,6 +94,7 @@ def read_weights(paths: Iterable[Path]) -> dict[str, Tensor]:
     """Tensors of a checkpoint by name; those of a training checkpoint are still in their inner dictionary."""
     tensors: dict[str, Tensor] = {}
     for path in paths:
+        refuse_other_files(path)
         if path.suffix != ".safetensors":
             tensors |= _read_pickle(path)
             continue
@@ -82,8 +104,10 @@ def read_weights(paths: Iterable[Path]) -> dict[str, Tensor]:
             _require_short(listed if listed < path.stat().st_size else 0)
             tensors |= load_file(path)
         except Exception as error:
-            reason = f"is not a readable safetensors file ({first_line(error)})"
+            reason = f"is not a readable safetensors file ({cut_short(path) or first_line(error)})"
             raise InputError(f"{path} {reason}; fetch it again.") from error
+    for names in (tensors, *(inner for inner in tensors.values() if isinstance(inner, Mapping))):
+        refuse_adapters(map(str, names), path)
     return tensors
 
 
@@ -117,7 +141,7 @@ def _read_pickle(path: Path) -> dict[str, Tensor]:
             f"{path} is refused: it is damaged, or holds more than tensors and plain data and could run code."
         ) from error
     except Exception as error:  # Any error: a damaged pickle can fail in many ways.
-        reason = f"is not a readable file of weights ({first_line(error)})"
+        reason = f"is not a readable file of weights ({cut_short(path) or first_line(error)})"
         raise InputError(f"{path} {reason}; fetch it again.") from error
     if not isinstance(content, dict):
         raise InputError(f"{path} should hold a dictionary of tensors, not a {type(content).__name__}.")
@@ -129,15 +153,20 @@ def digest(paths: Iterable[Path]) -> str:
     combined = hashlib.sha256()
     for path in paths:
         try:
-            status = path.stat()
-            combined.update(_digest(path, status.st_size, status.st_mtime_ns))
+            combined.update(_digest(path.absolute(), state_of(path)))
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}.") from error
     return f"sha256:{combined.hexdigest()[:16]}"
 
 
+def state_of(path: Path) -> tuple[int, ...]:
+    """What the system says of a file, which no other content of it shares; raises OSError."""
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
 @lru_cache(maxsize=256)
-def _digest(path: Path, size: int, modified: int) -> bytes:
-    # Size and modification time are only the key of the cache.
+def _digest(path: Path, state: tuple[int, ...]) -> bytes:
+    # what the system says of the file is only the key of the cache
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").digest()

@@ -16,7 +16,7 @@ import transformers
 from torch import Tensor
 from transformers import PreTrainedConfig
 
-from layerboard.zoo.architecture import AuthorsNames
+from layerboard.zoo.architecture import HEADS, AuthorsNames
 from layerboard.zoo.entries.contrastive import CLIP_NAMES, OPENAI, PE_CLASS, PE_FINAL, PE_NAMES, PE_SCALES
 from layerboard.zoo.entries.distilled import DINOV2_GATED_NAMES, DINOV2_NAMES
 from layerboard.zoo.entries.masked import BEIT_FINAL, BEIT_NAMES, CAPI_NAMES
@@ -42,8 +42,6 @@ _THETA = 10_000.0  # base of the rotary frequencies in the Perception Encoder's 
 _CAPI_SIDE = 224  # side in pixels of CAPI's training images; positions are rotary and the same at every size
 _GATED_RATIO = 4  # ratio of DINOv2's MLP to the network's width, before a gated MLP takes two thirds of it
 _RESNET_STAGES = 4
-_OF_TRANSFORMERS = re.compile(r"(^|\.)(embeddings|embedder)\.|(^|\.)encoder\.(layer|layers|stages)\.")
-_OF_HEADS = re.compile(r"(^|\.)(head|head_dist|fc|classifier|predictor|lm_head|dino_head|ibot_head)\.")
 _TIMM_HEADS = {"tiny": 3, "small": 6, "base": 12, "large": 16, "huge": 16}
 
 # Types of networks that `convert` makes; a file of any other type needs the directory saved by transformers.
@@ -67,7 +65,7 @@ def convert(tensors: Tensors, spec: BackboneSpec) -> Converted:
     for mark, converter in _CONVERTERS:
         if mark in tensors:
             return converter(tensors, spec)
-    if tensors and all(_OF_HEADS.search(name) for name in tensors):
+    if tensors and not needed(tensors, (HEADS,)):
         raise InputError(
             f"{spec.name}: {spec.repository} holds only a head ({listed(tensors)}); give the backbone's file."
         )
@@ -76,11 +74,6 @@ def convert(tensors: Tensors, spec: BackboneSpec) -> Converted:
         "known are those of timm's Vision Transformer, BEiT, DINOv2, Franca, CAPI, OpenAI's CLIP, the "
         "Perception Encoder and torchvision's ResNet."
     )
-
-
-def has_names_of_transformers(tensors: Tensors) -> bool:
-    """Whether the state dict was saved by transformers, and so needs its ``config.json``."""
-    return any(_OF_TRANSFORMERS.search(name) for name in tensors)
 
 
 def stated_heads(values: Mapping[str, object]) -> int | None:
@@ -253,7 +246,7 @@ def _convert_resnet(tensors: Tensors, spec: BackboneSpec) -> Converted:
     for _, norm, new in parts:
         for name in ("weight", "bias", "running_mean", "running_var"):
             table[f"{norm}.{name}"] = f"{new}.normalization.{name}"
-    names = needed(tensors, (r"^(fc|head)\.", r"num_batches_tracked$"))
+    names = needed(tensors, (HEADS, r"num_batches_tracked$"))
     check_names(names, table, "torchvision's ResNet", spec)
     if 0 in depths:
         refuse(spec, f"its {_RESNET_STAGES} stages have {depths} blocks")

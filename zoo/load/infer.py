@@ -1,20 +1,33 @@
 """The spec of a backbone outside the registry, inferred from its files in Hugging Face format."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from math import isclose, isfinite
 from pathlib import Path
 
 from layerboard.zoo.architecture import Architecture
 from layerboard.zoo.errors import InputError, shortened, some
 from layerboard.zoo.load.backbone import locate
-from layerboard.zoo.load.checkpoint import Checkpoint, in_directory, read_json
+from layerboard.zoo.load.checkpoint import Checkpoint, of_user, read_json
 from layerboard.zoo.load.config import read_network
 from layerboard.zoo.load.hub import fetch
 from layerboard.zoo.load.onnx_file import MARK, onnx_network
 from layerboard.zoo.load.timm_models import timm_network
+from layerboard.zoo.local_names import local_path
 from layerboard.zoo.spec import BackboneSpec, Normalisation
 from layerboard.zoo.view.views import REFERENCE_SIZE
+
+# Keys of a preprocessor_config.json that are read, and others that transformers writes.
+_READ = {"crop_size", "size", "rescale_factor", "do_rescale", "do_normalize", "image_mean", "image_std"}
+_OTHERS = {
+    *("do_resize", "resample", "do_center_crop", "do_convert_rgb", "do_pad", "pad_size", "size_divisor"),
+    *("image_processor_type", "feature_extractor_type", "processor_class", "do_flip_channel_order"),
+    *("do_reduce_labels", "crop_pct", "data_format", "input_data_format", "device", "return_tensors"),
+    *("default_to_square", "disable_grouping", "image_seq_length", "auto_map"),
+}
+_ALIKE = 0.85  # least similarity of a key and the one that was meant
 
 _LOG = logging.getLogger(__name__)
 # keys of a preprocessor_config.json that change colours in ways that mean and std cannot express
@@ -29,7 +42,7 @@ def infer(repository: str, revision: str | None, cache_dir: Path | None) -> Back
     supported.
     """
     directory = Path(repository)
-    checkpoint = in_directory(directory) if directory.is_dir() else fetch(repository, revision, cache_dir)
+    checkpoint = of_user(directory) if directory.is_dir() else fetch(repository, revision, cache_dir)
     if checkpoint.config is None:
         raise InputError(f"{repository} has no config.json, which says what network its weights belong to.")
     values = read_json(checkpoint.config)
@@ -69,6 +82,7 @@ def _preprocessing(
             "normalised by mean and std only. Give a network that takes these (for flipped channels, flip "
             "the input channels of its first convolution) and leave the key out."
         )
+    _warn_of_unknown(path, values)
     size = values.get("crop_size") or values.get("size")
     side = size.get("height") or size.get("shortest_edge") if isinstance(size, dict) else size
     side = side if isinstance(side, int) else None
@@ -86,6 +100,19 @@ def _preprocessing(
     red, green, blue = (value / white for value in mean)
     of_red, of_green, of_blue = (value / white for value in std)
     return Normalisation((red, green, blue), (of_red, of_green, of_blue)), side
+
+
+def _warn_of_unknown(path: Path, values: Mapping[str, object]) -> None:
+    """Say which keys of preprocessing are not read, if one that is read is missing or nearly there."""
+    unknown = sorted(values.keys() - {*_READ, *_OTHERS})
+    guesses = {key: get_close_matches(key, _READ - values.keys(), n=1, cutoff=_ALIKE) for key in unknown}
+    for key, (meant, *_) in ((key, near) for key, near in guesses.items() if near):
+        _LOG.warning("%s has %r, which is not read; did you mean %r?", path, key, meant)
+    lacks = [key for key in ("image_mean", "image_std") if key not in values]
+    if lacks and values.get("do_normalize") is not False:
+        what = f"; its {', '.join(map(repr, unknown))} is not read" if unknown else ""
+        missing = " and no ".join(map(repr, lacks))
+        _LOG.warning("%s has no %s: what is usual for its model type is assumed%s", path, missing, what)
 
 
 def _three(values: object, key: str, path: Path) -> tuple[float, float, float]:
@@ -109,7 +136,7 @@ def describe(spec: BackboneSpec, cache_dir: Path | None) -> str:
         names = ("backbone", "revision", "layers", "poolings")
         claims = (f"{name} {shortened(facts[name])}" for name in names if name in facts)
         claimed = f"; the file says: {', '.join(claims)}" if "backbone" in facts else ""
-        return f"{spec.name}: {_shape(spec)}, of {some(network.used)}; {images}{claimed}"
+        return f"{_titled(spec)}: {_shape(spec)}, of {some(network.used)}; {images}{claimed}"
     if spec.checkpoint == "object":
         return f"{spec.name}: {_shape(spec)}; {_images(spec)}; all from the spec that {spec.repository} gives"
     if spec.checkpoint == "timm":
@@ -123,7 +150,13 @@ def describe(spec: BackboneSpec, cache_dir: Path | None) -> str:
     else:
         lacks = "no preprocessor_config.json" if preprocessor is None else "preprocessor_config.json has none"
         source = f"what is usual for the {spec.paper}, since {lacks}"
-    return f"{spec.name}: {_shape(spec)}, from config.json ({spec.paper}); {_images(spec)} from {source}"
+    return f"{_titled(spec)}: {_shape(spec)}, from config.json ({spec.paper}); {_images(spec)} from {source}"
+
+
+def _titled(spec: BackboneSpec) -> str:
+    """Its name, with its path if that is another one on this machine."""
+    is_path = local_path(spec) and spec.repository != spec.name
+    return f"{spec.name} ({spec.repository.removeprefix(MARK)})" if is_path else spec.name
 
 
 def _shape(spec: BackboneSpec) -> str:

@@ -8,21 +8,24 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from layerboard.zoo.architecture import Architecture
+from layerboard.zoo.architecture import HEADS, Architecture
 from layerboard.zoo.entries import ARCHITECTURES
 from layerboard.zoo.errors import InputError, first_line
 from layerboard.zoo.features.hooked import Network
+from layerboard.zoo.features.weights import are_zero
 from layerboard.zoo.load.adapters import MapNorm, adapt
 from layerboard.zoo.load.checkpoint import Checkpoint, read_json, read_weights
 from layerboard.zoo.load.config import check_facts, model_class, read_facts, read_network
-from layerboard.zoo.load.convert import CONVERTED, convert, has_names_of_transformers, stated_heads
+from layerboard.zoo.load.convert import CONVERTED, convert, stated_heads
 from layerboard.zoo.load.hub import quiet
-from layerboard.zoo.load.renaming import Tensors, listed, needed, unwrap
+from layerboard.zoo.load.networks import has_names_of_transformers, of_transformers, unwrap
+from layerboard.zoo.load.renaming import Tensors, listed, needed
 from layerboard.zoo.spec import BackboneSpec
 
 # Patterns of keys that no feature depends on, whether a checkpoint has them or not.
 NEVER_NEEDED = (
-    r"^(classifier|head|lm_head|pooler|.*\.pooler|cls_classifier|distillation_classifier)\.",
+    HEADS,
+    r"^(pooler|.*\.pooler)\.",
     r"(^|\.)(position_ids|relative_position_index|relative_coords_table|mask_token|num_batches_tracked)$",
 )
 _COUNT_TOLERANCE = 0.1
@@ -30,7 +33,7 @@ _COUNT_TOLERANCE = 0.1
 
 def build_network(spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
     """The network of an entry in evaluation mode, float32 on the CPU."""
-    architecture, config, tensors = _read(spec, checkpoint)
+    architecture, config, tensors = read_network_of(spec, checkpoint)
     model = _fill(spec, architecture, config, tensors).requires_grad_(False).train(False)
     head, _, tail = architecture.blocks.partition(".*.")
     rows = [stage.get_submodule(tail) for stage in model.get_submodule(head).children()] if tail else []
@@ -49,10 +52,13 @@ def build_network(spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
     return Network(body, blocks, norm, layouts, architecture.interpolates and can_ask, architecture.parts)
 
 
-def _read(
+def read_network_of(
     spec: BackboneSpec, checkpoint: Checkpoint
 ) -> tuple[Architecture, PreTrainedConfig, dict[str, Tensor]]:
-    """The contents of a checkpoint by its ``config.json`` or, if that is not transformers', by its names."""
+    """Architecture, configuration and tensors of a checkpoint; InputError if they do not fit the entry.
+
+    They are read by its ``config.json`` or, if that is not transformers', by the names of its tensors.
+    """
     values = {} if checkpoint.config is None else read_json(checkpoint.config)
     tensors: dict[str, Tensor] = {}
     is_described = "model_type" in values or "architectures" in values  # RADIO's authors have the latter
@@ -63,13 +69,12 @@ def _read(
             "leave out --weights to use the Hub's."
         )
     if "model_type" not in values:
-        tensors = unwrap(read_weights(checkpoint.weights), spec)
+        tensors = unwrap(read_weights(checkpoint.weights), spec, checkpoint.part)
     if checkpoint.config is not None and (not tensors or has_names_of_transformers(tensors)):
         architecture, config, facts = read_network(values, checkpoint.config)
         _check_kind(spec, architecture.model_type)
         check_facts(spec, facts)
-        content = read_weights(checkpoint.weights)
-        named = {name: t for name, t in content.items() if isinstance(name, str) and isinstance(t, Tensor)}
+        named = of_transformers(read_weights(checkpoint.weights), spec, checkpoint.part)
         return architecture, config, named
     if has_names_of_transformers(tensors):
         raise InputError(
@@ -149,9 +154,11 @@ def _fill(
         if names:
             raise InputError(
                 f"{spec.name}: the weights of {spec.repository} {verb} tensors of a {config.model_type} "
-                f"network: {listed(names)}."
+                f"network: {listed(names)}{_prefixed(tensors)}."
             )
     state = model.state_dict()
+    if are_zero(state.values()):
+        raise InputError(f"{spec.name}: all weights in {spec.repository} are zero; give a trained network's.")
     for name in needed(state, NEVER_NEEDED):
         if state[name].is_floating_point() and not bool(torch.isfinite(state[name]).all()):
             raise InputError(
@@ -159,3 +166,15 @@ def _fill(
                 "infinity; fetch the file again, or give another checkpoint."
             )
     return model
+
+
+def _prefixed(tensors: Tensors) -> str:
+    """How to take off what stands before all names of tensors; "" if that is nothing."""
+    firsts = {name.partition(".")[0] for name in needed(tensors, (HEADS,))}
+    if len(firsts) != 1 or not has_names_of_transformers(tensors):
+        return ""
+    prefix = f"{firsts.pop()}."
+    return (
+        f"; all its names begin with {prefix!r}; take it off: "
+        f"save_file({{name.removeprefix({prefix!r}): t for name, t in load_file(FILE).items()}}, FILE)"
+    )

@@ -1,10 +1,12 @@
 """Any network in an ONNX file that maps images to vectors or grids, as a backbone: ``onnx:FILE``."""
 
 import json
+import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
-from math import isfinite, isqrt, nan
+from math import isqrt, nan
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,8 +19,9 @@ from layerboard.zoo.errors import InputError, first_line, shortened
 from layerboard.zoo.features import LayerFeatures, Visitor
 from layerboard.zoo.features.layers import wanted_layers
 from layerboard.zoo.libraries import optional
-from layerboard.zoo.load.checkpoint import digest
+from layerboard.zoo.load.checkpoint import digest, state_of
 from layerboard.zoo.load.independence import require_own_features
+from layerboard.zoo.load.mistaken import refuse_pages
 from layerboard.zoo.reading import require_regular
 from layerboard.zoo.spec import IMAGENET, BackboneSpec, Layer, Stage, VectorPooling
 from layerboard.zoo.view.views import REFERENCE_SIZE
@@ -31,6 +34,8 @@ _MOST = 4096  # pixels a side of an image, images at once, and blocks
 _MOST_PIXELS = 1 << 26  # of the images at once
 _NUMBER = re.compile(r"[1-9][0-9]{0,3}")  # of metadata
 _CLAIMED = ("supervision", "data", "licence")  # facts that a file claims by the name of a backbone
+# The entry ``location`` of an external tensor, up to the length of its value.
+_LOCATION = re.compile(rb"\x0a\x08location\x12([\x80-\xff]{0,2}[\x00-\x7f])")
 
 
 def library(name: str) -> Any:  # noqa: ANN401  # a module
@@ -200,8 +205,7 @@ class OnnxNetwork:
             return {f"output {names[number]}": outputs[number] for number in numbers}
 
         require_own_features(f"{path}", show, self._side, self.session.batch)
-        data = (path.with_name(f"{path.name}{end}") for end in (".data", "_data"))  # weights beside the file
-        self.revision = digest((path, *filter(Path.is_file, data)))
+        self.revision = digest((path, *external_files(path)))
         self.fingerprint = f"onnx-{self.revision.removeprefix('sha256:')}"
 
     @property
@@ -284,14 +288,42 @@ def onnx_network(reference: str, device: torch.device = CPU) -> OnnxNetwork:
     path = Path(reference.removeprefix(MARK))
     try:
         require_regular(path)
-        status = path.stat()
     except OSError as error:
         raise InputError(f"expected a file of ONNX at {path}: {first_line(error)}.") from error
-    return _opened(reference, path.absolute(), (status.st_size, status.st_mtime_ns), device)
+    refuse_pages(path)
+    states = (state_of(each) for each in (path, *external_files(path)))
+    return _opened(reference, path.absolute(), tuple(states), device)
+
+
+def external_files(path: Path) -> tuple[Path, ...]:
+    """Files beside an ONNX file that hold its tensors, sorted; raises InputError if one is not there."""
+    names = _external_names(path.absolute(), state_of(path))
+    files = [path.parent / name for name in names]
+    for file in files:
+        if not os.path.isfile(file):  # whatever its name
+            raise InputError(f"{path} keeps tensors in {file.name}, which is not there; put it in its place.")
+    return (*files,)
+
+
+@lru_cache(maxsize=64)
+def _external_names(path: Path, state: tuple[int, ...]) -> tuple[str, ...]:
+    """Locations of external tensors in the bytes of a file, each a pair of strings as protobuf writes it."""
+    if not path.stat().st_size:
+        return ()
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        places = ((match.end(), _length(match[1])) for match in _LOCATION.finditer(content))
+        names = {content[start : start + length] for start, length in places}
+    return tuple(sorted(name.decode("utf-8", "surrogateescape") for name in names))
+
+
+def _length(varint: bytes) -> int:
+    return sum((byte & 127) << 7 * place for place, byte in enumerate(varint))
 
 
 @lru_cache(maxsize=4)
-def _opened(reference: str, path: Path, state: tuple[int, int], device: torch.device) -> OnnxNetwork:
+def _opened(
+    reference: str, path: Path, states: tuple[tuple[int, ...], ...], device: torch.device
+) -> OnnxNetwork:
     try:
         return OnnxNetwork(reference, path, device)
     except MemoryError as error:

@@ -1,10 +1,12 @@
 """The user's own backbones, Python objects ``module:function`` or ONNX files, checked as they run."""
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import zip_longest
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,6 +17,7 @@ from layerboard.zoo.errors import InputError, shortened
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.layers import Cells, shapes_of
 from layerboard.zoo.features.weights import without_weights
+from layerboard.zoo.load.checkpoint import digest
 from layerboard.zoo.load.independence import require_own_features
 from layerboard.zoo.load.onnx_file import CPU, MARK, onnx_network
 from layerboard.zoo.references import current_directory, find_object
@@ -48,6 +51,17 @@ def own_backbone(spec: BackboneSpec, device: torch.device) -> "OwnBackbone":
 def make_own(reference: str, device: torch.device = CPU) -> features.Visitable:
     """The backbone that a function ``module:function`` returns, unchanged, or ``onnx:FILE`` on a device."""
     return onnx_network(reference, device) if reference.startswith(MARK) else _given_by(reference)
+
+
+def identity_of_own(reference: str, backbone: features.Visitable) -> features.BackboneIdentity:
+    """The identity that a user's backbone gives itself, and for an object also that of its module's file."""
+    fingerprint = backbone.fingerprint
+    file = (
+        None if reference.startswith(MARK) else vars(sys.modules[reference.partition(":")[0]]).get("__file__")
+    )
+    if file and Path(file).is_file():
+        fingerprint += f"-{digest((Path(file),)).removeprefix('sha256:')}"
+    return features.BackboneIdentity(backbone.revision, fingerprint)
 
 
 @lru_cache(maxsize=64)
@@ -149,8 +163,7 @@ class OwnBackbone(Backbone):
     """
 
     def __init__(self, spec: BackboneSpec, backbone: features.Visitable) -> None:
-        identity = features.BackboneIdentity(backbone.revision, backbone.fingerprint)
-        super().__init__(spec, identity, backbone.device)
+        super().__init__(spec, identity_of_own(spec.repository, backbone), backbone.device)
         self._backbone = backbone
         self._summed: set[Layer] = set()
 

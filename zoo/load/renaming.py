@@ -6,51 +6,13 @@ from typing import NoReturn
 
 from torch import Tensor
 
-from layerboard.zoo.architecture import AuthorsNames
+from layerboard.zoo.architecture import HEADS, AuthorsNames
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import BackboneSpec
 
 Tensors = Mapping[str, Tensor]  # of a checkpoint, by name
 
-_WRAPPERS = ("teacher", "state_dict", "model", "weights")
-_QUERY = "module.base_encoder."
-# Prefixes of the backbone: MoCo-v3's query encoder, parallel training, DINO's, CLIP's vision tower.
-_PARTS = (_QUERY, "module.", "backbone.", "visual.")
-_DEEPEST = 8  # maximum nesting of dictionaries that are opened: a file may nest them without end
-_MOMENTUM = "module.momentum_encoder."
-# Blocks that a sharded training keeps in chunks, as DINOv2's and Franca's do; they keep their numbers.
-_CHUNKED = re.compile(r"^blocks\.\d+\.(?=\d+\.)")
 _LISTED = 3  # names that an error lists
-
-
-def unwrap(content: Mapping[str, object], spec: BackboneSpec) -> dict[str, Tensor]:
-    """Tensors of the backbone in the content of a file, under the names of its own code.
-
-    Training checkpoints keep them under ``state_dict``, ``model``, ``weights`` or ``teacher``, and beside
-    other networks: for DINO and iBOT the teacher is taken, for MoCo-v3 the query encoder, for CLIP the vision
-    tower.
-    """
-    for _ in range(_DEEPEST):
-        inner = (content.get(name) for name in _WRAPPERS)
-        content = next((value for value in inner if isinstance(value, Mapping)), content)
-    if isinstance(content.get("student"), Mapping):
-        raise InputError(
-            f"{spec.name}: {spec.repository} holds a student without its teacher, whose features are meant; "
-            "give the teacher's file."
-        )
-    tensors = {str(name): value for name, value in content.items() if isinstance(value, Tensor)}
-    if any(name.startswith(_MOMENTUM) for name in tensors) and not _below(tensors, _QUERY):
-        raise InputError(
-            f"{spec.name}: {spec.repository} holds the momentum encoder only; the features meant are "
-            f"those of the query encoder, under {_QUERY}*."
-        )
-    for prefix in _PARTS:
-        tensors = _below(tensors, prefix) or tensors
-    return {_CHUNKED.sub("blocks.", name): tensor for name, tensor in tensors.items()}
-
-
-def _below(tensors: Tensors, prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
 
 
 def needed(names: Iterable[str], unused: Iterable[str]) -> list[str]:
@@ -75,7 +37,7 @@ def rename(tensors: Tensors, names: AuthorsNames, spec: BackboneSpec) -> dict[st
         before, after = names.old_block.format(index), names.new_block.format(index)
         for old, new in names.block.items():
             table[before + old] = tuple(after + part for part in ((new,) if isinstance(new, str) else new))
-    check_names(needed(tensors, names.unused), table, names.layout, spec)
+    check_names(needed(tensors, (*names.unused, HEADS)), table, names.layout, spec)
     renamed: dict[str, Tensor] = {}
     for old, new in table.items():
         tensor = tensors[old]

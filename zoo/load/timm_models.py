@@ -1,24 +1,33 @@
 """Networks built by timm, named ``timm:NAME`` or ``timm:NAME.TAG``, if timm is installed."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from layerboard.zoo.architecture import HEADS
 from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.features.weights import are_zero
 from layerboard.zoo.libraries import optional
+from layerboard.zoo.load.checkpoint import Checkpoint, read_weights
 from layerboard.zoo.load.hub import quiet
 from layerboard.zoo.load.module.hints import ModuleHints
 from layerboard.zoo.load.module.network import Examined, examine
+from layerboard.zoo.load.networks import Names, choose, networks_of
+from layerboard.zoo.load.renaming import Tensors, listed, needed
+from layerboard.zoo.spec import BackboneSpec
 
 MARK = "timm:"  # prefix of the names of timm's networks
 _OPTION = re.compile(r"\b[a-z_]+=")  # of `layerboard.from_module`, as an error names it
 # Message of torch about a tensor of another shape.
 _MISFIT = re.compile(r"size mismatch for (\S+): .*?Size\((\[.*?\])\).*?Size\((\[.*?\])\)")
+_KEYS = re.compile(r"((?:Missing|Unexpected) key\(s\)) in state_dict: (.*)")
+_QUOTED = re.compile(r'"([^"]*)"')
 
 
 @lru_cache(maxsize=64)
@@ -47,6 +56,7 @@ def timm_network(text: str) -> Examined:
     spec = replace(
         examined.spec,
         checkpoint="timm",
+        network="average",  # as timm itself loads a training's file
         repository=str(settings.get("hf_hub_id") or "") if not settings.get("hf_hub_filename") else "",
         original=str(settings.get("url") or settings.get("hf_hub_id") or "its authors' page"),
         paper=f"timm {settings.get('tag') or 'without tag'}",
@@ -54,11 +64,11 @@ def timm_network(text: str) -> Examined:
     return replace(examined, spec=spec)
 
 
-def build_timm(text: str, file: Path | None = None) -> nn.Module:
+def build_timm(text: str, file: Path | None = None, tensors: Tensors | None = None) -> nn.Module:
     """The frozen network, with the weights in a file, which timm reads, or random ones for None.
 
-    The state of torch's generator is kept. Raises InputError if there is no such network, or if the weights
-    do not fit.
+    ``tensors`` replace the content of the file. The state of torch's generator is kept. Raises InputError if
+    there is no such network, or if the weights do not fit.
     """
     timm = optional("timm", "names timm:... need timm; install it with: pip install 'layerboard[timm]'")
     name = _name(text)
@@ -68,7 +78,8 @@ def build_timm(text: str, file: Path | None = None) -> nn.Module:
         raise InputError(f"timm has no network {name!r}; {guess}")
     options: dict[str, Any] = {"pretrained": file is not None}
     if file is not None:
-        options["pretrained_cfg_overlay"] = {"file": str(file)}
+        source = {"file": str(file)} if tensors is None else {"state_dict": dict(tensors)}
+        options["pretrained_cfg_overlay"] = source
     with torch.random.fork_rng(devices=[]), quiet():
         try:
             try:  # with support for any image size, if it has that option
@@ -81,13 +92,57 @@ def build_timm(text: str, file: Path | None = None) -> nn.Module:
     return made.requires_grad_(False).train(False)
 
 
+def load_timm(spec: BackboneSpec, checkpoint: Checkpoint) -> nn.Module:
+    """The frozen network with the weights of a file; raises InputError if they do not fit.
+
+    No feature depends on its classifier: one of other classes, or none, is replaced by a random one.
+    """
+    (file, *_) = checkpoint.weights
+    if file.suffix == ".npz":  # of Google, which timm converts
+        return build_timm(spec.entry, file)
+    own, heads = _own_tensors(spec.entry)
+    content = read_weights((file,))
+    networks = networks_of(content, [_anchor(own, heads)])
+    if not networks:  # under the names of its authors, which timm converts
+        return build_timm(spec.entry, file)
+    given = choose(networks, spec, checkpoint.part).tensors
+    unknown = [name for name in given if name not in own]
+    used = [name for name in given if name in own and name not in heads]
+    tensors = {name: given[name] for name in (*used, *needed(unknown, (HEADS,)))} | heads
+    as_it_is = tensors.keys() == content.keys() and all(given[n].shape == t.shape for n, t in heads.items())
+    if are_zero(tensors[name] for name in used):
+        raise InputError(f"{spec.name}: all weights in {file} are zero; give a trained network's.")
+    return build_timm(spec.entry, file, None if as_it_is else tensors)
+
+
+def timm_layout(text: str) -> Names:
+    """Names of tensors by which a network of timm is found in a file."""
+    return _anchor(*_own_tensors(text))
+
+
+def _own_tensors(text: str) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """The tensors of the network without weights, and those of them that only its classifier has."""
+    net = build_timm(text)
+    own = net.state_dict()
+    if hasattr(net, "reset_classifier"):
+        net.reset_classifier(0)
+    body = net.state_dict()
+    return own, {name: tensor for name, tensor in own.items() if name not in body}
+
+
+def _anchor(own: Mapping[str, Tensor], heads: Mapping[str, Tensor]) -> Names:
+    body = [name for name, tensor in own.items() if name not in heads and tensor.is_floating_point()]
+    return body[0], body[-1]
+
+
 def _reason(error: Exception) -> str:
     """A short form of an error: for weights of another size a tensor, its shape, and the network's."""
     text = str(error).strip()
     if shapes := _MISFIT.search(text):
         return f"{shapes[1]} is {shapes[2]}, not {shapes[3]}; give the file of that network"
-    first, _, rest = text.partition("\n")
-    return shortened(f"{first} {rest.strip()}" if first.endswith(":") else first)
+    if keys := _KEYS.search(text):
+        return f"{keys[1]} in state_dict: {listed(_QUOTED.findall(keys[2]))}; give the file of that network"
+    return shortened(text.partition("\n")[0])
 
 
 def _name(text: str) -> str:

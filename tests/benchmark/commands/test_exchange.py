@@ -507,3 +507,10 @@ def test_a_baseline_that_was_cut_ends_the_guard_with_1(capsys: Capture, two: Pat
         path.rename(two / "baseline" / "other.csv")
     said = command(capsys, *guard)
     assert (said.code, "fewer numbers than expected" in said.out) == (1, True)
+
+
+def test_a_baseline_that_no_digest_names_ends_the_guard_with_1(capsys: Capture, two: Path) -> None:
+    assert command(capsys, "export", "csv", "-o", two, "--to", two / "baseline").code == 0
+    shutil.copyfile(two / "baseline" / "mini.csv", two / "baseline" / "more.csv")
+    said = command(capsys, "leaderboard", "--check", "--baseline", two / "baseline", "-o", two)
+    assert (said.code, "more.csv is not listed in" in said.out) == (1, True)

@@ -11,7 +11,7 @@ from torch import Tensor
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.load.checkpoint import read_weights
-from layerboard.zoo.load.renaming import unwrap
+from layerboard.zoo.load.networks import unwrap
 from tests.zoo.conftest import Loader
 from tests.zoo.published import LAYOUTS, Published, publish
 from tests.zoo.reduced import Reduced, normalised, pixels

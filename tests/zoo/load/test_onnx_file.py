@@ -142,7 +142,7 @@ def test_outputs_that_name_layers(tmp_path: Path) -> None:
     onnx.save(model, tmp_path / "net.onnx")
     (spec,) = find([name])
     assert spec.layers == (Layer(8), Layer(12, "final"))
-    assert (spec.depth, spec.family, spec.name) == (12, "ONNX", name)
+    assert (spec.depth, spec.family, spec.name, spec.repository) == (12, "ONNX", "onnx:net.onnx", name)
     assert spec.licence == "unknown (the file says Apache-2.0)"
     onnx.helper.set_model_props(model, {"blocks": "7"})
     onnx.save(model, tmp_path / "net.onnx")
@@ -259,7 +259,7 @@ def test_what_is_no_file_of_onnx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     onnx_file._opened.cache_clear()
     with pytest.raises(InputError, match=r"ONNX needs onnxruntime; .*'layerboard\[onnx\]'"):
-        find([spec.name])
+        find([spec.repository])
 
 
 @pytest.mark.slow

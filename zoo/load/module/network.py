@@ -15,6 +15,7 @@ from layerboard.zoo.architecture import Layout, Sublayers
 from layerboard.zoo.errors import InputError, shortened
 from layerboard.zoo.features.hooked import Network
 from layerboard.zoo.features.taps import FUSED
+from layerboard.zoo.features.weights import are_zero
 from layerboard.zoo.load.module.blocks import Paths, in_words, named_blocks, path_of
 from layerboard.zoo.load.module.hints import ModuleHints, has_class_token, with_images
 from layerboard.zoo.load.module.trial import LAYOUT_WORDS, Trial, find_attention, try_out
@@ -98,6 +99,8 @@ def given_network(net: nn.Module, hints: ModuleHints) -> NetworkCopy:
         reason = f"cannot be copied ({type(error).__name__}: {error}); detach tensors that it keeps"
         raise InputError(f"{type(net).__name__} {reason}") from error
     copied.requires_grad_(False).train(False)
+    if are_zero(copied.state_dict().values()):
+        raise InputError(f"all weights of the {type(net).__name__} are zero; load trained ones into it")
     examined = examine(copied, replace(hints, blocks=blocks, final_norm=norm))
     for fault in faults(examined.spec):
         raise InputError(f"the network {examined.spec.name!r} {fault}")

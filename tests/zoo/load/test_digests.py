@@ -1,0 +1,157 @@
+"""Everything that decides features is in the revision and the fingerprint of a backbone."""
+
+import json
+import logging
+import os
+import sys
+from pathlib import Path
+
+import onnx
+import pytest
+import torch
+from onnx import numpy_helper
+from safetensors.torch import load_file, save_file
+
+import layerboard
+from layerboard.benchmark.plan.backbones import with_weights
+from layerboard.mini import checkpoints
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import BackboneIdentity
+from layerboard.zoo.load.backbone import identify, load, locate
+from layerboard.zoo.registry import find
+from tests.zoo.load.test_infer import save
+from tests.zoo.load.test_onnx_file import MAPS, MAPS_OUT, write
+
+
+def identity(name: str) -> BackboneIdentity:
+    return identify(find([name])[0], cache_dir=Path())
+
+
+@pytest.mark.parametrize("place", ["weights.bin", "net.onnx.data", "deep/er/w"])
+def test_external_tensors_of_an_onnx_file(place: str, tmp_path: Path) -> None:
+    name = write(tmp_path / "net.onnx", MAPS, MAPS_OUT)
+    model = onnx.load(tmp_path / "net.onnx")
+    initializer = numpy_helper.from_array(torch.zeros(2, 3).numpy(), "unused")
+    model.graph.initializer.append(initializer)
+    (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, tmp_path / "net.onnx", save_as_external_data=True, location=place, size_threshold=0)
+    first = identity(name)
+    assert identity(name) == first
+    content = bytearray((tmp_path / place).read_bytes())
+    content[-1] ^= 1
+    (tmp_path / place).write_bytes(content)
+    second = identity(name)
+    assert (second.revision, second.fingerprint) != (first.revision, first.fingerprint)
+    assert second.revision != first.revision
+    (tmp_path / place).unlink()
+    with pytest.raises(InputError, match=f"keeps tensors in {Path(place).name}, which is not there"):
+        identity(name)
+
+
+@pytest.mark.parametrize(
+    ("file", "key", "value"),
+    [
+        ("preprocessor_config.json", "image_mean", [0.5, 0.5, 0.4]),
+        ("preprocessor_config.json", "image_std", [0.5, 0.5, 0.4]),
+        ("preprocessor_config.json", "do_flip_channel_order", True),
+        ("preprocessor_config.json", "note", "another"),
+        ("config.json", "layer_norm_eps", 0.1),
+    ],
+)
+def test_files_of_a_directory(file: str, key: str, value: object, tmp_path: Path) -> None:
+    save(tmp_path, "ViTModel")
+    (tmp_path / "preprocessor_config.json").write_text('{"image_mean": [0.5, 0.5, 0.5], "size": 56}')
+    first = identity(str(tmp_path))
+    path = tmp_path / file
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
+    second = identity(str(tmp_path))
+    assert second.revision != first.revision
+    assert second.fingerprint != first.fingerprint
+
+
+def test_keys_that_are_not_read_are_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    save(tmp_path, "ViTModel")
+    path = tmp_path / "preprocessor_config.json"
+    path.write_text('{"image_maen": [0.4, 0.4, 0.4], "image_std": [1, 1, 1], "do_rescal": false, "std": 3}')
+    caplog.set_level(logging.WARNING)
+    find([str(tmp_path)])
+    for words in (
+        "has 'image_maen', which is not read; did you mean 'image_mean'?",
+        "has 'do_rescal', which is not read; did you mean 'do_rescale'?",
+        "has no 'image_mean': what is usual for its model type is assumed; its 'do_rescal', 'image_maen'",
+    ):
+        assert words in caplog.text
+    caplog.clear()
+    path.write_text('{"image_mean": [0.4, 0.4, 0.4], "image_std": [1, 1, 1], "do_resize": true, "more": 3}')
+    find([str(tmp_path)])
+    assert caplog.text == ""
+
+
+def test_a_file_of_the_same_size_and_time(tmp_path: Path) -> None:
+    """As a copy with kept times leaves it."""
+    save(tmp_path, "ViTModel")
+    first = identity(str(tmp_path))
+    path = tmp_path / "model.safetensors"
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    tensors = load_file(path)
+    save_file({name: tensor + 1 for name, tensor in tensors.items()}, path, metadata={"format": "pt"})
+    os.utime(path, ns=times)
+    assert identity(str(tmp_path)).revision != first.revision
+
+
+OWN = """
+from layerboard.zoo.spec import BackboneSpec, Stage
+import torch
+
+class Own:
+    spec = BackboneSpec(name="own", family="other", supervision="none", repository="", heads=None,
+        stages=(Stage(1, 8, 16),), prefix_tokens=0, has_cls=False, has_final=False, input_size=32)
+    revision = fingerprint = "1"
+    device, dtype = torch.device("cpu"), torch.float32
+    scale = 1
+
+    def visit(self, pixels, visitor, layers=None): ...
+"""
+
+
+def test_the_file_of_an_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    seen = []
+    for scale in (1, 2):
+        Path(f"own_{scale}.py").write_text(OWN.replace("scale = 1", f"scale = {scale}"))
+        seen.append(identity(f"own_{scale}:Own").fingerprint)
+        del sys.modules[f"own_{scale}"]
+    assert seen[0] != seen[1]
+
+
+def test_generated_weights_that_were_changed_are_written_again(tmp_path: Path) -> None:
+    (spec,) = find(["mini-resnet-untrained"])
+    path = locate(spec, tmp_path).weights[0]
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-4] + b"\1\1\1\1")
+    assert locate(spec, tmp_path).weights[0].read_bytes() == whole
+    (path.parent / checkpoints.SUMS).unlink()
+    assert locate(spec, tmp_path).weights[0].read_bytes() == whole
+
+
+def test_zero_weights_are_said(tmp_path: Path) -> None:
+    save(tmp_path, "ViTModel")
+    path = tmp_path / "model.safetensors"
+    zero = {name: torch.zeros_like(tensor) for name, tensor in load_file(path).items()}
+    save_file(zero, path, metadata={"format": "pt"})
+    with pytest.raises(InputError, match=r"all weights in .* are zero; give a trained network's"):
+        load(find([str(tmp_path)])[0], device=torch.device("cpu"), cache_dir=tmp_path)
+    net = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 8, 8), torch.nn.Conv2d(8, 8, 1))
+    for weight in net.parameters():
+        weight.data.zero_()
+    with pytest.raises(InputError, match="all weights of the Sequential are zero"):
+        layerboard.from_module(net, name="zero")
+
+
+def test_the_named_network_is_in_the_identity(tmp_path: Path) -> None:
+    (spec,) = find(["dino-s16"])
+    path = tmp_path / "two.pth"
+    torch.save({"teacher": {"patch_embed.proj.weight": torch.ones(1)}}, path)
+    (named,) = with_weights([spec], {spec.name: Path(f"{path}#teacher")})
+    (plain,) = with_weights([spec], {spec.name: path})
+    assert locate(named, None).revision == f"{locate(plain, None).revision}#teacher"
