@@ -5,6 +5,7 @@ import errno
 import hashlib
 import os
 import shutil
+import stat
 import sys
 import tempfile
 import time
@@ -52,6 +53,15 @@ def write_whole(path: Path, content: str | bytes | bytearray) -> None:
     """Write a file, text in UTF-8, as `whole_file` does."""
     with whole_file(path) as draft:
         draft.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def read_bounded(path: Path, most: int) -> bytes:
+    """The bytes of a file of another's; raises ValueError unless it is a regular one of at most ``most``."""
+    if not stat.S_ISREG((state := path.stat()).st_mode):
+        raise ValueError("it is no regular file")
+    if state.st_size > most:
+        raise ValueError(f"it has {state.st_size:,} bytes, expected at most {most:,}")
+    return path.read_bytes()
 
 
 def file_sha256(path: Path) -> str:

@@ -16,6 +16,17 @@ class InputError(ValueError):
     """
 
 
+class DamagedError(InputError):
+    """A file of results that is not what was written: what was found, and what to do if it is one's own."""
+
+    def __init__(self, found: str, remedy: str = "delete the file and run again") -> None:
+        super().__init__(found, remedy)
+        self.found = found
+
+    def __str__(self) -> str:
+        return "; ".join(self.args)
+
+
 class MissingDataError(InputError):
     """Data that are missing, as opposed to data that are wrong."""
 

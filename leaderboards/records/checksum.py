@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from layerboard.leaderboards.records.files import RESULTS_VERSION
-from layerboard.zoo.atomic import write_whole
+from layerboard.zoo.atomic import read_bounded, write_whole
 
 MARK = b"layerboard-seal:"
 COMPANIONS = b"layerboard-companions"  # digests, by name, of the companions of the records
 RESULTS = b"layerboard-results-version"  # files without it have the first version
+LARGEST = 2**28  # bytes of a file of records
 _DIGITS = 32
 _BLANK = b"0" * _DIGITS
 
@@ -48,7 +49,7 @@ def read_checked(path: Path) -> bytes:
     Also raises ValueError for numbers of another `RESULTS_VERSION`: they are never mixed with those of this
     one.
     """
-    content = path.read_bytes()
+    content = read_bounded(path, LARGEST)
     start = _start(content)
     if start < 0:
         raise ValueError("it has lost its checksum")
@@ -62,12 +63,17 @@ def read_checked(path: Path) -> bytes:
 
 def has_checksum(path: Path) -> bool:
     """Whether a file carries a checksum, intact or not."""
-    return _start(path.read_bytes()) >= 0
+    return _start(read_bounded(path, LARGEST)) >= 0
 
 
 def companions_of(content: bytes) -> dict[str, str]:
     """Digests of the companions of some records, by name; empty if there are none."""
-    companions: dict[str, str] = json.loads(_metadata(content).get(COMPANIONS, b"{}"))
+    try:
+        companions = json.loads(_metadata(content).get(COMPANIONS, b"{}"))
+    except RecursionError as error:
+        raise ValueError("what belongs to it is nested too deeply") from error
+    if not isinstance(companions, dict):
+        raise ValueError("it does not name what belongs to it")
     return companions
 
 
