@@ -44,8 +44,9 @@ class VerifyRequest(Form, kw_only=False):
 def verify_command(request: VerifyRequest) -> int:
     """Check a submission: its files, and every score, interval and choice recomputed from its items.
 
-    With `--again` or `--data`, a tenth of the results, drawn at random, is measured again on this machine.
-    The exit code is 1 if something differs from what the submission says.
+    With `--again` or `--data`, a tenth of all results, drawn at random, is measured again on this machine.
+    The exit code is 1 if something differs from what the submission says, or if nothing that was drawn can
+    be measured here.
 
     Example: `layerboard verify results-repository/submissions/mini --again`
     """
@@ -81,7 +82,7 @@ def _verified(request: VerifyRequest, report: "Reporter") -> Result:
     if request.mark and not (request.again or request.data):
         raise InputError("--mark needs a new measurement: give --data DIR, or --again for the mini suite")
     if request.mark:
-        mark_of(request.folder)
+        mark_of(request.folder)  # raises before anything is measured
     submission = read_submission(request.folder, known_names())
     results = submission.results
     with of_others():
@@ -145,11 +146,17 @@ def _absence(result: "StoredResult", request: VerifyRequest) -> str:
     """
     from layerboard.benchmark.engines.progress import Silent
     from layerboard.benchmark.jobs.prepare import understand
+    from layerboard.leaderboards.submission import public_name
     from layerboard.tasks.protocols import find_protocol
+    from layerboard.zoo.registry import all_specs
+    from layerboard.zoo.spec import entry_name
 
-    if not _suite_of(result, request):
-        return "it is of a backbone, suite or kind that is not measured again"
     row = result.records.iloc[0]
+    own = {*map(public_name, request.backbones)} | {spec.name for spec in all_specs()}
+    if strange := [name for name in (row["backbone"], row["other"]) if name and entry_name(name) not in own]:
+        return f"{strange[0]} is not in the registry; give it by --backbones"
+    if not _suite_of(result, request):
+        return "it is of a suite or kind that is not measured again with these options"
     try:
         run, protocol = _run_of(result, request, request.cache), find_protocol(row["protocol"])
         plan, _, _ = understand(run, Silent(), writes=False, protocols=[protocol])

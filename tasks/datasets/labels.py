@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from layerboard.tasks.datasets.fields import is_number
 from layerboard.tasks.datasets.files import describe, require_text
 from layerboard.tasks.datasets.tree import ImageTree
-from layerboard.zoo.errors import InputError, counted, some
+from layerboard.zoo.errors import InputError, counted, restored, some
 
 # columns of files and of classes, in order of preference, and of splits; case-insensitive
 FILE_COLUMNS = ("file_name", "file", "filename", "path", "image")
@@ -158,7 +158,7 @@ def _csv_lines(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
     header: list[str] = []
     try:
         for row in reader:
-            cells = [cell.strip() for cell in row]
+            cells = [restored(cell.strip()) for cell in row]
             if not any(cells):
                 continue
             if not header:
