@@ -5,15 +5,18 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from layerboard.leaderboards.display import POOLINGS, task_display
 from layerboard.tasks.protocols import PROTOCOLS
 from layerboard.tasks.registry import TASKS
+from layerboard.zoo.atomic import read_bounded
 from layerboard.zoo.errors import InputError, first_line
 from layerboard.zoo.spec import Tap
 
+LARGEST = 2**26  # bytes of a file of published numbers
 FOLDER = Path(__file__).parent / "published"
 
 SOURCES: dict[str, str] = {  # the publication of each file in ``published/``
@@ -128,10 +131,10 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
     Raises InputError if it cannot be read, or if a row is inconsistent.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            names = tuple(reader.fieldnames or ())
-            rows = [(reader.line_num, row) for row in reader]
+        text = read_bounded(path, LARGEST).decode("utf-8-sig")
+        reader = csv.DictReader(StringIO(text, newline=""), strict=True)
+        names = tuple(reader.fieldnames or ())
+        rows = [(reader.line_num, row) for row in reader]
     except (OSError, ValueError, csv.Error) as error:
         raise InputError(f"cannot read the published numbers in {path}: {first_line(error)}") from error
     missing = sorted({*NEEDED} - {*names})

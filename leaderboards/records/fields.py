@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -66,7 +66,8 @@ def read_fields(content: bytes, kinds: Mapping[str, type]) -> pd.DataFrame:
         raise ValueError("it has a column twice")
     texts = [name for name in names if kinds[name] is str]
     table = pq.read_table(BytesIO(content), columns=names, read_dictionary=texts, use_threads=False)
-    frame = pd.DataFrame({name: _column(table[name], name, kinds[name]) for name in names})
+    columns = {name: _column(table[name], name, kinds[name]) for name in names}
+    frame: pd.DataFrame = pa.table(columns).to_pandas()
     for column, (least, most) in RANGES.items():
         if column in frame and len(wrong := frame[column][~frame[column].between(least, most)]):
             raise ValueError(f"its {column} is {wrong.iloc[0]}, expected {least} to {most:,}")
@@ -78,8 +79,8 @@ def read_fields(content: bytes, kinds: Mapping[str, type]) -> pd.DataFrame:
     return frame
 
 
-def _column(column: pa.ChunkedArray, name: str, kind: type) -> "pd.Series[Any]":
-    """A column as pandas has it; raises ValueError if it is of another kind."""
+def _column(column: pa.ChunkedArray, name: str, kind: type) -> pa.ChunkedArray:
+    """A column of the kind that it should be; raises ValueError if it is of another kind."""
     found = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     is_kind = {
         str: pa.types.is_string(found) or pa.types.is_large_string(found),
@@ -90,14 +91,12 @@ def _column(column: pa.ChunkedArray, name: str, kind: type) -> "pd.Series[Any]":
     if not is_kind or (kind is not float and column.null_count):
         raise ValueError(f"its column {name} is {found}, expected {kind.__name__} in every row")
     if kind is str:
-        return _texts(column, name)
-    wanted = {bool: pa.bool_(), int: pa.int64(), float: pa.float64()}[kind]
-    series: pd.Series[Any] = column.cast(wanted).to_pandas()
-    return series
+        _require_short(column, name)
+    return column.cast({str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}[kind])
 
 
-def _texts(column: pa.ChunkedArray, name: str) -> "pd.Series[Any]":
-    """A column of texts, whose lengths are known before they are unpacked."""
+def _require_short(column: pa.ChunkedArray, name: str) -> None:
+    """Raise ValueError for texts that are too long to be unpacked."""
     lengths = 0
     for chunk in column.chunks:
         is_packed = pa.types.is_dictionary(chunk.type)
@@ -107,8 +106,6 @@ def _texts(column: pa.ChunkedArray, name: str) -> "pd.Series[Any]":
         lengths += pc.sum(sizes.take(chunk.indices) if is_packed else sizes).as_py() or 0
     if lengths > MOST_BYTES:
         raise ValueError(f"its column {name} has {lengths:,} bytes, more than any run writes")
-    series: pd.Series[Any] = column.cast(pa.string()).to_pandas()
-    return series
 
 
 def name_problem(what: str, name: str) -> str:
