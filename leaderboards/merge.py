@@ -14,7 +14,7 @@ import pandas as pd
 from layerboard.leaderboards.records.checksum import companions_of, read_checked, write_checked
 from layerboard.leaderboards.records.fields import date_problem
 from layerboard.leaderboards.records.key import TOLERANCE, keys_of
-from layerboard.leaderboards.records.manifest import changed_files, claim_of, read_manifest
+from layerboard.leaderboards.records.manifest import changed_files, claim_of, of_others, read_manifest
 from layerboard.leaderboards.records.record import (
     UNREADABLE,
     add_suite,
@@ -187,7 +187,7 @@ def results_of(folder: Path, *, strict: bool = True) -> list[StoredResult]:
     results: dict[Key, StoredResult] = {}
     claim = claim_of(folder)
     for path in paths_of(folder):
-        with nullcontext() if strict else suppress(InputError):
+        with of_others() if claim else nullcontext() if strict else suppress(InputError):
             result = _result(folder, path)
             if claim and result.records["claim"].any():
                 raise DamagedError(f"{path} says who measured it, which a submission says in its manifest")

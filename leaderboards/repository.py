@@ -211,10 +211,9 @@ def _other_facts(there: Iterable[pd.DataFrame], mine: Iterable[pd.DataFrame]) ->
         known.setdefault(name, tuple(facts))
     for name, *facts in _facts(mine):
         if (others := known.setdefault(name, tuple(facts))) != tuple(facts):
-            family, trained, depth = (
-                f"{before} and {now}" for before, now in zip(others, facts, strict=True)
-            )
-            return f"{name} is said to be of family {family}, trained: {trained}, depth {depth}"
+            pairs = zip(_FACTS[1:], others, facts, strict=True)
+            said = [f"{what} {before} and {now}" for what, before, now in pairs if before != now]
+            return f"of {name} two things are said: {', '.join(said)}"
     return ""
 
 

@@ -1,8 +1,7 @@
 """Submissions: results as files that others can check, in the layout of `docs/how-to/results.md`."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +22,7 @@ from layerboard.leaderboards.records.manifest import (
     changed_files,
     digests_of,
     files_of,
+    of_others,
     read_manifest,
     unlike,
 )
@@ -162,15 +162,6 @@ class Submission:
         return f"{CLAIMS[self.manifest.claim]}{said}"
 
 
-@contextmanager
-def of_others() -> Iterator[None]:
-    """Files of a submission are read inside: whoever reads them cannot make them again."""
-    try:
-        yield
-    except DamagedError as error:
-        raise InputError(f"{error.found}; refuse it, or ask its sender for a new submission") from error
-
-
 def read_submission(folder: Path, known: Known = Known()) -> Submission:  # noqa: B008
     """Read a submission with all of its records.
 
@@ -184,8 +175,8 @@ def read_submission(folder: Path, known: Known = Known()) -> Submission:  # noqa
     manifest = read_manifest(folder)
     if (theirs := manifest.results_version) != RESULTS_VERSION:
         raise InputError(f"{folder} has results version {theirs}, this layerboard {RESULTS_VERSION}")
+    results = results_of(folder)
     with of_others():
-        results = results_of(folder)
         names: set[tuple[str, str]] = set()
         for result in results:
             if problem := _foreign(result, known, names):

@@ -76,8 +76,8 @@ def _verified(request: VerifyRequest, report: "Reporter") -> Result:
 
     from layerboard.benchmark.plan.facts import known_names
     from layerboard.benchmark.scores.rescore import rescore
-    from layerboard.leaderboards.records.manifest import mark_of, mark_verified
-    from layerboard.leaderboards.submission import of_others, read_submission, weights_of
+    from layerboard.leaderboards.records.manifest import mark_of, mark_verified, of_others
+    from layerboard.leaderboards.submission import read_submission, weights_of
 
     if request.mark and not (request.again or request.data):
         raise InputError("--mark needs a new measurement: give --data DIR, or --again for the mini suite")

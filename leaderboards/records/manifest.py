@@ -3,7 +3,8 @@
 import json
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 from layerboard.leaderboards.records.fields import LONGEST_NAME, date_problem, name_problem
 from layerboard.leaderboards.records.files import VERSION
 from layerboard.zoo.atomic import file_sha256, read_bounded, write_whole
-from layerboard.zoo.errors import InputError, first_line
+from layerboard.zoo.errors import DamagedError, InputError, first_line
 
 MANIFEST = "submission.json"
 SUBMISSIONS, VERIFIED = "submissions", "verified"  # folders of a results repository
@@ -128,6 +129,15 @@ def unlike(what: str, submitted: Mapping[str, str], today: Mapping[str, str]) ->
     names = [name for name in sorted({*submitted, *today}) if submitted.get(name) != today.get(name)]
     pairs = [(name, submitted.get(name, "nothing"), today.get(name, "nothing")) for name in names]
     return [f"{what} {name}: {before} was submitted, {now} is there" for name, before, now in pairs]
+
+
+@contextmanager
+def of_others() -> Iterator[None]:
+    """Files of a submission are read inside: whoever reads them cannot make them again."""
+    try:
+        yield
+    except DamagedError as error:
+        raise InputError(f"{error.found}; refuse it, or ask its sender for a new submission") from error
 
 
 def claim_of(folder: Path) -> str:

@@ -8,8 +8,8 @@ Kills runs with several workers at random moments and compares what they end wit
 and removes files of every kind that a run leaves or renders; runs two and three at once on one cache; breaks
 every field of ground truth in every way, and the bytes of pickles, arrays, masks and weights; reads files
 that are small and cost much, and foreign formats by the names of images; forges, exchanges and cuts what
-others hand over, with names that steer terminals; changes a record, an item or a digest of weights of a
-submission; gives every option of every command values that are none of its own. Exit code 1 if anything was
+others hand over, with names that steer terminals; attacks a results repository with submissions; changes a
+record, an item or a digest of weights of a submission; gives every option of every command values that are none of its own. Exit code 1 if anything was
 not answered as it should be: each such case is printed.
 """
 
@@ -23,7 +23,7 @@ from pathlib import Path
 import torch
 
 ALONE = ("options", "fields", "bytes", "bombs", "foreign", "rendered")
-OF_RUNS = ("damages", "outputs", "submissions", "kills", "together")
+OF_RUNS = ("damages", "outputs", "attacks", "submissions", "kills", "together")
 PARTS = (*ALONE, *OF_RUNS)
 
 
@@ -69,6 +69,8 @@ def counts_of_runs(arguments: argparse.Namespace, folder: Path) -> Iterator["Cou
     if "outputs" in arguments.only:
         for part in (forge_companions, exchange_folders, cut_baselines, name_steering):
             yield part(reference, folder, times, seed)
+    if "attacks" in arguments.only:
+        yield from besiege(reference, folder / "attacks", max(2, times * 42 // 100), seed)
     if "submissions" in arguments.only:
         yield change_submissions(reference, folder, 10 * times, seed)
     if "kills" in arguments.only:
@@ -95,6 +97,7 @@ def main() -> None:
 
 if __name__ == "__main__":
     os.environ["HF_HUB_OFFLINE"] = "1"
+    from tests.campaign.attacks import besiege
     from tests.campaign.bombs import blow_up, rename_foreign
     from tests.campaign.broken_bytes import break_bytes
     from tests.campaign.broken_fields import break_fields

@@ -544,7 +544,7 @@ def besiege(reference: Reference, folder: Path, times: int, seed: int = 0) -> li
             if not evil.is_symlink() and not any(word in title for word in UNSIGNED):
                 sign(evil)
             count.note(title, _answer(siege, evil, wanted))
-            if not evil.is_symlink() and number % 4 == 0 and "pipe" not in title:
+            if not evil.is_symlink() and number % 6 == 0 and "pipe" not in title:
                 shutil.copytree(evil, together / "submissions" / evil.name, symlinks=True)
             evil.unlink() if evil.is_symlink() else shutil.rmtree(evil)
             for path in (repository / "verified").glob("*"):
