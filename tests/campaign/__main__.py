@@ -9,8 +9,8 @@ and removes files of every kind that a run leaves or renders; runs two and three
 every field of ground truth in every way, and the bytes of pickles, arrays, masks and weights; reads files
 that are small and cost much, and foreign formats by the names of images; forges, exchanges and cuts what
 others hand over, with names that steer terminals; attacks a results repository with submissions; changes a
-record, an item or a digest of weights of a submission; gives every option of every command values that are none of its own. Exit code 1 if anything was
-not answered as it should be: each such case is printed.
+record, an item or a digest of weights of a submission; gives every option of every command values that are
+none of its own. Exit code 1 if anything was not answered as it should be: each such case is printed.
 """
 
 import argparse

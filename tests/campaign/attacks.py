@@ -516,7 +516,7 @@ def besiege(reference: Reference, folder: Path, times: int, seed: int = 0) -> li
     """Attack a repository with submissions of each kind of attack, and read and verify it.
 
     What is wanted: a sentence about it from `verify` or in what the site leaves out, and the honest numbers
-    and marks as they were; after some attacks together the site, with the honest page as it was.
+    and marks as they were; at the end the site of a repository with many of them, the honest page as it was.
     """
     counts, draw = [], random.Random(seed)
     repository = folder / "repository"
@@ -531,12 +531,13 @@ def besiege(reference: Reference, folder: Path, times: int, seed: int = 0) -> li
     assert not left_out
     assert not problems_of(model)
     page = _honest_page(repository, folder / "before")
+    together = folder / "together"
+    shutil.copytree(repository, together)
     for attack in ATTACKS:
         count = Count(f"attacks: {attack.__name__.replace('_', ' ')}")
-        together = folder / "together"
-        shutil.copytree(repository, together, symlinks=True)
         for number in range(times):
-            siege = Siege(repository, honest, repository / "submissions" / f"{EVIL}-{number}", draw)
+            name = f"{EVIL}-{attack.__name__}-{number}"
+            siege = Siege(repository, honest, repository / "submissions" / name, draw)
             shutil.copytree(model, siege.evil)
             before = {*siege.evil.parent.iterdir()} - {siege.evil}
             title = attack(siege)
@@ -544,22 +545,19 @@ def besiege(reference: Reference, folder: Path, times: int, seed: int = 0) -> li
             if not evil.is_symlink() and not any(word in title for word in UNSIGNED):
                 sign(evil)
             count.note(title, _answer(siege, evil, wanted))
-            if not evil.is_symlink() and number % 6 == 0 and "pipe" not in title:
+            if number % 6 == 0 and not evil.is_symlink() and "pipe" not in title:
                 shutil.copytree(evil, together / "submissions" / evil.name, symlinks=True)
             evil.unlink() if evil.is_symlink() else shutil.rmtree(evil)
             for path in (repository / "verified").glob("*"):
                 path.unlink() if path.name != "honest.json" else None
-        try:
-            same = _honest_page(together, folder / "after") == page
-        except Exception as error:  # whatever stops it
-            same, page_error = False, f"{type(error).__name__}: {error}"
-        else:
-            page_error = "the honest page is another"
-        count.note("the site of several of them", "" if same else page_error[:300])
-        shutil.rmtree(together)
-        shutil.rmtree(folder / "after", ignore_errors=True)
         counts.append(count)
-    return counts
+    count = Count("attacks: the site of many of them")
+    try:
+        problem = "" if _honest_page(together, folder / "after") == page else "the honest page is another"
+    except Exception as error:  # whatever stops it
+        problem = f"{type(error).__name__}: {str(error)[:300]}"
+    count.note("together", problem)
+    return [*counts, count]
 
 
 def _answer(siege: Siege, evil: Path, wanted: dict[str, pd.DataFrame]) -> str:
