@@ -1,7 +1,5 @@
 """Audit of a folder of images by the stored vectors of a run's backbones, and its files."""
 
-import csv
-import io
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,8 +24,8 @@ from layerboard.benchmark.vectors import vector_jobs
 from layerboard.leaderboards.pages.csv import csv_text, sums_text
 from layerboard.leaderboards.records.record import read_records
 from layerboard.leaderboards.records.thumbnails import FOLDER, write_thumbnail
-from layerboard.leaderboards.report.audit import KINDS, NOTE, PICTURED, SUMS, TABLE
-from layerboard.tasks.audit import DUPLICATE, LABEL, SERIES, Audit, Finding, Photo, audit, choose_space
+from layerboard.leaderboards.report.audit import COLUMNS, KINDS, NOTE, PICTURED, SUMS, TABLE
+from layerboard.tasks.audit import DUPLICATE, LABEL, SERIES, Audit, Photo, audit, choose_space
 from layerboard.tasks.datasets.base import Data, Sample
 from layerboard.tasks.identity import own_name
 from layerboard.tasks.metrics.arrays import Mask
@@ -157,20 +155,18 @@ def _written(folder: Folder, found: Audit, output: Path) -> pd.DataFrame:
             files = (finding.file, finding.other) if rank < PICTURED else ()
             pictures = [write_thumbnail(folder.samples[file].open(), output / FOLDER) for file in files]
             rows.append(finding._asdict() | dict(zip(("picture", "other_picture"), pictures, strict=False)))
-    columns = ["dataset", *Finding._fields, "picture", "other_picture", "note"]
-    frame = pd.DataFrame(rows, columns=columns, dtype=object).assign(dataset=folder.name)
+    frame = pd.DataFrame(rows, columns=COLUMNS, dtype=object).assign(dataset=folder.name)
     content = csv_text(frame)
     write_whole(output / TABLE, content)
     write_whole(output / SUMS, sums_text({TABLE: content}))
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(["file", "label", "group", "split"])
     first = np.unique(found.clusters, return_index=True)[1][found.clusters]
     alone = np.bincount(found.clusters)[found.clusters] == 1
-    for row, photo in enumerate(found.photos):
-        group = photo.group or ("" if alone[row] else found.photos[first[row]].file)
-        table.writerow([photo.file, photo.label, group, found.split[row]])
-    write_whole(output / SPLIT, text.getvalue())
+    split = [
+        (photo.file, photo.label, photo.group or ("" if alone[row] else found.photos[first[row]].file), part)
+        for row, (photo, part) in enumerate(zip(found.photos, found.split, strict=True))
+    ]
+    table = pd.DataFrame(split, columns=["file", "label", "group", "split"], dtype=object)
+    write_whole(output / SPLIT, csv_text(table))
     return frame
 
 

@@ -11,11 +11,12 @@ from layerboard.leaderboards.display import page_name
 from layerboard.leaderboards.literature import Published
 from layerboard.leaderboards.records.key import COMPARISON_TASK
 from layerboard.leaderboards.records.manifest import CLAIMS
-from layerboard.leaderboards.records.record import of_suite
+from layerboard.leaderboards.records.record import VERIFIED, of_suite
 from layerboard.leaderboards.reproduce import NOT_MEASURED, reproduce
 from layerboard.leaderboards.scores.column import Column, columns_of
 from layerboard.leaderboards.scores.differences import ColumnTies, column_ties
 from layerboard.leaderboards.scores.frames import (
+    SOURCE,
     BoardBackbone,
     RecordGroup,
     backbones_of,
@@ -144,12 +145,14 @@ class Board:
 
     @cached_property
     def claims(self) -> Mapping[str, str]:
-        """Who measured each backbone, by its name; empty if one party measured all."""
+        """Who measured the results of each backbone, by its name; empty if one party measured all."""
         if self.records["claim"].nunique() < 2:
             return {}
-        texts = self.records["claim"].map(lambda claim: CLAIMS.get(claim, claim))
-        by_backbone = texts.groupby(self.records["backbone"]).unique()
-        return {str(name): ", ".join(sorted(each)) for name, each in by_backbone.items()}
+        results = self.records[["backbone", "claim", "other", *SOURCE, "transform"]].drop_duplicates()
+        return {
+            str(name): _claims_text(claims.value_counts().to_dict())
+            for name, claims in results.groupby("backbone")["claim"]
+        }
 
     @cached_property
     def scored_backbones(self) -> tuple[BoardBackbone, ...]:
@@ -216,3 +219,12 @@ class Board:
         depths = {backbone.name: backbone.depth for backbone in self.backbones}
         pairs = self.block_pairs[self.block_pairs["layer"] == self.block_pairs["backbone"].map(depths)]
         return pairs[pairs["other_layer"] == pairs["other"].map(depths)]
+
+
+def _claims_text(counts: Mapping[str, int]) -> str:
+    """Who measured some results, from the number of those with each claim."""
+    others = sorted(CLAIMS.get(claim, claim) for claim in counts if claim != VERIFIED)
+    if verified := counts.get(VERIFIED, 0):
+        said = f"verified here: {verified} of {sum(counts.values())} results" if others else CLAIMS[VERIFIED]
+        others.append(said)
+    return ", ".join(others)

@@ -24,7 +24,7 @@ from layerboard.leaderboards.records.key import (
 )
 from layerboard.leaderboards.records.record import read_records, suites_of
 from layerboard.tasks.blocks import Numbers
-from layerboard.zoo.errors import InputError, unknown
+from layerboard.zoo.errors import InputError, some, unknown
 
 SHOWN = 20  # maximum rows of a table of moved numbers; the rest are counted
 _DESCRIBING = (".inside.csv", ".cost.csv")  # suffixes of files whose numbers do not rank
@@ -188,8 +188,7 @@ def read_baseline(folder: Path) -> pd.DataFrame:
     """The numbers of an output folder or of a folder of CSV files, `TIDY` as text; InputError if none."""
     if (folder / "records").is_dir():
         return tidy_records(read_records([folder / "records"]))
-    tables = folder if any(folder.glob("*.csv")) else folder / "tables"
-    paths = sorted(path for path in tables.glob("*.csv") if not path.name.endswith(_DESCRIBING))
+    paths = sorted(path for path in _tables_of(folder).glob("*.csv") if not path.name.endswith(_DESCRIBING))
     if not paths:
         raise InputError(
             f"expected a baseline (an output folder, or CSV files of `leaderboard`) in {folder}, found none; "
@@ -202,10 +201,8 @@ def cut_files(folder: Path) -> list[str]:
     """One sentence per file of a baseline that was changed after writing, by digests or its page."""
     if (folder / "records").is_dir():
         return []  # which carry checksums
-    folder = folder if any(folder.glob("*.csv")) else folder / "tables"
-    sums = folder / SUMS
-    lines = sums.read_text(encoding="utf-8", errors="replace").splitlines() if sums.is_file() else []
-    named = {line.partition("  ")[2]: f"{line}\n" for line in lines}
+    folder = _tables_of(folder)
+    named = _sums_of(folder)
     sentences = []
     for name in sorted({path.name for path in folder.glob("*.csv")} | {*named}):
         path = folder / name
@@ -216,8 +213,34 @@ def cut_files(folder: Path) -> list[str]:
         if not text.endswith("\n") or named.get(name, same) != same or text_digest(text) not in said:
             sentences.append(f"{path} has fewer numbers than expected, or others than were written")
         elif named and name not in named and not page.is_file():
-            sentences.append(f"{path} is not listed in {sums}, so nobody can tell whether it was changed")
+            sentences.append(f"{path} is not listed in {folder / SUMS}, so nobody can tell whether it was changed")
     return sentences
+
+
+def unsealed_files(folder: Path) -> str:
+    """A sentence on files of a baseline if neither digests nor a page say whether they are whole."""
+    if (folder / "records").is_dir():
+        return ""
+    folder = _tables_of(folder)
+    paths = [path for path in sorted(folder.glob("*.csv")) if not path.name.endswith(_DESCRIBING)]
+    names = [path.name for path in paths if not path.with_suffix(".md").is_file()]
+    if not (names := [name for name in names if name not in _sums_of(folder)]):
+        return ""
+    return (
+        f"Nothing says whether numbers were cut from {some(names)}: {folder / SUMS} does not name them, and "
+        "there is no page beside them; `layerboard export csv --to DIR` writes numbers with digests."
+    )
+
+
+def _tables_of(folder: Path) -> Path:
+    return folder if any(folder.glob("*.csv")) else folder / "tables"
+
+
+def _sums_of(folder: Path) -> dict[str, str]:
+    """The lines of the file of digests, by the names of files; none if there is no such file."""
+    path = folder / SUMS
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
+    return {line.partition("  ")[2]: f"{line}\n" for line in lines}
 
 
 def tidy_records(records: pd.DataFrame) -> pd.DataFrame:

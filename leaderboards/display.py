@@ -2,10 +2,12 @@
 
 import math
 import re
+from collections.abc import Iterable
 from itertools import groupby
 
 from layerboard.leaderboards.records.files import safe_name
 from layerboard.tasks.registry import TASKS, TaskEntry
+from layerboard.zoo.errors import shortened
 
 POOLINGS: dict[str, str] = {
     "cls": "class token",
@@ -19,6 +21,10 @@ POOLINGS: dict[str, str] = {
 GLOBAL_AVERAGE = "global average"  # the mean in place of the class token that a ConvNet lacks
 
 
+OTHER_PAGES = ("index", "changes", "readme", "submissions")  # names of what else a site has
+PARTS = ("", ".inside", ".cost", ".honest")  # endings of the names of pages and files of one suite
+
+
 def task_display(name: str) -> TaskEntry:
     """The entry of a task; a minimal one for a task that is not in the registry."""
     bare = TaskEntry(name=name, role="classification", title=name, data="", metrics=(), asks="", measures="")
@@ -28,6 +34,17 @@ def task_display(name: str) -> TaskEntry:
 def page_name(suite: str) -> str:
     """A suite's name as a file name of its page, safe whatever the suite is called."""
     return safe_name(re.sub(r"[^\w.-]+", "-", suite).strip(".-") or "unnamed")
+
+
+def page_problem(suites: Iterable[str]) -> str:
+    """Which of some suites would have the page of another one, or of something else, as a phrase."""
+    taken = dict.fromkeys(OTHER_PAGES, "")
+    for suite in sorted(suites):
+        for part in PARTS:
+            if (other := taken.setdefault(f"{page_name(suite)}{part}".casefold(), suite)) != suite:
+                owner = f"the suite {other}" if other else "other pages"
+                return f"the page of the suite {shortened(suite)} has the name of one of {owner}"
+    return ""
 
 
 def plain_name(name: str) -> str:

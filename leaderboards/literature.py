@@ -16,6 +16,7 @@ from layerboard.zoo.errors import InputError, first_line
 from layerboard.zoo.reading import read_regular
 from layerboard.zoo.spec import Tap
 
+LARGEST = 2**26  # bytes of a file of published numbers
 FOLDER = Path(__file__).parent / "published"
 
 SOURCES: dict[str, str] = {  # the publication of each file in ``published/``
@@ -131,8 +132,8 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
     Raises InputError if it cannot be read, or if a row is inconsistent.
     """
     try:
-        text = StringIO(read_regular(path).decode("utf-8-sig"), newline="")
-        reader = csv.DictReader(text, strict=True)
+        text = read_regular(path, LARGEST).decode("utf-8-sig")
+        reader = csv.DictReader(StringIO(text, newline=""), strict=True)
         names = tuple(reader.fieldnames or ())
         rows = [(reader.line_num, row) for row in reader]
     except (OSError, ValueError, csv.Error) as error:

@@ -11,15 +11,22 @@ from pathlib import Path
 
 import pandas as pd
 
-from layerboard.leaderboards.records.checksum import companions_of, write_checked
+from layerboard.leaderboards.records.checksum import companions_of, read_checked, write_checked
+from layerboard.leaderboards.records.fields import date_problem
 from layerboard.leaderboards.records.key import TOLERANCE, keys_of
-from layerboard.leaderboards.records.manifest import claim_of
-from layerboard.leaderboards.records.record import UNREADABLE, add_suite, companion, read_frame, suites_of
+from layerboard.leaderboards.records.manifest import changed_files, claim_of, of_others, read_manifest
+from layerboard.leaderboards.records.record import (
+    UNREADABLE,
+    add_suite,
+    companion,
+    read_frame,
+    require_own_name,
+    suites_of,
+)
 from layerboard.leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
 from layerboard.tasks.registry import DEPENDS_ON_LOAD
 from layerboard.zoo.atomic import whole_file
-from layerboard.zoo.errors import InputError, first_line
-from layerboard.zoo.reading import read_regular
+from layerboard.zoo.errors import DamagedError, InputError, first_line
 
 SAME = (  # columns in which two files of one result agree
     *("backbone", "task", "dataset", "protocol", "data", "revision", "depth", "input_size", "interpolation"),
@@ -31,6 +38,9 @@ COMPANIONS = {
     "arrays": ".npz",
     "examples": ".npz",
 }  # folders and extensions of companions of records
+
+
+Key = tuple[frozenset[str], str]  # backbones, and name of the file
 
 
 class DifferentResultsError(Exception):
@@ -46,6 +56,12 @@ class StoredResult:
     records: pd.DataFrame
     companions: Mapping[str, str]  # folders of companions, and digests of the files
     changed: bool = False  # whether records say more than their file: further suites, who measured them
+
+    @property
+    def key(self) -> Key:
+        """What two results share if they are of the same backbone, or pair in any order, and task."""
+        row = self.records.iloc[0]
+        return frozenset({row["backbone"], row["other"]}), self.name.name
 
     @property
     def path(self) -> Path:
@@ -67,49 +83,63 @@ class StoredResult:
         try:
             return thumbnails_of(path)
         except UNREADABLE as error:
-            again = "delete the file and run again"
-            raise InputError(f"cannot read examples {path}: {first_line(error)}; {again}") from error
+            raise DamagedError(f"cannot read examples {path}: {first_line(error)}") from error
 
 
 def merge_outputs(folders: Sequence[Path], output: Path, left_out: list[str] | None = None) -> int:
     """Merge the records, items, arrays and examples of output folders into one, beside its own.
 
     Files are copied unchanged, so their checksums remain, but those of a submission then say who measured
-    them. Nothing is written unless everything can be. Returns the number of results in the output folder.
-    Raises InputError if a folder has no records, if a file is damaged or of another results version, or as
-    `merged` does.
+    them, as it claims: what a repository verified, only its own site says. Nothing is written unless
+    everything can be. Returns the number of results in the output folder. Raises InputError if a folder has
+    no records, if a file is damaged or of another results version, if a submission was changed since it was
+    made, or as `merged` does.
     """
-    every = [results_of(folder) for folder in folders]
+    every = [_as_submitted(folder) for folder in folders]
     if output.resolve() not in [folder.resolve() for folder in folders] and (output / "records").is_dir():
         every = [results_of(output, strict=False), *every]
     results = merged(every, left_out)
+    names = {result.name for result in results}
     for path in paths_of(output):
-        if path.relative_to(output / "records") not in results:
-            read_frame(path)  # raises for a damaged file, which would stay otherwise
-    write_results(results.values(), output)
+        if path.relative_to(output / "records") not in names:
+            _result(output, path)  # raises for a damaged file, which would stay otherwise
+    write_results(results, output)
     return len(results)
 
 
-def merged(
-    every: Iterable[Sequence[StoredResult]], left_out: list[str] | None = None
-) -> dict[Path, StoredResult]:
-    """The results of several folders by name; of equal results the newest, in the suites of all.
+def _as_submitted(folder: Path) -> list[StoredResult]:
+    """All results of an output folder; of a submission, InputError unless its files are those of then."""
+    results = results_of(folder)
+    if claim_of(folder) and (changed := changed_files(folder, read_manifest(folder))):
+        raise InputError(f"{folder} is not as it was submitted: {changed[0]}; take it out")
+    return results
+
+
+def merged(every: Iterable[Sequence[StoredResult]], left_out: list[str] | None = None) -> list[StoredResult]:
+    """The results of several folders; of equal results the newest, in the suites of all.
 
     Raises InputError for two different results of one backbone, task, dataset and protocol; if the list
     ``left_out`` is given, a folder that contradicts an earlier one is left out and added to it.
     """
-    results: dict[Path, StoredResult] = {}
+    results: dict[Key, StoredResult] = {}
     for folder_results in every:
         try:
             results |= {
-                each.name: _newer(results[each.name], each) if each.name in results else each
+                each.key: _newer(results[each.key], each) if each.key in results else each
                 for each in folder_results
             }
         except DifferentResultsError as error:
             if left_out is None:
                 raise InputError(f"{error}; remove one of them, or leave one out by --skip") from None
             left_out.append(f"{folder_results[0].folder}: {error}")
-    return results
+    return [*results.values()]
+
+
+def require_same(first: StoredResult, second: StoredResult) -> None:
+    """Raise DifferentResultsError if two files of one backbone (or pair) and task are different results."""
+    reason = "they are compared in two orders" if first.name != second.name else ""
+    if reason := reason or difference(first.records, second.records):
+        raise DifferentResultsError(f"{first.path} and {second.path} are two different results: {reason}")
 
 
 def difference(first: pd.DataFrame, second: pd.DataFrame) -> str:
@@ -154,13 +184,18 @@ def results_of(folder: Path, *, strict: bool = True) -> list[StoredResult]:
             f"expected an output folder with records (*.parquet) at {folder}, found none; "
             "`layerboard run --output` writes one"
         )
-    results, claim = [], claim_of(folder)
+    results: dict[Key, StoredResult] = {}
+    claim = claim_of(folder)
     for path in paths_of(folder):
-        with nullcontext() if strict else suppress(InputError):
+        with of_others() if claim else nullcontext() if strict else suppress(InputError):
             result = _result(folder, path)
+            if claim and result.records["claim"].any():
+                raise DamagedError(f"{path} says who measured it, which a submission says in its manifest")
+            if (other := results.get(result.key)) is not None:
+                raise DamagedError(f"{path} is of the same backbones and task as {other.path}")
             claimed = replace(result, records=result.records.assign(claim=claim), changed=True)
-            results.append(claimed if claim else result)
-    return results
+            results[result.key] = claimed if claim else result
+    return [*results.values()]
 
 
 def paths_of(folder: Path) -> list[Path]:
@@ -169,33 +204,40 @@ def paths_of(folder: Path) -> list[Path]:
 
 
 def _result(folder: Path, path: Path) -> StoredResult:
-    """The result in a file of records; raises InputError if it or a companion has changed since writing."""
+    """The result in a file of records; raises InputError if it or a companion has changed since writing.
+
+    Also if it is not of the one backbone and task that its path names, or of a day to come.
+    """
     name = path.relative_to(folder / "records")
     if any(part.startswith(".") for part in name.parts):
-        raise InputError(f"{path} is in a hidden folder, where no run writes; remove that folder")
+        raise DamagedError(f"{path} is in a hidden folder, where no run writes", "remove that folder")
     records = read_frame(path)
-    companions = companions_of(read_regular(path))
+    try:
+        require_own_name(records, name)
+        companions = companions_of(read_checked(path))
+        if problem := date_problem(records["date"].unique()):
+            raise ValueError(problem)
+    except UNREADABLE as error:
+        raise DamagedError(f"cannot use records {path}: {first_line(error)}") from error
     result = StoredResult(folder, name, records, companions)
     for kind in companions:
         if kind not in COMPANIONS:
-            raise InputError(
-                f"{result.path} names {kind!r} as a folder of what belongs to it, expected "
-                f"{', '.join(COMPANIONS)}; no run writes that: remove the file"
-            )
+            found = f"{result.path} names {kind!r} as a folder of what belongs to it, expected "
+            raise DamagedError(f"{found}{', '.join(COMPANIONS)}", "no run writes that: remove the file")
         companion(folder / kind, name.with_suffix(COMPANIONS[kind]))
     for picture in result.pictures:
         if not is_whole(folder / FOLDER / picture):
-            raise InputError(
+            raise DamagedError(
                 f"the picture {folder / FOLDER / picture} of {result.companion('examples')} is missing or "
-                "damaged; copy the whole folder, or run again"
+                "damaged",
+                "copy the whole folder, or run again",
             )
     return result
 
 
 def _newer(first: StoredResult, second: StoredResult) -> StoredResult:
     """The newer of two files of one result; raises InputError if they are different results."""
-    if reason := difference(first.records, second.records):
-        raise DifferentResultsError(f"{first.path} and {second.path} are two different results: {reason}")
+    require_same(first, second)
     newer = second if str(second.records["date"].max()) > str(first.records["date"].max()) else first
     for suite in sorted({*first.suites, *second.suites} - {*newer.suites}):
         newer = replace(newer, records=add_suite(newer.records, suite), changed=True)

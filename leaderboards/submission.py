@@ -1,7 +1,7 @@
 """Submissions: results as files that others can check, in the layout of `docs/how-to/results.md`."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,11 +11,24 @@ import pandas as pd
 from layerboard.leaderboards.merge import StoredResult, copy_file, results_of
 from layerboard.leaderboards.records.arrays import read_arrays
 from layerboard.leaderboards.records.checksum import write_checked
-from layerboard.leaderboards.records.files import RESULTS_VERSION, VERSION, safe_name
+from layerboard.leaderboards.records.fields import Known, alike, foreign_problem, name_problem, names_in
+from layerboard.leaderboards.records.files import RESULTS_VERSION, VERSION, scored_path
 from layerboard.leaderboards.records.items import read_items
-from layerboard.leaderboards.records.manifest import CLAIMS, DATE, MANIFEST, Manifest, claim_of, read_manifest
-from layerboard.zoo.atomic import file_sha256
-from layerboard.zoo.errors import InputError, some
+from layerboard.leaderboards.records.manifest import (
+    CLAIMS,
+    DATE,
+    MANIFEST,
+    Manifest,
+    changed_files,
+    digests_of,
+    files_of,
+    of_others,
+    read_manifest,
+    unlike,
+)
+from layerboard.leaderboards.records.record import VERIFIED
+from layerboard.zoo.atomic import file_sha256, temporary_folder
+from layerboard.zoo.errors import DamagedError, InputError, some
 
 SHARED = ("items", "arrays")  # examples are left out: they contain thumbnails of the images
 PATH = re.compile(  # whose last name is captured
@@ -24,18 +37,30 @@ PATH = re.compile(  # whose last name is captured
 Both = tuple[StoredResult, StoredResult]  # a result, and its public version
 
 
-def public_results(folder: Path) -> list[Both]:
+def public_results(folder: Path, known: Known = Known()) -> list[Both]:  # noqa: B008
     """The results of an output folder, each with its public version, in which paths are their last names.
 
     Raises InputError if there are none, if a file has changed since writing, if some were submitted before,
-    if items or arrays name a path, or if two backbones would get the same name.
+    if items or arrays name a path, if two backbones would get the same name, or for a name or field that
+    others may not hand in (`foreign_problem`); ``known`` are the names of this package.
     """
     results = [(result, _public(result)) for result in results_of(folder)]
     if submitted := [str(result.path) for result, _ in results if result.records["claim"].any()]:
         raise InputError(f"{some(submitted)} came by a submission; submit what you measured yourself alone")
     if len({public.name for _, public in results}) < len(results):
         raise InputError(f"two backbones of {folder} lie in folders of one name; rename one and run it again")
+    names: set[tuple[str, str]] = set()
+    for result, public in results:
+        if problem := _foreign(public, known, names):
+            raise InputError(f"{result.path} cannot be submitted: {problem}; run it again under another name")
     return results
+
+
+def _foreign(result: StoredResult, known: Known, names: set[tuple[str, str]]) -> str:
+    """What another's result may not say, as a phrase; its names are compared with ``names`` and added."""
+    problem = foreign_problem(result.records, known) or alike(names_in(result.records), names)
+    names |= names_in(result.records)
+    return problem
 
 
 def public_name(backbone: str) -> str:
@@ -45,16 +70,18 @@ def public_name(backbone: str) -> str:
 
 
 def _public(result: StoredResult) -> StoredResult:
-    records, parent = result.records.copy(), str(result.name.parent)
-    for name in {*records["backbone"], *records["other"]} - {""}:
-        parent = parent.replace(safe_name(name), safe_name(public_name(name)))
+    records = result.records.copy()
+    names = [name for name in records.loc[records.index[0], ["backbone", "other"]] if name]
+    if result.name.parent != scored_path("", *names).parent:  # in the other order
+        names.reverse()
+    parent = scored_path("", *map(public_name, names)).parent
     for column in records.select_dtypes(exclude=["number", "bool"]):
         is_name = column in ("backbone", "other")
         records[column] = records[column].map(public_name if is_name else lambda text: PATH.sub(r"\1", text))
     if places := [text for text in _texts(result) if PATH.fullmatch(text)]:
         raise InputError(f"what belongs to {result.path} names {places[0]}, which is on one machine alone")
     shared = {kind: digest for kind, digest in result.companions.items() if kind in SHARED}
-    return replace(result, name=Path(parent) / result.name.name, records=records, companions=shared)
+    return replace(result, name=parent / result.name.name, records=records, companions=shared)
 
 
 def _texts(result: StoredResult) -> Iterable[str]:
@@ -65,23 +92,29 @@ def _texts(result: StoredResult) -> Iterable[str]:
 
 
 def write_submission(results: Sequence[Both], folder: Path, claim: str, replaces: str = "") -> str:
-    """Write the public files of some results into a new folder, the manifest last; returns a pull request."""
-    for result, public in results:
-        for kind in public.companions:
-            copy_file(result.companion(kind), public.companion(kind, folder))
-        write_checked(public.records, folder / "records" / public.name, public.companions)
-    rows = pd.concat([public.records for _, public in results])
-    manifest = Manifest(
-        results_version=RESULTS_VERSION,
-        layerboard=VERSION,
-        claim=claim,
-        date=datetime.now(UTC).strftime(DATE),
-        replaces=replaces,
-        partial=bool(rows["partial"].any()),
-        weights=weights_of(rows),
-        files=digests_of(folder),
-    )
-    manifest.write(folder)
+    """Write the public files of some results as a new folder, which is there whole or not at all.
+
+    Returns the text of a pull request.
+    """
+    with temporary_folder(folder.parent) as temporary:
+        draft = temporary / folder.name
+        for result, public in results:
+            for kind in public.companions:
+                copy_file(result.companion(kind), public.companion(kind, draft))
+            write_checked(public.records, draft / "records" / public.name, public.companions)
+        rows = pd.concat([public.records for _, public in results])
+        manifest = Manifest(
+            results_version=RESULTS_VERSION,
+            layerboard=VERSION,
+            claim=claim,
+            date=datetime.now(UTC).strftime(DATE),
+            replaces=replaces,
+            partial=bool(rows["partial"].any()),
+            weights=weights_of(rows),
+            files=digests_of(draft),
+        )
+        manifest.write(draft)
+        draft.rename(folder)
     tasks, datasets = (", ".join(sorted({*rows[column]})) for column in ("task", "dataset"))
     weights = "\n".join(f"- {name}: weights `{revision}`" for name, revision in manifest.weights.items())
     return f"""\
@@ -104,12 +137,6 @@ def weights_of(records: pd.DataFrame) -> dict[str, str]:
     return {str(name): ", ".join(sorted(each)) for name, each in revisions.items()}
 
 
-def digests_of(folder: Path) -> dict[str, str]:
-    """SHA-256 of every file below a folder except the manifest, by path."""
-    paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path != folder / MANIFEST]
-    return {path.relative_to(folder).as_posix(): file_sha256(path) for path in paths}
-
-
 @dataclass(frozen=True, eq=False)
 class Submission:
     """A submission as it was found."""
@@ -130,25 +157,30 @@ class Submission:
     @property
     def measured(self) -> str:
         """Who measured it, in words of pages."""
-        return CLAIMS[claim_of(self.folder)]
+        verified = sum((result.records["claim"] == VERIFIED).all() for result in self.results)
+        said = f"; verified here: {verified} of {len(self.results)} results" if verified else ""
+        return f"{CLAIMS[self.manifest.claim]}{said}"
 
 
-def read_submission(folder: Path) -> Submission:
+def read_submission(folder: Path, known: Known = Known()) -> Submission:  # noqa: B008
     """Read a submission with all of its records.
 
-    Raises InputError if it is none, if it has another `RESULTS_VERSION`, or if a file is damaged.
+    Raises InputError if it is none, if it has another `RESULTS_VERSION`, if a file is damaged or a link, if a
+    file is not of the one backbone and task that its path names, or for records that say what no run writes
+    (`foreign_problem`). ``known`` are the names of this package.
     """
+    if problem := name_problem("submission", folder.resolve().name):
+        raise InputError(f"{problem}; ask its sender for another name")
+    files_of(folder)
     manifest = read_manifest(folder)
     if (theirs := manifest.results_version) != RESULTS_VERSION:
         raise InputError(f"{folder} has results version {theirs}, this layerboard {RESULTS_VERSION}")
     results = results_of(folder)
+    with of_others():
+        names: set[tuple[str, str]] = set()
+        for result in results:
+            if problem := _foreign(result, known, names):
+                raise DamagedError(f"{result.path} is not what a run writes: {problem}")
     weights = weights_of(pd.concat([result.records for result in results]))
-    problems = _unlike("file", manifest.files, digests_of(folder))
-    problems += _unlike("weights of", manifest.weights, weights)
+    problems = [*changed_files(folder, manifest), *unlike("weights of", manifest.weights, weights)]
     return Submission(folder, manifest, results, problems)
-
-
-def _unlike(what: str, submitted: Mapping[str, str], today: Mapping[str, str]) -> list[str]:
-    names = [name for name in sorted({*submitted, *today}) if submitted.get(name) != today.get(name)]
-    pairs = [(name, submitted.get(name, "nothing"), today.get(name, "nothing")) for name in names]
-    return [f"{what} {name}: {before} was submitted, {now} is there" for name, before, now in pairs]

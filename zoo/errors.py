@@ -20,6 +20,17 @@ class InputError(ValueError):
     """
 
 
+class DamagedError(InputError):
+    """A file of results that is not what was written: what was found, and what to do if it is one's own."""
+
+    def __init__(self, found: str, remedy: str = "delete the file and run again") -> None:
+        super().__init__(found, remedy)
+        self.found = found
+
+    def __str__(self) -> str:
+        return "; ".join(self.args)
+
+
 class MissingDataError(InputError):
     """Data that are missing, as opposed to data that are wrong."""
 
@@ -131,6 +142,16 @@ def printable(text: str) -> str:
     return text.translate(_UNPRINTABLE)
 
 
+def inert(cell: str) -> str:
+    """A cell of a table that no spreadsheet takes for a formula: such a text gets an apostrophe before it."""
+    return f"'{cell}" if _FORMULA.match(cell) else cell
+
+
+def restored(cell: str) -> str:
+    """A cell as it was before `inert`."""
+    return cell[1:] if _INERT.match(cell) else cell
+
+
 def shortened(value: object) -> str:
     """A found value as code, short enough for a sentence: the middle of a long one is left out."""
     return _SHORT.repr(value)
@@ -145,5 +166,8 @@ _OF_USERS = (
 _UNPRINTABLE = dict.fromkeys(
     (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd"
 ) | dict.fromkeys((*range(0xD800, 0xE000), 0xFFFE, 0xFFFF), "\ufffd")
+# texts that start like a formula, also after literal apostrophes; not plain numbers
+_FORMULA = re.compile(r"(?!-?\d+(\.\d+)?(e[+-]?\d+)?\Z)'*[=+\-@\t\r\n]", re.IGNORECASE | re.ASCII)
+_INERT = re.compile(r"''*[=+\-@\t\r\n]")
 _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 100

@@ -31,9 +31,9 @@ def open_regular(path: Path | str) -> BinaryIO:
     return Path(path).open("rb")
 
 
-def read_regular(path: Path | str) -> bytes:
-    """The bytes of a regular file; raises OSError for anything else, or for more than `MOST_BYTES`."""
-    if (size := require_regular(path)) > MOST_BYTES:
-        what = f"it has {size:,} bytes, of at most {MOST_BYTES:,}"
+def read_regular(path: Path | str, most: int = MOST_BYTES) -> bytes:
+    """The bytes of a regular file; raises OSError for anything else, or for more than ``most``."""
+    if (size := require_regular(path)) > most:
+        what = f"it has {size:,} bytes, of at most {most:,}"
         raise OSError(errno.EFBIG, what, str(path))
     return Path(path).read_bytes()

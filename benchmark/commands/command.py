@@ -163,9 +163,12 @@ def boards_of(
     """The boards of all suites in the records of an output folder, or of the named one."""
     from layerboard.benchmark.plan.facts import with_seen
     from layerboard.leaderboards.board import Board
+    from layerboard.leaderboards.display import page_problem
     from layerboard.leaderboards.records.record import suites_of
 
     suites = suites_of(records)
+    if problem := page_problem(suites):
+        raise InputError(f"{problem}; take the results of one of them out of {output}")
     chosen = suites if suite is None else [suite]
     require_known("suite", chosen, suites)
     items, arrays, records = output / "items", output / "arrays", with_seen(records)

@@ -76,6 +76,7 @@ def _compare(records: "pd.DataFrame", baseline: Path, request: LeaderboardReques
         read_baseline,
         regression_check,
         tidy_records,
+        unsealed_files,
     )
     from layerboard.leaderboards.records.key import TOLERANCE, Tolerance
 
@@ -85,6 +86,8 @@ def _compare(records: "pd.DataFrame", baseline: Path, request: LeaderboardReques
     if cut := cut_files(baseline):
         say("\n".join(f"{sentence}; write the baseline again." for sentence in cut))
         return 1
+    if unsealed := unsealed_files(baseline):
+        say(unsealed)
     before, today = read_baseline(baseline), tidy_records(records)
     count, moved = regression_check(before, today, request.backbones, Tolerance(score=limit))
     if not count:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Literal
 from layerboard.benchmark.commands.command import PUBLISHED, boards_of, command, records_of, say
 from layerboard.benchmark.commands.result import Files, files_of
 from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain, of_form
-from layerboard.zoo.errors import InputError, require_known
+from layerboard.zoo.errors import InputError, first_line, require_known
 
 if TYPE_CHECKING:
     from layerboard.leaderboards.repository import Repository
+    from layerboard.leaderboards.submission import Submission
 
 
 class ReportRequest(Form):
@@ -43,8 +44,9 @@ def report_command(request: ReportRequest) -> None:
 
     Example: `layerboard report --figures pdf`
     """
-    for path in of_form(report)(request).paths:
-        say(path)
+    written = of_form(report)(request)
+    for line in (*written.notes, *written.paths):
+        say(line)
 
 
 @report_command.python
@@ -56,7 +58,7 @@ def report(request: ReportRequest) -> Files:
         >>> [path.suffix for path in layerboard.report(output="results", to="pages").paths]
         ['.html']
     """
-    from layerboard.leaderboards.merge import write_results
+    from layerboard.benchmark.plan.facts import known_names
     from layerboard.leaderboards.records.manifest import SUBMISSIONS
     from layerboard.leaderboards.repository import Repository
 
@@ -66,7 +68,40 @@ def report(request: ReportRequest) -> Files:
         return _report(request, request.output)
     if request.site is None:
         raise InputError(f"{request.output} is a results repository; give the folder of its site by --site")
-    repository = Repository.read(request.output, request.since)
+    return _site_of_all(request, Repository.read(request.output, request.since, known_names()))
+
+
+def _site_of_all(request: ReportRequest, repository: "Repository") -> Files:
+    """The site of a repository, without any submission of which no page can be made."""
+    try:
+        return _site(request, repository)
+    except OSError:
+        raise
+    except Exception as error:  # any error: single fields of others were checked, not what is made of them
+        if (culprit := _culprit(repository)) is None:
+            raise
+        reason = f"no page can be made of it ({first_line(error)})"
+    return _site_of_all(request, repository.without(culprit, reason))
+
+
+def _culprit(repository: "Repository") -> "Submission | None":
+    """The first submission with which no site can be written; None if one can be."""
+    for count, submission in enumerate(repository.submissions, start=1):
+        first = replace(repository, submissions=repository.submissions[:count], start=0)
+        with TemporaryDirectory() as folder:
+            try:
+                _site(ReportRequest(site=Path(folder)), first)
+            except OSError:
+                raise
+            except Exception:  # as above
+                return submission
+    return None
+
+
+def _site(request: ReportRequest, repository: "Repository") -> Files:
+    """The site of a repository, written from its files alone."""
+    from layerboard.leaderboards.merge import write_results
+
     with TemporaryDirectory() as folder:
         write_results(repository.results(len(repository.submissions)).values(), Path(folder))
         return _report(replace(request, to=request.to or request.site), Path(folder), repository)
@@ -86,7 +121,9 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
     from layerboard.zoo.atomic import write_whole
 
     published = (*own_published(request.published), *all_published())
-    boards = boards_of(records_of(output), output, request.suite, published)
+    records = records_of(output)
+    records = repository.marked(records) if repository else records
+    boards = boards_of(records, output, request.suite, published)
     if request.site is not None and request.site.is_file():
         raise InputError(f"--site takes a folder; found the file {request.site}")
     if request.highlight is not None:
@@ -107,4 +144,6 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
     if request.site is not None:
         history = history_pages(repository, boards, request.since or "") if repository else {}
         paths += write_site(pages, reports, request.site, history)
-    return files_of([*dict.fromkeys(paths)], "to look at")
+    written = files_of([*dict.fromkeys(paths)], "to look at")
+    left_out = repository.left_out if repository else ()
+    return replace(written, notes=tuple(f"left out: {reason}" for reason in left_out))

@@ -46,20 +46,28 @@ def submit(request: SubmitRequest) -> Files:
         >>> sent.paths[0].as_posix()
         'repository/submissions/mini/submission.json'
     """
-    from layerboard.leaderboards.records.files import safe_name
+    from layerboard.benchmark.plan.facts import known_names
+    from layerboard.leaderboards.records.fields import alike, name_problem
     from layerboard.leaderboards.records.manifest import MANIFEST, SUBMISSIONS
+    from layerboard.leaderboards.repository import add_accepted
     from layerboard.leaderboards.submission import digests_of, public_results, write_submission
+    from layerboard.zoo.atomic import remove_leftovers
 
-    results = public_results(request.folder)
+    results = public_results(request.folder, known_names())
     partial = [str(result.path) for result, _ in results if result.records["partial"].any()]
     if partial and not request.partial:
         raise InputError(f"a part of a dataset is behind {some(partial)}; run in full, or give --partial")
     name = request.name or max(str(result.records["date"].max())[:10] for result, _ in results)
+    there = [path.name for path in (request.to / SUBMISSIONS).glob("[!.]*")]
     if request.replaces:
-        known = [path.parent.name for path in (request.to / SUBMISSIONS).glob(f"*/{MANIFEST}")]
-        require_known("submission", [request.replaces], known)
-    if (folder := request.to / SUBMISSIONS / safe_name(name)).exists():
+        require_known("submission", [request.replaces], there)
+    if (folder := request.to / SUBMISSIONS / name).exists():
         raise InputError(f"there is a submission at {folder} already; give another --name, or remove it")
+    named = {("submission", name)}
+    if problem := name_problem("submission", name) or alike(named, {("submission", each) for each in there}):
+        raise InputError(f"{problem}; give another --name")
+    remove_leftovers([request.to / SUBMISSIONS])
     text = write_submission(results, folder, request.claim, request.replaces or "")
+    add_accepted(request.to, name)
     written = files_of([folder / each for each in (MANIFEST, *digests_of(folder))], f"of submission {name}")
     return replace(written, notes=(text,))

@@ -44,8 +44,9 @@ class VerifyRequest(Form, kw_only=False):
 def verify_command(request: VerifyRequest) -> int:
     """Check a submission: its files, and every score, interval and choice recomputed from its items.
 
-    With `--again` or `--data`, a tenth of the results, drawn at random, is measured again on this machine.
-    The exit code is 1 if something differs from what the submission says.
+    With `--again` or `--data`, a tenth of all results, drawn at random, is measured again on this machine.
+    The exit code is 1 if something differs from what the submission says, or if nothing that was drawn can
+    be measured here.
 
     Example: `layerboard verify results-repository/submissions/mini --again`
     """
@@ -73,15 +74,19 @@ def verify(request: VerifyRequest) -> Result:
 def _verified(request: VerifyRequest, report: "Reporter") -> Result:
     import pandas as pd
 
+    from layerboard.benchmark.plan.facts import known_names
     from layerboard.benchmark.scores.rescore import rescore
-    from layerboard.leaderboards.records.manifest import mark_verified
+    from layerboard.leaderboards.records.manifest import mark_of, mark_verified, of_others
     from layerboard.leaderboards.submission import read_submission, weights_of
 
     if request.mark and not (request.again or request.data):
         raise InputError("--mark needs a new measurement: give --data DIR, or --again for the mini suite")
-    submission = read_submission(request.folder)
+    if request.mark:
+        mark_of(request.folder)  # raises before anything is measured
+    submission = read_submission(request.folder, known_names())
     results = submission.results
-    rescored = [rescore(result) for result in results]
+    with of_others():
+        rescored = [rescore(result) for result in results]
     rows = pd.concat([result.records for result in results])
     problems = [*submission.problems, *(sentence for _, sentences in rescored for sentence in sentences)]
     problems += _other_weights(weights_of(rows))
@@ -95,6 +100,8 @@ def _verified(request: VerifyRequest, report: "Reporter") -> Result:
         notes += [f"Measured again, drawn with --seed {seed}: {', '.join(names) or 'none'}."]
         if reasons:
             notes += [f"{len(reasons)} more were drawn but cannot be measured here, such as {reasons[0]}"]
+        if not names:
+            problems += ["nothing that was drawn could be measured again; another --seed draws other results"]
         if request.mark and names and not problems:
             notes += [f"wrote {mark_verified(request.folder, names)}"]
     title = f"{request.folder}: {len(problems) or 'no'} problems"
@@ -121,13 +128,10 @@ def _other_weights(weights: Mapping[str, str]) -> list[str]:
 def _drawn(
     results: "Sequence[StoredResult]", request: VerifyRequest, seed: int
 ) -> tuple["list[StoredResult]", list[str]]:
-    """A tenth of the results that can be measured again here, and why the others cannot."""
-    known = [result for result in results if _suite_of(result, request)]
+    """A tenth of all results, without those that cannot be measured again here, and why they cannot."""
     drawn: list[StoredResult] = []
     reasons: list[str] = []
-    for result in random.Random(seed).sample(known, len(known)):  # noqa: S311  # no secret
-        if len(drawn) == ceil(SHARE * len(known)):
-            break
+    for result in random.Random(seed).sample(results, ceil(SHARE * len(results))):  # noqa: S311  # no secret
         if reason := _absence(result, request):
             reasons.append(f"{result.name}: {reason}")
         else:
@@ -142,9 +146,17 @@ def _absence(result: "StoredResult", request: VerifyRequest) -> str:
     """
     from layerboard.benchmark.engines.progress import Silent
     from layerboard.benchmark.jobs.prepare import understand
+    from layerboard.leaderboards.submission import public_name
     from layerboard.tasks.protocols import find_protocol
+    from layerboard.zoo.registry import all_specs
+    from layerboard.zoo.spec import entry_name
 
     row = result.records.iloc[0]
+    own = {*map(public_name, request.backbones)} | {spec.name for spec in all_specs()}
+    if strange := [name for name in (row["backbone"], row["other"]) if name and entry_name(name) not in own]:
+        return f"{strange[0]} is not in the registry; give it by --backbones"
+    if not _suite_of(result, request):
+        return "it is of a suite or kind that is not measured again with these options"
     try:
         run, protocol = _run_of(result, request, request.cache), find_protocol(row["protocol"])
         plan, _, _ = understand(run, Silent(), writes=False, protocols=[protocol])

@@ -3,7 +3,11 @@
 from math import nan
 from typing import TYPE_CHECKING
 
+from layerboard.benchmark.plan.suites import SUITES
 from layerboard.leaderboards.facts import Facts
+from layerboard.leaderboards.records.fields import Known
+from layerboard.tasks.protocols import PROTOCOLS
+from layerboard.tasks.registry import TASKS
 from layerboard.zoo.registry import all_specs
 from layerboard.zoo.spec import BackboneSpec
 
@@ -23,6 +27,15 @@ def known_facts() -> dict[str, Facts]:
         )
         for spec in all_specs()
     }
+
+
+def known_names() -> Known:
+    """The names of this package that others' results can neither resemble nor describe otherwise."""
+    families = {spec.name: (spec.family, spec.trained) for spec in all_specs()}
+    names = {("backbone", name) for name in families}
+    names |= {("task", task.name) for task in TASKS} | {("suite", suite.name) for suite in SUITES}
+    names |= {("protocol", protocol.name) for protocol in PROTOCOLS}
+    return Known(frozenset(names), families)
 
 
 def teachers(spec: BackboneSpec) -> str:

@@ -2,19 +2,17 @@
 
 import hashlib
 import io
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from layerboard.tasks.blocks import Page
-from layerboard.zoo.errors import InputError, first_line, printable
+from layerboard.zoo.errors import InputError, first_line, inert, printable, restored
 from layerboard.zoo.reading import read_regular
 
-# texts that start like a formula, also after literal apostrophes; not plain numbers
-_FORMULA = re.compile(r"(?!-?\d+(\.\d+)?$)'*[=+\-@\t\r\n]")
-_INERT = re.compile(r"''*[=+\-@\t\r\n]")
+LARGEST = 2**28  # bytes of a table that is read
 
 SUMS = "SHA256SUMS"  # file of digests beside exported files, for `sha256sum --check`
 
@@ -27,7 +25,7 @@ def csv_page(page: Page) -> str:
 def csv_text(frame: pd.DataFrame) -> str:
     """A frame as the text of a CSV file, with an apostrophe before formulas, which `read_table` removes."""
     cells = frame.astype(object)  # keeps whole numbers beside missing ones from becoming floats
-    cells = cells.map(lambda cell: f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell)
+    cells = cells.map(lambda cell: inert(cell) if isinstance(cell, str) else cell).rename(columns=inert)
     return printable(cells.to_csv(index=False, lineterminator="\n"))
 
 
@@ -45,7 +43,8 @@ def read_numbers(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     """Text of a CSV that was written from numbers with those columns; raises InputError for any other."""
     try:
         frame = read_table(path)
-        pd.to_numeric(frame["value"])
+        if np.isinf(pd.to_numeric(frame["value"])).any():
+            raise ValueError("a value is infinite")
     except (OSError, ValueError, KeyError) as error:
         raise InputError(
             f"expected a leaderboard table in {path} but cannot read it: {first_line(error)}; write it again"
@@ -57,5 +56,6 @@ def read_numbers(path: Path, columns: Sequence[str]) -> pd.DataFrame:
 
 def read_table(path: Path) -> pd.DataFrame:
     """Text of a CSV that `csv_text` wrote; raises OSError or ValueError for any other file."""
-    frame = pd.read_csv(io.StringIO(read_regular(path).decode()), dtype=str, keep_default_na=False)
-    return frame.map(lambda cell: cell[1:] if _INERT.match(cell) else cell)
+    text = read_regular(path, LARGEST).decode()
+    frame = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
+    return frame.map(restored).rename(columns=restored)

@@ -19,6 +19,7 @@ from layerboard.zoo.reading import open_regular, read_regular
 MARK = b"layerboard-seal:"
 COMPANIONS = b"layerboard-companions"  # digests, by name, of the companions of the records
 RESULTS = b"layerboard-results-version"  # files without it have the first version
+LARGEST = 2**28  # bytes of a file of records
 _DIGITS = 32
 _BLANK = b"0" * _DIGITS
 
@@ -49,7 +50,7 @@ def read_checked(path: Path) -> bytes:
     Also raises ValueError for numbers of another `RESULTS_VERSION`: they are never mixed with those of this
     one.
     """
-    content = read_regular(path)
+    content = read_regular(path, LARGEST)
     start = _start(content)
     if start < 0:
         raise ValueError("it has lost its checksum")
@@ -63,12 +64,17 @@ def read_checked(path: Path) -> bytes:
 
 def has_checksum(path: Path) -> bool:
     """Whether a file carries a checksum, intact or not."""
-    return _start(read_regular(path)) >= 0
+    return _start(read_regular(path, LARGEST)) >= 0
 
 
 def companions_of(content: bytes) -> dict[str, str]:
     """Digests of the companions of some records, by name; empty if there are none."""
-    companions: dict[str, str] = json.loads(_metadata(content).get(COMPANIONS, b"{}"))
+    try:
+        companions = json.loads(_metadata(content).get(COMPANIONS, b"{}"))
+    except RecursionError as error:
+        raise ValueError("what belongs to it is nested too deeply") from error
+    if not isinstance(companions, dict):
+        raise ValueError("it does not name what belongs to it")
     return companions
 
 

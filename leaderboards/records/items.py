@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from layerboard.tasks.base import Items, Statistic
 from layerboard.zoo.atomic import whole_file
-from layerboard.zoo.errors import InputError, first_line
+from layerboard.zoo.errors import DamagedError, first_line
 from layerboard.zoo.reading import require_regular
 
 Place = tuple[int, str, str]  # layer, tap and pooling
@@ -21,6 +21,7 @@ PLACE = pa.schema([("layer", pa.int32()), ("tap", TEXT), ("pooling", TEXT)])
 ITEM = pa.schema([("unit", TEXT), ("key", TEXT), ("cluster", TEXT), ("stratum", TEXT)])
 HEAD = (*PLACE.names, *ITEM.names)
 
+UNPACKED, RATIO = 2**30, 100  # bytes that items may unpack to, or times the bytes that are stored
 STATISTICS = b"statistics"  # their key in the file's metadata
 
 
@@ -51,11 +52,9 @@ def read_items(path: Path, places: Collection[Place] | None = None) -> dict[Plac
     try:
         table = _read(path, places).unify_dictionaries().combine_chunks()
         return {layer: items for layer, items in _items(table) if places is None or layer in places}
-    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"expected per-item measurements in {path} but cannot read them: {first_line(error)}; "
-            "delete the file and run again"
-        ) from error
+    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+        found = f"expected per-item measurements in {path} but cannot read them: {first_line(error)}"
+        raise DamagedError(found) from error
 
 
 def _read(path: Path, places: Collection[Place] | None) -> pa.Table:
@@ -63,8 +62,11 @@ def _read(path: Path, places: Collection[Place] | None) -> pa.Table:
 
     Their statistics tell: a scan with filters costs several times as much for such a file.
     """
-    require_regular(path)
+    stored = require_regular(path)
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        facts = file.metadata
+        if (unpacked := 8 * facts.num_rows * facts.num_columns) > max(UNPACKED, RATIO * stored):
+            raise ValueError(f"its {stored:,} bytes unpack to {unpacked:,}, more than any run writes")
         groups = range(file.num_row_groups)
         wanted = [n for n in groups if places is None or _may_hold(file.metadata.row_group(n), places)]
         return file.read_row_groups(wanted, use_threads=False)

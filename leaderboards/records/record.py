@@ -5,7 +5,7 @@ from dataclasses import MISSING, dataclass, fields
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pandas as pd
 from numpy.typing import NDArray
@@ -14,11 +14,15 @@ from pyarrow import parquet as pq
 
 from layerboard.leaderboards.records.arrays import read_arrays
 from layerboard.leaderboards.records.checksum import companions_of, file_digest, has_checksum, read_checked
+from layerboard.leaderboards.records.fields import read_fields
 from layerboard.leaderboards.records.files import scored_path, task_key
-from layerboard.zoo.errors import InputError, first_line
-from layerboard.zoo.spec import Layer, stands_for_set
+from layerboard.leaderboards.records.key import keys_of
+from layerboard.zoo.errors import DamagedError, InputError, first_line
+from layerboard.zoo.spec import stands_for_set
 
+_SUBJECT = ("backbone", "other", "task", "dataset", "protocol", "transform")  # of all records of a file
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, OverflowError, ArrowException)  # damaged files raise
+SUBMITTED, VERIFIED = "submitted", "verified"  # claims; only a results repository knows what it verified
 ABSENT, UNLIKE = "are not there", "are not those that were written"  # states of companions of records
 
 
@@ -75,6 +79,7 @@ class Record:
 
 
 COLUMNS = tuple(field.name for field in fields(Record))
+_KINDS = get_type_hints(Record)
 _DEFAULTS = {field.name: field.default for field in fields(Record) if field.default is not MISSING}
 
 
@@ -113,19 +118,19 @@ def add_suite(records: pd.DataFrame, suite: str) -> pd.DataFrame:
 
 
 def read_frame(path: Path) -> pd.DataFrame:
-    """The records of a parquet file; raises InputError if it is damaged or another kind of table."""
+    """The records of a parquet file; raises DamagedError if it is damaged or another kind of table.
+
+    No file says that its records were measured again: whoever wrote it could.
+    """
     try:
         if has_checksum(path) or not (lacking := {*COLUMNS} - {*pq.read_schema(path).names}):
-            frame = with_defaults(pd.read_parquet(BytesIO(read_checked(path))))
-            for tap in {*frame["tap"], *frame["other_tap"]} - {""}:
-                Layer.of_record(1, tap)
-            return frame
+            frame = with_defaults(read_fields(read_checked(path), _KINDS))
+            return frame.assign(claim=frame["claim"].replace(VERIFIED, SUBMITTED))
     except UNREADABLE as error:
-        raise InputError(
-            f"cannot read records {path}: {first_line(error)}; delete the file and run again"
-        ) from error
+        raise DamagedError(f"cannot read records {path}: {first_line(error)}") from error
     names = ", ".join(name for name in COLUMNS if name in lacking)
-    raise InputError(f"expected records in {path} but found a table without {names}; remove that file")
+    found = f"expected records in {path} but found a table without {names}"
+    raise DamagedError(found, "remove that file")
 
 
 def companion(folder: Path, name: Path) -> Path:
@@ -134,10 +139,8 @@ def companion(folder: Path, name: Path) -> Path:
     A folder without records beside it is accepted unchecked.
     """
     if state := companion_state(folder, name):
-        raise InputError(
-            f"the {folder.name} of {_records_of(folder, name)} {state}; copy the whole folder, or delete "
-            "that file and run again"
-        )
+        found = f"the {folder.name} of {_records_of(folder, name)} {state}"
+        raise DamagedError(found, "copy the whole folder, or delete that file and run again")
     return folder / name
 
 
@@ -177,14 +180,32 @@ def _records_of(folder: Path, name: Path) -> Path:
     return folder.parent / "records" / name.with_suffix(".parquet")
 
 
+def require_own_name(records: pd.DataFrame, name: Path) -> None:
+    """Raise ValueError unless all records are of the one backbone (or pair) and task that a file names.
+
+    A number may be there once: of two, a reader would not know which one counts.
+    """
+    sets = records["tap"].map(stands_for_set)
+    every = {*zip(*(records[column] for column in _SUBJECT), sets, strict=True)}
+    if len(every) != 1:
+        raise ValueError(f"it is of {len(every):,} backbones or tasks, expected one")
+    if not _is_named(name, every.pop()):
+        raise ValueError("it is not of the backbone and task that its path names")
+    if len({*keys_of(records)}) < len(records):
+        raise ValueError("it has a number twice")
+
+
 def _is_called(content: bytes, name: Path) -> bool:
     """Whether a file of records has the name of its backbones and task."""
-    columns = ["backbone", "other", "tap", "task", "dataset", "protocol", "transform"]
-    row = next(pq.ParquetFile(BytesIO(content)).iter_batches(1, columns=columns)).to_pylist()[0]
-    first, second = row["backbone"], row["other"]
-    key = task_key(row["task"], row["dataset"], row["protocol"], row["transform"], stands_for_set(row["tap"]))
-    called = {scored_path(key, *names) for names in ((first,), (first, second), (second, first))}
-    return name.with_suffix(".parquet") in called
+    row = next(pq.ParquetFile(BytesIO(content)).iter_batches(1, columns=[*_SUBJECT, "tap"])).to_pylist()[0]
+    return _is_named(name, (*(row[column] for column in _SUBJECT), stands_for_set(row["tap"])))
+
+
+def _is_named(name: Path, subject: tuple[Any, ...]) -> bool:
+    """Whether a path, whatever its extension, is that of the files of a backbone (or pair) and task."""
+    backbone, other, *task = subject
+    called = {scored_path(task_key(*task), *names) for names in ((backbone, other), (other, backbone))}
+    return name.with_suffix(".parquet") in (called if other else {scored_path(task_key(*task), backbone)})
 
 
 def read_records(folders: Iterable[Path]) -> pd.DataFrame:

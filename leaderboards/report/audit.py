@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
@@ -12,10 +13,14 @@ from layerboard.leaderboards.pages.csv import read_table, sums_text
 from layerboard.leaderboards.records.thumbnails import FOLDER
 from layerboard.leaderboards.report.gallery.drawing import HEIGHT, SharedPictures
 from layerboard.leaderboards.report.html import PageSection, filled
+from layerboard.tasks.audit import Finding
+from layerboard.zoo.errors import InputError, first_line, shortened
 
 TABLE = "audit.csv"  # in the output folder: one row per finding, after notes of the kind `NOTE`
 SUMS = "audit-SHA256SUMS"  # its digest, for `sha256sum --check`
 NOTE = "note"
+COLUMNS = ("dataset", *Finding._fields, "picture", "other_picture", NOTE)
+NUMBERS = ("score", "cosine", "vote")  # columns; the others are texts
 PICTURED = 40  # findings of a kind that are shown with pictures, the surest
 
 
@@ -86,11 +91,26 @@ def audit_sections(board: Board, output: Path) -> list[PageSection]:
 
 
 def read_audit(output: Path) -> pd.DataFrame:
-    """The table of an audit as text; no rows if it is missing or of another kind."""
+    """The table of an audit as text, columns `COLUMNS`; no rows if there is none.
+
+    Raises InputError for a table of another kind, or with findings or numbers that no audit writes.
+    """
+    path = output / TABLE
+    if not path.exists():
+        return pd.DataFrame(columns=COLUMNS, dtype=str)
     try:
-        return read_table(output / TABLE)
-    except (OSError, ValueError, KeyError):
-        return pd.DataFrame(columns=["dataset"])
+        frame = read_table(path)
+        if tuple(frame.columns) != COLUMNS:
+            raise ValueError(f"expected the columns {', '.join(COLUMNS)}")
+        if unknown := {*frame["finding"]} - {*KINDS, NOTE}:
+            raise ValueError(f"there is no finding {shortened(min(unknown))}")
+        numbers = frame[[*NUMBERS]].replace("", "nan").astype(float)
+        if np.isinf(numbers).any(axis=None):
+            raise ValueError("a number is infinite")
+    except (OSError, ValueError) as error:
+        again = "delete it, or write it again by `layerboard check --features`"
+        raise InputError(f"cannot read the audit {path}: {first_line(error)}; {again}") from error
+    return frame
 
 
 def is_changed(output: Path) -> bool:

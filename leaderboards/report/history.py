@@ -20,14 +20,13 @@ STYLE = ASSETS / "report.css"
 
 def history_pages(repository: Repository, boards: Sequence[Board], since: str) -> dict[str, str]:
     """Files of the site by name, beside the page and the CSV of each board, to which they link."""
-    submissions, left_out = repository.submissions, list[str]()
+    submissions = repository.submissions
     start, count = repository.start, len(submissions)
-    repository.results(count, left_out)
     style = Markup(STYLE.read_text(encoding="utf-8"))  # noqa: S704 - our own file
     shared = {"submissions": submissions, "version": RESULTS_VERSION, "style": style, "up": ""}
     parent = f"{submissions[0].folder.parent}{os.sep}"  # on this machine
     shared |= {"boards": [(board, _table(board)) for board in boards]}
-    shared |= {"left_out": [reason.replace(parent, "") for reason in left_out]}
+    shared |= {"left_out": [reason.replace(parent, "") for reason in repository.left_out]}
     shared |= {"since": since or (submissions[start - 1].name if start else "the beginning")}
     pages = {
         "index.html": filled("leaderboards", **shared),

@@ -59,7 +59,7 @@ AVERAGED = "The {average} of the feature map replaces a missing class token: {na
 
 CLAIMED = """\
 The column `measured` says who measured a backbone. Numbers `by the authors` of the backbone or `by others`
-came as a submission; of those marked `verified here`, a random tenth was measured again."""
+came as a submission; those `verified here` were drawn at random, measured again, and agreed."""
 
 HONEST = """\
 **Honest scores: the layer chosen on held-out data.** Above, each layer is chosen on the test data that

@@ -18,7 +18,7 @@ from layerboard.tasks.datasets.fields import is_number
 from layerboard.tasks.datasets.files import describe, require_text
 from layerboard.tasks.datasets.names import normal
 from layerboard.tasks.datasets.tree import ImageTree
-from layerboard.zoo.errors import InputError, counted, some
+from layerboard.zoo.errors import InputError, counted, restored, some
 from layerboard.zoo.reading import read_regular
 
 # columns of files and of classes, in order of preference, and of splits; case-insensitive
@@ -188,7 +188,7 @@ def _csv_lines(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, Map
     header: list[str] = []
     try:
         for row in reader:
-            cells = [normal(cell.strip()) for cell in row]
+            cells = [normal(restored(cell.strip())) for cell in row]
             if not any(cells) or (not header and _SAID_DELIMITER.fullmatch(delimiter.join(cells))):
                 continue
             if not header:

@@ -64,6 +64,51 @@ def test_the_split_is_a_table_of_labels(place: Path, audited: Result) -> None:
         assert found.frame["state"].tolist() == ["complete"]
 
 
+def test_no_cell_of_the_split_is_a_formula_and_it_names_the_images_as_they_are(tmp_path: Path) -> None:
+    """Classes and files may be called like formulas."""
+    for name in ("=cmd()", "@b"):
+        fakes.write_fake_class_folders(tmp_path / "made", classes=1, images=6)
+        (made,) = (tmp_path / "made").iterdir()
+        shutil.copytree(made, tmp_path / "photos" / name)
+    images, folders = tmp_path / "photos", {"output": tmp_path / "out", "cache": tmp_path / "cache"}
+    run(tmp_path, ["mini-fs"], "knn", images=images)
+    layerboard.check(images=images, features=True, **folders)
+    path = tmp_path / "out" / "audit-split.csv"
+    with path.open(newline="") as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@"))]
+    assert "'=cmd()" in cells
+    for option in ("labels", "groups"):
+        found = layerboard.check(images=images, **{option: path})
+        assert found.frame["state"].tolist() == ["complete"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda text: text.replace("finding,", "found,", 1), "expected the columns dataset, finding, file"),
+        (lambda text: text.replace("other_picture,", "", 1), "expected the columns"),
+        (lambda text: text.replace(",duplicate,", ",duplicates,"), "there is no finding 'duplicates'"),
+        (lambda text: text[: len(text) // 2].rstrip("\n,") + '"', "cannot read the audit"),
+        (lambda text: text.replace(",duplicate,", ",series,", 1).replace("0.9", "x", 1), "convert string"),
+        (lambda text: "", "No columns"),
+        (lambda text: text + "\0", "cannot read the audit"),
+    ],
+)
+def test_a_damaged_audit_is_said(capsys: Capture, place: Path, audited: Result, change, words) -> None:  # type: ignore[no-untyped-def]
+    path = place / "out" / "audit.csv"
+    whole = path.read_text()
+    path.write_text(change(whole))
+    try:
+        said = command(capsys, "report", "-o", place / "out")
+    finally:
+        path.write_text(whole)
+    assert said.code == 2
+    assert "cannot read the audit" in said.error
+    assert words in said.error
+    assert "delete it, or write it again by `layerboard check --features`" in said.error
+
+
 def test_the_report_shows_it_with_pictures(capsys: Capture, place: Path, audited: Result) -> None:
     assert command(capsys, "report", "-o", place / "out").code == 0
     (page,) = (place / "out" / "report").glob("*.html")

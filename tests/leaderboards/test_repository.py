@@ -2,11 +2,13 @@
 
 import json
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
+import pandas as pd
 import pytest
 
 import layerboard
@@ -89,9 +91,11 @@ def test_of_every_layer_what_changed(repository: Path) -> None:
 
 def test_a_submission_that_contradicts_an_earlier_one_is_left_out_and_named(repository: Path) -> None:
     submit(repository, "fourth", 11, {"c": [10.0, 71.0], "d": [1.0, 2.0]})
-    found, left_out = Repository.read(repository), list[str]()
-    assert {path.parts[0] for path in found.results(4, left_out)} == {"a", "c"}
-    assert [reason.partition(": ")[0] for reason in left_out] == [str(repository / "submissions" / "fourth")]
+    found = Repository.read(repository)
+    assert {result.name.parts[0] for result in found.results(3).values()} == {"a", "c"}
+    (reason,) = found.left_out
+    assert reason.startswith(f"fourth: {repository / 'submissions' / 'second'}")
+    assert "are two different results: top-1 of layer 1 (cls) is 70 in the one and 10 in the other" in reason
 
 
 @pytest.mark.parametrize("since", ["fifth", "2026-13-01", "yesterday"])
@@ -101,13 +105,18 @@ def test_since_takes_a_day_or_a_submission(repository: Path, since: str) -> None
         Repository.read(repository, since)
 
 
-def test_no_site_is_made_of_altered_files(repository: Path) -> None:
+def test_altered_and_unreadable_submissions_are_left_out_and_named(repository: Path) -> None:
     next((repository / "submissions" / "second").rglob("*.parquet")).unlink()
     results(repository / "submissions" / "second", {"c": [99.0, 99.0]})
-    with pytest.raises(InputError, match="second is not as it was submitted: file records/c/knn"):
-        Repository.read(repository)
     (repository / "submissions" / "fourth").mkdir()
-    with pytest.raises(InputError, match=r"expected a submission with its submission\.json at .*fourth"):
+    found = Repository.read(repository)
+    assert [each.name for each in found.submissions] == ["first", "third"]
+    reasons = dict(reason.split(": ", 1) for reason in found.left_out)
+    assert reasons["second"].startswith("it is not as it was submitted: file records/c/knn")
+    assert reasons["fourth"].startswith("expected a submission with its submission.json at")
+    for name in ("first", "third"):
+        (repository / "submissions" / name / MANIFEST).unlink()
+    with pytest.raises(InputError, match=r"expected submissions in .*, found none that counts: "):
         Repository.read(repository)
 
 
@@ -121,30 +130,90 @@ def test_a_manifest_that_says_something_else_is_refused(repository: Path, said: 
         read_manifest(path.parent)
 
 
+KNN = "knn.mini-imagenet.standard.parquet"
+
+
+def claims(repository: Path) -> dict[str, str]:
+    """Who measured each backbone, as the site says."""
+    found = Repository.read(repository)
+    every = pd.concat([result.records for result in found.results(len(found.submissions)).values()])
+    return dict(Board.of(found.marked(every.assign(claim="submitted"))).claims)
+
+
 def test_what_was_measured_again_is_verified_until_the_manifest_is_another(repository: Path) -> None:
-    folder = repository / "submissions" / "first"
-    assert claim_of(folder) == "submitted"
-    path = mark_verified(folder, ["a/knn.mini-imagenet.standard.parquet"])
-    assert path == repository / "verified" / "first.json"
-    assert claim_of(folder) == "verified"
+    folder = repository / "submissions" / "third"
+    assert claims(repository) == {}
+    assert mark_verified(folder, [f"a/{KNN}"]) == repository / "verified" / "third.json"
+    assert claims(repository) == {"a": "verified here", "c": "by others"}
+    assert Repository.read(repository).submissions[2].measured == "by others; verified here: 1 of 1 results"
     replace(read_manifest(folder), partial=True).write(folder)
+    assert claims(repository) == {}
     assert claim_of(folder) == "submitted"
     assert claim_of(repository) == ""
+
+
+def test_a_mark_covers_what_was_measured_alone(repository: Path, tmp_path: Path) -> None:
+    folder = submit(repository, "fourth", 11, {"d": [1.0, 2.0], "made-up": [99.0, 99.5]})
+    mark_verified(folder, [f"d/{KNN}"])
+    assert claims(repository) == {
+        "a": "by others", "c": "by others", "d": "verified here", "made-up": "by others"
+    }  # fmt: skip
+    layerboard.report(output=repository, site=tmp_path / "site")
+    page = (tmp_path / "site" / "submissions" / "fourth.html").read_text()
+    assert "by others; verified here: 1 of 2 results" in page
+    assert re.findall(
+        r">([\w-]+) <small>verified here</small>", (tmp_path / "site" / "index.html").read_text()
+    ) == ["d"]
+
+
+def test_a_mark_is_the_repositorys_own(repository: Path, tmp_path: Path) -> None:
+    """A sender's folder of marks, a link to one, records that call themselves verified: none of it counts."""
+    sent = submit(tmp_path / "sent", "x", 12, {"x": [99.0, 99.0]})
+    mark_verified(sent, [f"x/{KNN}"])
+    merge_outputs([results(tmp_path / "own", {"mine": [80.0, 81.0]}), sent], tmp_path / "merged")
+    assert {*read_records([tmp_path / "merged" / "records"])["claim"]} == {"", "submitted"}
+    path = next((tmp_path / "merged" / "records" / "x").iterdir())
+    write_checked(read_records([path.parent]).assign(claim="verified"), path)
+    assert "verified here" not in str(Board.of(read_records([tmp_path / "merged" / "records"])).claims)
+    (repository / "submissions" / "x").symlink_to(sent)
+    (found,) = Repository.read(repository).left_out
+    assert "is a link" in found or "found a link" in found
+    (repository / "verified").symlink_to(tmp_path / "sent" / "verified")
+    with pytest.raises(InputError, match=r"--mark writes verified/NAME\.json"):
+        mark_verified(repository / "submissions" / "first", [])
+
+
+def test_a_mark_is_written_in_a_repository_alone(repository: Path, tmp_path: Path) -> None:
+    first = repository / "submissions" / "first"
+    alone = shutil.copytree(first, tmp_path / "a" / "b" / "alone")
+    with pytest.raises(InputError, match="alone does not lie in one: give REPOSITORY/submissions/NAME"):
+        layerboard.verify(alone, again=True, mark=True)
+    assert not (tmp_path / "verified").exists()
+    assert not (tmp_path / "a" / "verified").exists()
 
 
 def test_who_measured_a_backbone_is_kept_by_merge_and_shown(repository: Path, tmp_path: Path) -> None:
     own = results(tmp_path / "own", {"mine": [80.0, 81.0]})
     first, second = (repository / "submissions" / name for name in ("first", "second"))
-    mark_verified(first, [])
     merge_outputs([own, first], tmp_path / "merged")
     merge_outputs([tmp_path / "merged", second], tmp_path / "again")
     board = Board.of(read_records([tmp_path / "again" / "records"]))
-    by = {"a": "verified here", "b": "verified here", "c": "by the authors", "mine": "run here"}
+    by = {"a": "by others", "b": "by others", "c": "by the authors", "mine": "run here"}
     assert board.claims == by
     assert [*main_table(board)["measured"]] == [by[name] for name in main_table(board)["backbone"]]
     weights = next(block for block in provenance_blocks(board)[::-1] if isinstance(block, Table))
     assert dict(zip(weights.frame["backbone"], weights.frame["measured"], strict=True)) == by
     assert ">c <small>by the authors</small></th>" in best_table(report_of(board, {}))
+
+
+def test_a_changed_submission_is_not_merged(repository: Path, tmp_path: Path) -> None:
+    first = repository / "submissions" / "first"
+    mark_verified(first, [f"a/{KNN}"])
+    results(first, {"a": [50.0, 99.0]})
+    own = results(tmp_path / "own", {"mine": [80.0, 81.0]})
+    with pytest.raises(InputError, match=r"first is not as it was submitted: file records/a/knn\."):
+        merge_outputs([own, first], tmp_path / "merged")
+    assert not (tmp_path / "merged").exists()
 
 
 def test_of_one_kind_nothing_more_is_shown(repository: Path) -> None:
@@ -166,14 +235,17 @@ def test_results_of_others_are_not_submitted_again(repository: Path, tmp_path: P
 
 
 def test_the_site_links_its_pages_and_escapes_names(repository: Path, tmp_path: Path) -> None:
-    submit(repository, "a&b#c", 12, {"<b>": [10.0, 20.0]})
+    submit(repository, "a+b@c", 12, {"b+@64px": [10.0, 20.0]})
     submit(repository, "other", 13, {"c": [1.0, 2.0]})
+    (repository / "submissions" / "<b>").mkdir()
     with pytest.raises(InputError, match="give the folder of its site by --site"):
         layerboard.report(output=repository)
-    written = layerboard.report(output=repository, site=tmp_path / "site", since="first").paths
+    report = layerboard.report(output=repository, site=tmp_path / "site", since="first")
+    assert [note.split(": ")[:2] for note in report.notes] == [["left out", "other"], ["left out", "<b>"]]
+    written = report.paths
     assert all(path.is_relative_to(tmp_path / "site") for path in written)
     pages = {path: path.read_text() for path in written if path.suffix == ".html" and path.stem != "mini"}
-    assert len(pages) == 2 + 5
+    assert len(pages) == 2 + 4
     for path, page in pages.items():
         assert "<b>" not in page
         assert str(tmp_path) not in page

@@ -13,7 +13,7 @@ import layerboard
 from layerboard.benchmark.commands.verify import VerifyRequest, _suite_of
 from layerboard.leaderboards.merge import StoredResult
 from layerboard.leaderboards.records.checksum import companions_of, write_checked
-from layerboard.leaderboards.records.manifest import MANIFEST, claim_of
+from layerboard.leaderboards.records.manifest import MANIFEST, verified_results
 from layerboard.leaderboards.records.record import read_records
 from layerboard.leaderboards.submission import PATH, public_name
 from layerboard.zoo.errors import InputError
@@ -158,16 +158,82 @@ def test_of_a_part_of_a_dataset_the_same_images_are_measured_again(
     for path in other.rglob("*.JPEG"):
         path.write_bytes(path.read_bytes() + b"x")
     checked = layerboard.verify(submission, data=other, **options)
-    assert len(checked.frame) == 0
+    (problem,) = checked.frame["problem"]
+    assert problem.startswith("nothing that was drawn could be measured again")
     assert checked.notes[1] == "Measured again, drawn with --seed 2: none."
     assert "more were drawn but cannot be measured here, such as mini-" in checked.notes[2]
-    assert claim_of(submission) == "submitted"
+    assert not verified_results(submission.parents[1], submission)
     checked = layerboard.verify(submission, data=data, **options)
     assert len(checked.frame) == 0
-    assert checked.notes[1].startswith("Measured again, drawn with --seed 2: mini-")
-    assert claim_of(submission) == "verified"
+    drawn = checked.notes[1].removeprefix("Measured again, drawn with --seed 2: ").removesuffix(".")
+    assert verified_results(submission.parents[1], submission) == {*drawn.split(", ")} != set()
     with pytest.raises(InputError, match="--mark needs a new measurement"):
         layerboard.verify(submission, mark=True)
+
+
+def test_made_up_results_are_drawn_and_not_marked(submission: Path, data: Path, tmp_path: Path) -> None:
+    """Nobody can measure them: the honest one beside them lends them no mark."""
+    honest = next((submission / "records" / "mini-fs").glob("knn.*"))
+    out = tmp_path / "out"
+    for name in ("mini-fs", *(f"made-up-{number}" for number in range(40))):
+        for kind in ("records", "items"):
+            source, target = submission / kind / "mini-fs" / honest.name, out / kind / name / honest.name
+            target.parent.mkdir(parents=True)
+            shutil.copyfile(source, target)
+        target = out / "records" / name / honest.name
+        rows = pd.read_parquet(target).assign(backbone=name)
+        write_checked(rows, target, companions_of(target.read_bytes()))
+    sent = layerboard.submit(out, to=tmp_path / "repository", name="x", partial=True).paths[0].parent
+    options = {"data": data, "cache": tmp_path / "cache", "mark": True}
+    for seed in range(2):
+        checked = layerboard.verify(sent, seed=seed, **options)
+        assert "made-up-" in checked.notes[2]
+        assert "is not in the registry; give it by --backbones" in checked.notes[2]
+        assert bool(len(checked.frame)) == checked.notes[1].endswith(": none.")
+        assert "made-up" not in " ".join(verified_results(tmp_path / "repository", sent))
+
+
+def test_a_killed_submit_leaves_nothing_that_counts(out: Path, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    options = {"to": tmp_path, "name": "x", "partial": True}
+    with monkeypatch.context() as patch:
+        patch.setattr("layerboard.leaderboards.submission.weights_of", lambda _: 1 / 0)
+        patch.setattr("shutil.rmtree", lambda *_, **__: None)  # as if killed
+        with pytest.raises(ZeroDivisionError):
+            layerboard.submit(out, **options)
+    assert [path.name[0] for path in (tmp_path / "submissions").iterdir()] == ["."]
+    folder = layerboard.submit(out, **options).paths[0].parent
+    assert problems_of(folder) == []
+    assert (tmp_path / "accepted.txt").read_text() == "x\n"
+
+
+@pytest.mark.parametrize("name", ["..", "a/b", "", " x", "x.", "b\u0430", "a b", "-x", "X" * 300, "mine!"])
+def test_names_of_submissions_are_plain(out: Path, tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match=r"needs a name of ASCII letters|takes a word"):
+        layerboard.submit(out, to=tmp_path, name=name, partial=True)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_names_of_submissions_differ_in_more_than_case(out: Path, tmp_path: Path) -> None:
+    layerboard.submit(out, to=tmp_path, name="mine", partial=True)
+    with pytest.raises(InputError, match="the submission MINE differs from mine in case alone"):
+        layerboard.submit(out, to=tmp_path, name="MINE", partial=True)
+
+
+def test_who_reviews_is_told_what_a_reviewer_can_do(
+    capsys: Capture, submission: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "changed"
+    shutil.copytree(submission, place)
+    path = next((place / "records" / "mini-fs").glob("knn.*"))
+    rows = pd.read_parquet(path)
+    rows.loc[1:, "backbone"] = "mini-resnet"
+    write_checked(rows, path, companions_of(path.read_bytes()))
+    said = command(capsys, "verify", place)
+    assert said.code == 2
+    assert f"cannot use records {path}: it is of 2 backbones or tasks, expected one" in said.error
+    assert said.error.endswith("; refuse it, or ask its sender for a new submission")
+    path.write_bytes(path.read_bytes()[:-9])
+    assert "run again" not in command(capsys, "verify", place).error
 
 
 @pytest.mark.slow

@@ -1,0 +1,203 @@
+"""What the columns of a file of records may contain, and what they may not if others measured them.
+
+Each reader of records relies on the first; the second keeps what others hand in apart from what is there.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from io import BytesIO
+from typing import get_args
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from layerboard.zoo.errors import shortened
+from layerboard.zoo.spec import FLOORS, Dtype, Layer, NameParts, entry_name
+
+MOST_ROWS = 2**17  # of one backbone and task
+MOST_BYTES = 2**28  # of all texts of a file, and of its pages when unpacked
+LONGEST_TEXT, LONGEST_NAME = 4000, 200  # in bytes
+MOST_SUITES = 20
+DEEPEST = 1000  # blocks
+RANGES = {  # least and largest whole number of a column
+    "depth": (0, DEEPEST),
+    "layer": (-1, DEEPEST),
+    "other_layer": (-1, DEEPEST),
+    "head": (-1, 10_000),
+    "input_size": (0, 10_000),
+    "n": (0, 10**12),
+}
+DAY = timedelta(days=1)  # by which clocks may differ
+
+NAMES = ("suite", "backbone", "other", "task", "dataset", "protocol", "transform")  # of files and pages
+WORDS = ("family", "metric", "pooling", "split", "unit", "interpolation", "device", "version", "revision")
+SIGNS = {
+    "submission": ".@+_-",
+    "dataset": ".@+_/:,() -",
+}  # beside letters and digits; a cost's data is a device
+USUAL_SIGNS = ".@+_/:,-"
+
+
+@dataclass(frozen=True)
+class Known:
+    """What this package itself names, which others can neither resemble nor describe otherwise."""
+
+    names: frozenset[tuple[str, str]] = frozenset()  # each with what it names, as `names_in` has them
+    families: Mapping[str, tuple[str, bool]] = field(default_factory=dict)  # and whether trained, by backbone
+
+
+def read_fields(content: bytes, kinds: Mapping[str, type]) -> pd.DataFrame:
+    """The columns of a parquet file of records that have a kind, each of the kind that it should be.
+
+    Raises ValueError for another kind of column, missing texts, whole numbers beyond `RANGES`, unknown
+    formats and taps, and for tables that are far larger than any run writes.
+    """
+    with pq.ParquetFile(BytesIO(content)) as file:
+        facts, names = file.metadata, [name for name in file.schema_arrow.names if name in kinds]
+        unpacked = sum(facts.row_group(group).total_byte_size for group in range(facts.num_row_groups))
+    if facts.num_rows > MOST_ROWS or unpacked > MOST_BYTES:
+        raise ValueError(f"it has {facts.num_rows:,} rows of {unpacked:,} bytes, more than any run writes")
+    if len({*names}) < len(names):
+        raise ValueError("it has a column twice")
+    texts = [name for name in names if kinds[name] is str]
+    table = pq.read_table(BytesIO(content), columns=names, read_dictionary=texts, use_threads=False)
+    columns = {name: _column(table[name], name, kinds[name]) for name in names}
+    frame: pd.DataFrame = pa.table(columns).to_pandas()
+    for column, (least, most) in RANGES.items():
+        if column in frame and len(wrong := frame[column][~frame[column].between(least, most)]):
+            raise ValueError(f"its {column} is {wrong.iloc[0]}, expected {least} to {most:,}")
+    if unknown := {*frame.get("dtype", ())} - {*get_args(Dtype)}:
+        raise ValueError(f"there is no number format {shortened(min(unknown))}")
+    for tap in {*frame.get("tap", ()), *frame.get("other_tap", ())} - {""}:
+        if max(layer.index for layer in Layer.of_record(1, tap).members) > DEEPEST:
+            raise ValueError(f"there is no layer {shortened(tap)}")
+    return frame
+
+
+def _column(column: pa.ChunkedArray, name: str, kind: type) -> pa.ChunkedArray:
+    """A column of the kind that it should be; raises ValueError if it is of another kind."""
+    found = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    is_kind = {
+        str: pa.types.is_string(found) or pa.types.is_large_string(found),
+        bool: pa.types.is_boolean(found),
+        int: pa.types.is_integer(found),
+        float: pa.types.is_floating(found) or pa.types.is_integer(found),
+    }[kind]
+    if not is_kind or (kind is not float and column.null_count):
+        raise ValueError(f"its column {name} is {found}, expected {kind.__name__} in every row")
+    if kind is str:
+        _require_short(column, name)
+    return column.cast({str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}[kind])
+
+
+def _require_short(column: pa.ChunkedArray, name: str) -> None:
+    """Raise ValueError for texts that are too long to be unpacked."""
+    lengths = 0
+    for chunk in column.chunks:
+        is_packed = pa.types.is_dictionary(chunk.type)
+        sizes = pc.binary_length(chunk.dictionary if is_packed else chunk)
+        if (pc.max(sizes).as_py() or 0) > LONGEST_TEXT:
+            raise ValueError(f"its column {name} has a text of more than {LONGEST_TEXT:,} bytes")
+        lengths += pc.sum(sizes.take(chunk.indices) if is_packed else sizes).as_py() or 0
+    if lengths > MOST_BYTES:
+        raise ValueError(f"its column {name} has {lengths:,} bytes, more than any run writes")
+
+
+def name_problem(what: str, name: str) -> str:
+    """What is wrong with a name that comes from others, as a phrase; "" if nothing is.
+
+    Names become parts of paths and pages, and people tell them apart by eye.
+    """
+    signs = SIGNS.get(what, USUAL_SIGNS)
+    is_odd = any(part in name for part in ("//", "..", "  ")) or name[-1:] in ("/", ".", " ")
+    if (
+        is_odd
+        or len(name) > LONGEST_NAME
+        or not re.fullmatch(f"[A-Za-z0-9][A-Za-z0-9{re.escape(signs)}]*", name)
+    ):
+        letters = f"ASCII letters, digits and {signs.replace(' ', '')}"
+        which = "which begins with a letter or digit and has no // or .."
+        return f"the {what} {shortened(name)} needs a name of {letters}, {which}"
+    return ""
+
+
+def foreign_problem(records: pd.DataFrame, known: Known) -> str:
+    """What the records of another may not say, as a phrase; "" if there is nothing."""
+    for column in NAMES:
+        every = {name for text in records[column].unique() for name in text.split("\n")}
+        optional = {""} if column in ("other", "transform") else set()
+        problems = (name_problem(column, name) for name in sorted(every - optional))
+        if problem := next(filter(None, problems), ""):
+            return problem
+        if len(every) > MOST_SUITES:
+            return f"it is of {len(every):,} suites, expected at most {MOST_SUITES}"
+    for column in WORDS:
+        for text in records[column].unique():
+            if re.fullmatch(r"(?! )[ -~]*(?<! )", text) is None or len(text) > LONGEST_NAME:
+                return f"the {column} {shortened(text)} is not of printable ASCII characters"
+    problem = date_problem(records["date"].unique()) or _number_problem(records)
+    return problem or _facts_problem(records, known) or alike(names_in(records), known.names)
+
+
+def date_problem(dates: Iterable[str]) -> str:
+    """What is wrong with days that others name, as a phrase; "" if nothing is."""
+    for text in dates:
+        try:
+            date = datetime.fromisoformat(text)
+        except ValueError:
+            return f"{shortened(text)} is no date"
+        if date.replace(tzinfo=date.tzinfo or UTC) > datetime.now(UTC) + DAY:
+            return f"the date {text} is in the future"
+    return ""
+
+
+def _number_problem(records: pd.DataFrame) -> str:
+    for column in records.select_dtypes("float"):
+        if np.isinf(records[column]).any():
+            return f"a {column} is infinite"
+    low, high = records["ci_low"], records["ci_high"]
+    return "an interval ends below its beginning" if (low > high).any() else ""
+
+
+def _facts_problem(records: pd.DataFrame, known: Known) -> str:
+    """Whether a backbone of the registry is called another's, or another one is called a floor."""
+    rows = records[["backbone", "family", "trained", "input_size"]].drop_duplicates()
+    for name, family, trained, size in rows.itertuples(index=False, name=None):
+        facts, asked = known.families.get(entry_name(name)), NameParts.of(name).input_size
+        if facts is None and family in FLOORS and known.families:
+            return f"{name} is called a floor ({family}), and the registry has no such floor"
+        if facts is not None and facts != (family, trained):
+            return f"{name} is called {_family(family, trained)}, in the registry it is {_family(*facts)}"
+        if asked and size != asked:
+            return f"{name} was measured at {size} px"
+    return ""
+
+
+def _family(family: str, trained: bool) -> str:
+    return f"of the family {family}, {'trained' if trained else 'untrained'}"
+
+
+def names_in(records: pd.DataFrame) -> set[tuple[str, str]]:
+    """The names of some records, each with what it names."""
+    columns = {"other": "backbone"}
+    return {
+        (columns.get(column, column), name)
+        for column in NAMES
+        for text in records[column].unique()
+        for name in text.split("\n")
+        if name
+    }
+
+
+def alike(names: Iterable[tuple[str, str]], known: Iterable[tuple[str, str]]) -> str:
+    """Two names that differ in case alone, as a phrase; "" if there are none."""
+    folded = {(what, name.casefold()): name for what, name in known}
+    for what, name in sorted(names):
+        if (other := folded.setdefault((what, name.casefold()), name)) != name:
+            return f"the {what} {name} differs from {other} in case alone"
+    return ""

@@ -1,0 +1,116 @@
+"""What the columns of a file of records may contain, and what those of others may not."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from layerboard.leaderboards.display import page_problem
+from layerboard.leaderboards.merge import results_of
+from layerboard.leaderboards.records.checksum import write_checked
+from layerboard.leaderboards.records.fields import Known, alike, foreign_problem, name_problem
+from layerboard.leaderboards.records.record import read_frame
+from layerboard.zoo.errors import DamagedError
+from tests.leaderboards.builder import frame, layers, record
+
+NAME = Path("mini-dino") / "knn.mini-imagenet.standard.parquet"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"dtype": "float8"}, "there is no number format 'float8'"),
+        ({"depth": 1_000_000}, "its depth is 1000000, expected 0 to 1,000"),
+        ({"layer": -2}, "its layer is -2"),
+        ({"input_size": 10**7}, "its input_size is 10000000"),
+        ({"n": -1}, "its n is -1"),
+        ({"depth": 1.5}, "its column depth is double, expected int in every row"),
+        ({"value": "97"}, "its column value is .*string, expected float in every row"),
+        ({"trained": 1}, "its column trained is int64, expected bool in every row"),
+        ({"backbone": 7}, "its column backbone is int64, expected str in every row"),
+        ({"coverage": None}, "its column coverage is null, expected str in every row"),
+        ({"reason": "x" * 5000}, "its column reason has a text of more than 4,000 bytes"),
+        ({"tap": f"1+{10**9}"}, "there is no layer"),
+        ({"tap": "blok"}, "there is no tap 'blok'"),
+    ],
+)
+def test_a_field_that_no_run_writes_is_damage(tmp_path: Path, changes: dict[str, object], words: str) -> None:
+    rows = frame(layers([1.0, 2.0])).assign(**changes)
+    write_checked(rows, tmp_path / "a.parquet")
+    with pytest.raises(DamagedError, match=f"cannot read records .*a.parquet: {words}"):
+        read_frame(tmp_path / "a.parquet")
+
+
+def test_large_tables_of_little_bytes_are_not_unpacked(tmp_path: Path) -> None:
+    rows = frame([record()])
+    many = rows.loc[rows.index.repeat(200_000)]
+    write_checked(many, tmp_path / "a.parquet")
+    with pytest.raises(DamagedError, match=r"it has 200,000 rows .*, more than any run writes"):
+        read_frame(tmp_path / "a.parquet")
+    (tmp_path / "b.parquet").symlink_to("/dev/zero")
+    with pytest.raises(DamagedError, match="it is no regular file"):
+        read_frame(tmp_path / "b.parquet")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"backbone": ["mini-dino", "mini-clip"]}, "it is of 2 backbones or tasks, expected one"),
+        ({"task": ["knn", "fewshot"]}, "it is of 2 backbones or tasks"),
+        ({"tap": ["block", "1+2"]}, "it is of 2 backbones or tasks"),
+        ({"backbone": "mini-clip"}, "it is not of the backbone and task that its path names"),
+        ({"dataset": "other"}, "it is not of the backbone and task that its path names"),
+        ({"other": "mini-clip"}, "it is not of the backbone and task that its path names"),
+        ({"layer": 1}, "it has a number twice"),
+        ({"date": "2099-01-01T00:00:00+00:00"}, "the date 2099-01-01T00:00:00.00:00 is in the future"),
+        ({"date": "yesterday"}, "'yesterday' is no date"),
+    ],
+)
+def test_a_file_is_of_the_one_backbone_and_task_of_its_path(tmp_path: Path, change, words: str) -> None:  # type: ignore[no-untyped-def]
+    write_checked(frame(layers([1.0, 2.0])), tmp_path / "records" / NAME)
+    assert len(results_of(tmp_path)) == 1
+    write_checked(frame(layers([1.0, 2.0])).assign(**change), tmp_path / "records" / NAME)
+    with pytest.raises(DamagedError, match=words):
+        results_of(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "odd", ["", " x", "x ", "a  b", "x!", "x\u200b", "\u0445", ".x", "-x", "a..b", "a//b", "x/"]
+)
+def test_names_of_others_are_plain(odd: str) -> None:
+    for what in ("suite", "backbone", "dataset", "submission"):
+        assert "needs a name of ASCII letters" in name_problem(what, odd)
+    for name in ("facebook/dinov2-base", "timm:vit@448px@bfloat16", "pca:128+int8", "onnx:a_b.onnx"):
+        assert name_problem("backbone", name) == ""
+        assert ("/" in name or ":" in name) == bool(name_problem("submission", name))
+    assert name_problem("dataset", "Intel Xeon CPU @ 2.20GHz, 2 threads") == ""
+
+
+def test_names_differ_in_more_than_case_and_pages_from_all_others() -> None:
+    assert alike({("suite", "MINI")}, {("suite", "mini")}) == "the suite MINI differs from mini in case alone"
+    assert alike({("suite", "MINI"), ("suite", "Mini")}, set())
+    assert alike({("suite", "mini")}, {("suite", "mini"), ("backbone", "Mini")}) == ""
+    for suite in ("index", "changes", "CHANGES", "mini!", "mini.inside", "Mini", "readme"):
+        assert "the page of the suite" in page_problem(["mini", suite])
+    assert page_problem(["mini", "mini-referee", "standard"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"family": "random"}, "mini-dino is called of the family random, trained, in the registry it is of"),
+        ({"backbone": "x", "family": "random"}, "x is called a floor"),
+        ({"backbone": "Mini-Dino", "family": "DINO"}, "differs from mini-dino in case alone"),
+        ({"value": np.inf}, "a value is infinite"),
+        ({"ci_low": 3.0, "ci_high": 2.0}, "an interval ends below its beginning"),
+        ({"metric": "t\u043ep-1"}, "the metric .* is not of printable ASCII characters"),
+        ({"suite": "\n".join(map(str, range(30)))}, "it is of 30 suites, expected at most 20"),
+        ({"backbone": "x@448px"}, "x@448px was measured at 64 px"),
+    ],
+)
+def test_what_others_may_not_say(change: dict[str, object], words: str) -> None:
+    known = Known(frozenset({("backbone", "mini-dino")}), {"mini-dino": ("DINO", True)})
+    rows = frame(layers([1.0, 2.0]))
+    assert foreign_problem(rows, known) == ""
+    assert pd.Series([foreign_problem(rows.assign(**change), known)]).str.contains(words).all()
