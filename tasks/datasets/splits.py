@@ -142,10 +142,11 @@ def require_own_classes(root: Path, labels: Collection[str]) -> list[str]:
             first, second = pairs[0]
             same = sorted(nested[first] & nested[second])
             where = root / parent if parent else root
+            example = f" (such as --images {where / first})" if (where / first).is_dir() else ""
             raise InputError(
                 f"expected folders of different class names in {where}, found {first} and {second}, which "
                 f"both hold {some(same)}; rename them train and val if they are splits, give one of them "
-                f"alone (such as --images {where / first}), or say the class of each image by --labels FILE"
+                f"alone{example}, or say the class of each image by --labels FILE.csv"
             )
     holders = defaultdict[str, set[str]](set)
     for label in labels:
