@@ -90,3 +90,12 @@ def test_nearly_parallel_features_are_ranked_by_their_cosines(offset):
     found = nearest(features[:80], features[80:], 5)
     assert np.take_along_axis(apart, found.index, 1) == pytest.approx(best, rel=1e-5)
     assert found.similarity == pytest.approx(1 - best / 2, abs=1e-7)
+
+
+def test_nearly_parallel_features_find_the_images_of_their_thing(says, archive):
+    """What is a few units in ten thousand is found by cosines in float64: both features rank alike."""
+    rounded = np.round(FEATURES * 64) / 64
+    usual = scored(says, archive(features=(rounded + 2.0**4).astype(np.float32), groups=LABELS), "instances")
+    found = scored(says, archive(features=(rounded + 2.0**14).astype(np.float32), groups=LABELS), "instances")
+    assert found["recall@1"] > 60 < usual["recall@1"]
+    assert found["ROC AUC"] == pytest.approx(usual["ROC AUC"], abs=2)
