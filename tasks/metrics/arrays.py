@@ -57,4 +57,4 @@ def in_range(arrays: Sequence[AnyFloats]) -> list[AnyFloats]:
     """Arrays divided by one power of two, by `magnitude` of their largest number; NaN stays NaN."""
     ends = [end for each in arrays for end in (np.fmax.reduce(each, None), -np.fmin.reduce(each, None))]
     exponent = magnitude(max(map(float, ends)))
-    return [np.ldexp(each, -exponent) for each in arrays] if exponent else [*arrays]
+    return [np.ldexp(each, -exponent) for each in arrays] if exponent else list(arrays)

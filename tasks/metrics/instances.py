@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import hardshrink
 
 from layerboard.tasks.metrics.arrays import SHORTEST, Features, Floats, Integers, Mask, lengths
-from layerboard.tasks.metrics.neighbours import chunks
+from layerboard.tasks.metrics.neighbours import chunks, parallel, unit_vectors
 
 NEGATIVES = 10  # a false acceptance rate must amount to at least this many different-thing pairs
 LEVELS = 200  # approximate number of cosine levels of the pair counts per thing; for standard errors only
@@ -23,7 +23,7 @@ NEAR = 0.5  # relative change of a rate, down and up, that estimates the slope o
 NONE = -1  # thing of an image that shows none, and database index of an image outside the database
 LEFT_OUT = np.float32(-np.inf)  # cosine of images that are not ranked
 
-Similarities = NDArray[np.float32]
+Similarities = NDArray[np.float32] | NDArray[np.float64]
 
 
 class PairedImages(NamedTuple):
@@ -32,9 +32,16 @@ class PairedImages(NamedTuple):
     units: Tensor  # vectors of length 1, [images dim]
     shown: Integers  # thing that each image shows
     groups: Integers
+    wide: bool  # whether cosines are kept in float64, since float32 cannot rank those of parallel vectors
 
     def of(self, places: Integers) -> "PairedImages":
-        return PairedImages(self.units[places], self.shown[places], self.groups[places])
+        return PairedImages(self.units[places], self.shown[places], self.groups[places], self.wide)
+
+    def cosines(self, places: Integers, others: Tensor) -> Similarities:
+        """Cosines of some of the images with other unit vectors: [places others]."""
+        # rounding errors around 0 would order binary codes that differ in half of their bits
+        products = hardshrink(self.units[places] @ others.T, SHORTEST)
+        return (products if self.wide else products.float()).cpu().numpy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +160,8 @@ def retrieve(
     for none. ``asks`` [n] marks the queries and ``ranked`` [n] the database; an image may be both. The
     ranking of a query leaves out the query itself and the images of its group in ``groups`` [n]. Two images
     form one pair, even if both are queries. Queries without a retrievable image of their thing are left out.
-    Cosines are computed in float64 and rounded to float32. Average precision is the sum, over distinct
-    cosines, of the step in recall times the precision there.
+    Cosines are computed in float64 and rounded to float32, unless vectors are nearly parallel. Average
+    precision is the sum, over distinct cosines, of the step in recall times the precision there.
 
     Raises ValueError if shapes do not match or a value is not finite.
 
@@ -164,8 +171,10 @@ def retrieve(
     _check(features, shown, asks, ranked, groups)
     rows, places = np.flatnonzero(asks), np.flatnonzero(ranked)
     at = np.where(ranked, np.cumsum(ranked) - 1, NONE)[rows]  # database index of each query
+    wide = parallel(unit_vectors(features))
     queries, database = (
-        PairedImages(_unit(features[each], device), shown[each], groups[each]) for each in (rows, places)
+        PairedImages(_unit(features[each], device), shown[each], groups[each], wide)
+        for each in (rows, places)
     )
     own = {row: (others, cosines) for row, others, cosines in _own(queries, database)}
     counted = np.array(sorted(own), np.int64)
@@ -175,7 +184,7 @@ def retrieve(
     pairs = _CountedPairs(once, queries.shown)
     scores = np.full((len(rows), 3), np.nan)
     for chunk in chunks(len(counted), len(places)):
-        every = _cosines(queries.units[counted[chunk]], database.units)
+        every = queries.cosines(counted[chunk], database.units)
         every[queries.groups[counted[chunk], None] == database.groups] = LEFT_OUT
         for row, cosines in zip(counted[chunk].tolist(), every, strict=True):
             cosines[own[row][0]] = LEFT_OUT
@@ -220,7 +229,7 @@ class _CountedPairs:
     def add_sides(self, images: PairedImages, queries: PairedImages) -> None:
         """Count, for the things of the images, their pairs with the queries."""
         for chunk in chunks(len(images.shown), len(queries.shown)):
-            every = _cosines(images.units[chunk], queries.units)
+            every = images.cosines(np.arange(len(images.shown))[chunk], queries.units)
             every[images.shown[chunk, None] == queries.shown] = LEFT_OUT
             every[images.groups[chunk, None] == queries.groups] = LEFT_OUT
             for thing, cosines in zip(images.shown[chunk], np.sort(every), strict=True):
@@ -235,7 +244,7 @@ def _own(queries: PairedImages, database: PairedImages) -> Iterator[tuple[int, I
     """Yields each query with retrievable images: its index, and the indices and cosines of these images."""
     for thing in np.unique(queries.shown[queries.shown != NONE]):
         asking, there = (np.flatnonzero(side.shown == thing) for side in (queries, database))
-        every = _cosines(queries.units[asking], database.units[there])
+        every = queries.cosines(asking, database.units[there])
         apart = queries.groups[asking, None] != database.groups[there]
         for row, cosines, mask in zip(asking.tolist(), every, apart, strict=True):
             if mask.any():
@@ -258,11 +267,6 @@ def _unit(vectors: Features, device: torch.device | None) -> Tensor:
     wide = vectors.astype(np.float64)
     wide /= lengths(wide)
     return torch.from_numpy(wide).to(None if device is None or device.type == "mps" else device)
-
-
-def _cosines(queries: Tensor, database: Tensor) -> Similarities:
-    # rounding errors around 0 would order binary codes that differ in half of their bits
-    return hardshrink(queries @ database.T, SHORTEST).float().cpu().numpy()
 
 
 def _check(features: Features, *facts: Integers | Mask) -> None:

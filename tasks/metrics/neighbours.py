@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from layerboard.tasks.metrics.arrays import Floats, Integers
+from layerboard.tasks.metrics.arrays import SHORTEST, Floats, Integers
 
 # On macOS the wheels of faiss and torch each include an OpenMP; both in one process crash it.
 WITH_FAISS = sys.platform != "darwin"
@@ -29,6 +29,7 @@ EXTRA = 8  # neighbours searched beyond k, to detect ties at the k-th place
 CHUNK_FLOATS = 1 << 24  # similarities or scores in memory at a time
 CACHED_FLOATS = 1 << 18  # values that fit in a CPU cache
 BANK_ROWS = 1 << 16  # bank rows that a GPU compares at a time
+PARALLEL = 1 - 2.0**-16  # cosine with their middle above which float32 cannot rank vectors by cosine
 RANKED = 5  # number of classes that a vote ranks
 
 
@@ -201,15 +202,47 @@ def nearest(bank: Vectors, queries: Vectors, k: int, *, device: torch.device | N
     Vectors may have any length; a zero vector has cosine 0 with every vector. If n < k, n neighbours are
     returned. Equal bank vectors (even a bank of one repeated vector) and equal similarities are ordered by
     bank index, also across the k-th place, so the result does not depend on how the search is split into
-    blocks. With device None faiss searches on the CPU, otherwise torch on the device. Raises ValueError if
-    shapes do not match, the bank is empty, k < 1, or a value is NaN or infinite.
+    blocks. Vectors that are nearly `parallel` are ranked by what they differ in. With device None faiss
+    searches on the CPU, otherwise torch on the device. Raises ValueError if shapes do not match, the bank is
+    empty, k < 1, or a value is NaN or infinite.
     """
     _check(bank, queries, k)
     k = min(k, len(bank))
-    unique, group = _collapse(unit_vectors(bank))
-    wanted, repeated = _collapse(unit_vectors(queries))
+    units = unit_vectors(bank), unit_vectors(queries)
+    if parallel(*units):
+        return _nearest_of_parallel(bank, queries, k, device)
+    return _nearest(*units, k, device)
+
+
+def _nearest(bank: Vectors, queries: Vectors, k: int, device: torch.device | None) -> Neighbours:
+    unique, group = _collapse(bank)
+    wanted, repeated = _collapse(queries)
     full = _expand(search(unique, wanted, min(k, len(unique)), device), group, k)
     return Neighbours(full.similarity[repeated], full.index[repeated])
+
+
+def parallel(*units: Vectors) -> bool:
+    """Whether unit vectors [n dim] have so nearly one direction that float32 cannot rank their cosines."""
+    middle = units[0].mean(axis=0, dtype=np.float64)
+    middle /= max(float(np.linalg.norm(middle)), SHORTEST)
+    return all(float((each @ middle.astype(np.float32)).min(initial=1.0)) > PARALLEL for each in units)
+
+
+def _nearest_of_parallel(bank: Vectors, queries: Vectors, k: int, device: torch.device | None) -> Neighbours:
+    """`nearest` by the distances of unit vectors, from what they differ in from a vector in their middle.
+
+    The distance of two unit vectors u and v is a square of 2 - 2 cos, and for u and v from the middle it is
+    smallest where u v - v v / 2 is largest: an inner product with one more number.
+    """
+    middle = unit_vectors(bank).mean(axis=0, dtype=np.float64)
+    known, asked = (unit_vectors(each, middle) for each in (bank, queries))
+    scale = max(float(np.linalg.norm(each, axis=1).max(initial=0.0)) for each in (known, asked)) or 1.0
+    known, asked = known / np.float32(scale), asked / np.float32(scale)
+    squares = [np.square(each, dtype=np.float64).sum(axis=1, keepdims=True) for each in (known, asked)]
+    longer = np.hstack([known, (-squares[0] / 2).astype(np.float32)])
+    found = _nearest(longer, np.hstack([asked, np.ones_like(asked[:, :1])]), k, device)
+    cosine = 1.0 + scale**2 * (found.similarity - squares[1] / 2)
+    return Neighbours(np.minimum(cosine, 1.0).astype(np.float32), found.index)
 
 
 def vote(neighbours: Neighbours, labels: Integers, k: int, classes: int, temperature: float) -> Integers:
@@ -280,14 +313,15 @@ def _check(bank: Vectors, queries: Vectors, k: int) -> None:
             raise ValueError(f"the {name} must not hold NaN or infinite values")
 
 
-def unit_vectors(vectors: Vectors) -> Vectors:
-    """Rows of Euclidean length 1, float32, contiguous."""
+def unit_vectors(vectors: Vectors, middle: Floats | None = None) -> Vectors:
+    """Rows of Euclidean length 1, less a vector if given, float32, contiguous."""
     unit = np.empty(vectors.shape, dtype=np.float32)
 
     def fill(rows: slice) -> None:
         part = vectors[rows].astype(np.float64)
         length = np.sqrt(np.square(part).sum(axis=1, keepdims=True))
-        np.divide(part, np.where(length > 0, length, 1.0), out=unit[rows], casting="same_kind")
+        part /= np.where(length > 0, length, 1.0)
+        unit[rows] = part if middle is None else part - middle
 
     in_threads(fill, chunks(len(vectors), vectors.shape[1], CACHED_FLOATS))
     return unit

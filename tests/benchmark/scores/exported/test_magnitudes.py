@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from layerboard.tasks.metrics.neighbours import nearest
+
 RNG = np.random.default_rng(0)
 ITEMS = 120
 LABELS = np.arange(ITEMS) % 4
@@ -75,3 +77,25 @@ def test_targets_that_float32_cannot_hold_are_refused(says, archive):
     for factor, words in ((1e-200, "found smaller ones; multiply them"), (1e200, "larger values")):
         said = says("regress", "--features", archive(features=FEATURES, targets=NUMBERS * factor))
         assert (said.code, words in said.err) == (2, True)
+
+
+@pytest.mark.parametrize("offset", [2.0**10, -(2.0**14), 2.0**17])
+def test_nearly_parallel_features_are_ranked_by_their_cosines(offset):
+    """The cosines of vectors with a large part in common differ by less than float32 can tell."""
+    features = (np.round(FEATURES * 64) / 64 + offset).astype(np.float32)
+    wide = features.astype(np.float64)
+    units = wide / np.linalg.norm(wide, axis=1, keepdims=True)
+    apart = np.stack([np.square(units - each).sum(axis=1) for each in units[80:]])
+    best = np.sort(apart[:, :80], axis=1)[:, :5]
+    found = nearest(features[:80], features[80:], 5)
+    assert np.take_along_axis(apart, found.index, 1) == pytest.approx(best, rel=1e-5)
+    assert found.similarity == pytest.approx(1 - best / 2, abs=1e-7)
+
+
+def test_nearly_parallel_features_find_the_images_of_their_thing(says, archive):
+    """What is a few units in ten thousand is found by cosines in float64: both features rank alike."""
+    rounded = np.round(FEATURES * 64) / 64
+    usual = scored(says, archive(features=(rounded + 2.0**4).astype(np.float32), groups=LABELS), "instances")
+    found = scored(says, archive(features=(rounded + 2.0**14).astype(np.float32), groups=LABELS), "instances")
+    assert found["recall@1"] > 60 < usual["recall@1"]
+    assert found["ROC AUC"] == pytest.approx(usual["ROC AUC"], abs=2)
