@@ -71,8 +71,8 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
 def _found(patterns: Sequence[str], request: Request) -> tuple[Sequence[BackboneSpec], dict[str, Ways]]:
     """The backbones that match patterns, and by name their suffixes (``@448px``, ``@bfloat16``)."""
     split = split_variants(patterns)
-    found = find(tuple(dict.fromkeys(parts.entry for parts in split)), cache_dir=request.cache)
-    specs = named_locally(found, read_local_names(request.output))
+    entries = find(tuple(dict.fromkeys(parts.entry for parts in split)), cache_dir=request.cache)
+    specs = named_locally(entries, read_local_names(request.output))
     local = {path: spec.name for spec in specs if (path := local_path(spec))}
     if not any(ends for parts in split for ends in parts[1:]):
         return specs, {}

@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 from safetensors.torch import load_file
-from torch import Tensor
 
 from layerboard.zoo.errors import InputError, counted, first_line, some
 from layerboard.zoo.load.mistaken import (
@@ -90,9 +89,9 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def read_weights(paths: Iterable[Path]) -> dict[str, Tensor]:
+def read_weights(paths: Iterable[Path]) -> dict[str, Any]:
     """Tensors of a checkpoint by name; those of a training checkpoint are still in their inner dictionary."""
-    tensors: dict[str, Tensor] = {}
+    tensors: dict[str, Any] = {}
     for path in paths:
         refuse_other_files(path)
         if path.suffix != ".safetensors":
@@ -116,7 +115,7 @@ def _require_short(listed: int) -> None:
         raise ValueError(f"its list of tensors has {listed:,} bytes, of at most {LONGEST_LIST:,}")
 
 
-def _read_pickle(path: Path) -> dict[str, Tensor]:
+def _read_pickle(path: Path) -> dict[str, Any]:
     try:
         with zipfile.ZipFile(path) as archive:
             sizes = {info.filename.rpartition("/")[2]: info.file_size for info in archive.infolist()}

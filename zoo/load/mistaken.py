@@ -5,6 +5,7 @@ import re
 import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from layerboard.zoo.errors import InputError, some
 
@@ -107,7 +108,7 @@ def refuse_adapters(names: Iterable[str], path: Path) -> None:
         raise InputError(_adapter(path))
 
 
-def refuse_without_weights(directory: Path, expected: str) -> None:
+def refuse_without_weights(directory: Path, expected: str) -> NoReturn:
     """Raise InputError for a directory without weights, with what it holds instead."""
     if (directory / ADAPTER).is_file():
         raise InputError(_adapter(directory))

@@ -86,15 +86,15 @@ class FoundNetwork:
 
 def networks_of(content: Mapping[str, object], layouts: Sequence[Names] = LAYOUTS) -> list[FoundNetwork]:
     """Every network of these layouts in the content of a file, in the order of labels."""
-    found: dict[str, dict[str, Tensor]] = {}
-    for place, tensors in _dictionaries(content):
+    networks: dict[str, dict[str, Tensor]] = {}
+    for above, tensors in _dictionaries(content):
         prefixes = {prefix for name in tensors for prefix in _prefixes(name, tensors, layouts)}
         for prefix in prefixes:
             others = tuple(each for each in prefixes if each != prefix and each.startswith(prefix))
             own = (name for name in tensors if name.startswith(prefix) and not name.startswith(others))
-            label = ".".join(filter(None, [place, prefix.removesuffix(".")])) or ROOT
-            found[label] = {name.removeprefix(prefix): tensors[name] for name in own}
-    return [FoundNetwork(label, found[label]) for label in sorted(found)]
+            label = ".".join(filter(None, [above, prefix.removesuffix(".")])) or ROOT
+            networks[label] = {name.removeprefix(prefix): tensors[name] for name in own}
+    return [FoundNetwork(label, networks[label]) for label in sorted(networks)]
 
 
 def _dictionaries(content: Mapping[str, object]) -> Iterator[tuple[str, dict[str, Tensor]]]:
@@ -103,14 +103,14 @@ def _dictionaries(content: Mapping[str, object]) -> Iterator[tuple[str, dict[str
     level: list[tuple[str, Mapping[str, object]]] = [("", content)]
     for _ in range(_DEEPEST):
         deeper: list[tuple[str, Mapping[str, object]]] = []
-        for place, values in level:
+        for above, values in level:
             if id(values) in seen:
                 continue
             seen.add(id(values))
             named = {_WRAPPED.sub("", str(key)): value for key, value in values.items()}
-            yield place, {key: value for key, value in named.items() if isinstance(value, Tensor)}
+            yield above, {key: value for key, value in named.items() if isinstance(value, Tensor)}
             inner = ((key, value) for key, value in named.items() if isinstance(value, Mapping))
-            deeper += ((f"{place}.{key}".removeprefix("."), value) for key, value in inner)
+            deeper += ((f"{above}.{key}".removeprefix("."), value) for key, value in inner)
         level = deeper
 
 
@@ -233,13 +233,13 @@ def without_prefix(tensors: Tensors) -> dict[str, Tensor]:
 def of_transformers(content: Mapping[str, object], spec: BackboneSpec, label: str = "") -> dict[str, Tensor]:
     """Tensors of the backbone in the content of a file that transformers describes, as `unwrap` does."""
     networks: list[FoundNetwork] = []
-    for place, tensors in _dictionaries(content):
+    for above, tensors in _dictionaries(content):
         named = without_prefix(tensors)
         firsts = {first for name in named if _words(first := name.partition(".")[0]) & _SPOKEN}
         rest = {name: tensor for name, tensor in named.items() if name.partition(".")[0] not in firsts}
         parts = [(first, without_prefix(_below(named, f"{first}."))) for first in sorted(firsts)]
         networks += [
-            FoundNetwork(".".join(filter(None, [place, first])) or ROOT, part)
+            FoundNetwork(".".join(filter(None, [above, first])) or ROOT, part)
             for first, part in (("", rest), *parts)
             if has_names_of_transformers(part)
         ]
@@ -258,8 +258,8 @@ def _below(tensors: Tensors, prefix: str) -> dict[str, Tensor]:
 
 
 def _words(label: str) -> frozenset[str]:
-    found = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", label)
-    return frozenset(word.lower() for word in found)
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", label)
+    return frozenset(word.lower() for word in words)
 
 
 def _all_below(names: Iterable[str], prefix: str) -> bool:

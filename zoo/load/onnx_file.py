@@ -311,13 +311,13 @@ def _external_names(path: Path, state: tuple[int, ...]) -> tuple[str, ...]:
     if not path.stat().st_size:
         return ()
     with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
-        places = ((match.end(), _length(match[1])) for match in _LOCATION.finditer(content))
-        names = {content[start : start + length] for start, length in places}
+        spans = ((match.end(), _length(match[1])) for match in _LOCATION.finditer(content))
+        names = {content[start : start + length] for start, length in spans}
     return tuple(sorted(name.decode("utf-8", "surrogateescape") for name in names))
 
 
 def _length(varint: bytes) -> int:
-    return sum((byte & 127) << 7 * place for place, byte in enumerate(varint))
+    return sum((byte & 127) << 7 * index for index, byte in enumerate(varint))
 
 
 @lru_cache(maxsize=4)
