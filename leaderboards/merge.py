@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from layerboard.leaderboards.records.checksum import companions_of, read_checked, write_checked
-from layerboard.leaderboards.records.fields import date_problem
+from layerboard.leaderboards.records.fields import date_problem, names_in
 from layerboard.leaderboards.records.key import TOLERANCE, keys_of
 from layerboard.leaderboards.records.manifest import changed_files, claim_of, of_others, read_manifest
 from layerboard.leaderboards.records.record import (
@@ -73,6 +73,17 @@ class StoredResult:
     @property
     def suites(self) -> list[str]:
         return suites_of(self.records)
+
+    @cached_property
+    def names(self) -> set[tuple[str, str]]:
+        """Its names, each with what it names."""
+        return names_in(self.records)
+
+    @cached_property
+    def facts(self) -> set[tuple[str, str, bool, int]]:
+        """Name, family, whether trained, and depth of its backbone; none for an analysis."""
+        columns = self.records.loc[~self.records["analysis"], ["backbone", "family", "trained", "depth"]]
+        return {*columns.itertuples(index=False, name=None)}
 
     @cached_property
     def pictures(self) -> list[str]:
