@@ -120,10 +120,9 @@ def merge_outputs(folders: Sequence[Path], output: Path, left_out: list[str] | N
 
 def _as_submitted(folder: Path) -> list[StoredResult]:
     """All results of an output folder; of a submission, InputError unless its files are those of then."""
-    results = results_of(folder)
     if claim_of(folder) and (changed := changed_files(folder, read_manifest(folder))):
         raise InputError(f"{folder} is not as it was submitted: {changed[0]}; take it out")
-    return results
+    return results_of(folder)
 
 
 def merged(every: Iterable[Sequence[StoredResult]], left_out: list[str] | None = None) -> list[StoredResult]:

@@ -5,7 +5,9 @@ The footer of the parquet file contains `MARK` and the BLAKE2b digest of the fil
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
+from errno import ENOENT
 from pathlib import Path
 
 import pandas as pd
@@ -24,7 +26,9 @@ _BLANK = b"0" * _DIGITS
 
 
 def file_digest(path: Path) -> str:
-    """Digest of a file's bytes; raises OSError if it cannot be read."""
+    """Digest of a file's bytes; raises OSError if it cannot be read, or is a device, which has no end."""
+    if not path.is_file():
+        raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(path))
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=_DIGITS // 2)).hexdigest()
 
