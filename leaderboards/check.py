@@ -213,7 +213,9 @@ def cut_files(folder: Path) -> list[str]:
         if not text.endswith("\n") or named.get(name, same) != same or text_digest(text) not in said:
             sentences.append(f"{path} has fewer numbers than expected, or others than were written")
         elif named and name not in named and not page.is_file():
-            sentences.append(f"{path} is not listed in {folder / SUMS}, so nobody can tell whether it was changed")
+            sentences.append(
+                f"{path} is not listed in {folder / SUMS}, so nobody can tell whether it was changed"
+            )
     return sentences
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from layerboard.leaderboards.records.checksum import companions_of, read_checked, write_checked
-from layerboard.leaderboards.records.fields import date_problem
+from layerboard.leaderboards.records.fields import date_problem, names_in
 from layerboard.leaderboards.records.key import TOLERANCE, keys_of
 from layerboard.leaderboards.records.manifest import changed_files, claim_of, of_others, read_manifest
 from layerboard.leaderboards.records.record import (
@@ -75,6 +75,17 @@ class StoredResult:
         return suites_of(self.records)
 
     @cached_property
+    def names(self) -> set[tuple[str, str]]:
+        """Its names, each with what it names."""
+        return names_in(self.records)
+
+    @cached_property
+    def facts(self) -> set[tuple[str, str, bool, int]]:
+        """Name, family, whether trained, and depth of its backbone; none for an analysis."""
+        columns = self.records.loc[~self.records["analysis"], ["backbone", "family", "trained", "depth"]]
+        return {*columns.itertuples(index=False, name=None)}
+
+    @cached_property
     def pictures(self) -> list[str]:
         """Thumbnail files that its examples need; raises InputError if the examples are damaged."""
         if "examples" not in self.companions:
@@ -109,10 +120,9 @@ def merge_outputs(folders: Sequence[Path], output: Path, left_out: list[str] | N
 
 def _as_submitted(folder: Path) -> list[StoredResult]:
     """All results of an output folder; of a submission, InputError unless its files are those of then."""
-    results = results_of(folder)
     if claim_of(folder) and (changed := changed_files(folder, read_manifest(folder))):
         raise InputError(f"{folder} is not as it was submitted: {changed[0]}; take it out")
-    return results
+    return results_of(folder)
 
 
 def merged(every: Iterable[Sequence[StoredResult]], left_out: list[str] | None = None) -> list[StoredResult]:

@@ -1,7 +1,7 @@
 """A results repository: its submissions as they were accepted, and the changes between them."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -12,10 +12,10 @@ from layerboard.leaderboards.check import tidy_records
 from layerboard.leaderboards.display import page_problem
 from layerboard.leaderboards.merge import DifferentResultsError, Key, StoredResult, require_same
 from layerboard.leaderboards.pages.tidy import TIDY
-from layerboard.leaderboards.records.fields import Known, alike, names_in
+from layerboard.leaderboards.records.fields import Known, alike
 from layerboard.leaderboards.records.key import keys_of
 from layerboard.leaderboards.records.manifest import LONGEST_JSON, MANIFEST, SUBMISSIONS, verified_results
-from layerboard.leaderboards.records.record import VERIFIED, suites_of
+from layerboard.leaderboards.records.record import VERIFIED
 from layerboard.leaderboards.submission import Submission, read_submission
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import InputError, first_line, shortened, some
@@ -24,7 +24,6 @@ from layerboard.zoo.reading import read_regular
 COLUMN = ["backbone", "task", "dataset", "protocol", "data", "metric"]  # a backbone's cell of the leaderboard
 EVERY = [*COLUMN, "layer", "tap", "pooling"]  # every score behind them
 ACCEPTED = "accepted.txt"  # names of submissions in the order in which they were accepted, one a line
-_FACTS = ["backbone", "family", "trained", "depth"]  # that results of one backbone agree about
 
 Results = dict[Key, StoredResult]
 
@@ -78,14 +77,15 @@ class Repository:
         names = {("submission", each.name) for each in self.submissions}
         if problem := alike({("submission", submission.name)}, names):
             raise InputError(problem)
-        earlier = {each.name: each.results for each in self.submissions}
+        earlier = _counted(self.submissions)
         earlier.pop(submission.manifest.replaces, None)
-        there = [result.records for results in earlier.values() for result in results]
-        mine = [result.records for result in submission.results]
-        names = {name for records in there for name in names_in(records)}
-        if problem := alike({name for records in mine for name in names_in(records)}, names | known.names):
+        there = [result for results in earlier.values() for result in results]
+        mine = submission.results
+        every = {name for result in (*there, *mine) for name in result.names}
+        named = {name for result in there for name in result.names}
+        if problem := alike(every - named, named | known.names):
             raise InputError(problem)
-        suites = {suite for records in (*there, *mine) for suite in suites_of(records)}
+        suites = {name for what, name in every if what == "suite"}
         if problem := page_problem(suites) or _other_facts(there, mine):
             raise InputError(problem)
         standing = _standing(earlier.values())
@@ -107,11 +107,7 @@ class Repository:
 
         Of equal ones the first that was accepted stands.
         """
-        counted: dict[str, Sequence[StoredResult]] = {}
-        for each in self.submissions[:count]:
-            counted.pop(each.manifest.replaces, None)
-            counted[each.name] = each.results
-        return _standing(counted.values())
+        return _standing(_counted(self.submissions[:count]).values())
 
     def marked(self, records: pd.DataFrame) -> pd.DataFrame:
         """Records of all results, of which those that the repository has verified say so."""
@@ -197,6 +193,15 @@ def _read(path: Path, folder: Path, known: Known) -> Submission:
     return replace(submission, results=results)
 
 
+def _counted(submissions: Sequence[Submission]) -> dict[str, Sequence[StoredResult]]:
+    """The results of submissions by their names, without those that a later one replaces."""
+    counted: dict[str, Sequence[StoredResult]] = {}
+    for each in submissions:
+        counted.pop(each.manifest.replaces, None)
+        counted[each.name] = each.results
+    return counted
+
+
 def _standing(every: Iterable[Sequence[StoredResult]]) -> Results:
     standing: Results = {}
     for results in every:
@@ -205,25 +210,16 @@ def _standing(every: Iterable[Sequence[StoredResult]]) -> Results:
     return standing
 
 
-def _other_facts(there: Iterable[pd.DataFrame], mine: Iterable[pd.DataFrame]) -> str:
-    """What is said of a backbone that others said otherwise, as a phrase; "" if nothing is."""
+def _other_facts(there: Iterable[StoredResult], mine: Iterable[StoredResult]) -> str:
+    """What is said of a backbone that was said otherwise before, as a phrase; "" if nothing is."""
     known: dict[str, tuple[object, ...]] = {}
-    for name, *facts in _facts(there):
-        known.setdefault(name, tuple(facts))
-    for name, *facts in _facts(mine):
-        if (others := known.setdefault(name, tuple(facts))) != tuple(facts):
-            pairs = zip(_FACTS[1:], others, facts, strict=True)
-            said = [f"{what} {before} and {now}" for what, before, now in pairs if before != now]
-            return f"of {name} two things are said: {', '.join(said)}"
+    for result in (*there, *mine):
+        for name, *facts in sorted(result.facts):
+            if (others := known.setdefault(name, tuple(facts))) != tuple(facts):
+                pairs = zip(("family", "trained", "depth"), others, facts, strict=True)
+                said = [f"{what} {before} and {now}" for what, before, now in pairs if before != now]
+                return f"of {name} two things are said: {', '.join(said)}"
     return ""
-
-
-def _facts(every: Iterable[pd.DataFrame]) -> Iterator[tuple[str, object, object, object]]:
-    """Facts of each backbone, as its scores say; those of analyses may be of a part of it."""
-    for records in every:
-        yield from (
-            records.loc[~records["analysis"], _FACTS].drop_duplicates().itertuples(index=False, name=None)
-        )
 
 
 def _start(submissions: Sequence[Submission], since: str | None) -> int:

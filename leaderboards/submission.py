@@ -11,7 +11,7 @@ import pandas as pd
 from layerboard.leaderboards.merge import StoredResult, copy_file, results_of
 from layerboard.leaderboards.records.arrays import read_arrays
 from layerboard.leaderboards.records.checksum import write_checked
-from layerboard.leaderboards.records.fields import Known, alike, foreign_problem, name_problem, names_in
+from layerboard.leaderboards.records.fields import Known, alike, foreign_problem, name_problem
 from layerboard.leaderboards.records.files import RESULTS_VERSION, VERSION, scored_path
 from layerboard.leaderboards.records.items import read_items
 from layerboard.leaderboards.records.manifest import (
@@ -58,8 +58,8 @@ def public_results(folder: Path, known: Known = Known()) -> list[Both]:  # noqa:
 
 def _foreign(result: StoredResult, known: Known, names: set[tuple[str, str]]) -> str:
     """What another's result may not say, as a phrase; its names are compared with ``names`` and added."""
-    problem = foreign_problem(result.records, known) or alike(names_in(result.records), names)
-    names |= names_in(result.records)
+    problem = foreign_problem(result.records, known) or alike(result.names, names)
+    names |= result.names
     return problem
 
 

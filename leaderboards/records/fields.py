@@ -21,7 +21,8 @@ from layerboard.zoo.spec import FLOORS, Dtype, Layer, NameParts, entry_name
 
 MOST_ROWS = 2**17  # of one backbone and task
 MOST_BYTES = 2**28  # of all texts of a file, and of its pages when unpacked
-LONGEST_TEXT, LONGEST_NAME = 4000, 200  # in bytes
+LONGEST_TEXT, LONGEST_NAME = 2**16, 200  # in bytes
+LONGEST_REASON = 4000  # in characters, of any text of another's
 MOST_SUITES = 20
 DEEPEST = 1000  # blocks
 RANGES = {  # least and largest whole number of a column
@@ -36,11 +37,8 @@ DAY = timedelta(days=1)  # by which clocks may differ
 
 NAMES = ("suite", "backbone", "other", "task", "dataset", "protocol", "transform")  # of files and pages
 WORDS = ("family", "metric", "pooling", "split", "unit", "interpolation", "device", "version", "revision")
-SIGNS = {
-    "submission": ".@+_-",
-    "dataset": ".@+_/:,() -",
-}  # beside letters and digits; a cost's data is a device
-USUAL_SIGNS = ".@+_/:,-"
+# signs of names beside letters and digits; the dataset of a cost is a device
+SIGNS, USUAL_SIGNS = {"submission": ".@+_-", "dataset": ".@+_/:,() -"}, ".@+_/:,-"
 
 
 @dataclass(frozen=True)
@@ -114,12 +112,8 @@ def name_problem(what: str, name: str) -> str:
     Names become parts of paths and pages, and people tell them apart by eye.
     """
     signs = SIGNS.get(what, USUAL_SIGNS)
-    is_odd = any(part in name for part in ("//", "..", "  ")) or name[-1:] in ("/", ".", " ")
-    if (
-        is_odd
-        or len(name) > LONGEST_NAME
-        or not re.fullmatch(f"[A-Za-z0-9][A-Za-z0-9{re.escape(signs)}]*", name)
-    ):
+    is_plain = re.fullmatch(f"[A-Za-z0-9][A-Za-z0-9{re.escape(signs)}]*", name) and len(name) <= LONGEST_NAME
+    if not is_plain or any(part in name for part in ("//", "..", "  ")) or name[-1:] in ("/", ".", " "):
         letters = f"ASCII letters, digits and {signs.replace(' ', '')}"
         which = "which begins with a letter or digit and has no // or .."
         return f"the {what} {shortened(name)} needs a name of {letters}, {which}"
@@ -140,6 +134,9 @@ def foreign_problem(records: pd.DataFrame, known: Known) -> str:
         for text in records[column].unique():
             if re.fullmatch(r"(?! )[ -~]*(?<! )", text) is None or len(text) > LONGEST_NAME:
                 return f"the {column} {shortened(text)} is not of printable ASCII characters"
+    for column in records.select_dtypes(exclude=["number", "bool"]):
+        if records[column].str.len().max() > LONGEST_REASON:
+            return f"the {column} has more than {LONGEST_REASON:,} characters"
     problem = date_problem(records["date"].unique()) or _number_problem(records)
     return problem or _facts_problem(records, known) or alike(names_in(records), known.names)
 

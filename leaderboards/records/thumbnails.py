@@ -9,6 +9,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
+from stat import S_ISREG
 
 from PIL import Image
 
@@ -52,7 +53,7 @@ def is_whole(path: Path) -> bool:
         stamp = path.stat()
     except OSError:
         return False
-    return _checked(path, stamp.st_size, stamp.st_mtime_ns)
+    return S_ISREG(stamp.st_mode) and _checked(path, stamp.st_size, stamp.st_mtime_ns)
 
 
 @lru_cache(maxsize=1 << 16)

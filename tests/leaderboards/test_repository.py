@@ -15,12 +15,19 @@ import layerboard
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.merge import merge_outputs
 from layerboard.leaderboards.records.checksum import write_checked
+from layerboard.leaderboards.records.fields import Known
 from layerboard.leaderboards.records.files import safe_name
-from layerboard.leaderboards.records.manifest import MANIFEST, claim_of, mark_verified, read_manifest
+from layerboard.leaderboards.records.manifest import (
+    MANIFEST,
+    claim_of,
+    digests_of,
+    mark_verified,
+    read_manifest,
+)
 from layerboard.leaderboards.records.record import read_records
 from layerboard.leaderboards.report.content import report_of
 from layerboard.leaderboards.report.table import best_table
-from layerboard.leaderboards.repository import COLUMN, EVERY, Repository
+from layerboard.leaderboards.repository import COLUMN, EVERY, Repository, add_accepted
 from layerboard.leaderboards.sections.provenance import provenance_blocks
 from layerboard.leaderboards.sections.tables import main_table
 from layerboard.leaderboards.submission import public_results, write_submission
@@ -96,6 +103,70 @@ def test_a_submission_that_contradicts_an_earlier_one_is_left_out_and_named(repo
     (reason,) = found.left_out
     assert reason.startswith(f"fourth: {repository / 'submissions' / 'second'}")
     assert "are two different results: top-1 of layer 1 (cls) is 70 in the one and 10 in the other" in reason
+
+
+def test_what_was_accepted_first_stands_whatever_the_dates_say(repository: Path) -> None:
+    """Forged days, and numbers that are moved by less than two machines differ: nothing moves."""
+    forged = submit(repository, "fourth", 1, {"c": [99.0, 99.5]})
+    near = submit(repository, "fifth", 1, {"c": [70.3, 71.4]})
+    for folder in (forged, near):
+        replace(read_manifest(folder), date="2001-01-01T00:00:00+00:00").write(folder)
+    found = Repository.read(repository)
+    assert [each.name for each in found.submissions] == ["first", "second", "third", "fifth"]
+    (kept,) = (each for each in found.results(4).values() if each.name.parts[0] == "c")
+    assert kept.records["value"].tolist() == [70.0, 71.0]
+    (repository / "accepted.txt").write_text("fourth\nfirst\n")
+    found = Repository.read(repository)
+    assert [each.name for each in found.submissions] == ["fourth", "first", "third"]
+    add_accepted(repository, "sixth")
+    assert (repository / "accepted.txt").read_text().split()[:2] == ["fourth", "first"]
+    assert (repository / "accepted.txt").read_text().split()[-1] == "sixth"
+
+
+def test_none_replaces_itself_or_what_comes_later(repository: Path) -> None:
+    submit(repository, "fourth", 11, {"d": [1.0, 2.0]}, replaces="fifth")
+    submit(repository, "fifth", 11, {"e": [1.0, 2.0]}, replaces="fifth")
+    submit(repository, "sixth", 12, {"b": [1.0, 2.0]})  # which "first" said otherwise, before it was replaced
+    found = Repository.read(repository)
+    assert found.left_out == []
+    assert {result.name.parts[0] for result in found.results(6).values()} == {"a", "b", "c", "d", "e"}
+
+
+def test_names_pages_and_facts_of_others_are_not_taken(repository: Path) -> None:
+    known = Known(frozenset({("suite", "standard")}))
+    for number, (backbone, changes) in enumerate(
+        [
+            ("C", {}),
+            ("d", {"suite": "Mini"}),
+            ("e", {"suite": "mini/"}),
+            ("f", {"suite": "index"}),
+            ("g", {"suite": "Standard"}),
+            ("c", {"depth": 40, "task": "fewshot", "metric": "top1-10shot"}),
+        ]
+    ):
+        folder = submit(repository, f"x{number}", 11, {"x": [1.0, 2.0]})
+        task = str(changes.get("task", "knn"))
+        (folder / "records" / "x" / KNN).unlink()
+        target = folder / "records" / backbone / f"{task}.mini-imagenet.standard.parquet"
+        write_checked(frame(layers([1.0, 2.0], backbone=backbone)).assign(**changes), target)
+        said = replace(
+            read_manifest(folder), files=digests_of(folder), weights={backbone: "0123456789abcdef"}
+        )
+        said.write(folder)
+    reasons = Repository.read(repository, known=known).left_out
+    for reason, words in zip(
+        reasons,
+        [
+            "the backbone C differs from c in case alone",
+            "the suite Mini differs from mini in case alone",
+            "needs a name of ASCII letters",
+            "the page of the suite 'index' has the name of one of other pages",
+            "the suite Standard differs from standard in case alone",
+            "of c two things are said: depth 2 and 40",
+        ],
+        strict=True,
+    ):
+        assert words in reason
 
 
 @pytest.mark.parametrize("since", ["fifth", "2026-13-01", "yesterday"])
