@@ -227,14 +227,12 @@ def _openmp() -> str:
     from threadpoolctl import threadpool_info
 
     runtimes = {
-        each["filepath"]: each["prefix"] for each in threadpool_info() if each["user_api"] == "openmp"
+        info["filepath"]: info["prefix"] for info in threadpool_info() if info["user_api"] == "openmp"
     }
-    paths = ", ".join(sorted(runtimes))
-    if len(runtimes) > 1 and {*runtimes.values()} - {"libgomp"}:
-        return f"wrong it is loaded {len(runtimes)} times, which may crash or hang ({paths}); install all with pip"
-    return (
-        f"ok {len(runtimes)} runtimes of one kind" if len(runtimes) > 1 else f"ok {paths or 'none is loaded'}"
-    )
+    paths, number = ", ".join(sorted(runtimes)), len(runtimes)
+    if number > 1 and {*runtimes.values()} - {"libgomp"}:
+        return f"wrong it is loaded {number} times, which may crash or hang ({paths}); install all with pip"
+    return f"ok {number} runtimes of one kind" if number > 1 else f"ok {paths or 'none is loaded'}"
 
 
 def _gpu() -> str:
