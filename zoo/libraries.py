@@ -80,8 +80,7 @@ def end_command(error: BaseException) -> None:
 
 def named(name: str) -> str:
     """A library with its version, if that is known."""
-    found = installed(name)
-    return f"{name} {found}" if found else name
+    return f"{name} {installed(name)}".rstrip()
 
 
 def installed(name: str) -> str:

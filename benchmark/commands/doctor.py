@@ -56,7 +56,7 @@ class DoctorRequest(Form):
 
 
 @dataclass(frozen=True)
-class Finding:
+class Diagnosis:
     """What was looked at, a sentence about it, and whether something is wrong with it."""
 
     what: str
@@ -80,30 +80,32 @@ def doctor_command(request: DoctorRequest) -> int:
     del request
     wrong = 0
     for look in (_python, _libraries, _locale, _threads, _folders, _shared_memory):
-        for finding in _guarded(look):
-            say(finding)
-            wrong += finding.wrong
+        for diagnosis in _guarded(look):
+            say(diagnosis)
+            wrong += diagnosis.wrong
     say(f"{wrong} wrong" if wrong else "Nothing is wrong.")
     return 1 if wrong else 0
 
 
-def _guarded(look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+def _guarded(look: Callable[[], Iterator[Diagnosis]]) -> Iterator[Diagnosis]:
     """What a check finds; that it fails is a finding, too."""
     try:
         yield from look()
     except Exception as error:
         what = look.__name__.strip("_").replace("_", " ")
-        yield Finding(what, f"cannot be looked at ({kind_of(error)}: {first_line(error)})", wrong=True)
+        yield Diagnosis(what, f"cannot be looked at ({kind_of(error)}: {first_line(error)})", wrong=True)
 
 
-def _python() -> Iterator[Finding]:
+def _python() -> Iterator[Diagnosis]:
     python = ".".join(map(str, sys.version_info[:3]))
-    yield Finding(OURS, f"{installed(OURS) or 'its version is unknown'}, Python {python} on {sys.platform}")
+    yield Diagnosis(OURS, f"{installed(OURS) or 'its version is unknown'}, Python {python} on {sys.platform}")
     if sys.flags.optimize > 1:
-        yield Finding("Python", "transformers needs docstrings; unset PYTHONOPTIMIZE or leave out -OO", True)
+        yield Diagnosis(
+            "Python", "transformers needs docstrings; unset PYTHONOPTIMIZE or leave out -OO", True
+        )
 
 
-def _libraries() -> Iterator[Finding]:
+def _libraries() -> Iterator[Diagnosis]:
     """Every library that is needed, then those of the extras, imported in turn as in one run."""
     wanted = dict(requirements(OURS))
     extras = {name: extra for extra in EXTRAS for name, _ in requirements(OURS, extra)}
@@ -120,20 +122,20 @@ def _libraries() -> Iterator[Finding]:
             yield _absent(name, extras.get(name, ""), needed=name in wanted)
         elif not answer and not fits(name, versions.get(name, "")):
             needs = f"{OURS} needs {name}{versions[name]}"
-            yield Finding(name, f"{installed(name)} is installed, and {needs}: pip install -U {name}", True)
+            yield Diagnosis(name, f"{installed(name)} is installed, and {needs}: pip install -U {name}", True)
         elif answer not in seen:  # a broken library breaks others, with the same sentence
-            yield Finding(name, answer or installed(name), bool(answer))
+            yield Diagnosis(name, answer or installed(name), bool(answer))
         seen |= {answer} - {""}
     for what in FACTS:
         mark, _, sentence = answers.get(what, "wrong nothing is known").partition(" ")
-        yield Finding(what, sentence, mark == "wrong")
+        yield Diagnosis(what, sentence, mark == "wrong")
 
 
-def _absent(name: str, extra: str, *, needed: bool) -> Finding:
+def _absent(name: str, extra: str, *, needed: bool) -> Diagnosis:
     if needed:
-        return Finding(name, f"is not installed, and {OURS} needs it: pip install {name}", wrong=True)
+        return Diagnosis(name, f"is not installed, and {OURS} needs it: pip install {name}", wrong=True)
     how = f"pip install '{OURS}[{extra}]'" if extra else "only names timm:... need it"
-    return Finding(name, f"not installed ({how})")
+    return Diagnosis(name, f"not installed ({how})")
 
 
 def _imported(modules: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -224,13 +226,13 @@ def _openmp() -> str:
     """Whether two runtimes of OpenMP harm each other: that of Intel or LLVM, and another one."""
     from threadpoolctl import threadpool_info
 
-    found = {each["filepath"]: each["prefix"] for each in threadpool_info() if each["user_api"] == "openmp"}
-    paths = ", ".join(sorted(found))
-    if len(found) > 1 and {*found.values()} - {"libgomp"}:
-        return (
-            f"wrong it is loaded {len(found)} times, which may crash or hang ({paths}); install all with pip"
-        )
-    return f"ok {len(found)} runtimes of one kind" if len(found) > 1 else f"ok {paths or 'none is loaded'}"
+    runtimes = {
+        info["filepath"]: info["prefix"] for info in threadpool_info() if info["user_api"] == "openmp"
+    }
+    paths, number = ", ".join(sorted(runtimes)), len(runtimes)
+    if number > 1 and {*runtimes.values()} - {"libgomp"}:
+        return f"wrong it is loaded {number} times, which may crash or hang ({paths}); install all with pip"
+    return f"ok {number} runtimes of one kind" if number > 1 else f"ok {paths or 'none is loaded'}"
 
 
 def _gpu() -> str:
@@ -259,18 +261,18 @@ FACTS: dict[str, Callable[[], str]] = {"OpenMP": _openmp, "GPU": _gpu}
 """What can be asked only where libraries are loaded; each answer begins with ``ok`` or ``wrong``."""
 
 
-def _locale() -> Iterator[Finding]:
+def _locale() -> Iterator[Diagnosis]:
     names, text = sys.getfilesystemencoding(), sys.stdout.encoding
     if names.lower().replace("-", "") != "utf8":
-        yield Finding("locale", f"names of files are read as {names}; set PYTHONUTF8=1", wrong=True)
+        yield Diagnosis("locale", f"names of files are read as {names}; set PYTHONUTF8=1", wrong=True)
     else:
-        yield Finding("locale", f"names of files are {names}, what is printed is {text}")
+        yield Diagnosis("locale", f"names of files are {names}, what is printed is {text}")
 
 
-def _threads() -> Iterator[Finding]:
+def _threads() -> Iterator[Diagnosis]:
     threads = os.environ.get("OMP_NUM_THREADS", "")
     if threads and not re.fullmatch(r"[1-9]\d*(,[1-9]\d*)*", threads):
-        yield Finding(
+        yield Diagnosis(
             "OMP_NUM_THREADS", f"expected a number, found {shortened(threads)}; unset it", wrong=True
         )
     if sys.platform != "win32":
@@ -279,10 +281,10 @@ def _threads() -> Iterator[Finding]:
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         few = 0 <= limit < LEAST_FILES
         sentence = f"{limit} at most; allow more, as by: ulimit -n {4 * LEAST_FILES}"
-        yield Finding("open files", sentence if few else "enough may be open", wrong=few)
+        yield Diagnosis("open files", sentence if few else "enough may be open", wrong=few)
 
 
-def _folders() -> Iterator[Finding]:
+def _folders() -> Iterator[Diagnosis]:
     hub = os.environ.get("HF_HOME") or "~/.cache/huggingface"
     places: tuple[tuple[str, Callable[[], str | Path], str], ...] = (
         ("cache", parsers.default_cache, "give --cache DIR, or set LAYERBOARD_CACHE"),
@@ -294,10 +296,10 @@ def _folders() -> Iterator[Finding]:
         try:
             yield _written(what, Path(folder_of()), remedy)
         except (OSError, InputError, RuntimeError) as error:
-            yield Finding(what, f"cannot be used ({first_line(error)}); {remedy}", wrong=True)
+            yield Diagnosis(what, f"cannot be used ({first_line(error)}); {remedy}", wrong=True)
 
 
-def _written(what: str, folder: Path, remedy: str, least: int = LEAST_DISK) -> Finding:
+def _written(what: str, folder: Path, remedy: str, least: int = LEAST_DISK) -> Diagnosis:
     """Whether a folder, or the nearest one above it that exists, can be written and has room."""
     there = next(each for each in (folder, *folder.absolute().parents) if _is_there(each))
     try:
@@ -306,10 +308,10 @@ def _written(what: str, folder: Path, remedy: str, least: int = LEAST_DISK) -> F
             file.flush()
         free = shutil.disk_usage(there).free
     except OSError as error:
-        return Finding(what, f"{folder} cannot be written ({first_line(error)}); {remedy}", wrong=True)
+        return Diagnosis(what, f"{folder} cannot be written ({first_line(error)}); {remedy}", wrong=True)
     few = free < least
     sentence = f"{folder} can be written, {free / 1e9:,.1f} GB are free"
-    return Finding(what, f"{sentence}; {remedy}" if few else sentence, wrong=few)
+    return Diagnosis(what, f"{sentence}; {remedy}" if few else sentence, wrong=few)
 
 
 def _is_there(path: Path) -> bool:
@@ -319,10 +321,10 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-def _shared_memory() -> Iterator[Finding]:
+def _shared_memory() -> Iterator[Diagnosis]:
     if sys.platform == "linux":
         remedy = "processes share memory there: give --workers 1 --engine local, or docker run --shm-size=1g"
         if SHARED.is_dir():
             yield _written("shared memory", SHARED, remedy, LEAST_SHARED)
         else:
-            yield Finding("shared memory", f"{SHARED} does not exist; {remedy}", wrong=True)
+            yield Diagnosis("shared memory", f"{SHARED} does not exist; {remedy}", wrong=True)

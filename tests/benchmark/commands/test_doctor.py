@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from layerboard.benchmark.commands import doctor
-from layerboard.benchmark.commands.doctor import Finding
+from layerboard.benchmark.commands.doctor import Diagnosis
 from tests.benchmark.runs import Said, command
 
 Capture = pytest.CaptureFixture[str]
@@ -24,7 +24,7 @@ BROKEN = {
 }
 
 
-def wrong(findings: list[Finding]) -> dict[str, str]:
+def wrong(findings: list[Diagnosis]) -> dict[str, str]:
     return {each.what: each.sentence for each in findings if each.wrong}
 
 
