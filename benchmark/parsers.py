@@ -183,6 +183,11 @@ def require_working_folder() -> None:
         raise InputError("the working folder does not exist any more; change to another folder") from error
 
 
+def pictures(value: object) -> tuple[Path, ...]:
+    """Files and folders of pictures; a single one becomes a tuple."""
+    return paths(folders(value, "image files, videos or folders"))
+
+
 def run_name(value: Any) -> str:  # noqa: ANN401  # a network or a name
     """The name under which a backbone was run, or that of a network of this process."""
     return text(value.spec.name if hasattr(value, "spec") else value)
@@ -241,20 +246,30 @@ def require_own_kind(name: str, option: str) -> None:
 
 def kind_of_name(name: str) -> tuple[str, str] | None:
     """What a name of the registries is the name of, and the option for it; None for any other."""
+    specs = [spec.name for spec in all_specs()]
     kinds = (
         ("task", "tasks", [task.name for task in TASKS]),
-        ("backbone", "backbones", [spec.name for spec in all_specs()]),
-        ("protocol", "protocol", [protocol.name for protocol in PROTOCOLS]),
+        ("backbone", "backbones", specs),
+        # dino is also the beginning of names of backbones, which is what is meant by itself
+        ("protocol", "protocol", [p.name for p in PROTOCOLS if not any(s.startswith(p.name) for s in specs)]),
     )
     return next(((kind, option) for kind, option, known in kinds if name in known), None)
 
 
-def folders(value: object) -> tuple[str, ...]:
+def protocols(value: object) -> tuple[str, ...]:
+    """Names of protocols, which may also be separated by commas."""
+    given = listed(value)
+    for name in given:
+        require_own_kind(name, "protocol")
+    return given
+
+
+def folders(value: object, expected: str = "folders of image files, or hf:DATASET") -> tuple[str, ...]:
     """Folders of images and ``hf:`` datasets, as texts; a single one becomes a tuple."""
     for each in (value, *(value if isinstance(value, list | tuple) else ())):
         if not isinstance(each, str | Path | list | tuple):
-            advice = "write the images as files, one folder per class, and give their folder"
-            raise WrongValueError("folders of image files, or hf:DATASET", each, advice)
+            advice = "write the images as files, those of a class into a folder, and give their folder"
+            raise WrongValueError(expected, each, advice)
     return names(value)
 
 
@@ -306,8 +321,9 @@ def ranges_of(text: str) -> list[tuple[int, int]]:
     for part in parts_of(text):
         if part == FINAL or text == "all":
             continue
-        first, _, last = part.partition("-")
-        if not all(number.isdecimal() and len(number) < LONGEST_INDEX for number in (first, last or first)):
+        first, dash, last = part.partition("-")
+        last = last if dash else first
+        if not all(number.isdecimal() and len(number) < LONGEST_INDEX for number in (first, last)):
             hint = (
                 f"{part} is a set of layers: did you mean --fuse {part}?"
                 if part in SETS
@@ -318,7 +334,7 @@ def ranges_of(text: str) -> list[tuple[int, int]]:
                 f"layers {shortened(text)}: expected 'all' or a list such as '4,8-12,final', "
                 f"found {shortened(part)}; {hint}"
             )
-        ranges.append((int(first), int(last or first)))
+        ranges.append((int(first), int(last)))
     return ranges
 
 
@@ -329,6 +345,8 @@ def parts_of(text: str) -> list[str]:
 
 def layers(value: object) -> str:
     """Layers by number, as text; the numbers are compared with a backbone later."""
+    if not isinstance(value, str):
+        raise WrongValueError("a text such as '4,8-12,final'", value, "write the numbers into one text")
     ranges_of(given := text(value))
     return given
 
@@ -371,6 +389,10 @@ def by_name(parse: Callable[[Any], Any], expected: str, value: object) -> Mappin
 
 def weights(value: object) -> Mapping[str, Path]:
     """Files or folders of weights by name of the backbone."""
+    each = value.values() if isinstance(value, Mapping) else (value,)
+    if any(not isinstance(one, str | Path | list | tuple) for one in each):
+        expected = "files or folders of weights by name of the backbone"
+        raise WrongValueError(expected, value, "a network of this process is run as from_module(NETWORK)")
     return by_name(path, "NAME=PATH, such as moco-s16=vit-s-300ep.pth.tar", value)
 
 

@@ -214,7 +214,7 @@ class Request(Form, kw_only=False):
         (),
         "Evaluation protocols: standard; paper, as in the code of Teaching Matters; or that of one task, "
         "such as insid3; see `list protocols`.",
-        parsers.listed,
+        parsers.protocols,
         usual="the suite's",
     )
     shots: Wholes = Option(

@@ -7,8 +7,9 @@ Compressions make vectors smaller in one or several steps, such as ``pca:128+int
 """
 
 import re
+from collections.abc import Sequence
 
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, likely
 
 MOST = 100_000  # more directions than any layer's tokens have
 WAYS = ("whiten", "zscore")
@@ -23,7 +24,7 @@ def parse_transform(text: str) -> str:
     if text not in WAYS and (match is None or int(match[1]) > MOST):
         raise InputError(
             f"--transform takes debias:K (K directions of the position, from 0), {' and '.join(WAYS)}; "
-            f"found {text[:40]!r}"
+            f"found {text[:40]!r}{_meant(text, WAYS)}"
         )
     return f"debias:{components(text)}" if match else text
 
@@ -37,9 +38,16 @@ def parse_compression(text: str) -> str:
         raise InputError(
             "--compress takes pca:N, rp:N, first:N (N numbers a vector), int8, binary, pq:M (M bytes), or "
             f"several joined by +, such as pca:128+int8, of which int8, binary and pq:M come last; "
-            f"found {text[:40]!r}"
+            f"found {text[:40]!r}{_meant(text, (*WAYS, *CODES[:2]))}"
         )
     return "+".join(steps)
+
+
+def _meant(text: str, names: Sequence[str]) -> str:
+    """What a wrong name of a step probably means, as the end of a sentence; empty if nothing is known."""
+    numbered = re.fullmatch(r"(debias|pca|rp|first|pq)[-_= ]?([0-9]{1,5})", text.casefold())
+    close = [f"{numbered[1]}:{numbered[2]}"] if numbered else likely("value", text, names)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def step_of(text: str) -> tuple[str, int]:

@@ -59,7 +59,7 @@ def likely(what: str, name: str, known: Collection[str]) -> list[str]:
     if same := [each for each in known if _bare(each) == bare]:
         return same[:1]
     words = WORDS.get(what, {})
-    for word in sorted((word for word in words if word in bare), key=len, reverse=True):
+    for word in sorted((word for word in words if _bare(word) in bare), key=len, reverse=True):
         # a short word is one only as a whole: ``age`` is not in ``manage``
         if (len(word) > SHORT or _bare(word) == bare) and (meant := [n for n in words[word] if n in known]):
             return meant

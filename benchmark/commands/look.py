@@ -27,7 +27,7 @@ REMOVED = {
 class LookRequest(Form, kw_only=False):
     """Options of `look`: the images and the backbones."""
 
-    images: Paths = Option(..., "Images, videos, animations, or folders of images.")
+    images: Paths = Option(..., "Images, videos, animations, or folders of images.", parsers.pictures)
     _: KW_ONLY
     backbones: Option[Backbones, tuple[str, ...]] = Option(
         USUAL, BACKBONES, parsers.backbones, also="-b", usual="three toy networks"

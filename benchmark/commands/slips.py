@@ -20,6 +20,8 @@ def require_understood(words: Sequence[str], command: Any, arguments: Sequence[s
     """
     options = {name: each for each in command.params for name in (*each.opts, *each.secondary_opts)}
     options |= dict.fromkeys(("-h", "--help", "--install-completion", "--show-completion"))
+    if {"-h", "--help"} & {*arguments}:
+        return
     below = getattr(command, "commands", {})
     free = sum(abs(each.nargs) if each.nargs > 0 else len(arguments) for each in _positional(command))
     for argument, is_name in _parted(arguments, options):
@@ -54,7 +56,7 @@ def _parted(arguments: Sequence[str], options: Mapping[str, Any]) -> Iterator[tu
 
 
 def _unknown_option(words: Sequence[str], name: str, options: Mapping[str, Any]) -> InputError:
-    if name in _VERSION or name == "--verbose":
+    if name in _VERSION:
         return InputError(f"there is no option {name}; `layerboard --version` shows the version")
     from layerboard.benchmark.commands.app import COMMANDS
     from layerboard.benchmark.option import declared
@@ -80,7 +82,8 @@ def _unknown_command(words: Sequence[str], name: str, below: Mapping[str, Any]) 
     whole = " ".join(["layerboard", *words])
     if name in _HELP:
         return InputError(
-            f"there is no command '{name}'; `{whole} -h` lists commands, `{whole} run -h` tells of one"
+            f"there is no command '{name}'; `{whole} -h` lists commands, `{whole} {next(iter(below))} -h` "
+            "tells of one"
         )
     if name in _VERSION:
         return InputError(f"there is no command '{name}'; `layerboard --version` shows the version")

@@ -12,7 +12,7 @@ import torch
 from layerboard.benchmark.engines.base import Engine, LocalEngine
 from layerboard.benchmark.engines.processes import ProcessEngine
 from layerboard.benchmark.request import ENGINES, Request
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, likely
 from layerboard.zoo.libraries import optional
 from layerboard.zoo.references import find_object
 from layerboard.zoo.spec import BackboneSpec
@@ -33,7 +33,9 @@ def find_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise InputError(f"there is no device {name!r}; expected auto, cpu, cuda or cuda:N") from error
+        close = likely("value", name, ("auto", "cpu", "cuda"))
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise InputError(f"there is no device {name!r}; expected auto, cpu, cuda or cuda:N{hint}") from error
     if device.type not in ("cpu", "cuda"):
         raise InputError(f"device {name!r} is not supported; expected auto, cpu, cuda or cuda:N")
     if device.type == "cuda" and (device.index or 0) >= (count := torch.cuda.device_count()):
