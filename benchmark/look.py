@@ -104,7 +104,7 @@ def enlarged(
         if own != side:
             report.say(
                 f"{some(name for *_, name in changed)}: pictures at {side} px, for fine maps; --input-size "
-                f"{own}, as in other commands, is faster, with {(side / own) ** 2:.1f} x fewer cells"
+                f"{own}, as in other commands, is faster, with {(side / own) ** 2:.0f} x fewer cells"
             )
     return sized
 
