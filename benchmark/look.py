@@ -83,13 +83,13 @@ def view_of(spec: BackboneSpec) -> View:
 
 def enlarged(
     specs: Sequence[BackboneSpec], pictures: Sequence[Picture], layers: str, report: Reporter
-) -> list[BackboneSpec]:
+) -> tuple[BackboneSpec, ...]:
     """Backbones at input sizes at which they show pictures in about 40 cells across, or fewer if many.
 
     None is made smaller than its own size, and one that takes a single size keeps it; reports both.
     """
     for cells in CELLS:
-        sized = [_with_cells(spec, cells) for spec in specs]
+        sized = tuple(_with_cells(spec, cells) for spec in specs)
         # a page of a size that nobody asked for opens quickly
         if _megabytes(pictures, {spec: select_layers(layers, spec) for spec in sized}) <= MOST_MEGABYTES / 2:
             break
