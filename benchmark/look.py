@@ -83,13 +83,13 @@ def view_of(spec: BackboneSpec) -> View:
 
 def enlarged(
     specs: Sequence[BackboneSpec], pictures: Sequence[Picture], layers: str, report: Reporter
-) -> list[BackboneSpec]:
+) -> tuple[BackboneSpec, ...]:
     """Backbones at input sizes at which they show pictures in about 40 cells across, or fewer if many.
 
     None is made smaller than its own size, and one that takes a single size keeps it; reports both.
     """
     for cells in CELLS:
-        sized = [_with_cells(spec, cells) for spec in specs]
+        sized = tuple(_with_cells(spec, cells) for spec in specs)
         # a page of a size that nobody asked for opens quickly
         if _megabytes(pictures, {spec: select_layers(layers, spec) for spec in sized}) <= MOST_MEGABYTES / 2:
             break
@@ -104,7 +104,7 @@ def enlarged(
         if own != side:
             report.say(
                 f"{some(name for *_, name in changed)}: pictures at {side} px, for fine maps; --input-size "
-                f"{own}, as in other commands, is faster, with {(side / own) ** 2:.1f} x fewer cells"
+                f"{own}, as in other commands, is faster, with {(side / own) ** 2:.0f} x fewer cells"
             )
     return sized
 

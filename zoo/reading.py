@@ -7,8 +7,8 @@ system here, so whoever reads says what is wrong in the sentence that it has for
 import errno
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 MOST_BYTES = 2**31  # maximum size of a file that is read into memory as a whole
 
@@ -25,7 +25,7 @@ def require_regular(path: Path | str) -> int:
     return status.st_size
 
 
-def open_regular(path: Path | str) -> BinaryIO:
+def open_regular(path: Path | str) -> BufferedReader:
     """A regular file, opened to be read; raises OSError for anything else."""
     require_regular(path)
     return Path(path).open("rb")

@@ -167,7 +167,7 @@ def test_pictures_are_shown_in_forty_cells(capsys: Capture, photos: Path, tmp_pa
     assert sizes["mini-fs"][0].endswith("pictures at 320 px")
     assert said == [
         "mini-fs: pictures at 320 px, for fine maps; --input-size 64, as in other commands, is faster, with "
-        "25.0 x fewer cells"
+        "25 x fewer cells"
     ]
     sizes, said = sizes_of(capsys, page, photos, "-b", "mini-resnet", "--layers", "12")
     assert sizes["mini-resnet"][1] == [[27, 40], [40, 40]]
