@@ -150,7 +150,9 @@ class Board:
             return {}
         results = self.records[["backbone", "claim", "other", *SOURCE, "transform"]].drop_duplicates()
         return {
-            str(name): _claims_text(claims.value_counts().to_dict())
+            str(name): _claims_text(
+                {str(claim): int(count) for claim, count in claims.value_counts().items()}
+            )
             for name, claims in results.groupby("backbone")["claim"]
         }
 

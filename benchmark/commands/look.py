@@ -103,7 +103,7 @@ def _written(request: LookRequest, report: "Reporter") -> list[Path]:
     asked = Request(**{name: getattr(request, name) for name in names}, floor=False)
     specs = find_backbones(asked, SUITES[0], report)
     if not (request.input_size or any(parts.input_size for parts in split_variants(request.backbones))):
-        specs = enlarged(specs, pictures, request.layers, report)
+        specs = tuple(enlarged(specs, pictures, request.layers, report))
     layers = {spec: select_layers(request.layers, spec) for spec in specs}
     require_small(pictures, layers)
     backbones: list[BackboneMaps] = []

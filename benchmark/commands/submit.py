@@ -48,9 +48,9 @@ def submit(request: SubmitRequest) -> Files:
     """
     from layerboard.benchmark.plan.facts import known_names
     from layerboard.leaderboards.records.fields import alike, name_problem
-    from layerboard.leaderboards.records.manifest import MANIFEST, SUBMISSIONS
+    from layerboard.leaderboards.records.manifest import MANIFEST, SUBMISSIONS, digests_of
     from layerboard.leaderboards.repository import add_accepted
-    from layerboard.leaderboards.submission import digests_of, public_results, write_submission
+    from layerboard.leaderboards.submission import public_results, write_submission
     from layerboard.zoo.atomic import remove_leftovers
 
     results = public_results(request.folder, known_names())

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import count
 from time import perf_counter
-from typing import Protocol
+from typing import Any, Protocol
 
 from rich import progress as rich
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -299,16 +299,15 @@ class OneLine:
 
 def output_of_cell() -> Callable[[str], None]:
     """A function that shows a text in the notebook's cell, and replaces it by the next one."""
-    handle = None
+    shown: list[Any] = []  # the handle of the output, once there is one
 
     def show(text: str) -> None:
-        nonlocal handle
         from IPython.display import display  # only in a notebook, which has it
 
         content = {"text/plain": text}
-        if handle is None:
-            handle = display(content, raw=True, display_id=True)
+        if shown:
+            shown[0].update(content, raw=True)
         else:
-            handle.update(content, raw=True)
+            shown.append(display(content, raw=True, display_id=True))  # type: ignore[no-untyped-call]
 
     return show

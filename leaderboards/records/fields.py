@@ -134,7 +134,7 @@ def foreign_problem(records: pd.DataFrame, known: Known) -> str:
         for text in records[column].unique():
             if re.fullmatch(r"(?! )[ -~]*(?<! )", text) is None or len(text) > LONGEST_NAME:
                 return f"the {column} {shortened(text)} is not of printable ASCII characters"
-    for column in records.select_dtypes(exclude=["number", "bool"]):
+    for column in map(str, records.select_dtypes(exclude=["number", "bool"])):
         if records[column].str.len().max() > LONGEST_REASON:
             return f"the {column} has more than {LONGEST_REASON:,} characters"
     problem = date_problem(records["date"].unique()) or _number_problem(records)

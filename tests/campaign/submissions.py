@@ -13,8 +13,7 @@ import pandas as pd
 import layerboard
 from layerboard.leaderboards.records.checksum import companions_of, file_digest, write_checked
 from layerboard.leaderboards.records.items import read_items, write_items
-from layerboard.leaderboards.records.manifest import MANIFEST
-from layerboard.leaderboards.submission import digests_of
+from layerboard.leaderboards.records.manifest import MANIFEST, digests_of
 from layerboard.zoo.errors import InputError
 from tests.campaign.counts import Count
 from tests.campaign.damage import exchange, flip, remove, truncate

@@ -47,16 +47,15 @@ class Checkpoint:
 
 def in_directory(directory: Path, revision: str | None = None) -> Checkpoint:
     """Files of a directory in Hugging Face format, of a commit or a digest; InputError without weights."""
-    path = next((directory / name for name in WEIGHT_FILES if (directory / name).is_file()), None)
-    if path is None:
-        refuse_without_weights(directory, f"{WEIGHT_FILES[0]} or {WEIGHT_FILES[2]}")
+    found = (directory / name for name in WEIGHT_FILES if (directory / name).is_file())
+    path = next(found, None) or refuse_without_weights(directory, f"{WEIGHT_FILES[0]} or {WEIGHT_FILES[2]}")
     weights = shards(path) if path.name.endswith(".index.json") else (path,)
     if missing := [each.name for each in weights if not each.is_file()]:
         raise InputError(
             f"{path} lists {counted(len(weights), 'files')}, of which {some(missing)} "
             f"{'is' if len(missing) == 1 else 'are'} not there; put all of them beside it."
         )
-    config, preprocessor = (path if path.is_file() else None for path in map(directory.joinpath, SMALL_FILES))
+    config, preprocessor = (each if each.is_file() else None for each in map(directory.joinpath, SMALL_FILES))
     hashed = weights if config is None else (*weights, config)
     return Checkpoint(weights, config, preprocessor, revision or digest(hashed))
 
@@ -105,7 +104,8 @@ def read_weights(paths: Iterable[Path]) -> dict[str, Any]:
         except Exception as error:
             reason = f"is not a readable safetensors file ({cut_short(path) or first_line(error)})"
             raise InputError(f"{path} {reason}; fetch it again.") from error
-    for names in (tensors, *(inner for inner in tensors.values() if isinstance(inner, Mapping))):
+    inner: list[Any] = [*tensors.values()]
+    for names in (tensors, *(each for each in inner if isinstance(each, Mapping))):
         refuse_adapters(map(str, names), path)
     return tensors
 

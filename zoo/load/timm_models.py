@@ -122,7 +122,7 @@ def timm_layout(text: str) -> Names:
 
 def _own_tensors(text: str) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """The tensors of the network without weights, and those of them that only its classifier has."""
-    net = build_timm(text)
+    net: Any = build_timm(text)
     own = net.state_dict()
     if hasattr(net, "reset_classifier"):
         net.reset_classifier(0)
