@@ -120,7 +120,7 @@ def try_environments(folder: Path, every: int = 1, seed: int = 0) -> Count:
         ),
     ]
     cases = [(draw.choice(words), *each) for each in environments for words in (LIGHT, draw.choice(REST))]
-    for words, name, shell, variables in cases[every - 1 :: every]:
+    for words, name, shell, variables in cases[::every]:
         count.note(f"{words}, {name}", _problem(folder, words, shell, variables))
     return count
 
