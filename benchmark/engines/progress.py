@@ -5,9 +5,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from importlib import import_module
 from itertools import count
 from time import perf_counter
-from typing import Protocol
+from typing import Any, Protocol
 
 from rich import progress as rich
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -284,12 +285,11 @@ class OneLine:
 
 def output_of_cell() -> Callable[[str], None]:
     """A function that shows a text in the notebook's cell, and replaces it by the next one."""
-    handle = None
+    handle: Any = None
 
     def show(text: str) -> None:
         nonlocal handle
-        from IPython.display import display  # only in a notebook, which has it
-
+        display = import_module("IPython.display").display  # only in a notebook, which has it
         content = {"text/plain": text}
         if handle is None:
             handle = display(content, raw=True, display_id=True)
