@@ -395,7 +395,10 @@ def by_name(parse: Callable[[Any], Any], expected: str, value: object) -> Mappin
 def weights(value: object) -> Mapping[str, Path]:
     """Files or folders of weights by name of the backbone."""
     each = value.values() if isinstance(value, Mapping) else (value,)
-    if any(hasattr(one, "state_dict") or hasattr(one, "dtype") or isinstance(one, Mapping) for one in each):
+    if any(
+        hasattr(given, "state_dict") or hasattr(given, "dtype") or isinstance(given, Mapping)
+        for given in each
+    ):
         expected = "files or folders of weights by name of the backbone"
         raise WrongValueError(expected, value, "a network of this process is run as from_module(NETWORK)")
     return by_name(path, "NAME=PATH, such as moco-s16=vit-s-300ep.pth.tar", value)

@@ -168,7 +168,7 @@ def test_results_of_others_are_not_submitted_again(repository: Path, tmp_path: P
 def test_the_site_links_its_pages_and_escapes_names(repository: Path, tmp_path: Path) -> None:
     submit(repository, "a&b#c", 12, {"<b>": [10.0, 20.0]})
     submit(repository, "other", 13, {"c": [1.0, 2.0]})
-    with pytest.raises(InputError, match="give the folder of its site by --site"):
+    with pytest.raises(InputError, match="give the folder of its site by site="):
         layerboard.report(output=repository)
     written = layerboard.report(output=repository, site=tmp_path / "site", since="first").paths
     assert all(path.is_relative_to(tmp_path / "site") for path in written)
@@ -189,5 +189,5 @@ def test_the_site_links_its_pages_and_escapes_names(repository: Path, tmp_path: 
 
 
 def test_since_is_of_repositories_alone(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="--since needs a results repository"):
+    with pytest.raises(InputError, match="since= needs a results repository"):
         layerboard.report(output=results(tmp_path / "own", {"a": [1.0, 2.0]}), since="2026-01-01")

@@ -166,7 +166,7 @@ def test_of_a_part_of_a_dataset_the_same_images_are_measured_again(
     assert len(checked.frame) == 0
     assert checked.notes[1].startswith("Measured again, drawn with --seed 2: mini-")
     assert claim_of(submission) == "verified"
-    with pytest.raises(InputError, match="--mark needs a new measurement"):
+    with pytest.raises(InputError, match="mark= needs a new measurement"):
         layerboard.verify(submission, mark=True)
 
 
