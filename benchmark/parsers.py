@@ -208,8 +208,7 @@ def backbones(value: Any) -> tuple[str, ...]:  # noqa: ANN401  # networks among 
     """
     several = (value,) if isinstance(value, str | Path) or hasattr(value, "reference") else value
     for each in (several, *(several if isinstance(several, list | tuple) else ())):
-        if isinstance(each, type) or (hasattr(each, "state_dict") and not hasattr(each, "reference")):
-            raise WrongValueError("names, and what from_module returns", each, "give from_module(NETWORK)")
+        require_no_network(each)
     if not isinstance(several, Iterable):
         raise WrongValueError("words", value)
     given = names([getattr(each, "reference", each) for each in several])
@@ -218,6 +217,12 @@ def backbones(value: Any) -> tuple[str, ...]:  # noqa: ANN401  # networks among 
         require_own_kind(entry, "backbones")
         require_named(entry)
     return given
+
+
+def require_no_network(value: object) -> None:
+    """Raise an error that names from_module for a network, or a class of networks, instead of a name."""
+    if isinstance(value, type) or (hasattr(value, "state_dict") and not hasattr(value, "reference")):
+        raise WrongValueError("names, and what from_module returns", value, "give from_module(NETWORK)")
 
 
 def tasks(value: object) -> tuple[str, ...]:
@@ -390,7 +395,10 @@ def by_name(parse: Callable[[Any], Any], expected: str, value: object) -> Mappin
 def weights(value: object) -> Mapping[str, Path]:
     """Files or folders of weights by name of the backbone."""
     each = value.values() if isinstance(value, Mapping) else (value,)
-    if any(not isinstance(one, str | Path | list | tuple) for one in each):
+    if any(
+        hasattr(given, "state_dict") or hasattr(given, "dtype") or isinstance(given, Mapping)
+        for given in each
+    ):
         expected = "files or folders of weights by name of the backbone"
         raise WrongValueError(expected, value, "a network of this process is run as from_module(NETWORK)")
     return by_name(path, "NAME=PATH, such as moco-s16=vit-s-300ep.pth.tar", value)

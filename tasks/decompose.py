@@ -34,12 +34,11 @@ from layerboard.tasks.base import (
 from layerboard.tasks.datasets.davis import Videos
 from layerboard.tasks.datasets.spair import Keypoints
 from layerboard.tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
-from layerboard.tasks.keypoints.names import PULL
 from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.tasks.paths import End, Read, Steps, steps_between
 from layerboard.tasks.propagation.task import PropagationTask
 from layerboard.tasks.protocols import EvaluationProtocol
-from layerboard.tasks.registry import Role, TaskEntry, config_of
+from layerboard.tasks.registry import PULL, Role, TaskEntry, config_of
 from layerboard.tasks.task import AnalysisTask, MeasuredTask, Task
 from layerboard.tasks.transforms import of_tokens
 from layerboard.zoo.errors import InputError

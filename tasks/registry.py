@@ -482,6 +482,7 @@ TASKS: tuple[TaskEntry, ...] = (
 )
 
 DRIFT = "drift"  # the task that compares number formats and resizings; runs if there are several
+PULL = "pull"  # metric: share of a soft arg-max's weight, in percent, where similarities are nearly 0
 COST = "cost"  # the task that measures the cost of layers; it has a page of its own
 DEPENDS_ON_LOAD = tuple(  # cost metrics that differ from run to run
     name for name in TASKS[-1].metrics if name not in ("parameters", "gflops", "dim", "bytes")

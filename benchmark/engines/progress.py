@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from importlib import import_module
 from itertools import count
 from time import perf_counter
 from typing import Any, Protocol
@@ -299,15 +300,15 @@ class OneLine:
 
 def output_of_cell() -> Callable[[str], None]:
     """A function that shows a text in the notebook's cell, and replaces it by the next one."""
-    shown: list[Any] = []  # the handle of the output, once there is one
+    handle: Any = None
 
     def show(text: str) -> None:
-        from IPython.display import display  # only in a notebook, which has it
-
+        nonlocal handle
+        display = import_module("IPython.display").display  # only in a notebook, which has it
         content = {"text/plain": text}
-        if shown:
-            shown[0].update(content, raw=True)
+        if handle is None:
+            handle = display(content, raw=True, display_id=True)
         else:
-            shown.append(display(content, raw=True, display_id=True))  # type: ignore[no-untyped-call]
+            handle.update(content, raw=True)
 
     return show

@@ -17,10 +17,10 @@ from layerboard.leaderboards.records.record import companion
 from layerboard.tasks.base import Items
 from layerboard.tasks.blocks import Block, Bullets, Heading, Numbers, Page, Table, said
 from layerboard.tasks.decompose import CEILING, step_metric
-from layerboard.tasks.keypoints.names import PULL
 from layerboard.tasks.metrics.uncertainty import influence, sample
 from layerboard.tasks.metrics.weighted import Ratios
 from layerboard.tasks.paths import KIND, SIZE, Steps
+from layerboard.tasks.registry import PULL
 from layerboard.tasks.uncertainty import measure
 from layerboard.zoo.spec import Layer, Tap
 

@@ -19,7 +19,8 @@ from layerboard.leaderboards.scores.frames import RANDOM, best_rows, floor_draws
 from layerboard.tasks.analyses.drawings.evidence import DrawnBackbone, among
 from layerboard.tasks.base import area_ceiling_metric, ceiling_metric
 from layerboard.tasks.blocks import Cell, Mark
-from layerboard.tasks.keypoints.names import AZIMUTH, KINDS, MISTAKABLE, PULL
+from layerboard.tasks.datasets.spair_facts import AZIMUTH, KINDS, MISTAKABLE
+from layerboard.tasks.registry import PULL
 from layerboard.zoo.errors import counted
 
 EMPTY = Cell("")

@@ -28,13 +28,13 @@ from layerboard.tasks.base import (
 from layerboard.tasks.checks import ALIKE
 from layerboard.tasks.datasets.base import Coverage, Sample
 from layerboard.tasks.datasets.spair import KeypointPair, Keypoints
+from layerboard.tasks.datasets.spair_facts import AZIMUTH, KINDS, MISTAKABLE
 from layerboard.tasks.examples import Predicted, by_key, drawn
 from layerboard.tasks.keypoints.config import CONFIGS, KeypointConfig
 from layerboard.tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
-from layerboard.tasks.keypoints.names import AZIMUTH, KINDS, MISTAKABLE, PULL
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.tasks.metrics.correspondence import pck_averages
-from layerboard.tasks.registry import TaskEntry
+from layerboard.tasks.registry import PULL, TaskEntry
 from layerboard.tasks.task import MeasuredTask
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View

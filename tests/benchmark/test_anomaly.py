@@ -22,7 +22,7 @@ def test_shots_are_chosen(parts: Path, tmp_path: Path) -> None:
     records = run(tmp_path, ["mini-fs"], "anomaly", images=[parts], layers="12", shots=(2,))
     few = {metric for metric in records["metric"] if "-shot" in metric}
     assert few == {"AUROC 2-shot", "AUROC 2-shot bolt", "AUROC 2-shot nut"}
-    with pytest.raises(InputError, match=r"--shots is for fewshot and anomaly, which are not run"):
+    with pytest.raises(InputError, match=r"shots= is for fewshot and anomaly, which are not run"):
         run(tmp_path, ["mini-fs"], "cost", images=[parts], shots=(2,))
 
 

@@ -134,9 +134,9 @@ def test_without_a_run_it_says_what_to_do(place: Path, tmp_path: Path) -> None:
             layerboard.check(images=images, features=True, output=output, cache=place / "cache")
 
 
-def test_it_is_of_one_folder(place: Path) -> None:
-    with pytest.raises(InputError, match="--features is for one folder of --images, found 0"):
-        layerboard.check(data=place, features=True)
+def test_it_is_of_one_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="features= is for one folder of images=, found 0"):
+        layerboard.check(data=tmp_path, features=True)
 
 
 def test_a_changed_table_is_not_shown(capsys: Capture, place: Path, audited: Result, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_costs_are_measured_once_and_have_a_page(new_place: Callable[[], Path], 
     assert again.loads == ["mini-resnet"] * 2
     newer = other["value"].fillna(0).ne(records["value"].fillna(0).to_numpy())
     assert set(other.loc[newer, "backbone"]) == {"mini-resnet"}
-    with pytest.raises(InputError, match="--again measures costs again, but cost is not among the tasks"):
+    with pytest.raises(InputError, match="again= measures costs again, but cost is not among the tasks"):
         run(place, ["mini-resnet"], "knn", data=data, again=True)
 
 

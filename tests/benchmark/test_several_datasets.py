@@ -68,7 +68,7 @@ def test_datasets_of_one_name_have_sources_of_their_own(folders: list[Path]) -> 
 def test_the_same_images_twice_are_wrong_usage(folders: list[Path], tmp_path: Path, second: str) -> None:
     shutil.copytree(folders[0], tmp_path / "im")
     shutil.copytree(folders[0], tmp_path / "copy" / "im")
-    with pytest.raises(InputError, match=r"--images names the same images twice: .*/im and .*/im"):
+    with pytest.raises(InputError, match=r"images= names the same images twice: .*/im and .*/im"):
         layerboard.run("mini-fs", "knn", images=[tmp_path / "im", tmp_path / second], output=tmp_path / "out")
 
 
@@ -77,9 +77,9 @@ def test_one_that_is_not_there_is_wrong_usage_before_any_work(folders: list[Path
     with pytest.raises(InputError, match="nowhere, which does not exist"):
         layerboard.run("mini-fs", "knn", images=[folders[0], "nowhere"], output=out, cache=cache)
     assert not list(out.rglob("*.parquet"))
-    with pytest.raises(InputError, match="--images takes a word"):
+    with pytest.raises(InputError, match="images= takes a word"):
         layerboard.run("mini-fs", "knn", images=[folders[0], ""], output=out, cache=cache)
-    with pytest.raises(InputError, match="give --data or --images, not both"):
+    with pytest.raises(InputError, match="give data= or images=, not both"):
         layerboard.run("mini-fs", "knn", images=folders, data=folders[0], output=out, cache=cache)
 
 

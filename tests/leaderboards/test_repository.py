@@ -309,7 +309,7 @@ def test_the_site_links_its_pages_and_escapes_names(repository: Path, tmp_path: 
     submit(repository, "a+b@c", 12, {"b+@64px": [10.0, 20.0]})
     submit(repository, "other", 13, {"c": [1.0, 2.0]})
     (repository / "submissions" / "<b>").mkdir()
-    with pytest.raises(InputError, match="give the folder of its site by --site"):
+    with pytest.raises(InputError, match="give the folder of its site by site="):
         layerboard.report(output=repository)
     report = layerboard.report(output=repository, site=tmp_path / "site", since="first")
     assert [note.split(": ")[:2] for note in report.notes] == [["left out", "other"], ["left out", "<b>"]]
@@ -332,5 +332,5 @@ def test_the_site_links_its_pages_and_escapes_names(repository: Path, tmp_path: 
 
 
 def test_since_is_of_repositories_alone(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="--since needs a results repository"):
+    with pytest.raises(InputError, match="since= needs a results repository"):
         layerboard.report(output=results(tmp_path / "own", {"a": [1.0, 2.0]}), since="2026-01-01")

@@ -56,7 +56,7 @@ def test_a_request_holds_names_only() -> None:
     assert Request(["mini-fs", own]).backbones == ("mini-fs", own.reference)
     with pytest.raises(InputError, match="--backbones takes a word; found 3"):
         Request([own, 3])  # type: ignore[list-item]
-    with pytest.raises(InputError, match="--image-size takes a whole number of at least 1; found 'x'"):
+    with pytest.raises(InputError, match="image_size= takes a whole number of at least 1; found 'x'"):
         layerboard.from_module(Vit(), image_size="x")  # type: ignore[arg-type]
 
 

@@ -167,7 +167,7 @@ def test_of_a_part_of_a_dataset_the_same_images_are_measured_again(
     assert len(checked.frame) == 0
     drawn = checked.notes[1].removeprefix("Measured again, drawn with --seed 2: ").removesuffix(".")
     assert verified_results(submission.parents[1], submission) == {*drawn.split(", ")} != set()
-    with pytest.raises(InputError, match="--mark needs a new measurement"):
+    with pytest.raises(InputError, match="mark= needs a new measurement"):
         layerboard.verify(submission, mark=True)
 
 

@@ -132,4 +132,4 @@ def test_words_for_times_and_sizes() -> None:
 def test_json_goes_with_plan() -> None:
     with pytest.raises(InputError, match="--json needs --plan"):
         RunForm(json=True)
-    assert RunForm("a", plan=True, json=True).request == Request("a")
+    assert RunForm("mini-fs", plan=True, json=True).request == Request("mini-fs")
