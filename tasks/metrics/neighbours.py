@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from layerboard.tasks.metrics.arrays import SHORTEST, Floats, Integers
+from layerboard.tasks.metrics.arrays import SHORTEST, Features, Floats, Integers
 
 # On macOS the wheels of faiss and torch each include an OpenMP; both in one process crash it.
 WITH_FAISS = sys.platform != "darwin"
@@ -309,7 +309,7 @@ def _check(bank: Vectors, queries: Vectors, k: int) -> None:
             raise ValueError(f"the {name} must not hold NaN or infinite values")
 
 
-def unit_vectors(vectors: Vectors, middle: Floats | None = None) -> Vectors:
+def unit_vectors(vectors: Features, middle: Floats | None = None) -> Vectors:
     """Rows of Euclidean length 1, less a vector if given, float32, contiguous."""
     unit = np.empty(vectors.shape, dtype=np.float32)
 
