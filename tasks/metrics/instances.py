@@ -6,7 +6,7 @@ first. So no score depends on the order of the images.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ NEAR = 0.5  # relative change of a rate, down and up, that estimates the slope o
 NONE = -1  # thing of an image that shows none, and database index of an image outside the database
 LEFT_OUT = np.float32(-np.inf)  # cosine of images that are not ranked
 
-Similarities = NDArray[np.float32] | NDArray[np.float64]
+Similarities = NDArray[np.floating[Any]]
 
 
 class PairedImages(NamedTuple):
