@@ -3,6 +3,7 @@
 import hashlib
 import json
 import pickle
+import time
 import warnings
 import zipfile
 from argparse import Namespace
@@ -31,6 +32,7 @@ WEIGHT_FILES = (
     *("model.safetensors", "model.safetensors.index.json"),
     *("pytorch_model.bin", "pytorch_model.bin.index.json"),
 )
+_TICK = 100_000_000  # nanoseconds
 SMALL_FILES = ("config.json", "preprocessor_config.json")  # beside weights, if present
 
 
@@ -152,16 +154,19 @@ def digest(paths: Iterable[Path]) -> str:
     combined = hashlib.sha256()
     for path in paths:
         try:
-            combined.update(_digest(path.absolute(), state_of(path)))
+            combined.update(_digest_of(path.absolute()))
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}.") from error
     return f"sha256:{combined.hexdigest()[:16]}"
 
 
-def state_of(path: Path) -> tuple[int, ...]:
-    """What the system says of a file, which no other content of it shares; raises OSError."""
+def _digest_of(path: Path) -> bytes:
+    """Digest of a file, from memory if the system says that it is as before; raises OSError."""
     status = path.stat()
-    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+    state = status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+    # two changes in one tick of the system's clock leave the same times
+    is_settled = time.time_ns() - max(state[1:3]) > _TICK
+    return _digest(path, state) if is_settled else _digest.__wrapped__(path, state)
 
 
 @lru_cache(maxsize=256)

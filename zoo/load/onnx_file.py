@@ -19,7 +19,7 @@ from layerboard.zoo.errors import InputError, first_line, shortened
 from layerboard.zoo.features import LayerFeatures, Visitor
 from layerboard.zoo.features.layers import wanted_layers
 from layerboard.zoo.libraries import optional
-from layerboard.zoo.load.checkpoint import digest, state_of
+from layerboard.zoo.load.checkpoint import digest
 from layerboard.zoo.load.independence import require_own_features
 from layerboard.zoo.load.mistaken import refuse_pages
 from layerboard.zoo.reading import require_regular
@@ -291,13 +291,12 @@ def onnx_network(reference: str, device: torch.device = CPU) -> OnnxNetwork:
     except OSError as error:
         raise InputError(f"expected a file of ONNX at {path}: {first_line(error)}.") from error
     refuse_pages(path)
-    states = (state_of(each) for each in (path, *external_files(path)))
-    return _opened(reference, path.absolute(), tuple(states), device)
+    return _opened(reference, path.absolute(), digest((path, *external_files(path))), device)
 
 
 def external_files(path: Path) -> tuple[Path, ...]:
     """Files beside an ONNX file that hold its tensors, sorted; raises InputError if one is not there."""
-    names = _external_names(path.absolute(), state_of(path))
+    names = _external_names(path.absolute(), digest((path,)))
     files = [path.parent / name for name in names]
     for file in files:
         if not os.path.isfile(file):  # whatever its name
@@ -306,13 +305,13 @@ def external_files(path: Path) -> tuple[Path, ...]:
 
 
 @lru_cache(maxsize=64)
-def _external_names(path: Path, state: tuple[int, ...]) -> tuple[str, ...]:
+def _external_names(path: Path, content: str) -> tuple[str, ...]:
     """Locations of external tensors in the bytes of a file, each a pair of strings as protobuf writes it."""
     if not path.stat().st_size:
         return ()
-    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
-        spans = ((match.end(), _length(match[1])) for match in _LOCATION.finditer(content))
-        names = {content[start : start + length] for start, length in spans}
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as raw:
+        spans = ((match.end(), _length(match[1])) for match in _LOCATION.finditer(raw))
+        names = {raw[start : start + length] for start, length in spans}
     return tuple(sorted(name.decode("utf-8", "surrogateescape") for name in names))
 
 
@@ -321,9 +320,7 @@ def _length(varint: bytes) -> int:
 
 
 @lru_cache(maxsize=4)
-def _opened(
-    reference: str, path: Path, states: tuple[tuple[int, ...], ...], device: torch.device
-) -> OnnxNetwork:
+def _opened(reference: str, path: Path, content: str, device: torch.device) -> OnnxNetwork:
     try:
         return OnnxNetwork(reference, path, device)
     except MemoryError as error:
