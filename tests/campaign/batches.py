@@ -56,7 +56,7 @@ DEPENDENT: dict[str, Change] = {
     "deviation of the batch": lambda _, x, weight: x / (x.std() + weight),
     "neighbour": lambda _, x, weight: x + weight * x.roll(1, 0),
     "one number of a neighbour": lambda _, x, weight: x.index_add(
-        0, torch.tensor([0]), weight * x[-1:].max() * (torch.arange(x[0].numel()) == 0).view(x[:1].shape)
+        0, torch.tensor([0]), weight * x[-1:].mean() * (torch.arange(x[0].numel()) == 0).view(x[:1].shape)
     ),
     "rank in the batch": lambda _, x, weight: x + weight * x.argsort(0).to(x),
     "size of the batch": lambda _, x, weight: x * len(x),
@@ -167,7 +167,7 @@ def _changed(net: nn.Module, place: str, weight: float, change: Change) -> nn.Mo
     """The network with a change after a block, or after its final norm."""
     if place == "norm" and not isinstance(net, TokensFirst):
         name = "bn" if isinstance(net, ConvNet) else "norm"
-        nn.init.normal_(getattr(net, name).weight)  # else statistics of all images are equal after it
+        nn.init.normal_(getattr(net, name).weight, std=10)  # else images have nearly equal statistics
         nn.init.normal_(getattr(net, name).bias)
         setattr(net, name, ChangedNorm(getattr(net, name), 0, weight, change))
         return net
