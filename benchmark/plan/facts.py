@@ -3,16 +3,14 @@
 from math import nan
 from typing import TYPE_CHECKING
 
-from layerboard.benchmark.plan.suites import SUITES
 from layerboard.leaderboards.facts import Facts
-from layerboard.leaderboards.records.fields import Known
-from layerboard.tasks.protocols import PROTOCOLS
-from layerboard.tasks.registry import TASKS
 from layerboard.zoo.registry import all_specs
 from layerboard.zoo.spec import BackboneSpec
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from layerboard.leaderboards.records.fields import Known
 
 
 def known_facts() -> dict[str, Facts]:
@@ -29,8 +27,13 @@ def known_facts() -> dict[str, Facts]:
     }
 
 
-def known_names() -> Known:
+def known_names() -> "Known":
     """The names of this package that others' results can neither resemble nor describe otherwise."""
+    from layerboard.benchmark.plan.suites import SUITES
+    from layerboard.leaderboards.records.fields import Known
+    from layerboard.tasks.protocols import PROTOCOLS
+    from layerboard.tasks.registry import TASKS
+
     families = {spec.name: (spec.family, spec.trained) for spec in all_specs()}
     names = {("backbone", name) for name in families}
     names |= {("task", task.name) for task in TASKS} | {("suite", suite.name) for suite in SUITES}

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from layerboard.leaderboards.display import OTHER_PAGES
 from layerboard.zoo.errors import shortened
 from layerboard.zoo.spec import FLOORS, Dtype, Layer, NameParts, entry_name
 
@@ -113,9 +114,10 @@ def name_problem(what: str, name: str) -> str:
     """
     signs = SIGNS.get(what, USUAL_SIGNS)
     is_plain = re.fullmatch(f"[A-Za-z0-9][A-Za-z0-9{re.escape(signs)}]*", name) and len(name) <= LONGEST_NAME
+    is_plain = is_plain and not (what == "submission" and name.casefold() in OTHER_PAGES)
     if not is_plain or any(part in name for part in ("//", "..", "  ")) or name[-1:] in ("/", ".", " "):
         letters = f"ASCII letters, digits and {signs.replace(' ', '')}"
-        which = "which begins with a letter or digit and has no // or .."
+        which = "which begins with a letter or digit, has no // or .., and is no page of a site"
         return f"the {what} {shortened(name)} needs a name of {letters}, {which}"
     return ""
 

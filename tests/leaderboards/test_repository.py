@@ -312,7 +312,7 @@ def test_the_site_links_its_pages_and_escapes_names(repository: Path, tmp_path: 
     with pytest.raises(InputError, match="give the folder of its site by site="):
         layerboard.report(output=repository)
     report = layerboard.report(output=repository, site=tmp_path / "site", since="first")
-    assert [note.split(": ")[:2] for note in report.notes] == [["left out", "other"], ["left out", "<b>"]]
+    assert {note.split(": ")[1] for note in report.notes} == {"other", "<b>"}
     written = report.paths
     assert all(path.is_relative_to(tmp_path / "site") for path in written)
     pages = {path: path.read_text() for path in written if path.suffix == ".html" and path.stem != "mini"}

@@ -84,6 +84,7 @@ def test_names_of_others_are_plain(odd: str) -> None:
     for name in ("facebook/dinov2-base", "timm:vit@448px@bfloat16", "pca:128+int8", "onnx:a_b.onnx"):
         assert name_problem("backbone", name) == ""
         assert ("/" in name or ":" in name) == bool(name_problem("submission", name))
+    assert name_problem("submission", "Index")
     assert name_problem("dataset", "Intel Xeon CPU @ 2.20GHz, 2 threads") == ""
 
 
