@@ -92,8 +92,8 @@ def require_few_pixels(size: tuple[int, int], frames: int = 1) -> None:
     """Raise InputError if so many frames of that width and height have more than `MOST_PIXELS` together."""
     if (pixels := size[0] * size[1] * frames) > MOST_PIXELS:
         fewer = "make it smaller" if frames == 1 else "take fewer --frames, or make it smaller"
-        of = "it has" if frames == 1 else f"{frames} frames of it have"
-        raise InputError(f"{of} {pixels:,} pixels, of at most {MOST_PIXELS:,}; {fewer}")
+        whole = "it has" if frames == 1 else f"{frames} frames of it have"
+        raise InputError(f"{whole} {pixels:,} pixels, of at most {MOST_PIXELS:,}; {fewer}")
 
 
 def as_seen(image: Image.Image, bits: int | None = None) -> Image.Image:
