@@ -60,12 +60,17 @@ def of_looked() -> str:
     return _digest(MINI_VERSION, *((WEIGHTS / name / SUMS).read_text("utf-8") for name in LOOKED))
 
 
+# what a reader of a picture would want to click
+CONTROLS = ".legend li > button:nth-child(2), .view .tools, figcaption small { display: none }"
+
+
 def report_part(tab: Tab, parts: tuple[str, ...] = ()) -> bytes:
     """Screenshot of parts of the report, from the first to the last; of its first screen without any."""
     tab.goto(REPORT.as_uri())
     tab.wait_for_selector("html[data-ready]")
     if not parts:
         return bytes(tab.screenshot())
+    tab.add_style_tag(content=CONTROLS)
     for part in parts:  # a chart is drawn when it comes into view
         tab.locator(part).first.scroll_into_view_if_needed()
         if part.startswith("#view-"):
