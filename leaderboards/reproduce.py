@@ -107,15 +107,15 @@ def _of_networks(records: pd.DataFrame) -> pd.DataFrame:
 
 def _absent(number: Published, runs: Sequence[_Run]) -> str:
     """Why no run is that of a number: the first thing in which all that are left differ from it."""
-    said: list[str] = []
-    for place, what in enumerate(_RUN):
+    alike: list[str] = []
+    for column, what in enumerate(_RUN):
         wanted = getattr(number, what)
-        found = sorted({run[place] for run in runs})
-        if wanted not in found and (wanted or what != "pooling"):
-            of = f"records of {', '.join(said)} have" if said else "there are records of"
-            return f"{of} the {what} {some(found, 6)}, not {wanted}" if found else "there are no records"
-        said.append(wanted)
-        runs = [run for run in runs if run[place] == wanted]
+        there = sorted({run[column] for run in runs})
+        if wanted not in there and (wanted or what != "pooling"):
+            start = f"records of {', '.join(alike)} have" if alike else "there are records of"
+            return f"{start} the {what} {some(there, 6)}, not {wanted}" if there else "there are no records"
+        alike.append(wanted)
+        runs = [run for run in runs if run[column] == wanted]
     return "none of its poolings is the one that tables show"
 
 

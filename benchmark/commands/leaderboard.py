@@ -62,8 +62,8 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
     boards = boards_of(records, output, None, published)
     for path in sorted(path for board in boards for path in write_board(board, folder, endings)):
         say(path)
-    found = reproduce(records, published)
-    if len(unmatched := found[found["verdict"].isin(NOT_MEASURED)]):
+    judged = reproduce(records, published)
+    if len(unmatched := judged[judged["verdict"].isin(NOT_MEASURED)]):
         table = table_text(published_table(unmatched))
         say(f"\nThese numbers of --published match no run:\n\n{table}", err=True)
     return 0

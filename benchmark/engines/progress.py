@@ -163,7 +163,7 @@ class Terminal:
     def _tell(self) -> None:
         """Print how far the outermost and the newest stage are, unless that was printed recently."""
         with self._lock:
-            stages = [self._progress.tasks[place] for place in (0, -1)] if self._open else []
+            stages = [self._progress.tasks[index] for index in (0, -1)] if self._open else []
             if not stages or perf_counter() - self._last_line < LINE_SECONDS:
                 return
             self._last_line = perf_counter()

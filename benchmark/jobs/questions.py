@@ -112,8 +112,8 @@ class LoadedBackbone:
             each = max((len(channels(spec.stage_of(layer).width)) for layer in asked), default=1)
             title, total = f"{spec.name}  {task}", len(source.samples) * each
             with self.report.bar(title, total, "gradients") as advance:
-                told = partial(_times, advance, each)
-                self.sums = sum_fields(events, size, backbone, asked, channels, told)
+                in_gradients = partial(_times, advance, each)
+                self.sums = sum_fields(events, size, backbone, asked, channels, in_gradients)
             if not self.sums.images:
                 raise nothing_read(source)
         height, width = self.sums.size

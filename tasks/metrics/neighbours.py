@@ -240,9 +240,9 @@ def _nearest_of_parallel(bank: Vectors, queries: Vectors, k: int, device: torch.
     known, asked = known / np.float32(scale), asked / np.float32(scale)
     squares = [np.square(each, dtype=np.float64).sum(axis=1, keepdims=True) for each in (known, asked)]
     longer = np.hstack([known, (-squares[0] / 2).astype(np.float32)])
-    found = _nearest(longer, np.hstack([asked, np.ones_like(asked[:, :1])]), k, device)
-    cosine = 1.0 + scale**2 * (found.similarity - squares[1] / 2)
-    return Neighbours(np.minimum(cosine, 1.0).astype(np.float32), found.index)
+    neighbours = _nearest(longer, np.hstack([asked, np.ones_like(asked[:, :1])]), k, device)
+    cosine = 1.0 + scale**2 * (neighbours.similarity - squares[1] / 2)
+    return Neighbours(np.minimum(cosine, 1.0).astype(np.float32), neighbours.index)
 
 
 def vote(neighbours: Neighbours, labels: Integers, k: int, classes: int, temperature: float) -> Integers:
