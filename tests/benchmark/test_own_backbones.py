@@ -393,3 +393,15 @@ def test_from_the_command_line(
     assert said.code == 0, said.err
     assert len(said.lines("own-mixer: 3 blocks")) == 1
     assert "no module own_absent" in command(capsys, "run", "-b", "own_absent:f", *options).error
+
+
+def test_a_backbone_that_cannot_be_had_costs_no_pass(
+    capsys: pytest.CaptureFixture[str], data: Path, tmp_path: Path
+) -> None:
+    folders = ("--data", data, "-o", tmp_path / "out", "--cache", tmp_path / "cache")
+    said = command(capsys, "run", "-b", "dino-s16", "-t", "knn", *folders)
+    assert said.code == 2
+    text = said.out + said.err
+    assert text.count("failed: dino-s16: ") == 1
+    assert "all features were there" not in text
+    assert "through backbones" not in text  # nor of the baselines, which nobody asked for alone
