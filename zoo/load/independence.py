@@ -14,7 +14,7 @@ Show = Callable[[Tensor], Mapping[str, Tensor]]
 
 # Tolerances, as a share of the length of an image's features at a layer. Batches of one size run the same
 # operations on each image; those of another size may run others, whose rounding grows from layer to layer.
-SAME_SIZE = 1e-4
+SAME_SIZE = 1e-5
 OTHER_SIZE = 0.05
 TRIES = 30  # more passes of a network that draws: a rare event, such as a dropped block, may need many
 _DRAWS = "if it is shown once more: the network draws or remembers something, such as dropout that is not off"
