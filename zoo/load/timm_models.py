@@ -124,8 +124,9 @@ def _own_tensors(text: str) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """The tensors of the network without weights, and those of them that only its classifier has."""
     net: Any = build_timm(text)
     own = net.state_dict()
-    if hasattr(net, "reset_classifier"):
-        net.reset_classifier(0)
+    reset: Any = getattr(net, "reset_classifier", None)
+    if callable(reset):
+        reset(0)
     body = net.state_dict()
     return own, {name: tensor for name, tensor in own.items() if name not in body}
 
