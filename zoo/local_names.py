@@ -20,6 +20,12 @@ def local_path(spec: BackboneSpec) -> str:
     return os.path.abspath(spec.repository.removeprefix(_FILE)) if is_path else ""
 
 
+def as_path(name: str, local: Collection[str]) -> str:
+    """A name as commands and calls take it: a directory or file has a placeholder of its path before it."""
+    mark = _FILE if name.startswith(_FILE) else ""
+    return f"{mark}PATH/TO/{name.removeprefix(mark)}" if name in local else name
+
+
 def path_digest(path: str) -> str:
     """Digest of a path, by which it is known again where the path itself should not be written."""
     return blake2b(path.encode(errors="surrogateescape"), digest_size=8).hexdigest()

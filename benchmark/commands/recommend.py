@@ -4,7 +4,7 @@ Scores, costs and facts of the registry are combined.
 """
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -14,8 +14,10 @@ from layerboard.benchmark.commands.command import command, records_of, rows_of, 
 from layerboard.benchmark.commands.export import chosen
 from layerboard.benchmark.commands.result import Result, table_text, wrapped
 from layerboard.benchmark.option import Form, OnePath, Option, Plain, Words
+from layerboard.benchmark.plan.backbones import read_local_names
 from layerboard.leaderboards.display import score_text
 from layerboard.zoo.errors import InputError, counted, require_known
+from layerboard.zoo.local_names import as_path
 from layerboard.zoo.registry import all_specs
 from layerboard.zoo.spec import NameParts
 
@@ -173,7 +175,7 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         {column: pareto_front(each.rows) for column, each in compared_columns.items()},
         device or "",
         (*left_out, *_notes(compared_columns, picks[0], device, command, request.licence == "commercial")),
-        tuple(code_of(pick) for pick in picks),
+        tuple(code_of(pick, read_local_names(request.output)) for pick in picks),
     )
 
 
@@ -208,6 +210,7 @@ def _within(every: "Candidates", request: RecommendRequest) -> "tuple[Candidates
 def _measuring(every: "Candidates", output: Path) -> str:
     """The command that measures missing costs; "" if none is missing."""
     names = sorted({str(name) for rows in every.values() for name in rows.loc[rows["ms"].isna(), "backbone"]})
+    names = [as_path(name, read_local_names(output)) for name in names]
     words = ["--tasks", "cost", "--backbones", *names, "-o", str(output)]
     return f"layerboard run {shlex.join(words)}" if names else ""
 
@@ -257,13 +260,16 @@ def _undecided(heading: str, found: "Compared", pick: "pd.Series") -> Iterator[s
         yield f"{heading}: not tested against the best, since the items differ: {places}."
 
 
-def code_of(pick: "Pick") -> str:
-    """Lines of Python that load a pick, cut after its layers, and compute the vectors of ``images``."""
+def code_of(pick: "Pick", local: Collection[str] = ()) -> str:
+    """Lines of Python that load a pick, cut after its layers, and compute the vectors of ``images``.
+
+    ``local`` are names of directories and files, which are loaded by their paths; records do not hold these.
+    """
     import pandas as pd
 
     calls: dict[tuple[str, str], list[Column]] = {}
     for column, row in pick.rows.items():
-        calls.setdefault((_call(pick.backbone, column, row), row["transform"]), []).append(column)
+        calls.setdefault((_call(pick.backbone, column, row, local), row["transform"]), []).append(column)
     lines = ["import layerboard", ""]
     for number, ((call, transform), columns) in enumerate(calls.items(), start=1):
         ending = f"_{number}" if len(calls) > 1 else ""
@@ -281,11 +287,11 @@ def code_of(pick: "Pick") -> str:
     return "\n".join(lines)
 
 
-def _call(name: str, column: "Column", row: "pd.Series") -> str:
+def _call(name: str, column: "Column", row: "pd.Series", local: Collection[str]) -> str:
     from layerboard.tasks.registry import TASKS
 
     entry, size, dtype, fast = NameParts.of(name)
-    name = str(NameParts(entry, fast_resize=fast))
+    name = str(NameParts(as_path(entry, local), fast_resize=fast))
     words = [repr(name), f"layer={row['layer']}", f"pooling={str(row['pooling'])!r}"]
     known = any(task.name == column.task for task in TASKS)  # not those of a user's own backbone
     if known and (row["pooling"] == "grid" or column.task == "retrieval"):
@@ -294,7 +300,9 @@ def _call(name: str, column: "Column", row: "pd.Series") -> str:
         words.append(f"protocol={column.protocol!r}")
     spec = next((spec for spec in all_specs() if spec.name == entry), None)
     has_own = spec.checkpoint in ("packaged", "generated") if spec else not entry.startswith("timm:")
-    if not has_own and str(row.get("revision", "")).startswith("sha256:"):  # not the weights of the Hub
+    if (
+        not has_own and entry not in local and str(row.get("revision", "")).startswith("sha256:")
+    ):  # not the weights of the Hub
         words.append("weights='PATH'")
     if size or (spec and spec.input_size != int(row["input_size"])):
         words.append(f"input_size={row['input_size']}")

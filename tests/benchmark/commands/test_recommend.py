@@ -184,6 +184,24 @@ def test_the_lines_of_python_ask_for_weights_that_were_given(name: str, revision
     assert ('weights="PATH"' in code) == given
 
 
+@pytest.mark.parametrize(
+    ("name", "call"), [("vit", '"PATH/TO/vit"'), ("onnx:net.onnx", '"onnx:PATH/TO/net.onnx"')]
+)
+def test_the_lines_of_python_load_directories_and_files_by_their_paths(name: str, call: str) -> None:
+    facts = {
+        "layer": 2,
+        "pooling": "cls",
+        "input_size": 224,
+        "dim": 96.0,
+        "transform": "",
+        "revision": "sha256:01",
+    }
+    (column,) = (each for each in COLUMNS if (each.task, each.protocol) == ("knn", "standard"))
+    code = code_of(Pick(name, {column: pd.Series(facts)}), {name: "digest of its path"})
+    assert f"layerboard.load({call}, layer=2" in code
+    assert "weights" not in code
+
+
 def test_limits_choose_among_what_is_left(capsys: Capture, out: Path) -> None:
     rows = said(capsys, out, "--task", "knn", "--max-ms", "2", "--max-parameters", "2K", "--max-dim", "96")
     recommended_rows = rows["recommended"]
