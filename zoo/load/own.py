@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from itertools import zip_longest
 from math import isfinite
@@ -102,7 +103,7 @@ def _given_by(reference: str) -> features.Visitable:
 
 def _require_own_features(reference: str, backbone: features.Visitable) -> None:
     """Raise InputError unless features of an image depend on nothing but the image."""
-    own = OwnBackbone(backbone.spec, backbone)
+    own = OwnBackbone(replace(backbone.spec, repository=reference), backbone)
 
     def show(pixels: Tensor) -> dict[str, Tensor]:
         shown: dict[str, Tensor] = {}
