@@ -14,7 +14,6 @@ from layerboard.benchmark.commands.command import command, records_of, rows_of, 
 from layerboard.benchmark.commands.export import chosen
 from layerboard.benchmark.commands.result import Result, table_text, wrapped
 from layerboard.benchmark.option import Form, OnePath, Option, Plain, Words
-from layerboard.benchmark.plan.backbones import read_local_names
 from layerboard.leaderboards.display import score_text
 from layerboard.zoo.errors import InputError, counted, require_known
 from layerboard.zoo.local_names import as_path
@@ -132,6 +131,7 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     Raises InputError if there are no records, if a task, backbone or device is unknown, if latency is limited
     but was not measured, or if nothing is within the limits.
     """
+    from layerboard.benchmark.plan.backbones import read_local_names
     from layerboard.benchmark.plan.facts import known_facts
     from layerboard.leaderboards.answers import unscored
     from layerboard.leaderboards.board import Board
@@ -209,6 +209,8 @@ def _within(every: "Candidates", request: RecommendRequest) -> "tuple[Candidates
 
 def _measuring(every: "Candidates", output: Path) -> str:
     """The command that measures missing costs; "" if none is missing."""
+    from layerboard.benchmark.plan.backbones import read_local_names
+
     names = sorted({str(name) for rows in every.values() for name in rows.loc[rows["ms"].isna(), "backbone"]})
     names = [as_path(name, read_local_names(output)) for name in names]
     words = ["--tasks", "cost", "--backbones", *names, "-o", str(output)]

@@ -175,7 +175,7 @@ def test_pictures_are_shown_in_forty_cells(capsys: Capture, photos: Path, tmp_pa
         sizes, said = sizes_of(capsys, page, photos, *asked, "--layers", "12")
         assert (sizes["mini-fs"][1], said) == ([[5, 8], [8, 8]], [])
     sizes, said = sizes_of(capsys, page, photos, "-b", "mini-fs", "--input-size", "480", "--layers", "12")
-    assert sizes["mini-fs"][1] == [[40, 60], [60, 60]]
+    assert sizes["mini-fs@480px"][1] == [[40, 60], [60, 60]]
 
 
 def test_many_pictures_are_shown_in_fewer_cells(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
