@@ -145,7 +145,7 @@ def test_what_cannot_be_exported(
     net.blocks[1] = Bessel()
     own = layerboard.from_module(net, blocks="blocks", image_size=SIZE, verbose=False)
     to = tmp_path / "net.onnx"
-    with pytest.raises(InputError, match=r"Vit cannot be exported to ONNX: its code, .* give --batch N"):
+    with pytest.raises(InputError, match=r"Vit cannot be exported to ONNX: its code, .* give batch=N"):
         layerboard.export("onnx", own, to=to)
     with pytest.raises(InputError, match=r"cannot be exported to ONNX: No ONNX function .*bessel_j0"):
         layerboard.export("onnx", own, to=to, batch=1)
