@@ -232,8 +232,8 @@ def _result(folder: Path, path: Path) -> StoredResult:
     result = StoredResult(folder, name, records, companions)
     for kind in companions:
         if kind not in COMPANIONS:
-            found = f"{result.path} names {kind!r} as a folder of what belongs to it, expected "
-            raise DamagedError(f"{found}{', '.join(COMPANIONS)}", "no run writes that: remove the file")
+            problem = f"{result.path} names {kind!r} as a folder of what belongs to it, expected "
+            raise DamagedError(f"{problem}{', '.join(COMPANIONS)}", "no run writes that: remove the file")
         companion(folder / kind, name.with_suffix(COMPANIONS[kind]))
     for picture in result.pictures:
         if not is_whole(folder / FOLDER / picture):

@@ -164,7 +164,7 @@ def _in_order(folder: Path) -> list[Path]:
 
     What a submission says of its own date is not asked.
     """
-    places = {name: place for place, name in enumerate(accepted_names(folder))}
+    places = {name: rank for rank, name in enumerate(accepted_names(folder))}
     entries = [path for path in (folder / SUBMISSIONS).iterdir() if not path.name.startswith(".")]
     paths = [path for path in entries if path.is_symlink() or path.is_dir()]
     return sorted(paths, key=lambda path: (places.get(path.name, len(places)), _arrival(path), path.name))
@@ -232,5 +232,5 @@ def _start(submissions: Sequence[Submission], since: str | None) -> int:
     except ValueError:
         expected = f"a day such as 2026-01-31, or one of {some(names[::-1])}"
         raise InputError(f"--since takes {expected}; found {shortened(since)}") from None
-    later = (place for place, each in enumerate(submissions) if each.manifest.date >= day)
+    later = (rank for rank, each in enumerate(submissions) if each.manifest.date >= day)
     return next(later, len(submissions))

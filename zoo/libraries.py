@@ -10,7 +10,7 @@ from pathlib import Path
 from traceback import walk_tb
 from types import ModuleType
 
-from layerboard.zoo.errors import InputError, first_line, printable, shortened
+from layerboard.zoo.errors import InputError, first_line, printable
 
 DOCTOR = "`layerboard doctor` tells more"
 OURS = "layerboard"
@@ -152,7 +152,7 @@ def _broken(name: str, error: BaseException) -> BrokenLibraryError:
 def _reason(error: BaseException) -> str:
     """The first line of an error's message, of readable length."""
     line = first_line(error)
-    return line if len(line) <= 200 else shortened(line)
+    return line if len(line) <= 200 else f"{line[:200]}..."
 
 
 def _importing(error: BaseException) -> str:

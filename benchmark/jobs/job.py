@@ -61,8 +61,8 @@ class Setup:
     @property
     def poolings(self) -> tuple[str, ...]:
         """Poolings that are stored; one for the random floor, since all of its poolings are equivalent."""
-        one = "cls" if self.spec.is_floor else self.spec.vectors
-        return (one,) if one else self.request.poolings
+        single = "cls" if self.spec.is_floor else self.spec.vectors
+        return (single,) if single else self.request.poolings
 
 
 @dataclass(frozen=True)

@@ -80,15 +80,15 @@ def read_fields(content: bytes, kinds: Mapping[str, type]) -> pd.DataFrame:
 
 def _column(column: pa.ChunkedArray, name: str, kind: type) -> pa.ChunkedArray:
     """A column of the kind that it should be; raises ValueError if it is of another kind."""
-    found = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    stored = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     is_kind = {
-        str: pa.types.is_string(found) or pa.types.is_large_string(found),
-        bool: pa.types.is_boolean(found),
-        int: pa.types.is_integer(found),
-        float: pa.types.is_floating(found) or pa.types.is_integer(found),
+        str: pa.types.is_string(stored) or pa.types.is_large_string(stored),
+        bool: pa.types.is_boolean(stored),
+        int: pa.types.is_integer(stored),
+        float: pa.types.is_floating(stored) or pa.types.is_integer(stored),
     }[kind]
     if not is_kind or (kind is not float and column.null_count):
-        raise ValueError(f"its column {name} is {found}, expected {kind.__name__} in every row")
+        raise ValueError(f"its column {name} is {stored}, expected {kind.__name__} in every row")
     if kind is str:
         _require_short(column, name)
     return column.cast({str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}[kind])

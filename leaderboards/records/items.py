@@ -53,8 +53,8 @@ def read_items(path: Path, places: Collection[Place] | None = None) -> dict[Plac
         table = _read(path, places).unify_dictionaries().combine_chunks()
         return {layer: items for layer, items in _items(table) if places is None or layer in places}
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
-        found = f"expected per-item measurements in {path} but cannot read them: {first_line(error)}"
-        raise DamagedError(found) from error
+        problem = f"expected per-item measurements in {path} but cannot read them: {first_line(error)}"
+        raise DamagedError(problem) from error
 
 
 def _read(path: Path, places: Collection[Place] | None) -> pa.Table:

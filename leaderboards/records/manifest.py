@@ -92,7 +92,7 @@ def files_of(folder: Path) -> list[str]:
     Raises InputError for links, which lead elsewhere, for anything else but files and folders, and for more
     or larger files than a submission has.
     """
-    found, size, below = [], 0, [folder]
+    names, size, below = [], 0, [folder]
     if folder.is_symlink():
         raise InputError(f"expected a submission at {folder}, found a link; give the folder itself")
     while below:
@@ -106,13 +106,13 @@ def files_of(folder: Path) -> list[str]:
                 kind = "a link" if entry.is_symlink() else "no regular file"
                 raise InputError(f"{folder / name} is {kind}, which no submission has; refuse it")
             size += state.st_size
-            found.append(name)
-            if state.st_size > LARGEST_FILE or size > LARGEST or len(found) + len(below) > MOST_FILES:
+            names.append(name)
+            if state.st_size > LARGEST_FILE or size > LARGEST or len(names) + len(below) > MOST_FILES:
                 raise InputError(
                     f"expected at most {MOST_FILES:,} files of {LARGEST_FILE:,} bytes each, {LARGEST:,} in "
                     f"all, in the submission {folder}, found more at {name}; refuse it"
                 )
-    return sorted({*found} - {MANIFEST})
+    return sorted({*names} - {MANIFEST})
 
 
 def digests_of(folder: Path) -> dict[str, str]:
@@ -159,10 +159,10 @@ def mark_verified(folder: Path, measured: Sequence[str]) -> Path:
 
 def mark_of(folder: Path) -> Path:
     """The file of marks of a submission; raises InputError unless it lies in a results repository."""
-    place = folder.resolve()
-    path = place.parent.with_name(VERIFIED) / f"{place.name}.json"
+    whole = folder.resolve()
+    path = whole.parent.with_name(VERIFIED) / f"{whole.name}.json"
     is_linked = any(each.is_symlink() for each in (folder, path, path.parent))
-    if is_linked or place.parent.name != SUBMISSIONS:
+    if is_linked or whole.parent.name != SUBMISSIONS:
         raise InputError(
             f"--mark writes {VERIFIED}/NAME.json beside the folder {SUBMISSIONS} of a results repository; "
             f"{folder} does not lie in one: give REPOSITORY/{SUBMISSIONS}/NAME"

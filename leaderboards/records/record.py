@@ -129,8 +129,8 @@ def read_frame(path: Path) -> pd.DataFrame:
     except UNREADABLE as error:
         raise DamagedError(f"cannot read records {path}: {first_line(error)}") from error
     names = ", ".join(name for name in COLUMNS if name in lacking)
-    found = f"expected records in {path} but found a table without {names}"
-    raise DamagedError(found, "remove that file")
+    problem = f"expected records in {path} but found a table without {names}"
+    raise DamagedError(problem, "remove that file")
 
 
 def companion(folder: Path, name: Path) -> Path:
@@ -139,8 +139,8 @@ def companion(folder: Path, name: Path) -> Path:
     A folder without records beside it is accepted unchecked.
     """
     if state := companion_state(folder, name):
-        found = f"the {folder.name} of {_records_of(folder, name)} {state}"
-        raise DamagedError(found, "copy the whole folder, or delete that file and run again")
+        problem = f"the {folder.name} of {_records_of(folder, name)} {state}"
+        raise DamagedError(problem, "copy the whole folder, or delete that file and run again")
     return folder / name
 
 

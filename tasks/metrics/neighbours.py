@@ -174,9 +174,9 @@ def settled(cosines: Cosines, candidates: Neighbours, k: int) -> Neighbours:
     similarity, index = np.empty((count, k), np.float32), np.empty((count, k), np.int64)
 
     def settle(rows: slice) -> None:
-        query, place = np.nonzero(close[rows])
+        query, rank = np.nonzero(close[rows])
         query += rows.start
-        near[query, place] = cosines.exact(query, candidates.index[query, place])
+        near[query, rank] = cosines.exact(query, candidates.index[query, rank])
         order = np.lexsort((candidates.index[rows], -near[rows]), axis=1)[:, :k]
         similarity[rows] = np.take_along_axis(near[rows], order, axis=1)
         index[rows] = np.take_along_axis(candidates.index[rows], order, axis=1)

@@ -49,8 +49,8 @@ class Checkpoint:
 
 def in_directory(directory: Path, revision: str | None = None) -> Checkpoint:
     """Files of a directory in Hugging Face format, of a commit or a digest; InputError without weights."""
-    found = (directory / name for name in WEIGHT_FILES if (directory / name).is_file())
-    path = next(found, None) or refuse_without_weights(directory, f"{WEIGHT_FILES[0]} or {WEIGHT_FILES[2]}")
+    paths = (directory / name for name in WEIGHT_FILES if (directory / name).is_file())
+    path = next(paths, None) or refuse_without_weights(directory, f"{WEIGHT_FILES[0]} or {WEIGHT_FILES[2]}")
     weights = shards(path) if path.name.endswith(".index.json") else (path,)
     if missing := [each.name for each in weights if not each.is_file()]:
         raise InputError(

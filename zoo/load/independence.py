@@ -47,13 +47,13 @@ def require_own_features(name: str, show: Show, side: int, most: int | None = No
             again = show(image[None])
     for layer, first in alone.items():
         here, there, moved = among[layer][0], others[layer][0], among[layer][-1]
-        for one, other, tolerance, reason in (
+        for tokens, other, tolerance, reason in (
             (first[0], again[layer][0], SAME_SIZE, _DRAWS),
             (here, there, SAME_SIZE, _MIXES),
             (here, moved, OTHER_SIZE, _PLACE),
             (first[0], here, OTHER_SIZE, _PLACE),
         ):
-            share, epsilon = _difference(one, other), torch.finfo(one.dtype).eps
+            share, epsilon = _difference(tokens, other), torch.finfo(tokens.dtype).eps
             if share > max(tolerance, epsilon):
                 raise InputError(
                     f"{name}: the features of an image change by {share:.2g} of their length at {layer} "
