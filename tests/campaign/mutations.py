@@ -13,14 +13,15 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import pandas as pd
 import pytest
 import torch
 from onnx import numpy_helper
 
 from layerboard.benchmark.commands.export import export
 from layerboard.leaderboards.check import cut_files, read_baseline
-from layerboard.leaderboards.pages.csv import sums_text
-from layerboard.leaderboards.report.audit import SUMS, TABLE, is_changed, read_audit
+from layerboard.leaderboards.pages.csv import csv_text, sums_text
+from layerboard.leaderboards.report.audit import COLUMNS, SUMS, TABLE, is_changed, read_audit
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.load.backbone import load
 from layerboard.zoo.registry import find
@@ -215,7 +216,11 @@ def stored(root: Path) -> Iterator[Victim]:
 def tables(root: Path) -> Iterator[Victim]:
     """The table of an audit, and a baseline with its digests."""
     (root / "audit").mkdir(parents=True)
-    text = "finding,dataset,file,note\nduplicate,photos,a.jpg,\nlabel,photos,b.jpg,12\n"
+    rows = [
+        {"finding": "duplicate", "dataset": "photos", "file": "a.jpg", "other": "b.jpg", "cosine": 0.98},
+        {"finding": "label", "dataset": "photos", "file": "b.jpg", "score": 0.5, "note": "12"},
+    ]
+    text = csv_text(pd.DataFrame(rows, columns=COLUMNS, dtype=object))
     (root / "audit" / TABLE).write_text(text)
     (root / "audit" / SUMS).write_text(sums_text({TABLE: text}))
 
