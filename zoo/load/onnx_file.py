@@ -300,7 +300,8 @@ def external_files(path: Path) -> tuple[Path, ...]:
     files = [path.parent / name for name in names]
     for file in files:
         if not os.path.isfile(file):  # whatever its name
-            raise InputError(f"{path} keeps tensors in {file.name}, which is not there; put it in its place.")
+            name = shortened(file.name)  # as code: it may be any bytes
+            raise InputError(f"{path} keeps tensors in {name}, which is not there; put it in its place.")
     return (*files,)
 
 
@@ -325,3 +326,5 @@ def _opened(reference: str, path: Path, content: str, device: torch.device) -> O
         return OnnxNetwork(reference, path, device)
     except MemoryError as error:
         raise InputError(f"{path} wants more memory than there is for three images.") from error
+    except UnicodeDecodeError as error:  # onnxruntime checks no names
+        raise InputError(f"{path} is damaged: its names are no text in UTF-8; fetch it again.") from error

@@ -44,7 +44,7 @@ def test_external_tensors_of_an_onnx_file(place: str, tmp_path: Path) -> None:
     assert (second.revision, second.fingerprint) != (first.revision, first.fingerprint)
     assert second.revision != first.revision
     (tmp_path / place).unlink()
-    with pytest.raises(InputError, match=f"keeps tensors in {Path(place).name}, which is not there"):
+    with pytest.raises(InputError, match=f"keeps tensors in '{Path(place).name}', which is not there"):
         identity(name)
 
 

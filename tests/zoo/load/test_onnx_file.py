@@ -273,3 +273,13 @@ def test_one_of_each_architecture_is_exported(
     outputs: Outputs = [(Layer(spec.depth // 2), "mean"), (spec.layers[-1], "grid")]
     differences = write_onnx(backbone, outputs, [image, image], ResizeCrop(*[spec.input_size] * 2), None, to)
     assert max(share for _, _, share in differences) < 1e-5
+
+
+def test_names_that_are_no_text_are_said(tmp_path: Path) -> None:
+    name = write(tmp_path / "net.onnx", MAPS, MAPS_OUT)
+    path = tmp_path / "net.onnx"
+    whole = path.read_bytes()
+    for old, new in ((b"\x12\x01N", b"\x12\x01\xce"), (b"images", b"imag\xce\xce")):
+        path.write_bytes(whole.replace(old, new))
+        with pytest.raises(InputError, match=r"is damaged: its names are no text in UTF-8; fetch it again"):
+            find([name])
