@@ -56,7 +56,9 @@ DEPENDENT: dict[str, Change] = {
     "deviation of the batch": lambda _, x, weight: x / (x.std() + weight),
     "neighbour": lambda _, x, weight: x + weight * x.roll(1, 0),
     "one number of a neighbour": lambda _, x, weight: x.index_add(
-        0, torch.tensor([0]), weight * x[-1:].mean() * (torch.arange(x[0].numel()) == 0).view(x[:1].shape)
+        0,
+        torch.tensor([0]),
+        weight * x[-1:].abs().mean() * (torch.arange(x[0].numel()) == 0).view(x[:1].shape),
     ),
     "rank in the batch": lambda _, x, weight: x + weight * x.argsort(0).to(x),
     "size of the batch": lambda _, x, weight: x * len(x),
