@@ -93,6 +93,31 @@ def test_the_drift_that_formats_bring_along_is_not_missed_in_compressed_vectors(
     assert "left out" not in ran.out + ran.err
 
 
+def test_files_of_two_formats_need_no_drift(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Formats bring drift along, which has no files of vectors of its own; named, it is refused."""
+    asked = [
+        "features",
+        "-b",
+        "mini-fs",
+        "--dtype",
+        "float32,bfloat16",
+        "--layers",
+        "3",
+        "--workers",
+        "1",
+        "-t",
+    ]
+    places = ("--data", data, "-o", tmp_path / "out", "--cache", tmp_path / "cache")
+    ran = command(capsys, *asked, "knn", *places)
+    assert (ran.code, "error" in ran.err) == (0, False)
+    files = (tmp_path / "out" / "features").rglob("*.npz")
+    written = {path.relative_to(tmp_path / "out" / "features").parts[0] for path in files}
+    assert written == {"mini-fs", "mini-fs@bfloat16"}
+    assert "drift has no files of vectors of its own" in command(capsys, *asked, "knn", "drift", *places).err
+
+
 def _blocks(records: pd.DataFrame, place: Path) -> list[object]:
     return [*format_blocks(Board.of(records, items=place / "out" / "items"))]
 

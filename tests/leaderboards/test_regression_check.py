@@ -4,7 +4,15 @@ import shutil
 
 import pytest
 
-from layerboard.leaderboards.check import SHOWN, moved_table, read_baseline, regression_check, tidy_records
+from layerboard.leaderboards.check import (
+    SHOWN,
+    cut_files,
+    moved_table,
+    read_baseline,
+    regression_check,
+    tidy_records,
+    unsealed_files,
+)
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.key import Tolerance
 from layerboard.zoo.errors import InputError
@@ -75,6 +83,16 @@ def test_a_baseline_is_an_output_or_its_tables(tmp_path):
     assert [len(one) for one in found] == [3, 3, 3]
     assert regression_check(found[0], found[1], (), Tolerance(score=0))[1] == ()
     assert regression_check(found[2], found[0], (), Tolerance(score=0))[1] == ()
+
+
+def test_a_baseline_that_nothing_vouches_for_is_said(tmp_path):
+    records = frame(layers([50.0, 60.0], suite="mini\nother"), layers([40.0], **CLIP))
+    write_pages(records, tmp_path, endings=["csv"])
+    for path in tmp_path.iterdir():
+        if path.suffix != ".csv":
+            path.unlink()  # what tells a whole file from a cut one
+    assert unsealed_files(tmp_path).startswith("Nothing says whether numbers were cut from ")
+    assert cut_files(tmp_path) == []
 
 
 def test_a_baseline_that_is_none_is_named(tmp_path):
