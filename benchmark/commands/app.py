@@ -23,19 +23,8 @@ from layerboard.zoo.libraries import explained
 # modules of commands, in the order of the help
 NAMES = (
     *("run", "show", "list", "check", "leaderboard", "report", "reproduce", "compare", "parity", "decompose"),
-    *(
-        "look",
-        "recommend",
-        "cost",
-        "features",
-        "merge",
-        "submit",
-        "verify",
-        "export",
-        "pretrain",
-        "pack",
-        "doctor",
-    ),
+    *("look", "recommend", "cost", "features", "merge", "submit", "verify", "export", "pretrain", "pack"),
+    "doctor",
 )
 COMMANDS: tuple[Command[..., Any], ...] = (
     *(getattr(import_module(f"layerboard.benchmark.commands.{name}"), f"{name}_command") for name in NAMES),
