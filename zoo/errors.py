@@ -9,6 +9,7 @@ from reprlib import Repr
 from layerboard.zoo.words import WORDS
 
 FEW = 40  # names that a sentence lists; of more, only the first ones
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 SHORT = 3  # letters of a word that is too short to be recognised inside of another
 
 
@@ -109,7 +110,7 @@ def require_known(what: str, names: Iterable[str], known: Collection[str]) -> No
 
 def about_file(error: OSError) -> str | None:
     """The sentence for an error with a file that a user, missing rights or limits cause; None for others."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in DISK_FULL:
         return "no space is left on the disk; free some and run again: finished work is kept"
     if error.errno in (errno.EEXIST, errno.ENOTDIR, errno.EISDIR):
         there, wanted = ("folder", "file") if error.errno == errno.EISDIR else ("file", "folder")

@@ -1,6 +1,5 @@
 """Failures of a run as values, and the detection of errors of memory."""
 
-import errno
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from typing import TypeVar
 import torch
 
 from layerboard.tasks.task import Task
-from layerboard.zoo.errors import InputError, about_file, first_line, kind_of, shortened
+from layerboard.zoo.errors import DISK_FULL, InputError, about_file, first_line, kind_of, shortened
 from layerboard.zoo.libraries import explained
 
 Result = TypeVar("Result")
@@ -77,11 +76,8 @@ def failure(error: Exception, backbone: str, task: Task | None = None, no_memory
     """The error as a failure; raises DiskFullError for a full disk, since nothing after it can be stored."""
     if isinstance(error, DiskFullError):
         raise error
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        raise DiskFullError(
-            "no space is left on the disk of the cache or the output; free some and run again: "
-            "finished work is kept"
-        ) from error
+    if isinstance(error, OSError) and error.errno in DISK_FULL:
+        raise DiskFullError(about_file(error)) from error
     error = InputError(no_memory) if is_out_of_memory(error) else explained(error) or error
     if isinstance(error, OSError) and (sentence := about_file(error)) is not None:
         error = InputError(sentence)

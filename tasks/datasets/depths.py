@@ -10,12 +10,12 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from multiprocessing.pool import ThreadPool
-from pathlib import Path
 from typing import TypeVar
 
 from layerboard.tasks.datasets.base import Data, PhotoSample, Sample, images_of, with_samples
 from layerboard.tasks.datasets.hub import TableSample
 from layerboard.zoo.errors import InputError, counted, some
+from layerboard.zoo.reading import open_regular
 from layerboard.zoo.view.photos import bits_used, decoding, open_file
 
 MOST = 5000  # images of more than 8 bits whose values are read, evenly spread over more of them
@@ -90,7 +90,7 @@ def _bits_of_file(path: str, stamp: tuple[int, int | str]) -> int:
 
 def _may_be_deep(path: str) -> bool:
     """Whether a file may have more than 8 bits a channel, by its first bytes."""
-    with suppress(OSError), Path(path).open("rb") as file:
+    with suppress(OSError), open_regular(path) as file:
         first = file.read(26)
         return first[24:25] == b"\x10" if first[1:4] == b"PNG" else not first.startswith(SHALLOW)
     return False

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from layerboard.zoo.errors import InputError, some
+from layerboard.zoo.reading import open_regular
 
 LONGEST_LIST = 2**22  # maximum bytes of the header that describes the tensors: some 40,000 of them
 ADAPTER = "adapter_config.json"  # file of PEFT beside the weights of an adapter
@@ -57,7 +58,7 @@ def refuse_other_files(path: Path) -> None:
 
 def _start(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return file.read(_HEAD)
     except OSError:
         return b""
@@ -86,7 +87,7 @@ def cut_short(path: Path) -> str:
     """Why a file that cannot be read is not whole, as of an unfinished download; "" if unknown."""
     try:
         size = path.stat().st_size
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             length = int.from_bytes(start := file.read(8), "little")
             if not size:
                 return "it is empty"
