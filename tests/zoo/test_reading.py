@@ -15,7 +15,8 @@ from layerboard.tasks.datasets.files import image_size, read_bytes
 from layerboard.tasks.datasets.labels import read_groups, read_table
 from layerboard.tasks.datasets.masks import read_mask
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.load.checkpoint import digest
+from layerboard.zoo.load import checkpoint
+from layerboard.zoo.load.checkpoint import digest, read_weights
 from layerboard.zoo.load.onnx_file import onnx_network
 from layerboard.zoo.reading import read_regular
 from layerboard.zoo.view.frames import frames_of
@@ -32,7 +33,9 @@ READERS: dict[str, Callable[[Path], object]] = {
     "archive": lambda path: read_archive(path, ["features"]),
     "array": read_array,
     "mapped array": lambda path: read_array(path, mapped=True),
-    "weights": lambda path: digest([path]),
+    "digest of weights": lambda path: digest([path]),
+    "weights": lambda path: read_weights([path]),
+    "JSON of a network": checkpoint.read_json,
     "ONNX": lambda path: onnx_network(f"onnx:{path}"),
     "records": read_checked,
     "checksum": has_checksum,

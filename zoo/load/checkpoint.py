@@ -25,7 +25,7 @@ from layerboard.zoo.load.mistaken import (
     refuse_pages,
     refuse_without_weights,
 )
-from layerboard.zoo.reading import open_regular, read_regular
+from layerboard.zoo.reading import open_regular, read_regular, require_regular
 
 # Names of weight files, the preferred first; an index lists the parts of a split file.
 WEIGHT_FILES = (
@@ -94,6 +94,10 @@ def read_weights(paths: Iterable[Path]) -> dict[str, Any]:
     """Tensors of a checkpoint by name; those of a training checkpoint are still in their inner dictionary."""
     tensors: dict[str, Any] = {}
     for path in paths:
+        try:
+            require_regular(path)  # a pipe would be waited for
+        except OSError as error:
+            raise InputError(f"{path} is no readable file of weights ({first_line(error)}).") from error
         refuse_other_files(path)
         if path.suffix != ".safetensors":
             tensors |= _read_pickle(path)
