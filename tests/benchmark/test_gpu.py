@@ -29,6 +29,7 @@ def test_a_gpu_gives_the_scores_of_the_cpu(tmp_path: Path) -> None:
     assert abs(on_cpu - on_gpu).max() < 1.0
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")  # of torch, in torch, while it compiles
 @pytest.mark.parametrize("compiled", [False, True])
 def test_no_forward_waits_for_the_card(tmp_path: Path, *, compiled: bool) -> None:
     backbone = load(find(["mini-dino"])[0], device=torch.device("cuda"), cache_dir=tmp_path)

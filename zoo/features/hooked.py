@@ -1,5 +1,6 @@
 """A network that shows every layer of one forward pass to a visitor, and the places to hook."""
 
+import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
@@ -82,6 +83,8 @@ class HookedBackbone(Backbone):
 
     def compile(self) -> None:
         """Compile the blocks of a transformer, which are alike and share one graph; a ResNet's are not."""
+        # Exact float32 is our choice: `exact_float32` keeps TF32 off, and torch advises against that.
+        warnings.filterwarnings("ignore", message="TensorFloat32 tensor cores")
         if "maps" not in self._network.layouts:
             self.compiled = tuple(torch.compile(block.forward) for block in self._network.blocks)
 
