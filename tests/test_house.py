@@ -1,4 +1,4 @@
-"""What a reader notices first: names of one meaning, variables that are nouns, files that hold a subject."""
+"""What a reader notices first: names of one meaning, variables that are nouns."""
 
 import ast
 from collections import Counter, defaultdict

@@ -23,7 +23,7 @@ from layerboard.benchmark.commands.compare import CompareRequest
 from layerboard.benchmark.commands.export import ExportRequest
 from layerboard.benchmark.commands.leaderboard import LeaderboardRequest
 from layerboard.benchmark.commands.merge import MergeRequest
-from layerboard.benchmark.commands.pretrain import Pretraining
+from layerboard.benchmark.pretrain.options import Pretraining
 from layerboard.benchmark.commands.report import ReportRequest
 from layerboard.benchmark.commands.reproduce import ReproduceRequest
 from layerboard.benchmark.commands.run import RunForm

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from layerboard.benchmark.commands.pretrain import OBJECTIVES, Pretraining
+from layerboard.benchmark.pretrain.options import OBJECTIVES, Pretraining
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.pretrain import images as rendering
 from layerboard.benchmark.pretrain import pretrain as pretraining
