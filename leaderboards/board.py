@@ -12,7 +12,6 @@ from layerboard.leaderboards.literature import Published
 from layerboard.leaderboards.records.key import COMPARISON_TASK
 from layerboard.leaderboards.records.manifest import CLAIMS
 from layerboard.leaderboards.records.record import VERIFIED, of_suite
-from layerboard.leaderboards.reproduce import NOT_MEASURED, reproduce
 from layerboard.leaderboards.scores.column import Column, columns_of
 from layerboard.leaderboards.scores.differences import ColumnTies, column_ties
 from layerboard.leaderboards.scores.frames import (
@@ -187,16 +186,6 @@ class Board:
     def has_intervals(self) -> bool:
         """Whether any score of a backbone has an interval, not counting the random floor."""
         return bool(self.scores.loc[~is_floor(self.scores), "ci_low"].notna().any())
-
-    @cached_property
-    def reproduced(self) -> pd.DataFrame:
-        """The result of `reproduce` for published numbers that have a measured counterpart."""
-        return self.judged[~self.judged["verdict"].isin(NOT_MEASURED)]
-
-    @cached_property
-    def judged(self) -> pd.DataFrame:
-        """The result of `reproduce` for all published numbers."""
-        return reproduce(self.plain, self.published)
 
     @cached_property
     def pairs(self) -> pd.DataFrame:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 from itertools import groupby
 
-from layerboard.leaderboards.records.files import safe_name
+from layerboard.leaderboards.records.files import OTHER_PAGES, safe_name
 from layerboard.tasks.registry import TASKS, TaskEntry
 from layerboard.zoo.errors import shortened
 
@@ -20,8 +20,6 @@ POOLINGS: dict[str, str] = {
 }
 GLOBAL_AVERAGE = "global average"  # the mean in place of the class token that a ConvNet lacks
 
-
-OTHER_PAGES = ("index", "changes", "readme", "submissions")  # names of what else a site has
 PARTS = ("", ".inside", ".cost", ".honest")  # endings of the names of pages and files of one suite
 
 

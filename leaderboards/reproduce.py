@@ -66,6 +66,11 @@ def reproduce(
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(layers | numbers)
 
 
+def reproduced(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `reproduce` with a measured number."""
+    return frame[~frame["verdict"].isin(NOT_MEASURED)]
+
+
 def answered(frame: pd.DataFrame, published: Sequence[Published]) -> pd.DataFrame:
     """The rows of `reproduce` with a measured number, and those of the user's own numbers without one."""
     own = pd.Series([number.own for number in published], frame.index, bool)

@@ -233,8 +233,7 @@ def digest(*parts: object) -> str:
             state.update(f"{part.dtype}{part.shape}".encode())
             state.update(np.ascontiguousarray(part).tobytes())
         else:
-            # columns of committed tables were made when the config classes had another name
-            state.update(repr(part).replace("Config(", "Rule(").encode())
+            state.update(repr(part).encode())
         state.update(b"\0")
     return state.hexdigest()
 

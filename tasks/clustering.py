@@ -32,7 +32,8 @@ from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.datasets.coco import RegionImage
 from layerboard.tasks.examples import Predicted, drawn
 from layerboard.tasks.metrics.cell_labels import cell_shares
-from layerboard.tasks.metrics.clustering import AGREEMENTS, kmeans_starts, shown_classes, shown_purity
+from layerboard.tasks.metrics.clustering import kmeans_starts, shown_classes, shown_purity
+from layerboard.tasks.metrics.partitions import AGREEMENTS
 from layerboard.tasks.sources import ClusteredRegions, ProbedClasses
 from layerboard.tasks.task import SINGLE_LAYERS, MeasuredTask, VectorTask
 from layerboard.tasks.transformed import Vectors

@@ -27,12 +27,12 @@ from sklearn.datasets import load_digits
 from layerboard.tasks.base import Items, Over, Statistic
 from layerboard.tasks.instances import InstancesConfig, pair_columns, pair_metrics, retrieve_things
 from layerboard.tasks.metrics import linearised
-from layerboard.tasks.metrics.anomaly import placements
 from layerboard.tasks.metrics.arrays import Features, Floats, Integers, Mask
 from layerboard.tasks.metrics.best_set import best_set
 from layerboard.tasks.metrics.calibration import calibration_gaps
 from layerboard.tasks.metrics.clustering import kmeans_starts
 from layerboard.tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
+from layerboard.tasks.metrics.linearised import placements
 from layerboard.tasks.metrics.uncertainty import differences, intervals
 from layerboard.tasks.metrics.weighted import Index, Partitions, Ratios, Trials
 from layerboard.tasks.protocols import STANDARD

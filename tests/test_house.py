@@ -1,4 +1,4 @@
-"""What a reader notices first: names of one meaning, variables that are nouns, files that hold a subject."""
+"""What a reader notices first: names of one meaning, variables that are nouns."""
 
 import ast
 from collections import Counter, defaultdict
@@ -39,14 +39,3 @@ def test_variables_are_nouns() -> None:
             if bound in VAGUE and bound not in EXCEPTIONS.get(name, ()):
                 vague[f"{name}: {bound}"] += 1
     assert vague == {}
-
-
-def test_a_file_holds_a_subject() -> None:
-    short = {
-        path.relative_to(ROOT).as_posix(): lines
-        for package in PACKAGES
-        for path in sorted((ROOT / package).rglob("*.py"))
-        if not path.name.startswith("__")
-        and (lines := len(path.read_text(encoding="utf-8").splitlines())) < 30
-    }
-    assert short == {}

@@ -113,7 +113,7 @@ def main() -> None:
             require_working_folder()
         arguments = spread(sys.argv[1:])
         words, command = named_command(arguments)
-        require_understood(words, command, arguments[len(words) :])
+        require_understood(words, command, arguments[len(words) :], COMMANDS)
         app(arguments, prog_name="layerboard")
     except Exception as error:
         if (sentence := _sentence_of(error)) is None:

@@ -1,9 +1,11 @@
 """Words of a command line that no command understands: the likely meaning, in one sentence."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from layerboard.benchmark.commands.command import Command
+from layerboard.benchmark.option import declared
 from layerboard.benchmark.parsers import kind_of_name
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.zoo.errors import InputError, either, likely, shortened
@@ -12,11 +14,16 @@ _HELP = ("help", "man", "usage")
 _VERSION = ("version", "-V", "-v")
 
 
-def require_understood(words: Sequence[str], command: Any, arguments: Sequence[str]) -> None:  # noqa: ANN401
+def require_understood(
+    words: Sequence[str],
+    command: Any,  # noqa: ANN401
+    arguments: Sequence[str],
+    commands: Iterable[Command[..., Any]],
+) -> None:
     """Raise InputError for a command, an option or a further word that does not exist.
 
     ``words`` name ``command``, an object of typer; each of the further ``arguments`` that is a value follows
-    the name of its option.
+    the name of its option. An unknown option may be one of the other ``commands``.
     """
     options = {name: each for each in command.params for name in (*each.opts, *each.secondary_opts)}
     options |= dict.fromkeys(("-h", "--help", "--install-completion", "--show-completion"))
@@ -26,7 +33,7 @@ def require_understood(words: Sequence[str], command: Any, arguments: Sequence[s
     free = sum(abs(each.nargs) if each.nargs > 0 else len(arguments) for each in _positional(command))
     for argument, is_name in _parted(arguments, options):
         if is_name and argument not in options:
-            raise _unknown_option(words, argument, options)
+            raise _unknown_option(words, argument, options, commands)
         if not is_name and below:
             raise _unknown_command(words, argument, below)
         free -= not is_name
@@ -55,12 +62,11 @@ def _parted(arguments: Sequence[str], options: Mapping[str, Any]) -> Iterator[tu
             yield argument, False
 
 
-def _unknown_option(words: Sequence[str], name: str, options: Mapping[str, Any]) -> InputError:
+def _unknown_option(
+    words: Sequence[str], name: str, options: Mapping[str, Any], commands: Iterable[Command[..., Any]]
+) -> InputError:
     if name in _VERSION:
         return InputError(f"there is no option {name}; `layerboard --version` shows the version")
-    from layerboard.benchmark.commands.app import COMMANDS
-    from layerboard.benchmark.option import declared
-
     known = {option.removeprefix("--").replace("-", "_"): option for option in options if option[:2] == "--"}
     text = name.lstrip("-").replace("-", "_")
     if close := likely("option", text, [*known]):
@@ -68,7 +74,7 @@ def _unknown_option(words: Sequence[str], name: str, options: Mapping[str, Any])
             f"there is no option {shortened(name)}; did you mean {either(known[each] for each in close)}?"
         )
     every: dict[str, list[str]] = {}
-    for command in COMMANDS:
+    for command in commands:
         for option in declared(command.form, command.without):
             every.setdefault(option.name, []).append(f"`{command.name}`")
     whole = f"`{' '.join(['layerboard', *words, '-h'])}` lists all"

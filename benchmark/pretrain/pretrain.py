@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from pprint import pformat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -12,6 +12,7 @@ from layerboard.benchmark.engines.choose import find_device
 from layerboard.benchmark.engines.progress import Advance, Reporter
 from layerboard.benchmark.plan.location import require_writable
 from layerboard.benchmark.pretrain.images import HELD_OUT, Wanted, rendered
+from layerboard.benchmark.pretrain.options import Pretraining, TrainingDtype
 from layerboard.leaderboards.records.files import VERSION
 from layerboard.mini.checkpoints import install
 from layerboard.mini.render.seeds import MINI_VERSION
@@ -26,14 +27,11 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import BackboneSpec
 
-if TYPE_CHECKING:
-    from layerboard.benchmark.commands.pretrain import Pretraining, TrainingDtype
-
 KNOWN = 960  # held-out images with labels for the probe
 ASKED = 480  # held-out images on which the probe is scored
 
 
-def pretrain(wish: "Pretraining", report: Reporter) -> Path:
+def pretrain(wish: Pretraining, report: Reporter) -> Path:
     """Train a mini backbone on rendered images; returns its directory in Hugging Face format.
 
     The checkpoint of the training is in the folder ``training`` below it. Raises InputError for impossible
@@ -73,7 +71,7 @@ def pretrain(wish: "Pretraining", report: Reporter) -> Path:
     return folder
 
 
-def _taken(wish: "Pretraining", *names: str) -> dict[str, Any]:
+def _taken(wish: Pretraining, *names: str) -> dict[str, Any]:
     return {name: getattr(wish, name) for name in names}
 
 
@@ -91,19 +89,19 @@ def multiplies_bfloat16(device: torch.device) -> bool:
     return any(capabilities.get(name) for name in ("avx512_bf16", "amx_bf16"))
 
 
-def find_dtype(name: "TrainingDtype", device: torch.device) -> torch.dtype:
+def find_dtype(name: TrainingDtype, device: torch.device) -> torch.dtype:
     """The dtype of that name; ``auto`` is bfloat16 if the device has instructions for it."""
     fast = multiplies_bfloat16(device) if name == "auto" else name == "bfloat16"
     return torch.bfloat16 if fast else torch.float32
 
 
-def identity(wish: "Pretraining", spec: BackboneSpec, chosen: Method) -> str:
+def identity(wish: Pretraining, spec: BackboneSpec, chosen: Method) -> str:
     """Identity of a training: its command, and a digest of everything else that determines its course."""
     facts = (MINI_VERSION, spec.stages, spec.heads, spec.mean, spec.std, chosen.recipe)
     return f"{wish.command} [{hashlib.sha256(repr(facts).encode()).hexdigest()[:8]}]"
 
 
-def tuned(wish: "Pretraining") -> Method:
+def tuned(wish: Pretraining) -> Method:
     """The method with the requested recipe; raises InputError for an option that it lacks."""
     chosen = method(wish.objective)
     if wish.fraction != 1 and wish.objective not in ("fs", "resnet"):
@@ -157,7 +155,7 @@ def commit(checkout: Path) -> str | None:
 
 
 def _card(
-    wish: "Pretraining", chosen: Method, paper: str, images: int, started_at: str | None, last: HistoryRow
+    wish: Pretraining, chosen: Method, paper: str, images: int, started_at: str | None, last: HistoryRow
 ) -> str:
     device, threads = find_device(wish.device), torch.get_num_threads()
     cpu = f"{device.type}, {threads} thread{'s' * (threads > 1)}"

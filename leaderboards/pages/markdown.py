@@ -75,11 +75,6 @@ def _text(block: blocks.Text) -> str:
     return _line("".join(_piece(piece) for piece in block.pieces).strip())
 
 
-def heading_anchor(text: str) -> str:
-    """The anchor of a heading, as GitHub and Markdown sites derive it from the words."""
-    return "#" + re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
-
-
 def _line(text: str) -> str:
     """Text whose first character does not start a list, a heading or a quotation."""
     return _STARTS_BLOCK.sub(lambda found: rf"\{found[1]}" if found[1] else rf"{found[2]}\{found[3]}", text)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from layerboard.leaderboards.display import OTHER_PAGES
+from layerboard.leaderboards.records.files import OTHER_PAGES
 from layerboard.zoo.errors import shortened
 from layerboard.zoo.spec import FLOORS, Dtype, Layer, NameParts, entry_name
 

@@ -12,6 +12,7 @@ from layerboard.leaderboards.display import task_display
 from layerboard.leaderboards.facts import UNKNOWN, Facts
 from layerboard.leaderboards.pages.tidy import numbers_of
 from layerboard.leaderboards.report.cka import BlockCka, cka_matrices
+from layerboard.leaderboards.reproduce import reproduce, reproduced
 from layerboard.leaderboards.scores.column import Column
 from layerboard.leaderboards.scores.costs import find_device, layer_costs
 from layerboard.leaderboards.scores.differences import Estimate, Ties
@@ -110,7 +111,8 @@ class Report:
         """Columns `PUBLISHED`: published numbers, each at its own layer or at that of the measured one."""
         board, key = self.board, ["task", "dataset", "protocol", "metric"]
         headings = {tuple(getattr(each, name) for name in key): each.heading for each in board.columns[::-1]}
-        rows = board.reproduced[board.reproduced["backbone"].isin(self.backbones["name"])]
+        rows = reproduced(reproduce(board.plain, board.published))
+        rows = rows[rows["backbone"].isin(self.backbones["name"])]
         layers = rows["published_layer"].astype(float)
         rows = rows.assign(
             column=[headings.get(each, "") for each in rows[key].itertuples(index=False, name=None)],
@@ -177,7 +179,7 @@ class Report:
 
 def report_of(board: Board, facts: Mapping[str, Facts], highlight: str = "") -> Report:
     """The contents of a report, with facts by backbone; numbers of others only if some were reproduced."""
-    if board.published and board.reproduced.empty:
+    if board.published and reproduced(reproduce(board.plain, board.published)).empty:
         board = replace(board, published=tuple(number for number in board.published if number.own))
     return Report(board, facts, board.labels.get(highlight, ""))
 

@@ -87,4 +87,5 @@ def up_to_table(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[rows["tap"] == "block"]
     places = zip(rows["backbone"], rows["layer"].astype(str), strict=True)
     cells = dict(zip(places, rows["value"].map(ms_text), strict=True))
-    return cell_table(backbones_of(rows), map(str, sorted(set(rows["layer"]))), cells)
+    labels = {each.name: each.label for each in backbones_of(rows)}
+    return cell_table(labels, map(str, sorted(set(rows["layer"]))), cells)

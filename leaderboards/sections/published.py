@@ -7,7 +7,7 @@ import pandas as pd
 
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import fixed
-from layerboard.leaderboards.reproduce import NOT_MEASURED, answered, disputes
+from layerboard.leaderboards.reproduce import NOT_MEASURED, answered, disputes, reproduce
 from layerboard.leaderboards.sections.provenance import listed
 from layerboard.tasks.blocks import Block, Heading, Table, said
 
@@ -22,7 +22,7 @@ def published_blocks(board: Board) -> list[Block]:
     """The section on published numbers; empty if none are given."""
     if not board.published:
         return []
-    frame = answered(board.judged, board.published)
+    frame = answered(reproduce(board.plain, board.published), board.published)
     heading = Heading(2, "Numbers of others")
     if frame.empty:
         return [heading, said(NONE)]

@@ -77,7 +77,7 @@ def last_table(board: Board, table: CkaTable) -> pd.DataFrame:
         cells[first, board.labels[second]] = cells[second, board.labels[first]] = text
     compared = {name for name, _ in cells}
     others = [label for name, label in board.labels.items() if name in compared]
-    return cell_table(board.backbones, others, cells, head="")
+    return cell_table(board.labels, others, cells, head="")
 
 
 def most_similar(board: Board, table: CkaTable) -> pd.DataFrame:

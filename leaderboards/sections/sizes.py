@@ -66,7 +66,7 @@ def ceiling_blocks(board: Board) -> list[Block]:
         for column, by_name in ceilings.items()
         for name, each in by_name.items()
     }
-    frame = cell_table(board.backbones, [column.heading for column in ceilings], cells)
+    frame = cell_table(board.labels, [column.heading for column in ceilings], cells)
     areas = [ceiling.by_area for by_name in ceilings.values() for ceiling in by_name.values()]
     notes = [CEILING_NOTE] if all(map(math.isnan, areas)) else [CEILING_NOTE, AREAS]
     notes += [REGIONS] if any(column.task in CLUSTERINGS for column in ceilings) else []

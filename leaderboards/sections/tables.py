@@ -15,8 +15,14 @@ from layerboard.leaderboards.display import (
 )
 from layerboard.leaderboards.scores.column import Column
 from layerboard.leaderboards.scores.differences import Ties
-from layerboard.leaderboards.scores.frames import RANDOM, best_rows, floor_draws, half_widths, is_floor
-from layerboard.tasks.analyses.drawings.evidence import DrawnBackbone, among
+from layerboard.leaderboards.scores.frames import (
+    RANDOM,
+    backbones_of,
+    best_rows,
+    floor_draws,
+    half_widths,
+    is_floor,
+)
 from layerboard.tasks.base import area_ceiling_metric, ceiling_metric
 from layerboard.tasks.blocks import Cell, Mark
 from layerboard.tasks.datasets.spair_facts import AZIMUTH, KINDS, MISTAKABLE
@@ -54,14 +60,14 @@ def mark_of(*, best: bool, tied: bool) -> Mark:
 
 
 def cell_table(
-    backbones: Iterable[DrawnBackbone], columns: Iterable[str], cells: Texts, head: str = "backbone"
+    labels: Mapping[str, str], columns: Iterable[str], cells: Texts, head: str = "backbone"
 ) -> pd.DataFrame:
-    """A row for each backbone that has a cell; empty in columns where it has none."""
+    """A row for each backbone that has a cell, ``labels`` by name in order; empty in columns without one."""
     named, heads = {name for name, _ in cells}, [*dict.fromkeys(columns)]
     return pd.DataFrame(
-        {head: each.label} | {column: cells.get((each.name, column), "") for column in heads}
-        for each in backbones
-        if each.name in named
+        {head: label} | {column: cells.get((name, column), "") for column in heads}
+        for name, label in labels.items()
+        if name in named
     )
 
 
@@ -103,7 +109,7 @@ def layer_table(column: Column, pooling: str | None = None) -> pd.DataFrame:
     ``final``. Each row's best block, which the leaderboard shows, and layers tied with it are marked.
     """
     rows = every_layer(column, pooling)
-    backbones = among(column.backbones, rows)
+    backbones = backbones_of(rows)
     heads = [str(layer) for layer in range(1, 1 + max((backbone.depth for backbone in backbones), default=0))]
     heads += ["final"] if (rows["tap"] == "final").any() else []
     best = {(str(row["backbone"]), str(row["layer"])) for _, row in best_rows(rows).iterrows()}
@@ -135,7 +141,7 @@ def metrics_table(column: Column) -> pd.DataFrame:
     metrics = {name for name in metrics if name not in elsewhere and not kind_of(column.task, name)}
     if len(metrics) < 2:
         return pd.DataFrame()
-    backbones = among(column.backbones, rows)
+    backbones = backbones_of(rows)
     best, floors = best_rows(rows), floor_draws(rows)
     table: dict[str, list[str] | list[Cell]] = {"backbone": [backbone.label for backbone in backbones]}
     for metric in sorted(metrics, key=lambda name: metric_rank(column.task, name)):
@@ -178,7 +184,7 @@ def _by_backbone(
     """Values by backbone, with one row per name in ``field``."""
     keys = zip(rows["backbone"], rows[field], strict=True)
     values = dict(zip(keys, rows["value"].map(text), strict=True))
-    backbones = among(column.backbones, rows)
+    backbones = backbones_of(rows)
     return pd.DataFrame(
         {field: name} | {backbone.label: values.get((backbone.name, name), "") for backbone in backbones}
         for name in names

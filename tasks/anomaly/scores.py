@@ -42,7 +42,7 @@ class ScoredProduct:
         columns: dict[str, list[Floats]] = {}
         for name, scores in zip(names, self.scores.T.astype(np.float64), strict=True):
             if not np.isnan(scores).any() and self.defect.any() and not self.defect.all():
-                placed = anomaly.placements(scores, self.defect)
+                placed = linearised.placements(scores, self.defect)
                 columns.setdefault(name, []).append(100 * placed.pseudo_values)
         return {name: np.mean(values, axis=0) for name, values in columns.items()}
 
@@ -57,7 +57,7 @@ class ScoredProduct:
         for kind in kinds if len(kinds) > 1 else ():
             taken = ~self.defect | (of_image == kind)
             columns[str(kind)] = np.full(len(taken), np.nan)
-            placed = anomaly.placements(self.scores[taken, 0].astype(np.float64), self.defect[taken])
+            placed = linearised.placements(self.scores[taken, 0].astype(np.float64), self.defect[taken])
             columns[str(kind)][taken] = 100 * placed.pseudo_values
         return columns
 

@@ -19,7 +19,7 @@ from layerboard.tasks.checks import ALIKE
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.datasets.defects import Defects, Product, read_defect
 from layerboard.tasks.examples import Predicted, drawn, small_mask
-from layerboard.tasks.metrics import anomaly
+from layerboard.tasks.metrics import linearised
 from layerboard.tasks.sources import chunks
 from layerboard.tasks.stored import LayerMeasurements
 from layerboard.tasks.task import Measurable, MeasuredTask
@@ -205,7 +205,7 @@ class AnomalyTask(MeasuredTask):
         heat, placed = [], []
         for product, number in self.shown:
             scored = by_name[product.name]
-            placement = anomaly.placements(scored.scores[:, 0].astype(np.float64), scored.defect).value
+            placement = linearised.placements(scored.scores[:, 0].astype(np.float64), scored.defect).value
             heat.append(scored.heat(number))
             placed.append(100 * placement[number] if placement.size else np.nan)
         return {"heat": np.stack(heat), "score": np.asarray(placed, np.float32)}

@@ -19,6 +19,7 @@ from layerboard.tasks.metrics.arrays import Floats, Mask
 from layerboard.tasks.metrics.bilinear import image_places
 from layerboard.tasks.metrics.counted_pixels import CountedPixels
 from layerboard.tasks.metrics.label_vote import most_similar_of_sets
+from layerboard.tasks.metrics.linearised import share_below
 from layerboard.tasks.metrics.neighbours import Key, mean_of
 
 TOP = 100  # an image's score averages one in 100 of its patches: those farthest from the good ones
@@ -101,44 +102,6 @@ def shown_references(count: int, shots: int, draw: int) -> range:
     return chosen
 
 
-class Placements(NamedTuple):
-    """For each image the share of images of the other kind that it is ranked correctly against: [images].
-
-    Shares are 0 to 1; ties count one half. The mean over the images of either kind is the AUROC.
-    """
-
-    value: Floats
-    defect: Mask
-
-    @property
-    def auroc(self) -> float:
-        return float(self.value[self.defect].mean()) if self.value.size else float("nan")
-
-    @property
-    def pseudo_values(self) -> Floats:
-        """Values [images] whose mean over the good images, and over the defective ones, is the AUROC.
-
-        To first order, half the sum of the two means has the variance of the AUROC. Source: DeLong, DeLong
-        and Clarke-Pearson, Biometrics 44, 1988.
-        """
-        return self.auroc + 2 * (self.value - self.auroc)
-
-
-def placements(scores: Floats, defect: Mask) -> Placements:
-    """Placements of the images with these scores [images]; empty if all images are of one kind."""
-    good, bad = np.sort(scores[~defect]), np.sort(scores[defect])
-    if not (len(good) and len(bad)):
-        return Placements(np.zeros(0), np.zeros(0, np.bool_))
-    value = np.where(defect, _share_below(good, scores), 1 - _share_below(bad, scores))
-    return Placements(value, defect)
-
-
-def _share_below(ranked: Floats, values: Floats) -> Floats:
-    """Share of the ascending numbers ``ranked`` that are below each value; equal ones count one half."""
-    sides = np.searchsorted(ranked, values, "left") + np.searchsorted(ranked, values, "right")
-    return np.asarray(sides / (2 * len(ranked)), np.float64)
-
-
 def average_precision(scores: Floats, defect: Mask) -> float:
     """Average precision, in [0, 1], without interpolation; NaN without a defect."""
     return float(average_precision_score(defect, scores)) if defect.any() else float("nan")
@@ -171,7 +134,7 @@ class PooledPixels(NamedTuple):
     @property
     def auroc(self) -> float:
         """Area under the ROC curve over all pixels, in [0, 1]; NaN if all are of one kind."""
-        return float(_share_below(self.good, self.defective).mean()) if self.both else float("nan")
+        return float(share_below(self.good, self.defective).mean()) if self.both else float("nan")
 
     @property
     def f1_max(self) -> float:

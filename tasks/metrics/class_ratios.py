@@ -2,12 +2,16 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
 from layerboard.tasks.metrics.arrays import Floats, Integers
-from layerboard.tasks.metrics.overlaps import Averaged
 from layerboard.tasks.metrics.weighted import Part, as_weights, check_ids
+
+Averaged = Literal["shown", "seen", "all"]
+"""Classes that are averaged: those in the ground truth; those in the ground truth or the prediction, as in
+mmsegmentation and dinov3; or all, where a class in neither counts as 0 (Hummingbird)."""
 
 
 @dataclass(frozen=True)

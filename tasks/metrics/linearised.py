@@ -9,9 +9,10 @@ Sources: Efron and Stein, Annals of Statistics 9, 1981 (jackknife); Särndal, Sw
 Assisted Survey Sampling, 1992, section 5.5 (linearisation).
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from layerboard.tasks.metrics.anomaly import placements
 from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
 from layerboard.tasks.metrics.counted_pixels import f1_values
 
@@ -70,6 +71,44 @@ def average_precision(relevant: Mask, scores: Floats) -> Floats:
     )
     value = steps.sum() / hits
     return _left_out(value, _quotient(without, hits - relevant, value))
+
+
+class Placements(NamedTuple):
+    """For each image the share of images of the other kind that it is ranked correctly against: [images].
+
+    Shares are 0 to 1; ties count one half. The mean over the images of either kind is the AUROC.
+    """
+
+    value: Floats
+    defect: Mask
+
+    @property
+    def auroc(self) -> float:
+        return float(self.value[self.defect].mean()) if self.value.size else float("nan")
+
+    @property
+    def pseudo_values(self) -> Floats:
+        """Values [images] whose mean over the good images, and over the defective ones, is the AUROC.
+
+        To first order, half the sum of the two means has the variance of the AUROC. Source: DeLong, DeLong
+        and Clarke-Pearson, Biometrics 44, 1988.
+        """
+        return self.auroc + 2 * (self.value - self.auroc)
+
+
+def placements(scores: Floats, defect: Mask) -> Placements:
+    """Placements of the images with these scores [images]; empty if all images are of one kind."""
+    good, bad = np.sort(scores[~defect]), np.sort(scores[defect])
+    if not (len(good) and len(bad)):
+        return Placements(np.zeros(0), np.zeros(0, np.bool_))
+    value = np.where(defect, share_below(good, scores), 1 - share_below(bad, scores))
+    return Placements(value, defect)
+
+
+def share_below(ranked: Floats, values: Floats) -> Floats:
+    """Share of the ascending numbers ``ranked`` that are below each value; equal ones count one half."""
+    sides = np.searchsorted(ranked, values, "left") + np.searchsorted(ranked, values, "right")
+    return np.asarray(sides / (2 * len(ranked)), np.float64)
 
 
 def area_under_roc(relevant: Mask, scores: Floats) -> Floats:

@@ -2,16 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from layerboard.tasks.metrics.arrays import VOID, Floats, Integers, Labels, Mask, mean_of_any
-
-Averaged = Literal["shown", "seen", "all"]
-"""Classes that are averaged: those in the ground truth; those in the ground truth or the prediction, as in
-mmsegmentation and dinov3; or all, where a class in neither counts as 0 (Hummingbird)."""
+from layerboard.tasks.metrics.class_ratios import Averaged
 
 
 def confusion(truth: Labels, predicted: Labels, classes: int) -> Integers:

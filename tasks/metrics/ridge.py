@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from layerboard.tasks.metrics.arrays import ROUNDING, Features, Floats, Integers
-from layerboard.tasks.metrics.few_shot import as_tensor
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING
 
 
@@ -98,9 +97,10 @@ def held_out_predictions(
     leaves fewer than 2 training images.
     """
     predicted = np.full(targets.shape, np.nan)
-    rows, values = as_tensor(features, device), as_tensor(targets, device)
+    arrays = (np.ascontiguousarray(array) for array in (features, targets))
+    rows, values = (torch.from_numpy(array).to(device or "cpu") for array in arrays)
     for number in np.unique(fold[fold != ALWAYS_TRAINING]).tolist():
-        held = as_tensor(fold == number, device)
+        held = torch.from_numpy(fold == number).to(rows.device)
         ridge = Ridge.fit(rows[~held], values[~held])
         predicted[fold == number] = ridge.predict(rows[held], ridge.best(penalties)).cpu().numpy()
     return predicted

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 from layerboard.tasks.metrics.arrays import Floats, Integers
-from layerboard.tasks.metrics.clustering import Contingency, agreement, slopes
+from layerboard.tasks.metrics.partitions import Contingency, agreement, slopes
 
 
 def halves(stratum: Integers, splits: int, seed: int) -> NDArray[np.bool_]:

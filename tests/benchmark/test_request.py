@@ -23,7 +23,6 @@ from layerboard.benchmark.commands.compare import CompareRequest
 from layerboard.benchmark.commands.export import ExportRequest
 from layerboard.benchmark.commands.leaderboard import LeaderboardRequest
 from layerboard.benchmark.commands.merge import MergeRequest
-from layerboard.benchmark.commands.pretrain import Pretraining
 from layerboard.benchmark.commands.report import ReportRequest
 from layerboard.benchmark.commands.reproduce import ReproduceRequest
 from layerboard.benchmark.commands.run import RunForm
@@ -31,6 +30,7 @@ from layerboard.benchmark.commands.submit import SubmitRequest
 from layerboard.benchmark.commands.verify import VerifyRequest
 from layerboard.benchmark.option import declared
 from layerboard.benchmark.parsers import default_cache, default_workers
+from layerboard.benchmark.pretrain.options import Pretraining
 from layerboard.benchmark.request import Request
 from layerboard.zoo.errors import InputError
 from tests.benchmark.runs import command

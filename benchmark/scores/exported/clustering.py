@@ -7,7 +7,8 @@ import numpy as np
 from layerboard.benchmark.scores.exported.arrays import Array, as_features, as_labels, read_archive
 from layerboard.benchmark.scores.exported.report import Grid, Json, ScoreReport, one_of
 from layerboard.tasks.datasets.files import describe
-from layerboard.tasks.metrics.clustering import AGREEMENTS, kmeans_starts
+from layerboard.tasks.metrics.clustering import kmeans_starts
+from layerboard.tasks.metrics.partitions import AGREEMENTS
 from layerboard.tasks.protocols import STANDARD
 from layerboard.tasks.registry import config_of
 from layerboard.zoo.errors import InputError

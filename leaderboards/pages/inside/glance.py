@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from layerboard.leaderboards.display import number_text, task_display
-from layerboard.leaderboards.pages.markdown import heading_anchor
 from layerboard.tasks.analyses.drawings.evidence import Evidence, among, by_layer
-from layerboard.tasks.blocks import Block, Bullets, Heading, Link, Table, Text, said
+from layerboard.tasks.blocks import Block, Bullets, Heading, Link, Table, Text, heading_anchor, said
 from layerboard.tasks.registry import Headline
 
 READ = "Each analysis with its question, and the lowest and highest answer over the backbones:"

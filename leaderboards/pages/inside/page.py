@@ -154,7 +154,7 @@ def ranges_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> 
     """The lowest and highest layer of each backbone and metric: ``0.112 (3) to 0.530 (12)``, as text."""
     parts = rows.groupby(["backbone", "metric"])
     cells = {(str(name), str(metric)): _range(part) for (name, metric), part in parts}
-    return cell_table(known, metrics, cells)
+    return cell_table(_labels(known), metrics, cells)
 
 
 def _whole_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> pd.DataFrame:
@@ -174,7 +174,7 @@ def _whole_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> 
 
 def _pairs_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> pd.DataFrame:
     """Numbers of pairs of backbones: a row per pair, a column per metric; no columns without numbers."""
-    labels = {backbone.name: backbone.label for backbone in known}
+    labels = _labels(known)
     keys = zip(rows["backbone"], rows["other"], rows["metric"], strict=True)
     cells = dict(zip(keys, _texts(rows), strict=True))
     pairs = sorted({key[:2] for key in cells}, key=lambda pair: ([*labels].index(pair[0]), pair[1]))
@@ -188,7 +188,11 @@ def _pairs_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> 
 def _table(rows: pd.DataFrame, known: Known, columns: Sequence[str]) -> pd.DataFrame:
     """Numbers as text, one row per backbone; ``columns`` gives the column of each row."""
     cells = dict(zip(zip(rows["backbone"], columns, strict=True), _texts(rows), strict=True))
-    return cell_table(known, columns, cells)
+    return cell_table(_labels(known), columns, cells)
+
+
+def _labels(known: Known) -> dict[str, str]:
+    return {backbone.name: backbone.label for backbone in known}
 
 
 def _texts(rows: pd.DataFrame) -> list[str]:

@@ -177,7 +177,7 @@ def _layer_table(board: Board, choices: pd.DataFrame) -> pd.DataFrame:
         (name, by): f"{fixed(lost, 1)} ({ranges_text([*layers])})" if layers else ""
         for _, name, by, layers, lost, _ in choices.itertuples(index=False, name=None)
     }
-    return cell_table(board.backbones, [*RULES, *CRITERIA], cells)
+    return cell_table(board.labels, [*RULES, *CRITERIA], cells)
 
 
 def _text(values: Floats) -> str:

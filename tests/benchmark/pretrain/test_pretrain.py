@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 import torch
 
-from layerboard.benchmark.commands.pretrain import OBJECTIVES, Pretraining
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.pretrain import images as rendering
 from layerboard.benchmark.pretrain import pretrain as pretraining
 from layerboard.benchmark.pretrain.images import HELD_OUT, SEEDS, Wanted, rendered
+from layerboard.benchmark.pretrain.options import OBJECTIVES, Pretraining
 from layerboard.benchmark.pretrain.pretrain import commit, find_dtype, pretrain, tuned
 from layerboard.mini.checkpoints import install
 from layerboard.mini.render.sample import sample_image

@@ -6,7 +6,7 @@ import torch
 from scipy.ndimage import gaussian_filter
 from sklearn.metrics import precision_recall_curve, roc_auc_score
 
-from layerboard.tasks.metrics import anomaly
+from layerboard.tasks.metrics import anomaly, linearised
 from layerboard.tasks.metrics.arrays import Floats, Mask
 from tests.tasks.metrics.agreement import anomaly as agreement
 
@@ -69,7 +69,9 @@ def tied(seed: int, count: int = 60) -> tuple[Floats, Mask]:
 @pytest.mark.parametrize("seed", range(3))
 def test_image_metrics_are_those_of_scikit_learn(seed: int) -> None:
     scores, defect = tied(seed)
-    assert anomaly.placements(scores, defect).auroc == pytest.approx(roc_auc_score(defect, scores), abs=1e-12)
+    assert linearised.placements(scores, defect).auroc == pytest.approx(
+        roc_auc_score(defect, scores), abs=1e-12
+    )
     precision, recall, _ = precision_recall_curve(defect, scores)
     expected = np.nanmax(2 * precision * recall / np.maximum(precision + recall, 1e-300))
     assert anomaly.f1_max(scores[defect], np.sort(scores[~defect])) == pytest.approx(expected, abs=1e-12)
@@ -77,7 +79,7 @@ def test_image_metrics_are_those_of_scikit_learn(seed: int) -> None:
 
 def test_pseudo_values_have_the_auroc_and_the_variance_of_delong() -> None:
     scores, defect = tied(5)
-    placed = anomaly.placements(scores, defect)
+    placed = linearised.placements(scores, defect)
     bad, good = placed.pseudo_values[defect], placed.pseudo_values[~defect]
     assert bad.mean() == pytest.approx(placed.auroc)
     assert good.mean() == pytest.approx(placed.auroc)
@@ -130,5 +132,5 @@ def test_what_is_not_defined_has_no_value() -> None:
         assert np.isnan([pixels.auroc, pixels.au_pro(0.3)]).all()
     assert np.isnan(anomaly.average_precision(np.ones(2), np.zeros(2, np.bool_)))
     assert np.isnan(anomaly.f1_max(np.zeros(0), np.ones(2)))
-    assert np.isnan(anomaly.placements(np.ones(2), np.zeros(2, np.bool_)).auroc)
+    assert np.isnan(linearised.placements(np.ones(2), np.zeros(2, np.bool_)).auroc)
     assert anomaly.average_precision(np.ones(2), np.ones(2, np.bool_)) == 1.0

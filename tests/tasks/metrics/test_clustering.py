@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from layerboard.tasks.metrics.clustering import ari, kmeans_starts, nmi, purity
+from layerboard.tasks.metrics.clustering import kmeans_starts
+from layerboard.tasks.metrics.partitions import ari, nmi, purity
 from tests.tasks.metrics.agreement import clustering as agreement
 from tests.tasks.standard import KMEANS
 

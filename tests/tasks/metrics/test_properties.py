@@ -8,8 +8,8 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from layerboard.tasks.metrics.clustering import ari, nmi, purity
 from layerboard.tasks.metrics.neighbours import nearest, top_k_correct, vote
+from layerboard.tasks.metrics.partitions import ari, nmi, purity
 from layerboard.tasks.metrics.ranking import mean_of_queries, revisited
 from layerboard.tasks.metrics.segmentation import score_video
 from tests.tasks.metrics.agreement.correspondence import match, sample_points

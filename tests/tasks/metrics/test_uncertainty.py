@@ -9,7 +9,7 @@ from scipy import stats
 
 from layerboard.tasks.metrics import weighted
 from layerboard.tasks.metrics.class_ratios import ClassRatios
-from layerboard.tasks.metrics.clustering import ari, nmi, purity
+from layerboard.tasks.metrics.partitions import ari, nmi, purity
 from layerboard.tasks.metrics.uncertainty import (
     Uncertainty,
     choose_on_halves,

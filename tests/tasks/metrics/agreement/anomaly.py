@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from layerboard.tasks.metrics import anomaly
+from layerboard.tasks.metrics import anomaly, linearised
 from layerboard.tasks.metrics.arrays import Floats, Mask
 from tests.reference import inputs_anomaly
 from tests.reference.recipes import digest
@@ -78,7 +78,7 @@ def _distances(distances: torch.Tensor, official: Mapping[str, Any]) -> Iterator
 
 def _images(scores: Floats, defect: Mask, expected: Mapping[str, Any]) -> Iterator[Finding]:
     found = {
-        "image_auroc": anomaly.placements(scores, defect).auroc,
+        "image_auroc": linearised.placements(scores, defect).auroc,
         "image_ap": anomaly.average_precision(scores, defect),
         "image_f1max": anomaly.f1_max(scores[defect], np.sort(scores[~defect])),
     }

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from layerboard.tasks.metrics.clustering import ari, kmeans_starts, nmi, purity
+from layerboard.tasks.metrics.clustering import kmeans_starts
+from layerboard.tasks.metrics.partitions import ari, nmi, purity
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import (
     ITSELF,
