@@ -21,7 +21,7 @@ from layerboard.benchmark.plan.suites import choose_suite
 from layerboard.benchmark.request import Request
 from layerboard.zoo.features.backbone import Backbone
 from perf.measuring import Budget, Rounds, Row, Setting
-from perf.networks import random_network, write
+from perf.networks import random_network, write_random_network
 
 APART = {"davis", "cost"}  # tasks that are measured separately: matching in videos, and time itself
 
@@ -33,7 +33,7 @@ def board_rows(setting: Setting, data: Path | None = None) -> Iterator[Row]:
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write(folder / "vit-s16", "ViT-S/16")
+        write_random_network(folder / "vit-s16", "ViT-S/16")
         request = _request(setting, folder, data)
         suite = choose_suite(request)
         location = find_data(request, suite, find_protocols(request, suite), Silent())

@@ -219,12 +219,12 @@ def _scores(board: "Board", names: tuple[str, str]) -> Iterator[Result]:
     """The paired differences of scores at every layer; nothing if there are no scores."""
     import pandas as pd
 
-    from layerboard.leaderboards.versus import conclusion, match, match_frame, match_table
+    from layerboard.leaderboards.versus import conclusion, match_backbones, match_frame, match_table
 
     if not board.columns:
         return
     try:
-        matched = match(board, names, "numbered")
+        matched = match_backbones(board, names, "numbered")
     except InputError as error:
         yield Result(title="Scores", frame=pd.DataFrame(), notes=(f"{error}.",))
     else:

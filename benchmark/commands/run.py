@@ -91,16 +91,16 @@ def run_command(given: RunForm) -> int:
 
 def require_names(request: Request) -> None:
     """Raise InputError for a wrong suite, protocol or layer, before torch is imported."""
-    from layerboard.benchmark.plan.location import require_names  # imports numpy
+    from layerboard.benchmark.plan.location import require_known_names  # imports numpy
 
-    require_names(request)
+    require_known_names(request)
 
 
 def _plan(given: RunForm) -> None:
     with ended_by_signals("interrupted; nothing was kept") as report:
-        from layerboard.benchmark.jobs.forecast import forecast
+        from layerboard.benchmark.jobs.forecast import forecast_run
 
-        foreseen = forecast(given.request, report)
+        foreseen = forecast_run(given.request, report)
     if given.json:
         say_json(asdict(foreseen))
         return
@@ -194,7 +194,7 @@ def forecast(call: RunForm) -> Result:
     """
     require_names(call.request)
     from layerboard.benchmark.engines.progress import reporter_for
-    from layerboard.benchmark.jobs.forecast import forecast as foresee
+    from layerboard.benchmark.jobs.forecast import forecast_run as foresee
 
     return _planned(foresee(call.request, reporter_for(call.progress)))
 

@@ -76,20 +76,20 @@ def _verified(request: VerifyRequest, report: "Reporter") -> Result:
 
     from layerboard.benchmark.plan.facts import known_names
     from layerboard.benchmark.scores.rescore import rescore
-    from layerboard.leaderboards.records.manifest import mark_of, mark_verified, of_others
-    from layerboard.leaderboards.submission import read_submission, weights_of
+    from layerboard.leaderboards.records.manifest import mark_verified, marks_file, of_others
+    from layerboard.leaderboards.submission import read_submission, weights_by_backbone
 
     if request.mark and not (request.again or request.data):
         raise InputError("--mark needs a new measurement: give --data DIR, or --again for the mini suite")
     if request.mark:
-        mark_of(request.folder)  # raises before anything is measured
+        marks_file(request.folder)  # raises before anything is measured
     submission = read_submission(request.folder, known_names())
     results = submission.results
     with of_others():
         rescored = [rescore(result) for result in results]
     rows = pd.concat([result.records for result in results])
     problems = [*submission.problems, *(sentence for _, sentences in rescored for sentence in sentences)]
-    problems += _other_weights(weights_of(rows))
+    problems += _other_weights(weights_by_backbone(rows))
     scored, numbers = sum(count for count, _ in rescored), int(rows["value"].notna().sum())
     notes = [f"{len(results)} results; of {numbers:,} numbers {scored:,} were scored again from their items."]
     if request.again or request.data:

@@ -70,7 +70,7 @@ class Forecast:
     disk: int  # bytes added to the cache
 
 
-def forecast(request: Request, report: Reporter) -> Forecast:
+def forecast_run(request: Request, report: Reporter) -> Forecast:
     """Plan a run, show some images to some backbones, and estimate the whole; raises InputError."""
     begin, imports = perf_counter(), process_time()
     run = prepare(request, *understand(request, report, writes=False))

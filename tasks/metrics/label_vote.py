@@ -80,7 +80,7 @@ def most_similar_of_sets(
     }
 
 
-def vote(voters: Voters, labels: Tensor, temperature: float) -> Tensor:
+def vote_labels(voters: Voters, labels: Tensor, temperature: float) -> Tensor:
     """Mean label vector of each query's voters, weighted by softmax(similarity / temperature).
 
     ``labels`` are those of the memory, [rows classes].
@@ -173,7 +173,7 @@ class Scale:
         return (vectors - mean) / deviation
 
 
-def compared(queries: Tensor, distance: Distance) -> Tensor:
+def comparable_queries(queries: Tensor, distance: Distance) -> Tensor:
     """Queries [queries ...] whose inner products with rows of `remembered` sort these by the distance."""
     if distance == "cosine":
         return functional.normalize(queries, dim=-1)
@@ -181,7 +181,7 @@ def compared(queries: Tensor, distance: Distance) -> Tensor:
 
 
 def remembered(memory: Tensor, distance: Distance) -> Tensor:
-    """Rows [rows ...] of a memory [rows dim], to be multiplied with queries from `compared`."""
+    """Rows [rows ...] of a memory [rows dim], to be multiplied with queries from `comparable_queries`."""
     if distance == "cosine":
         return functional.normalize(memory, dim=-1)
     # the ranking of rows by |q - r|^2 depends only on 2 q r - |r|^2

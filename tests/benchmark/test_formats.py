@@ -21,7 +21,7 @@ from layerboard.tasks.blocks import Table
 from layerboard.tasks.protocols import PAPER, STANDARD
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.hooked import HookedBackbone
-from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry import find
 from tests.benchmark.runs import command, run
 from tests.zoo.load.module.networks import SIZE, Block, Vit
@@ -176,7 +176,7 @@ def test_a_backbone_that_ran_in_one_narrow_format_is_no_float32(made: tuple[Path
 
 def test_mixed_formats_shorten_products_of_the_network_alone(tmp_path: Path) -> None:
     spec = replace(find(["mini-fs"])[0], dtype="amp-bfloat16")
-    mixed = load(spec, device=torch.device("cpu"), cache_dir=tmp_path)
+    mixed = load_backbone(spec, device=torch.device("cpu"), cache_dir=tmp_path)
     assert isinstance(mixed, HookedBackbone)
     seen = []
     mixed.visit(
