@@ -20,7 +20,7 @@ from layerboard.leaderboards.pages.inside.unlabelled import (
 )
 from layerboard.leaderboards.pages.markdown import markdown_page
 from layerboard.leaderboards.records.record import Record
-from layerboard.leaderboards.scores.frames import newest
+from layerboard.leaderboards.scores.frames import latest
 from layerboard.tasks.metrics.layer_choice import mean_reach
 from layerboard.tasks.registry import TASKS
 from tests.leaderboards.builder import NAN, floor, frame, layers
@@ -47,7 +47,7 @@ def criterion(metric: str, values: Sequence[float], name: str = "net-0", **chang
 
 
 def choices(*groups: Sequence[Record]) -> pd.DataFrame:
-    return choices_without_labels(Board.of(newest(frame(*groups))))
+    return choices_without_labels(Board.of(latest(frame(*groups))))
 
 
 def chosen(*groups: Sequence[Record]) -> list[Any]:
