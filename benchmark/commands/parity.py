@@ -171,7 +171,7 @@ def _said(specs: Sequence[BackboneSpec], rows: "pd.DataFrame", board: "Board") -
     frame = frame.rename(columns={"drift-max": "drift_max"})[["layer", "drift", "drift_max"]]
     formats = (getattr(torch, spec.dtype.removeprefix("amp-")) for spec in specs)
     epsilon = max(torch.finfo(dtype).eps for dtype in formats)
-    parts_at, sentence = parting(frame, epsilon)
+    parts_at, sentence = first_difference(frame, epsilon)
     parts = tuple(_scores(board, (first, second)))
     conclusion = f"{first} and {second}, {counted(int(rows['n'].max()), 'images')}: {sentence}"
     return Parity(
@@ -185,7 +185,7 @@ def _said(specs: Sequence[BackboneSpec], rows: "pd.DataFrame", board: "Board") -
     )
 
 
-def parting(frame: "pd.DataFrame", epsilon: float) -> tuple[str | None, str]:
+def first_difference(frame: "pd.DataFrame", epsilon: float) -> tuple[str | None, str]:
     """The first layer that differs by more than rounding (None if none does), and a sentence about it.
 
     The frame has one row per layer with ``layer``, ``drift`` and ``drift_max``; ``epsilon`` is the relative

@@ -11,7 +11,7 @@ import torch
 from safetensors.numpy import load_file
 
 import layerboard
-from layerboard.benchmark.commands.parity import parting
+from layerboard.benchmark.commands.parity import first_difference
 from layerboard.benchmark.commands.recommend import RecommendRequest, code_of, recommended
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.jobs import prepare
@@ -221,7 +221,7 @@ def _frame(drifts: list[float]) -> pd.DataFrame:
 def test_a_jump_parts_two_backbones_and_slow_growth_does_not(
     drifts: list[float], layer: str | None, words: str
 ) -> None:
-    found, sentence = parting(_frame(drifts), 1.2e-7)
+    found, sentence = first_difference(_frame(drifts), 1.2e-7)
     assert found == layer
     assert words in sentence
 
@@ -239,7 +239,7 @@ def test_rounding_grows_with_the_blocks_that_a_file_leaves_out(
     layers: list[str], drifts: list[float], parts: str | None
 ) -> None:
     frame = pd.DataFrame({"layer": layers, "drift": drifts, "drift_max": drifts})
-    assert parting(frame, 1.2e-7)[0] == parts
+    assert first_difference(frame, 1.2e-7)[0] == parts
 
 
 @pytest.fixture
