@@ -145,7 +145,7 @@ def _absence(result: "StoredResult", request: VerifyRequest) -> str:
     A dataset that the submission calls complete must be the same here if it is complete here, too.
     """
     from layerboard.benchmark.engines.progress import Silent
-    from layerboard.benchmark.jobs.prepare import understand
+    from layerboard.benchmark.jobs.prepare import plan_of
     from layerboard.leaderboards.submission import public_name
     from layerboard.tasks.protocols import find_protocol
     from layerboard.zoo.registry import all_specs
@@ -159,7 +159,7 @@ def _absence(result: "StoredResult", request: VerifyRequest) -> str:
         return "it is of a suite or kind that is not measured again with these options"
     try:
         run, protocol = _run_of(result, request, request.cache), find_protocol(row["protocol"])
-        plan, _, _ = understand(run, Silent(), writes=False, protocols=[protocol])
+        plan, _, _ = plan_of(run, Silent(), writes=False, protocols=[protocol])
     except InputError as error:
         return str(error)
     here = {task.dataset: task for task in plan.tasks.every}

@@ -48,7 +48,7 @@ class Prepared:
     current: tuple[ResultFiles, ...]  # existing records
 
 
-def understand(
+def plan_of(
     request: Request, report: Reporter, *, writes: bool = True, protocols: Sequence[EvaluationProtocol] = ()
 ) -> tuple[Plan, str, tuple[torch.device, ...]]:
     """Find backbones and data, and plan: the common start of everything that shows images to backbones.
