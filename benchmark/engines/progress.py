@@ -177,7 +177,7 @@ class Terminal:
 Message = tuple[str, tuple[int, int], object]  # kind, (worker, number of the bar), content
 
 
-class Relayed:
+class ForwardingReporter:
     """A reporter that sends its reports on, under a worker's number, which no other sender has."""
 
     _numbers = count()
@@ -198,7 +198,7 @@ class Relayed:
         self._send(("say", (self._worker, 0), line))
 
 
-class Listening:
+class ForwardedReports:
     """Repeats here what is reported elsewhere."""
 
     def __init__(self, report: Reporter) -> None:
