@@ -30,7 +30,7 @@ class EvaluationProtocol:
     on_card: Dtype = "float32"  # number format of forward passes on a GPU, unless the user sets one
     shots: tuple[int, ...] = ()  # numbers of shots that replace the usual ones
 
-    def speaks_of(self, task: str) -> bool:
+    def covers(self, task: str) -> bool:
         """Whether the protocol defines the task of that name."""
         return self.tasks is None or task in self.tasks
 

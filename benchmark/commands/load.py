@@ -164,7 +164,7 @@ def _view(request: LoadRequest) -> "View":
 
     rules = find_protocol(request.protocol)
     (task,) = find_tasks((request.task,))[:1]
-    if not rules.speaks_of(task.name):
+    if not rules.covers(task.name):
         raise InputError(f"the protocol {rules.name} covers only {', '.join(rules.tasks or ())}")
     if task.role == "weights":
         raise InputError(f"{task.name} uses no images; name a task that does, such as knn")
