@@ -140,7 +140,7 @@ def _relay(queue: "Queue[Message]", over: threading.Event, report: Reporter) -> 
     here = ForwardedReports(report)
     while True:
         try:
-            here.hear(queue.get(timeout=LISTEN))
+            here.repeat(queue.get(timeout=LISTEN))
         except Empty:
             if over.is_set():
                 return

@@ -206,8 +206,8 @@ class ForwardedReports:
         self._bars: dict[tuple[int, int], tuple[AbstractContextManager[Advance], Advance]] = {}
         self._lock = threading.Lock()
 
-    def hear(self, message: Message) -> None:
-        """Carry out one message."""
+    def repeat(self, message: Message) -> None:
+        """Report here what one message reports."""
         kind, key, content = message
         with self._lock:
             if kind == "start":
@@ -223,7 +223,7 @@ class ForwardedReports:
     def forget(self, worker: int) -> None:
         """Close the bars of a lost worker."""
         for key in [key for key in self._bars if key[0] == worker]:
-            self.hear(("stop", key, None))
+            self.repeat(("stop", key, None))
 
 
 PERIOD = 0.2  # seconds between two states of the line in a notebook

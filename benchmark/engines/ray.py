@@ -94,7 +94,7 @@ class _Remote(base.Worker[Job, Result]):
             if not there:
                 self._waited += 1
                 if self._waited == PATIENCE:
-                    self._listening.hear(("say", (self._number, 0), WAITING))
+                    self._listening.repeat(("say", (self._number, 0), WAITING))
                 return False
             try:
                 self.process = ray.get(self._starting)
@@ -117,7 +117,7 @@ class _Remote(base.Worker[Job, Result]):
                     if kind == "result":
                         result: Result = content
                     else:
-                        self._listening.hear((kind, key, content))
+                        self._listening.repeat((kind, key, content))
         except RayError as error:
             self._actor = None
             self._listening.forget(self._number)

@@ -143,7 +143,7 @@ def test_records_are_the_same_though_an_actor_is_killed(
     processes: dict[int, int] = {}
     killed: list[int] = []
     replaced = threading.Event()
-    do, hear = engine._Remote.do, ForwardedReports.hear
+    do, hear = engine._Remote.do, ForwardedReports.repeat
 
     def doing(self: Any, job: object) -> object:
         if killed and processes[self._number] == killed[0] and self.process != killed[0]:
@@ -161,7 +161,7 @@ def test_records_are_the_same_though_an_actor_is_killed(
 
     monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
     monkeypatch.setattr(engine._Remote, "do", doing)
-    monkeypatch.setattr(ForwardedReports, "hear", hearing)
+    monkeypatch.setattr(ForwardedReports, "repeat", hearing)
     records = run(new_place(), BACKBONES, *TASKS, data=data, engine="ray", workers=2)
     assert records.attrs["failures"] == []
     assert len(killed) == 1
