@@ -41,7 +41,7 @@ class RunSummary:
     pages: tuple[Path, ...]
 
 
-def carry_out(request: Request, report: Reporter, steps: Sequence[EvaluationProtocol] = ()) -> RunSummary:
+def execute(request: Request, report: Reporter, steps: Sequence[EvaluationProtocol] = ()) -> RunSummary:
     """Plan, run, and write the pages; raises InputError for a wrong request before any work.
 
     ``steps`` are protocols that replace those of the request; no pages are written of their records.

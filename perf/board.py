@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from layerboard.benchmark.api import RunSummary, carry_out
+from layerboard.benchmark.api import RunSummary, execute
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.extraction.loading import Batch, Loader
 from layerboard.benchmark.plan.location import find_data, find_protocols
@@ -82,7 +82,7 @@ def _board(request: Request, folder: Path, number: int) -> RunSummary:
     cache.mkdir()
     if number and rendered.is_dir():
         (cache / "mini-data").symlink_to(rendered)
-    return carry_out(replace(request, cache=cache, output=folder / f"output-{number}"), Silent())
+    return execute(replace(request, cache=cache, output=folder / f"output-{number}"), Silent())
 
 
 def _shown(plan: Plan, setting: Setting) -> Iterator[Tensor]:

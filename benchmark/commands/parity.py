@@ -103,7 +103,7 @@ def parity(request: ParityRequest) -> Parity:
 
 def _parity(request: ParityRequest, report: "Reporter") -> Parity:
     """Run both on the images, and read from the records where they diverge."""
-    from layerboard.benchmark.api import carry_out
+    from layerboard.benchmark.api import execute
     from layerboard.benchmark.engines.progress import Silent
     from layerboard.benchmark.plan.backbones import find_backbones
     from layerboard.benchmark.plan.suites import SUITES
@@ -126,7 +126,7 @@ def _parity(request: ParityRequest, report: "Reporter") -> Parity:
     with TemporaryDirectory() as folder:
         output = request.output or Path(folder)
         whole = replace(asked, tasks=tasks, layers=layers, output=output, engine="local")
-        summary = carry_out(whole, report, [STANDARD])
+        summary = execute(whole, report, [STANDARD])
         rows = summary.records[summary.records["task"] == "parity"]
         if rows.empty or summary.board is None:
             raise InputError(

@@ -74,9 +74,9 @@ def run_command(given: RunForm) -> int:
         _plan(given)
         return 0
     with ended_by_signals("interrupted; finished work is kept, run again to continue") as report:
-        from layerboard.benchmark.api import carry_out
+        from layerboard.benchmark.api import execute
 
-        summary = carry_out(request, report)
+        summary = execute(request, report)
     for line in _summary(summary):
         report.say(line)
     answered = answers_to(summary.board)
@@ -159,10 +159,10 @@ def run(call: RunForm) -> RunResult:
         (['mini-dino', 'mini-resnet'], ())
     """
     require_names(call.request)
-    from layerboard.benchmark.api import carry_out
+    from layerboard.benchmark.api import execute
     from layerboard.benchmark.engines.progress import reporter_for
 
-    summary = carry_out(call.request, reporter_for(call.progress))
+    summary = execute(call.request, reporter_for(call.progress))
     failures = tuple(map(str, summary.done.failures))
     answers = answers_to(summary.board)
     left_out = [f"Left out: {reason}." for reason in (*summary.plan.tasks.absent, *summary.done.unreadable)]

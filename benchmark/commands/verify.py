@@ -188,7 +188,7 @@ def _suite_of(result: "StoredResult", request: VerifyRequest) -> str:
 
 def _measured_again(result: "StoredResult", request: VerifyRequest, report: "Reporter") -> str:
     """What differs when a result is measured again, as a sentence; "" if nothing does."""
-    from layerboard.benchmark.api import carry_out
+    from layerboard.benchmark.api import execute
     from layerboard.leaderboards.merge import difference
     from layerboard.leaderboards.records.key import keys_of
     from layerboard.leaderboards.submission import public_results
@@ -197,7 +197,7 @@ def _measured_again(result: "StoredResult", request: VerifyRequest, report: "Rep
 
     protocol = find_protocol(result.records["protocol"].iloc[0])
     with temporary_folder(request.cache) as output:
-        failures = carry_out(_run_of(result, request, output), report, [protocol]).done.failures
+        failures = execute(_run_of(result, request, output), report, [protocol]).done.failures
         today = {} if failures else {each.name: each.records for _, each in public_results(output)}
     if (rows := today.get(result.name)) is None:
         return f"{result.name} could not be measured again: {failures or [*map(str, today)]}"
