@@ -57,7 +57,7 @@ def execute(request: Request, report: Reporter, steps: Sequence[EvaluationProtoc
     engine = find_engine([jobs.setup.spec for jobs in prepared.backbones], request, prepared.devices)
     pieces = Pieces(prepared.backbones)
     with over_all(report, "all backbones", pieces.images, "images") as counting:
-        engine.carry_out(PassesAndScores(), pieces, counting)
+        engine.run(PassesAndScores(), pieces, counting)
     done = PassResult.joined([PassResult(failures=prepared.failures), pieces.result])
     seconds = perf_counter() - begin
     compared = compare_all(prepared.comparisons, done, report)

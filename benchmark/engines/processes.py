@@ -52,7 +52,7 @@ class ProcessEngine(Engine):
         self._slots = [WorkerSlot(device, threads) for device in devices] or [WorkerSlot()] * processes
         self.workers = len(self._slots)
 
-    def carry_out(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
+    def run(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
         # This process only reads. A writer thread of its own would release the semaphores of the queue at an
         # unknown time; if the script ends at that moment, that looks like a leak of them.
         try:

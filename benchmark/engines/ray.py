@@ -52,7 +52,7 @@ class RayEngine(base.Engine):
     def __init__(self, request: Request) -> None:
         self._request = request
 
-    def carry_out(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
+    def run(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
         if jobs.over:
             return
         listening, sent = ForwardedReports(report), pickle.dumps(function)
