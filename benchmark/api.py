@@ -13,7 +13,7 @@ from layerboard.benchmark.extraction.one_pass import PassResult
 from layerboard.benchmark.jobs.job import BackboneJobs
 from layerboard.benchmark.jobs.passes import BackboneCache, run_job
 from layerboard.benchmark.jobs.pieces import Pieces
-from layerboard.benchmark.jobs.prepare import prepare, understand
+from layerboard.benchmark.jobs.prepare import plan_of, prepare
 from layerboard.benchmark.jobs.questions import measure_costs, run_questions
 from layerboard.benchmark.jobs.scores import compare_all, run_scores
 from layerboard.benchmark.plan.facts import with_seen
@@ -41,12 +41,12 @@ class RunSummary:
     pages: tuple[Path, ...]
 
 
-def carry_out(request: Request, report: Reporter, steps: Sequence[EvaluationProtocol] = ()) -> RunSummary:
+def execute(request: Request, report: Reporter, steps: Sequence[EvaluationProtocol] = ()) -> RunSummary:
     """Plan, run, and write the pages; raises InputError for a wrong request before any work.
 
     ``steps`` are protocols that replace those of the request; no pages are written of their records.
     """
-    prepared = prepare(request, *understand(request, report, protocols=steps))
+    prepared = prepare(request, *plan_of(request, report, protocols=steps))
     for files in prepared.current:
         file_under(files, prepared.suite)
     for failure in prepared.failures if prepared.backbones else ():  # before hours of other work
@@ -57,7 +57,7 @@ def carry_out(request: Request, report: Reporter, steps: Sequence[EvaluationProt
     engine = find_engine([jobs.setup.spec for jobs in prepared.backbones], request, prepared.devices)
     pieces = Pieces(prepared.backbones)
     with over_all(report, "all backbones", pieces.images, "images") as counting:
-        engine.carry_out(PassesAndScores(), pieces, counting)
+        engine.run(PassesAndScores(), pieces, counting)
     done = PassResult.joined([PassResult(failures=prepared.failures), pieces.result])
     seconds = perf_counter() - begin
     compared = compare_all(prepared.comparisons, done, report)

@@ -17,7 +17,7 @@ from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.extraction.one_pass import PassResult
 from layerboard.benchmark.jobs.job import BackboneJobs
 from layerboard.benchmark.jobs.passes import BackboneCache, run_job
-from layerboard.benchmark.jobs.prepare import identified, understand
+from layerboard.benchmark.jobs.prepare import identified, plan_of
 from layerboard.benchmark.jobs.scores import readers_of
 from layerboard.benchmark.request import Request
 from layerboard.benchmark.vectors import vector_jobs
@@ -75,7 +75,7 @@ def read_vectors(request: Request, data: Data, report: Reporter) -> Folder:
     name, said = own_name(data), {file: Photo(file, *words) for file, *words in data.described()}
     named = request.backbones or _measured(request.output, name)
     request = replace(request, backbones=named, floor=False)
-    plan, suite, devices = understand(request, report)
+    plan, suite, devices = plan_of(request, report)
     tasks = [task for task in plan.tasks.every if task.vector_sources]
     if not tasks:
         raise InputError(f"--features needs vectors of images, and no task on {name} stores any")

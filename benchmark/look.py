@@ -25,7 +25,7 @@ from layerboard.zoo.errors import InputError, counted, some
 from layerboard.zoo.features import AttentionMaps, Shown
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.spec import BackboneSpec, Layer
-from layerboard.zoo.view.frames import frames_of, spaced
+from layerboard.zoo.view.frames import frames_of, spaced_indices
 from layerboard.zoo.view.views import REFERENCE_SIZE, FitLongSide, Stretch, View
 
 Removed = Literal["nothing", "mean", "smooth"]
@@ -61,7 +61,7 @@ def pictures_of(paths: Sequence[Path], frames: int, report: Reporter) -> list[Pi
             raise InputError(f"expected images in the folder {path}, found none")
         if len(names) > frames:
             report.say(f"{path}: {frames} of {len(names):,} pictures, evenly spaced; --frames takes more")
-        files = [path / names[index] for index in spaced(len(names), frames)] if names else [path]
+        files = [path / names[index] for index in spaced_indices(len(names), frames)] if names else [path]
         for file in files:
             shown += [(file, *each) for each in frames_of(file, 1 if names else frames)]
             if (pixels := sum(image.width * image.height for _, _, image in shown)) > MOST_PIXELS_SHOWN:
@@ -214,9 +214,9 @@ def _joint(name: str, seen: Sequence[LayerOfPicture], removed: Removed, onto: La
     if onto:
         others = (_at_size(part, size) for part, size in zip(onto.split(onto.turned), sizes, strict=True))
         scores = principal.turned(scores, np.concatenate([*others]))
-    probed = np.array(spaced(len(tokens), PROBED))
+    probed = np.array(spaced_indices(len(tokens), PROBED))
     stored = principal.quantised(first)
-    kept = principal.restored(*stored, first.square)
+    kept = principal.restore_tokens(*stored, first.square)
     error = float(np.abs(kept.cosines(probed) - tokens[probed] @ tokens.T).max())
     maps = {"length": np.concatenate([np.linalg.norm(grid, axis=-1).ravel() for grid in grids])}
     maps |= {name: np.concatenate([each.maps[name] for each in seen]) for name in seen[0].maps}

@@ -323,7 +323,7 @@ def ranges_of(text: str) -> list[tuple[int, int]]:
     Raises InputError for a text that is none of layers, whatever the backbone.
     """
     ranges = []
-    for part in parts_of(text):
+    for part in comma_separated(text):
         if part == FINAL or text == "all":
             continue
         first, dash, last = part.partition("-")
@@ -343,7 +343,7 @@ def ranges_of(text: str) -> list[tuple[int, int]]:
     return ranges
 
 
-def parts_of(text: str) -> list[str]:
+def comma_separated(text: str) -> list[str]:
     """The parts of a list with commas."""
     return [part.strip() for part in text.split(",")]
 

@@ -15,7 +15,7 @@ from layerboard.benchmark.extraction.failures import failure
 from layerboard.benchmark.extraction.one_pass import PassResult
 from layerboard.benchmark.jobs.job import BackboneJobs, ScoreJob, Setup
 from layerboard.benchmark.jobs.passes import BackboneCache, run_job
-from layerboard.benchmark.jobs.prepare import identified, pass_job, score_job, understand
+from layerboard.benchmark.jobs.prepare import identified, pass_job, plan_of, score_job
 from layerboard.benchmark.jobs.scores import readers_of
 from layerboard.benchmark.parsers import USUAL_POOLINGS
 from layerboard.benchmark.plan.plan import Plan
@@ -48,7 +48,7 @@ def write_vectors(request: Request, report: Reporter) -> Written:
     request is wrong, or if a named task uses no vectors.
     """
     request = replace(request, floor=False, transform=(), compress=(), fuse=())
-    plan, suite, devices = understand(request, report)
+    plan, suite, devices = plan_of(request, report)
     tasks = _exported(plan, request.tasks)
     setups, failures = identified(plan, request, suite, devices[0])
     jobs = [vector_jobs(tasks, setup) for setup in setups]

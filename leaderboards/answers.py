@@ -10,7 +10,7 @@ import pandas as pd
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import fixed, ranges_text, score_text
 from layerboard.leaderboards.scores.column import COLUMN_FIELDS, Column, Side
-from layerboard.leaderboards.scores.costs import find_device, layer_costs
+from layerboard.leaderboards.scores.costs import find_measured_device, layer_costs
 from layerboard.leaderboards.scores.differences import Ties, best_side, column_ties
 from layerboard.zoo.errors import some
 
@@ -82,7 +82,7 @@ def answers_of(board: Board) -> tuple[Answer, ...]:
     Each backbone is shown with its best pooling, even if the leaderboard shows another one.
     """
     costs = board.costs.records
-    device = find_device(costs)
+    device = find_measured_device(costs)
     times = layer_costs(costs, device).set_index(["backbone", "input_size", "layer"])["ms"].to_dict()
     columns = [column.by_best_pooling for column in board.columns if len(column.best)]
     changed = [column.by_best_pooling for column in board.columns if column.better_poolings]

@@ -24,7 +24,7 @@ from layerboard.leaderboards.scores.frames import (
     is_analysis,
     is_floor,
     is_set,
-    newest,
+    latest,
     pair_rows,
 )
 from layerboard.tasks.registry import COST, DRIFT
@@ -57,7 +57,7 @@ class Board:
         published: Sequence[Published] = (),
     ) -> "Board":
         """The board of the records of a suite, in any order, or of all records if no suite is named."""
-        records = newest(of_suite(records, suite) if suite else records)
+        records = latest(of_suite(records, suite) if suite else records)
         return cls(suite, records, items, arrays, tuple(published))
 
     def __len__(self) -> int:

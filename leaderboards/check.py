@@ -70,10 +70,12 @@ def _check_page(folder: Path, today: Numbers, tolerance: Tolerance) -> list[str]
         if text_digest(numbers.read_text(encoding="utf-8")) not in text:
             sentences.append(f"{page.name} was not written with {numbers.name}; write the leaderboard again")
         sentences += figure_differences(text, folder, today.name)
-    return sentences + [f"{numbers.name}: {each}" for each in differences(committed, today.frame, tolerance)]
+    return sentences + [
+        f"{numbers.name}: {each}" for each in table_differences(committed, today.frame, tolerance)
+    ]
 
 
-def differences(committed: pd.DataFrame, fresh: pd.DataFrame, tolerance: Tolerance) -> list[str]:
+def table_differences(committed: pd.DataFrame, fresh: pd.DataFrame, tolerance: Tolerance) -> list[str]:
     """One sentence for each backbone and task, and kind of difference, in sorted order."""
     old, new = _by_group(committed), _by_group(fresh)
     sentences = []

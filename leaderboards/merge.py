@@ -14,7 +14,12 @@ import pandas as pd
 from layerboard.leaderboards.records.checksum import companions_of, read_checked, write_checked
 from layerboard.leaderboards.records.fields import date_problem, names_in
 from layerboard.leaderboards.records.key import TOLERANCE, keys_of
-from layerboard.leaderboards.records.manifest import changed_files, claim_of, of_others, read_manifest
+from layerboard.leaderboards.records.manifest import (
+    changed_files,
+    claim_of,
+    of_others,
+    read_submission_manifest,
+)
 from layerboard.leaderboards.records.record import (
     UNREADABLE,
     add_suite,
@@ -120,7 +125,7 @@ def merge_outputs(folders: Sequence[Path], output: Path, left_out: list[str] | N
 
 def _as_submitted(folder: Path) -> list[StoredResult]:
     """All results of an output folder; of a submission, InputError unless its files are those of then."""
-    if claim_of(folder) and (changed := changed_files(folder, read_manifest(folder))):
+    if claim_of(folder) and (changed := changed_files(folder, read_submission_manifest(folder))):
         raise InputError(f"{folder} is not as it was submitted: {changed[0]}; take it out")
     return results_of(folder)
 
@@ -145,7 +150,7 @@ def merged(every: Iterable[Sequence[StoredResult]], left_out: list[str] | None =
     return [*results.values()]
 
 
-def require_same(first: StoredResult, second: StoredResult) -> None:
+def require_same_result(first: StoredResult, second: StoredResult) -> None:
     """Raise DifferentResultsError if two files of one backbone (or pair) and task are different results."""
     reason = "they are compared in two orders" if first.name != second.name else ""
     if reason := reason or difference(first.records, second.records):
@@ -247,7 +252,7 @@ def _result(folder: Path, path: Path) -> StoredResult:
 
 def _newer(first: StoredResult, second: StoredResult) -> StoredResult:
     """The newer of two files of one result; raises InputError if they are different results."""
-    require_same(first, second)
+    require_same_result(first, second)
     newer = second if str(second.records["date"].max()) > str(first.records["date"].max()) else first
     for suite in sorted({*first.suites, *second.suites} - {*newer.suites}):
         newer = replace(newer, records=add_suite(newer.records, suite), changed=True)

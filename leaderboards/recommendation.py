@@ -71,7 +71,7 @@ def unseen_loss(items: int) -> float:
     return float(100 * (1 - 0.025 ** (1 / items)))
 
 
-def compared(rows: pd.DataFrame, column: Column, items: Path, may_lose: float) -> Compared:
+def compare_candidates(rows: pd.DataFrame, column: Column, items: Path, may_lose: float) -> Compared:
     """The candidates of a column, at least one, each compared with the best if it may be close enough."""
     order = ["value", "layer", "backbone"]
     rows = rows.sort_values(order, ascending=[False, True, True], kind="stable").reset_index(drop=True)

@@ -10,9 +10,9 @@ import pandas as pd
 
 from layerboard.leaderboards.check import tidy_records
 from layerboard.leaderboards.display import page_problem
-from layerboard.leaderboards.merge import DifferentResultsError, Key, StoredResult, require_same
+from layerboard.leaderboards.merge import DifferentResultsError, Key, StoredResult, require_same_result
 from layerboard.leaderboards.pages.tidy import TIDY
-from layerboard.leaderboards.records.fields import Known, alike
+from layerboard.leaderboards.records.fields import Known, names_differing_in_case
 from layerboard.leaderboards.records.key import keys_of
 from layerboard.leaderboards.records.manifest import LONGEST_JSON, MANIFEST, SUBMISSIONS, verified_results
 from layerboard.leaderboards.records.record import VERIFIED
@@ -75,7 +75,7 @@ class Repository:
         else of a backbone, nor have the page of another.
         """
         names = {("submission", each.name) for each in self.submissions}
-        if problem := alike({("submission", submission.name)}, names):
+        if problem := names_differing_in_case({("submission", submission.name)}, names):
             raise InputError(problem)
         earlier = _counted(self.submissions)
         earlier.pop(submission.manifest.replaces, None)
@@ -83,7 +83,7 @@ class Repository:
         mine = submission.results
         every = {name for result in (*there, *mine) for name in result.names}
         named = {name for result in there for name in result.names}
-        if problem := alike(every - named, named | known.names):
+        if problem := names_differing_in_case(every - named, named | known.names):
             raise InputError(problem)
         suites = {name for what, name in every if what == "suite"}
         if problem := page_problem(suites) or _other_facts(there, mine):
@@ -92,7 +92,7 @@ class Repository:
         for result in submission.results:
             if result.key in standing:
                 try:
-                    require_same(standing[result.key], result)
+                    require_same_result(standing[result.key], result)
                 except DifferentResultsError as error:
                     raise InputError(str(error)) from error
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from layerboard.leaderboards.display import fixed, ranges_text
 from layerboard.leaderboards.literature import Published
-from layerboard.leaderboards.scores.frames import RANDOM, best_rows, floor_draws, is_floor, newest
+from layerboard.leaderboards.scores.frames import RANDOM, best_rows, floor_draws, is_floor, latest
 from layerboard.zoo.errors import some
 from layerboard.zoo.spec import Dtype, NameParts, entry_name
 
@@ -140,7 +140,7 @@ def _compared(number: Published, run: pd.DataFrame | None, absent: str) -> _Find
     formats = sized["dtype"].map(lambda dtype: get_args(Dtype).index(dtype or "float32"))
     sized = sized[formats == formats.min()]  # the widest one
     last = sized.loc[sized["date"] == sized["date"].max(), "data"].max()  # other data are not mixed in
-    return _measured(number, newest(sized[sized["data"] == last]))
+    return _measured(number, latest(sized[sized["data"] == last]))
 
 
 def _measured(number: Published, run: pd.DataFrame) -> _Finding:

@@ -11,7 +11,12 @@ import pandas as pd
 from layerboard.leaderboards.merge import StoredResult, copy_file, results_of
 from layerboard.leaderboards.records.arrays import read_arrays
 from layerboard.leaderboards.records.checksum import write_checked
-from layerboard.leaderboards.records.fields import Known, alike, foreign_problem, name_problem
+from layerboard.leaderboards.records.fields import (
+    Known,
+    foreign_problem,
+    name_problem,
+    names_differing_in_case,
+)
 from layerboard.leaderboards.records.files import RESULTS_VERSION, VERSION, scored_path
 from layerboard.leaderboards.records.items import read_items
 from layerboard.leaderboards.records.manifest import (
@@ -21,9 +26,9 @@ from layerboard.leaderboards.records.manifest import (
     Manifest,
     changed_files,
     digests_of,
-    files_of,
     of_others,
-    read_manifest,
+    read_submission_manifest,
+    submitted_files,
     unlike,
 )
 from layerboard.leaderboards.records.record import VERIFIED
@@ -58,7 +63,7 @@ def public_results(folder: Path, known: Known = Known()) -> list[Both]:  # noqa:
 
 def _foreign(result: StoredResult, known: Known, names: set[tuple[str, str]]) -> str:
     """What another's result may not say, as a phrase; its names are compared with ``names`` and added."""
-    problem = foreign_problem(result.records, known) or alike(result.names, names)
+    problem = foreign_problem(result.records, known) or names_differing_in_case(result.names, names)
     names |= result.names
     return problem
 
@@ -110,7 +115,7 @@ def write_submission(results: Sequence[Both], folder: Path, claim: str, replaces
             date=datetime.now(UTC).strftime(DATE),
             replaces=replaces,
             partial=bool(rows["partial"].any()),
-            weights=weights_of(rows),
+            weights=weights_by_backbone(rows),
             files=digests_of(draft),
         )
         manifest.write(draft)
@@ -131,7 +136,7 @@ Scored with layerboard {VERSION}, results version {RESULTS_VERSION}.
 """
 
 
-def weights_of(records: pd.DataFrame) -> dict[str, str]:
+def weights_by_backbone(records: pd.DataFrame) -> dict[str, str]:
     """The commit or digest of each backbone's weights; several are separated by commas."""
     revisions = records.groupby("backbone")["revision"].unique()
     return {str(name): ", ".join(sorted(each)) for name, each in revisions.items()}
@@ -171,8 +176,8 @@ def read_submission(folder: Path, known: Known = Known()) -> Submission:  # noqa
     """
     if problem := name_problem("submission", folder.resolve().name):
         raise InputError(f"{problem}; ask its sender for another name")
-    files_of(folder)
-    manifest = read_manifest(folder)
+    submitted_files(folder)
+    manifest = read_submission_manifest(folder)
     if (theirs := manifest.results_version) != RESULTS_VERSION:
         raise InputError(f"{folder} has results version {theirs}, this layerboard {RESULTS_VERSION}")
     results = results_of(folder)
@@ -181,6 +186,6 @@ def read_submission(folder: Path, known: Known = Known()) -> Submission:  # noqa
         for result in results:
             if problem := _foreign(result, known, names):
                 raise DamagedError(f"{result.path} is not what a run writes: {problem}")
-    weights = weights_of(pd.concat([result.records for result in results]))
+    weights = weights_by_backbone(pd.concat([result.records for result in results]))
     problems = [*changed_files(folder, manifest), *unlike("weights of", manifest.weights, weights)]
     return Submission(folder, manifest, results, problems)

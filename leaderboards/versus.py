@@ -78,7 +78,7 @@ class Match:
     better: tuple[str, ...] = ()  # higher scores with other poolings than those compared, with their layers
 
 
-def match(board: Board, names: tuple[str, str], which: Which, tasks: Sequence[str] = ()) -> Match:
+def match_backbones(board: Board, names: tuple[str, str], which: Which, tasks: Sequence[str] = ()) -> Match:
     """Compare two backbones in the primary metric of every task in which both have scores on the same data.
 
     Raises InputError for an unknown backbone or task, or if nothing can be compared.
@@ -138,7 +138,7 @@ def _planned(
             raise InputError(f"{names[0]} and {names[1]} were scored on different images or ground truth")
         raise InputError(f"{name} has no score")
     if which == "same":
-        pairs = equal_shares(first, second)
+        pairs = blocks_at_equal_depth(first, second)
     elif which == "numbered":
         pairs = [(side, other) for side in first for other in second if side.layer == other.layer]
     else:
@@ -146,13 +146,13 @@ def _planned(
     return pairs, [_items(board, column, sides) for sides in zip(*pairs, strict=True)]
 
 
-def equal_shares(first: Sequence[Side], second: Sequence[Side]) -> list[tuple[Side, Side]]:
+def blocks_at_equal_depth(first: Sequence[Side], second: Sequence[Side]) -> list[tuple[Side, Side]]:
     """Blocks of two backbones at equal relative depth: each of the shallower one with its nearest.
 
     Of two that are equally near, the deeper one is taken. Raises InputError if there are none.
     """
     if first[0].depth > second[0].depth:
-        return [(side, other) for other, side in equal_shares(second, first)]
+        return [(side, other) for other, side in blocks_at_equal_depth(second, first)]
 
     def apart(side: Side, other: Side) -> float:
         return abs(other.layer / other.depth - side.layer / side.depth)

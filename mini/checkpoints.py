@@ -88,11 +88,11 @@ def generated(spec: BackboneSpec, cache_dir: Path | None) -> tuple[Path, str]:
     recipe = hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
     folder = cache_dir / "generated" / f"{spec.name}-{recipe}"
     if not _is_whole(folder):
-        from layerboard.mini.random_weights import write
+        from layerboard.mini.random_weights import write_random_weights
 
         try:
             with temporary_folder(folder.parent) as draft:
-                write(spec, draft, SEED)
+                write_random_weights(spec, draft, SEED)
                 (draft / SUMS).write_bytes(_sums(draft))
                 shutil.rmtree(folder, ignore_errors=True)
                 os.replace(draft, folder)

@@ -32,7 +32,7 @@ _EMBEDDING_STD = 0.02
 _VISUAL_TOKENS = 512
 
 
-def write(spec: BackboneSpec, folder: Path, seed: int) -> None:
+def write_random_weights(spec: BackboneSpec, folder: Path, seed: int) -> None:
     """Write random weights of a mini backbone in Hugging Face format into an existing directory."""
     model = build(spec)
     tensors = {name: draw(name, tensor, f"{seed}/{spec.name}") for name, tensor in model.state_dict().items()}

@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from layerboard.benchmark.api import RunSummary, carry_out
+from layerboard.benchmark.api import RunSummary, execute
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.extraction.loading import Batch, Loader
 from layerboard.benchmark.plan.location import find_data, find_protocols
@@ -21,7 +21,7 @@ from layerboard.benchmark.plan.suites import choose_suite
 from layerboard.benchmark.request import Request
 from layerboard.zoo.features.backbone import Backbone
 from perf.measuring import Budget, Rounds, Row, Setting
-from perf.networks import random_network, write
+from perf.networks import random_network, write_random_network
 
 APART = {"davis", "cost"}  # tasks that are measured separately: matching in videos, and time itself
 
@@ -33,7 +33,7 @@ def board_rows(setting: Setting, data: Path | None = None) -> Iterator[Row]:
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write(folder / "vit-s16", "ViT-S/16")
+        write_random_network(folder / "vit-s16", "ViT-S/16")
         request = _request(setting, folder, data)
         suite = choose_suite(request)
         location = find_data(request, suite, find_protocols(request, suite), Silent())
@@ -82,7 +82,7 @@ def _board(request: Request, folder: Path, number: int) -> RunSummary:
     cache.mkdir()
     if number and rendered.is_dir():
         (cache / "mini-data").symlink_to(rendered)
-    return carry_out(replace(request, cache=cache, output=folder / f"output-{number}"), Silent())
+    return execute(replace(request, cache=cache, output=folder / f"output-{number}"), Silent())
 
 
 def _shown(plan: Plan, setting: Setting) -> Iterator[Tensor]:

@@ -32,7 +32,7 @@ def keypoint_rows(setting: Setting) -> Iterator[Row]:
     problem = KeypointTask(drawn_pairs(images), config_of(STANDARD, "spair"))
     (group,) = problem.source.groups
     view = config_of(STANDARD, "spair").view.scaled(SIDE, 16)
-    grids = normal((layers, images, 14, 14, dim), setting)
+    grids = normal_tensor((layers, images, 14, 14, dim), setting)
     places = [Layer(index + 1) for index in range(layers)]
 
     def measure() -> None:
@@ -55,7 +55,7 @@ def keypoint_rows(setting: Setting) -> Iterator[Row]:
     )
 
 
-def normal(shape: Sequence[int], setting: Setting, seed: int = 0) -> Tensor:
+def normal_tensor(shape: Sequence[int], setting: Setting, seed: int = 0) -> Tensor:
     """Standard normal numbers from a seed, on the device."""
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(setting.device)
 
@@ -81,7 +81,7 @@ def video_rows(setting: Setting) -> Iterator[Row]:
     """A frame and layer of DAVIS at 480 pixels, patch 16, with the full number of context frames."""
     rule = config_of(STANDARD, "davis")
     height, width, dim = (8, 10, 16) if setting.quick else (28, 49, 384)
-    every = normal((3 * (rule.n_last_frames + 1), height, width, dim), setting)
+    every = normal_tensor((3 * (rule.n_last_frames + 1), height, width, dim), setting)
     frames = every[: rule.n_last_frames + 1]
     propagator = Propagation({0: frames[0]}, object_labels(height, width, setting), {0: (0,)}, rule)
     for frame in frames[1:]:
@@ -111,7 +111,7 @@ def covered(length: int, radius: int) -> int:
 def region_rows(setting: Setting) -> Iterator[Row]:
     """J and F of generated moving objects, in frames of DAVIS's size."""
     size, frames, objects = ((60, 80), 4, 2) if setting.quick else ((480, 854), 24, 2)
-    truths, predictions = (drawn(size, frames, objects, shift) for shift in (0, size[0] // 60))
+    truths, predictions = (ellipse_labels(size, frames, objects, shift) for shift in (0, size[0] // 60))
     with_opencv = find_spec("cv2") is not None
     dilated = dilated_by_opencv if with_opencv else dilated_by_scipy
     official = partial(official_scores, predictions, truths, objects, dilated)
@@ -129,7 +129,7 @@ def region_rows(setting: Setting) -> Iterator[Row]:
     yield rounds.row(what, ("official", "ours"), budget, note)
 
 
-def drawn(size: tuple[int, int], frames: int, objects: int, shift: int) -> list[NDArray[np.uint8]]:
+def ellipse_labels(size: tuple[int, int], frames: int, objects: int, shift: int) -> list[NDArray[np.uint8]]:
     """Label maps of ellipses with wavy borders that move to the right."""
     rows, columns = np.mgrid[: size[0], : size[1]]
     every = []

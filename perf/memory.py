@@ -11,8 +11,8 @@ from pathlib import Path
 
 from layerboard.zoo.references import find_object
 from perf.measuring import Budget, Row, Setting
-from perf.networks import noise, random_network, show
-from perf.passes import vectors
+from perf.networks import noise, random_network, show_batch
+from perf.passes import vector_collector
 
 STATUS = Path("/proc/self/status")
 BUDGET = Budget(1.1)
@@ -55,7 +55,7 @@ def passes(mode: str, size: str, batch: str, batches: str) -> Callable[[], None]
 
     def work() -> None:
         for _ in range(int(batches)):
-            show(backbone, pixels, [vectors(backbone, images)] if mode == "pass" else [])
+            show_batch(backbone, pixels, [vector_collector(backbone, images)] if mode == "pass" else [])
 
     return work
 

@@ -21,7 +21,7 @@ from layerboard.tasks.protocols import STANDARD
 from layerboard.tasks.sources import IMAGES, Batches, ProbedImages
 from layerboard.zoo.features import Shown
 from layerboard.zoo.features.backbone import Backbone
-from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import Layer
 from perf.measuring import Setting
@@ -43,7 +43,7 @@ SIZES: dict[str, dict[str, Any]] = {
 }  # deviations of a size from the defaults of `transformers.ViTConfig`
 
 
-def write(folder: Path, name: str) -> None:
+def write_random_network(folder: Path, name: str) -> None:
     """Save a ViT of a size, or a ResNet-50, with random weights of seed 0, in Hugging Face format."""
     from transformers import ResNetConfig, ResNetModel, ViTConfig, ViTModel
 
@@ -61,11 +61,11 @@ def write(folder: Path, name: str) -> None:
 
 
 def random_network(name: str, setting: Setting) -> Backbone:
-    """A network that `write` knows, loaded as any other backbone is."""
+    """A network that `write_random_network` knows, loaded as any other backbone is."""
     with tempfile.TemporaryDirectory() as folder:
-        write(Path(folder), name)
+        write_random_network(Path(folder), name)
         (spec,) = find([folder])
-        return load(
+        return load_backbone(
             replace(spec, dtype=setting.dtype), device=setting.device, cache_dir=Path(folder) / "cache"
         )
 
@@ -103,7 +103,7 @@ def one_batch(count: int) -> ProbedImages:
     return ProbedImages(images, complete, source, np.zeros(0, np.int64), Batches(count, None))
 
 
-def show(
+def show_batch(
     backbone: Backbone, pixels: Tensor, collectors: Sequence[Collector] = (), layers: Sequence[Layer] = ()
 ) -> None:
     """Show a batch of one group to the listeners of a pass, and copy what they keep to the host.

@@ -23,7 +23,7 @@ from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.census import Census
 from layerboard.zoo.spec import Dtype, Layer
 from perf.measuring import Budget, Rounds, Row, Setting, take_turns
-from perf.networks import SIDE, SIZES, noise, nothings, one_batch, random_network, show
+from perf.networks import SIDE, SIZES, noise, nothings, one_batch, random_network, show_batch
 
 GRAM_BATCH = 256  # batch size of CKA
 
@@ -56,12 +56,14 @@ def beside_bare(
     """A pass with every layer's vectors and ``further`` collectors, in turn with the bare forward pass."""
 
     def show_all() -> None:
-        show(backbone, pixels, [collector(backbone, len(pixels)) for collector in (vectors, *further)])
+        show_batch(
+            backbone, pixels, [collector(backbone, len(pixels)) for collector in (vector_collector, *further)]
+        )
 
-    return take_turns(setting, {"bare": lambda: show(backbone, pixels), "pass": show_all}, times)
+    return take_turns(setting, {"bare": lambda: show_batch(backbone, pixels), "pass": show_all}, times)
 
 
-def vectors(backbone: Backbone, count: int) -> Collector:
+def vector_collector(backbone: Backbone, count: int) -> Collector:
     """The collector of class token and mean of all layers, for one batch of ``count`` images."""
     layers = frozenset(backbone.spec.layers)
     return VectorCollector(one_batch(count).probe, layers, ("cls", "mean"), torch.float32)
@@ -116,7 +118,7 @@ def attention_rows(setting: Setting) -> Iterator[Row]:
     shown = [Layer(index, "probabilities") for index in range(1, backbone.spec.depth + 1)]
 
     def analyse(*asked: Measurable) -> None:
-        show(backbone, pixels, [_measured(task, backbone) for task in asked], shown)
+        show_batch(backbone, pixels, [_measured(task, backbone) for task in asked], shown)
 
     together = partial(analyse, *every.values())
     alone = {name: partial(analyse, task) for name, task in every.items()}

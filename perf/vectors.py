@@ -13,7 +13,7 @@ from layerboard.tasks.metrics.neighbours import Cosines, nearest
 from layerboard.tasks.metrics.similarity import CkaAccumulator
 from layerboard.tasks.protocols import STANDARD
 from layerboard.tasks.registry import config_of
-from perf.grids import normal
+from perf.grids import normal_tensor
 from perf.measuring import Budget, Row, Setting, take_turns
 from perf.networks import one_batch
 
@@ -26,7 +26,7 @@ SMALL = "a value takes part in 16 products only: its mean and its difference tak
 def gram_matrix_rows(setting: Setting) -> Iterator[Row]:
     """The Gram matrix of a batch's patch tokens, as CKA's measurer computes it, over the product alone."""
     for images in (4,) if setting.quick else (FEW, 256):
-        features = normal((images, PATCHES), setting)
+        features = normal_tensor((images, PATCHES), setting)
         candidates = {
             "product": partial(torch.matmul, features, features.mT),
             "gram": partial(Grams(one_batch(images), config_of(STANDARD, "cka")).gram, features),
@@ -40,7 +40,7 @@ def cka_rows(setting: Setting) -> Iterator[Row]:
     """CKA of the layers of two backbones, of 12 and of 24 layers each, Gram matrices included."""
     images, width = (16, 32) if setting.quick else (256, 768)
     for depth in (3,) if setting.quick else (12, 24):
-        layers = [normal((images, width), setting, seed) for seed in range(2 * depth)]
+        layers = [normal_tensor((images, width), setting, seed) for seed in range(2 * depth)]
         halves = layers[:depth], layers[depth:]
         candidates = {"loop": partial(loop_cka, *halves), "ours": partial(our_cka, *halves)}
         difference = float((loop_cka(*halves) - our_cka(*halves)).abs().max())

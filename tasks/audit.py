@@ -13,7 +13,13 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from layerboard.tasks.metrics import near_duplicates, series
 from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.metrics.folds import group_numbers, stratified_folds
-from layerboard.tasks.metrics.label_doubt import Ballots, found_of_planted, label_doubts, voters, votes_of
+from layerboard.tasks.metrics.label_doubt import (
+    NeighbourVotes,
+    found_of_planted,
+    label_doubts,
+    neighbour_votes,
+    votes_of,
+)
 from layerboard.tasks.metrics.neighbours import Neighbours, Vectors, nearest, unit_vectors
 
 K, TEMPERATURE = 20, 0.07  # of the vote, as in k-NN classification
@@ -131,8 +137,8 @@ def _groups(photos: Sequence[Photo]) -> Integers:
     return group_numbers(tuple(photo.group or f"\0{photo.file}" for photo in photos))
 
 
-def _voters(found: Neighbours, groups: Integers) -> Ballots:
-    return voters(found, groups[found.index] != groups[:, None], K, TEMPERATURE)
+def _voters(found: Neighbours, groups: Integers) -> NeighbourVotes:
+    return neighbour_votes(found, groups[found.index] != groups[:, None], K, TEMPERATURE)
 
 
 def _finding(kind: str, photo: Photo, other: Photo, score: float, **further: object) -> Finding:

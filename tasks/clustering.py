@@ -30,7 +30,7 @@ from layerboard.tasks.base import (
 from layerboard.tasks.checks import unusable
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.datasets.coco import RegionImage
-from layerboard.tasks.examples import Predicted, drawn
+from layerboard.tasks.examples import Predicted, drawn_indices
 from layerboard.tasks.metrics.cell_labels import cell_shares
 from layerboard.tasks.metrics.clustering import kmeans_starts, shown_classes, shown_purity
 from layerboard.tasks.metrics.partitions import AGREEMENTS
@@ -150,10 +150,10 @@ class ImageClusterTask(VectorTask):
         """Indices of the examples among the images."""
         labels, samples = self.data.labels, self.data.probe.samples
         classes = np.unique(labels)
-        wanted = classes[drawn([f"class {number}" for number in classes], CLASSES)]
+        wanted = classes[drawn_indices([f"class {number}" for number in classes], CLASSES)]
         rows = np.flatnonzero(np.isin(labels, wanted))
         keys = [samples[row].key for row in rows]
-        return tuple(int(rows[row]) for row in drawn(keys, CLASSES * OF_EACH, labels[rows].tolist()))
+        return tuple(int(rows[row]) for row in drawn_indices(keys, CLASSES * OF_EACH, labels[rows].tolist()))
 
     def _predicted(self, items: Items | None) -> Predicted:
         """Cluster of each example in the best start; -1 for an unreadable image."""

@@ -83,7 +83,7 @@ def task_steps(task: str, first: Given, second: Given) -> Steps:
     if task not in RULES:
         raise InputError(f"protocols of {' and '.join(RULES)} can be decomposed, not of {task}")
     for protocol in (first.protocol, second.protocol):
-        if not protocol.speaks_of(task):
+        if not protocol.covers(task):
             raise InputError(
                 f"the protocol {protocol.name} is of {', '.join(protocol.tasks or ())}, not of {task}"
             )

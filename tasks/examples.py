@@ -23,7 +23,7 @@ Predicted = Mapping[str, NDArray[np.generic]]
 """Predictions of one layer for a task's examples: named arrays, the same names and shapes for all layers."""
 
 
-def drawn(keys: Sequence[str], count: int, strata: Sequence[Any] | None = None) -> list[int]:
+def drawn_indices(keys: Sequence[str], count: int, strata: Sequence[Any] | None = None) -> list[int]:
     """Ascending indices of ``count`` distinct names, or all; the draw depends only on the names.
 
     Names are drawn in the order of their hashes, so the draw hardly changes if names are added or removed.

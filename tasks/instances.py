@@ -13,14 +13,14 @@ from layerboard.tasks.checks import unusable
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.datasets.copies import COPIES
 from layerboard.tasks.datasets.instances import DISTRACTOR, Instance, Instances, sought
-from layerboard.tasks.examples import Predicted, by_key, drawn
+from layerboard.tasks.examples import Predicted, by_key, drawn_indices
 from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.metrics.folds import group_numbers
 from layerboard.tasks.metrics.instances import NEGATIVES, NONE, Pairs, Retrieved, retrieve
-from layerboard.tasks.metrics.ranking import cosine
+from layerboard.tasks.metrics.ranking import cosine_similarities
 from layerboard.tasks.protocols import EvaluationProtocol
 from layerboard.tasks.registry import TaskEntry
-from layerboard.tasks.sources import CHUNK, ProbedClasses, chunks
+from layerboard.tasks.sources import CHUNK, ProbedClasses, consecutive_groups
 from layerboard.tasks.task import Task, VectorTask
 from layerboard.tasks.transformed import Vectors
 from layerboard.zoo.view.views import ResizeCrop, View
@@ -142,7 +142,10 @@ class InstancesTask(VectorTask):
     def vector_sources(self) -> tuple[Source, ...]:
         if self.shown:
             return self.shown
-        groups = {name: chunks([each.sample for each in part], CHUNK) for name, part in self._parts.items()}
+        groups = {
+            name: consecutive_groups([each.sample for each in part], CHUNK)
+            for name, part in self._parts.items()
+        }
         return tuple(Source(*source, self.config.view, skip_unreadable=True) for source in groups.items())
 
     @property
@@ -208,7 +211,7 @@ class InstancesTask(VectorTask):
         """The example queries by name, things taking turns, and the number of images each has to find."""
         pairs = [pair for pair in zip(self._images, sought(self._images), strict=True) if pair[1]]
         keys, things = [image.sample.key for image, _ in pairs], [image.thing for image, _ in pairs]
-        return {keys[row]: pairs[row] for row in drawn(keys, QUERIES, things)}
+        return {keys[row]: pairs[row] for row in drawn_indices(keys, QUERIES, things)}
 
     def _predicted(
         self, features: NDArray[np.float32], images: Sequence[Instance], precision: Mapping[str, float]
@@ -230,7 +233,7 @@ class InstancesTask(VectorTask):
             if (row := row_of.get(key)) is None:
                 continue
             others = ranked[(ranked != row) & ((groups[ranked] == "") | (groups[ranked] != groups[row]))]
-            cosines = cosine(features[others], features[row : row + 1])[:, 0].astype(np.float32)
+            cosines = cosine_similarities(features[others], features[row : row + 1])[:, 0].astype(np.float32)
             same = np.array([images[other].thing == query.thing for other in others])
             first = np.lexsort((same, -cosines))[:RANKED]
             keys[number, : len(first)] = [images[other].sample.key for other in others[first]]

@@ -59,7 +59,7 @@ def sized(first: View, second: View) -> bool:
     return isinstance(first, _FRAMES) == isinstance(second, _FRAMES)
 
 
-def size_of(view: View) -> str:
+def size_in_words(view: View) -> str:
     """Size of images in a view, in words: tokens, pixels of a 224 px backbone, or absolute pixels."""
     if isinstance(view, OfTokens):
         return f"{view.tokens} tokens a side"
@@ -74,10 +74,10 @@ def size_of(view: View) -> str:
     return repr(view)
 
 
-def kind_of(view: View) -> str:
+def view_kind(view: View) -> str:
     """Kind of a view, independent of its size, in words."""
     if isinstance(view, OfTokens | OfPixels):
-        return kind_of(view.view)
+        return view_kind(view.view)
     if isinstance(view, Letterbox):
         return f"centred on black, {'Lanczos' if view.lanczos else 'bicubic'}"
     if isinstance(view, Stretch):
@@ -93,7 +93,7 @@ def kind_of(view: View) -> str:
 
 def composed(kind: View, size: View) -> View:
     """A view of the kind of one view, at the size of another."""
-    if size_of(kind) == size_of(size):
+    if size_in_words(kind) == size_in_words(size):
         return kind
     if isinstance(kind, _FRAMES) and isinstance(size, _FRAMES):
         return replace(kind, short=size.short)
@@ -211,8 +211,8 @@ def _words(end: End, name: str, fields: tuple[str, ...]) -> str:
     if fields:
         return ", ".join(_value(field, getattr(end.rule, field)) for field in fields if field != "alphas")
     return {
-        SIZE: size_of(end.rule.view),
-        KIND: kind_of(end.rule.view),
+        SIZE: size_in_words(end.rule.view),
+        KIND: view_kind(end.rule.view),
         TAP: "block output, the best" if end.tap == "block" else "last block behind the final norm",
         TRANSFORM: end.transform or "none",
     }[name]

@@ -19,7 +19,7 @@ from layerboard.tasks.base import Device, Items, Outcome, Score, Source, Statist
 from layerboard.tasks.checks import unlearnable, unusable
 from layerboard.tasks.datasets.base import Coverage, Sample
 from layerboard.tasks.datasets.classes import Classification
-from layerboard.tasks.examples import Predicted, by_key, drawn
+from layerboard.tasks.examples import Predicted, by_key, drawn_indices
 from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.metrics.calibration import calibration_gaps, expected_calibration_error
 from layerboard.tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
@@ -252,7 +252,7 @@ class LabelledTask(VectorTask):
     def queries(self) -> tuple[str, ...]:
         """Names of the examples among the tested images."""
         keys = self.images.tested.keys
-        return tuple(keys[row] for row in drawn(keys, QUERIES, self.images.tested.labels.tolist()))
+        return tuple(keys[row] for row in drawn_indices(keys, QUERIES, self.images.tested.labels.tolist()))
 
     def predicted(self, images: LabelledVectors, answers: Answers) -> Predicted:
         """Predictions of a layer for the examples (empty texts for an unreadable one), and for all classes.

@@ -27,10 +27,10 @@ class EvaluationProtocol:
     unlike: tuple[str, ...] = ()  # differences from its source, in whole sentences
     # configs by task name, for a protocol that is made for one run
     own: tuple[tuple[str, Any], ...] = ()
-    on_card: Dtype = "float32"  # number format of forward passes on a GPU, unless the user sets one
+    gpu_dtype: Dtype = "float32"  # number format of forward passes on a GPU, unless the user sets one
     shots: tuple[int, ...] = ()  # numbers of shots that replace the usual ones
 
-    def speaks_of(self, task: str) -> bool:
+    def covers(self, task: str) -> bool:
         """Whether the protocol defines the task of that name."""
         return self.tasks is None or task in self.tasks
 
@@ -40,7 +40,7 @@ class EvaluationProtocol:
 
 
 STANDARD = EvaluationProtocol(
-    name="standard", title="the clean practice; the default", on_card="amp-bfloat16"
+    name="standard", title="the clean practice; the default", gpu_dtype="amp-bfloat16"
 )
 
 PAPER = EvaluationProtocol(

@@ -15,10 +15,10 @@ from layerboard.tasks.base import Device, Items, Outcome, Score, Source, Statist
 from layerboard.tasks.checks import unusable
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.datasets.revisitop import Retrieval
-from layerboard.tasks.examples import Predicted, by_key, drawn
+from layerboard.tasks.examples import Predicted, by_key, drawn_indices
 from layerboard.tasks.metrics.arrays import Floats, Integers
-from layerboard.tasks.metrics.ranking import Difficulty, cosine, rank, revisited
-from layerboard.tasks.sources import chunks
+from layerboard.tasks.metrics.ranking import Difficulty, cosine_similarities, rank, revisited
+from layerboard.tasks.sources import consecutive_groups
 from layerboard.tasks.task import VectorTask
 from layerboard.tasks.transformed import Vectors
 from layerboard.zoo.spec import Layer
@@ -59,7 +59,9 @@ class RetrievalTask(VectorTask):
         if not self.config.crop_queries:
             queries = tuple(replace(query, box=None) for query in queries)
         parts = {"database": self.data.database, "queries": queries}.items()
-        groups = {f"{self.data.name}/{name}": chunks(part, CHUNK_OF_PHOTOS) for name, part in parts}
+        groups = {
+            f"{self.data.name}/{name}": consecutive_groups(part, CHUNK_OF_PHOTOS) for name, part in parts
+        }
         return tuple(Source(*source, self.config.view) for source in groups.items())
 
     @property
@@ -80,7 +82,7 @@ class RetrievalTask(VectorTask):
         """mAP and mP@1, 5, 10 for the three difficulties, in percent; mAP Medium is primary."""
         if reason := self._unusable(vectors):
             return Outcome((), empty=reason)
-        return self._ranked(cosine(*self._both(vectors)))
+        return self._ranked(cosine_similarities(*self._both(vectors)))
 
     def score_sets(
         self, layers: Mapping[Layer, Vectors], sets: Sequence[Layer], device: Device = None
@@ -88,7 +90,7 @@ class RetrievalTask(VectorTask):
         """Scores of each set of layers, by the mean of their cosines; no examples."""
         # there are few images: all cosines of all layers are in memory
         reasons = {layer: self._unusable(vectors) for layer, vectors in layers.items()}
-        cosines = {layer: cosine(*self._both(vectors)) for layer, vectors in layers.items()}
+        cosines = {layer: cosine_similarities(*self._both(vectors)) for layer, vectors in layers.items()}
         outcomes = []
         for each in sets:
             if all(reasons[member] for member in each.members):
@@ -150,7 +152,9 @@ class RetrievalTask(VectorTask):
         """Indices of the examples among the queries with a positive image."""
         data = self.data
         sought = [row for row in range(len(data.queries)) if len(data.easy[row]) or len(data.hard[row])]
-        return tuple(sought[number] for number in drawn([data.queries[row].key for row in sought], QUERIES))
+        return tuple(
+            sought[number] for number in drawn_indices([data.queries[row].key for row in sought], QUERIES)
+        )
 
     def _predicted(self, ranks: Integers, precision: Floats) -> Predicted:
         """The first images of the examples' rankings, from ranks [database queries], best first.

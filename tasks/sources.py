@@ -122,7 +122,7 @@ class ClusteredRegions:
         return self.regions.coverage
 
 
-def chunks(samples: Sequence[Sample], size: int) -> tuple[Group, ...]:
+def consecutive_groups(samples: Sequence[Sample], size: int) -> tuple[Group, ...]:
     """Groups of ``size`` consecutive images, named by the index of the first; the last may be smaller."""
     starts = range(0, len(samples), size)
     return tuple(Group(f"{start:08d}", tuple(samples[start : start + size])) for start in starts)
@@ -173,10 +173,10 @@ def mirrored(source: Source) -> Source:
 def _batched(name: str, samples: Sequence[Sample], order: NDArray[np.int64], config: ImagesConfig) -> Source:
     """A source of images in batch order, with whole batches in each group."""
     joint = config.batches.size * max(1, JOINT // config.batches.size)
-    groups = chunks([samples[row] for row in order], joint)
+    groups = consecutive_groups([samples[row] for row in order], joint)
     named = (replace(group, key=f"batch-{number:04d}") for number, group in enumerate(groups))
     return Source(name, tuple(named), config.view, joint=True, skip_unreadable=True)
 
 
 def _stored(name: str, samples: Sequence[Sample], rows: NDArray[np.int64], view: View) -> Source:
-    return Source(name, chunks([samples[row] for row in rows], CHUNK), view, skip_unreadable=True)
+    return Source(name, consecutive_groups([samples[row] for row in rows], CHUNK), view, skip_unreadable=True)

@@ -86,7 +86,7 @@ class Fields:
     refused: Mapping[Layer, str]  # reasons why other layers have no field
 
 
-class AskedBackbone(Protocol):
+class MeasurableBackbone(Protocol):
     """A loaded backbone with measurements apart from the passes."""
 
     @property

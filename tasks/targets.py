@@ -16,13 +16,13 @@ from layerboard.tasks.base import Device, Items, Outcome, Over, Score, Source, S
 from layerboard.tasks.checks import unusable
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.datasets.targets import ImageLabels, ImageNumbers, Targets
-from layerboard.tasks.examples import Predicted, by_key, drawn
+from layerboard.tasks.examples import Predicted, by_key, drawn_indices
 from layerboard.tasks.metrics import linearised
 from layerboard.tasks.metrics.arrays import Floats, Integers, Mask, origins
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING
 from layerboard.tasks.metrics.neighbours import nearest
 from layerboard.tasks.metrics.ridge import held_out_predictions
-from layerboard.tasks.sources import CHUNK, chunks
+from layerboard.tasks.sources import CHUNK, consecutive_groups
 from layerboard.tasks.task import VectorTask
 from layerboard.tasks.transformed import Vectors
 from layerboard.zoo.view.views import ResizeCrop, View
@@ -60,7 +60,7 @@ class TargetTask(VectorTask):
 
     @cached_property
     def vector_sources(self) -> tuple[Source, ...]:
-        groups = chunks(self.data.samples, CHUNK)
+        groups = consecutive_groups(self.data.samples, CHUNK)
         return (Source(f"{self.data.name}/targets", groups, self.config.view, skip_unreadable=True),)
 
     @property
@@ -148,7 +148,9 @@ class TargetTask(VectorTask):
     @cached_property
     def shown(self) -> list[int]:
         """Indices of the examples among the images."""
-        return drawn([sample.key for sample in self.data.samples], SHOWN, (self.data.fold >= 0).tolist())
+        return drawn_indices(
+            [sample.key for sample in self.data.samples], SHOWN, (self.data.fold >= 0).tolist()
+        )
 
     def _predicted(self, rows: Integers, predicted: Floats) -> Predicted:
         """Predictions of a layer for the examples; empty for those that it did not predict."""
@@ -181,7 +183,10 @@ class RegressTask(TargetTask):
         several = len(self.data.targets) > 1
         for target, true, guess in zip(self.data.targets, truth.T, predicted[""].T, strict=True):
             of_target = f" {target}" if several else ""
-            explained, ranked = linearised.explained(true, guess), linearised.rank_correlation(true, guess)
+            explained, ranked = (
+                linearised.r2_values(true, guess),
+                linearised.rank_correlation_values(true, guess),
+            )
             if np.isnan(explained).any():
                 missing |= dict.fromkeys((f"R2{of_target}", f"rho{of_target}"), f"{target} is {SAME}")
                 continue
@@ -236,7 +241,7 @@ class MultilabelTask(TargetTask):
             every = [metric(truth[:, number] > 0, predicted[way][:, number]) for number in judged]
             return np.asarray(100 * np.mean(every, axis=0), np.float64)
 
-        precision, area = linearised.average_precision, linearised.area_under_roc
+        precision, area = linearised.average_precision_values, linearised.area_under_roc
         columns = {f"macro AP{way}": mean(precision, way) for way in predicted}
         return columns | {f"macro AUROC{way}": mean(area, way) for way in predicted}, {}
 

@@ -330,7 +330,7 @@ class VectorTask(Task):
             vectors, missing = self._finite(backbone, *job), Outcome((), empty=NOT_FINITE)
             return LayerOutcome(*job, self._outcome(vectors, backbone.device) if vectors else missing)
 
-        return Findings(tuple(side_by_side(score, jobs, backbone.workers, size)))
+        return Findings(tuple(map_in_parallel(score, jobs, backbone.workers, size)))
 
     def _outcome(self, vectors: Vectors, device: Device) -> Outcome:
         """Scores of the vectors that the task uses; with their `BYTES` if they are compressed."""
@@ -419,7 +419,7 @@ class MeasuredTask(FedTask):
         def score(layer: Layer) -> LayerOutcome:
             return LayerOutcome(layer, self.pooling, self.score(measured[layer]))
 
-        scored = side_by_side(score, list(measured), backbone.workers, measured.bytes)
+        scored = map_in_parallel(score, list(measured), backbone.workers, measured.bytes)
         return Findings(tuple(sorted([*unmeasured, *scored], key=lambda outcome: outcome.layer.place)))
 
 
@@ -445,7 +445,7 @@ class AnalysisTask(FedTask):
         return Findings(tuple(outcomes), arrays)
 
 
-def side_by_side(
+def map_in_parallel(
     function: Callable[[Piece], LayerOutcome], jobs: list[Piece], workers: int, size: int
 ) -> list[LayerOutcome]:
     """Results in order; small jobs run in parallel on one core each, large ones in turn on all cores."""

@@ -31,7 +31,7 @@ def known_rows(vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
     return known
 
 
-def fit(transform: str, known: Sequence[NDArray[np.float32]]) -> compression.Change:
+def fit_compression(transform: str, known: Sequence[NDArray[np.float32]]) -> compression.Change:
     """A transform of vectors, fitted step by step on vectors [n dim].
 
     Rows of unreadable images are NaN: they are not used for fitting, and stay NaN.
@@ -53,5 +53,5 @@ def transformed(vectors: Vectors, transform: str, fitted_on: Sequence[str]) -> V
 
     The transform is applied to all sources, including those that it must not be fitted on.
     """
-    change = fit(transform, [vectors[name] for name in fitted_on])
+    change = fit_compression(transform, [vectors[name] for name in fitted_on])
     return {name: change(each) for name, each in vectors.items()}

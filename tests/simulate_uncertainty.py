@@ -413,11 +413,11 @@ def _of_images(column: Floats, over: Over = "items", clusters: tuple[str, ...] =
 
 
 PREDICTIONS: dict[str, Draw] = {
-    "R2": _of_numbers(linearised.explained),
-    "rho": _of_numbers(linearised.rank_correlation),
-    "macro AP of 8 labels": _of_labels(linearised.average_precision, 8),
+    "R2": _of_numbers(linearised.r2_values),
+    "rho": _of_numbers(linearised.rank_correlation_values),
+    "macro AP of 8 labels": _of_labels(linearised.average_precision_values, 8),
     "macro AUROC of 8 labels": _of_labels(linearised.area_under_roc, 8),
-    "macro AP of 2 labels": _of_labels(linearised.average_precision, 2),
+    "macro AP of 2 labels": _of_labels(linearised.average_precision_values, 2),
     "macro AUROC of 2 labels": _of_labels(linearised.area_under_roc, 2),
     "calibration error": _of_confidence,
     "ROC AUC of pairs": _of_pairs,

@@ -115,7 +115,7 @@ OPTION = ("option", "what it says", "default")
 
 def command_page(command: Command[..., Any]) -> str:
     """The page of a command: its help and every option."""
-    said = inspect.cleandoc(command.carry_out.__doc__ or "")
+    said = inspect.cleandoc(command.handle.__doc__ or "")
     said = re.sub(r"Example: `(.*)`", r"```bash\n\1\n```", said)
     said = re.sub(r"^(?! *[-*] )(\S.*)\n(?= *[-*] )", r"\1\n\n", said, flags=re.MULTILINE)  # or it is no list
     return f"# layerboard {command.name}\n\n{said}\n\n{options(command)}\n"
@@ -127,7 +127,7 @@ def file_of(command: Command[..., Any]) -> str:
 
 def commands() -> str:
     """The list of all commands."""
-    firsts = [inspect.cleandoc(each.carry_out.__doc__ or "").split("\n\n")[0] for each in COMMANDS]
+    firsts = [inspect.cleandoc(each.handle.__doc__ or "").split("\n\n")[0] for each in COMMANDS]
     rows = [
         [f"[`layerboard {each.name}`]({file_of(each)})", " ".join(first.split())]
         for each, first in zip(COMMANDS, firsts, strict=True)

@@ -31,6 +31,23 @@ def test_no_two_public_classes_have_one_name() -> None:
     assert {name: places for name, places in classes.items() if len(places) > 1} == {}
 
 
+def test_a_name_that_is_imported_means_one_thing() -> None:
+    """A public function or class of a module that another file imports is defined in one file alone."""
+    defined, imported = defaultdict(list), set()
+    for name, tree in modules():
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                defined[node.name].append(f"{name}:{node.lineno}")
+        nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        imported |= {each.name for node in nodes if _is_ours(node.module) for each in node.names}
+    imported.discard("main")  # where a program starts
+    assert {name: defined[name] for name in sorted(imported) if len(defined[name]) > 1} == {}
+
+
+def _is_ours(module: str | None) -> bool:
+    return (module or "").partition(".")[0] in ("layerboard", "perf")
+
+
 def test_variables_are_nouns() -> None:
     vague: Counter[str] = Counter()
     for name, tree in modules():

@@ -12,7 +12,7 @@ import pytest
 import typer
 
 import layerboard
-from layerboard.benchmark.commands.app import COMMANDS, app, spread
+from layerboard.benchmark.commands.app import COMMANDS, app, repeat_options
 from layerboard.tasks.registry import TASKS
 from tests.site import DOCS, ROOT, arranged, pages
 
@@ -82,7 +82,7 @@ def test_commands_on_pages_can_be_typed(path: Path) -> None:
     for call in (found for block in blocks for found in CALL.findall(block)):
         words = shlex.split(call, comments=True)[1:]
         command: Any = typer.main.get_command(app)
-        arguments = spread(words)
+        arguments = repeat_options(words)
         while arguments and arguments[0] in getattr(command, "commands", {}):
             command = command.commands[arguments.pop(0)]
         assert not hasattr(command, "commands") or words == ["COMMAND", "--help"], call

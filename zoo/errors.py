@@ -130,10 +130,10 @@ def first_line(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     said = re.sub(r"^(\w+ ?[Ee]rror[:,] +)+", "", str(error).strip().partition("\n")[0])
-    return said or kind_of(error)
+    return said or error_kind(error)
 
 
-def kind_of(error: BaseException) -> str:
+def error_kind(error: BaseException) -> str:
     """The kind of an error in words: ``key error``."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
 

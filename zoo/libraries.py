@@ -91,7 +91,7 @@ def installed(name: str) -> str:
         return ""
 
 
-def misfit(name: str) -> str:
+def _version_conflict(name: str) -> str:
     """The first library that a library needs in another version than the installed one; "" if all fit."""
     return next((other for other, wanted in requirements(_distribution(name)) if not fits(other, wanted)), "")
 
@@ -130,7 +130,7 @@ def _broken(name: str, error: BaseException) -> BrokenLibraryError:
             f"or leave out -W; {DOCTOR}",
             name,
         )
-    partner = misfit(name)
+    partner = _version_conflict(name)
     if not partner and name != TORCH and (name.startswith(TORCH) or _needs(name, TORCH)):
         partner = TORCH
     if not partner or not installed(partner):

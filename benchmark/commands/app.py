@@ -75,7 +75,7 @@ def every_command(
 app = app_of(COMMANDS)
 
 
-def spread(arguments: list[str]) -> list[str]:
+def repeat_options(arguments: list[str]) -> list[str]:
     """Repeat an option for each of its values: ``--tasks a b`` becomes ``--tasks a --tasks b``."""
     _, command = named_command(arguments)
     several = {name for each in command.params if getattr(each, "multiple", False) for name in each.opts}
@@ -111,7 +111,7 @@ def main() -> None:
     try:
         if sys.argv[1:2] != ["doctor"]:  # which says this, too
             require_working_folder()
-        arguments = spread(sys.argv[1:])
+        arguments = repeat_options(sys.argv[1:])
         words, command = named_command(arguments)
         require_understood(words, command, arguments[len(words) :], COMMANDS)
         app(arguments, prog_name="layerboard")

@@ -127,9 +127,9 @@ def _of_backbones(call: CkaCall, first: str, second: str) -> Similarity:
     """CKA that a run measured between two backbones; rows are layers of the first, in forward order."""
     import pandas as pd
 
-    from layerboard.leaderboards.scores.frames import newest
+    from layerboard.leaderboards.scores.frames import latest
 
-    rows = newest(_compared(call.output, first, second))
+    rows = latest(_compared(call.output, first, second))
     rows = rows[rows["dataset"] == call.dataset] if call.dataset is not None else rows
     data = sorted(set(zip(rows["dataset"], rows["data"], rows["protocol"], strict=True)))
     if len(data) != 1:

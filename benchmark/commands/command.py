@@ -38,7 +38,7 @@ class Command(Generic[P, Filled]):
 
     name: str  # its words, such as ``score knn``
     form: Callable[P, Filled]
-    carry_out: Callable[[Filled], int | None]
+    handle: Callable[[Filled], int | None]
     without: Collection[str] = ()
 
     def for_typer(self) -> Callable[..., None]:
@@ -48,7 +48,7 @@ class Command(Generic[P, Filled]):
         def command(**words: object) -> None:
             given = {name: value for name, value in words.items() if value not in (None, [])}
             with ended_by_signals("interrupted; every file that was written is complete"):
-                code = self.carry_out(form(**given))
+                code = self.handle(form(**given))
             if code:
                 raise typer.Exit(code)
 
@@ -58,12 +58,12 @@ class Command(Generic[P, Filled]):
         ordered = sorted(options, key=lambda each: [None, *panels].index(groups.get(each.name)))
         parameters = [_parameter(each, groups.get(each.name)) for each in ordered]
         vars(command)["__signature__"] = Signature(parameters)
-        command.__doc__ = docstring(self.carry_out)
+        command.__doc__ = docstring(self.handle)
         return command
 
     def python(self, function: Callable[[Filled], Result]) -> Callable[P, Result]:
         """Turn a function of the filled form into a public one with the command's options and help."""
-        said, _, _ = docstring(self.carry_out).partition("\n\nExample")
+        said, _, _ = docstring(self.handle).partition("\n\nExample")
         summary = f"{said}\n\nDoes what ``layerboard {self.name}`` does, with the same options."
         return called_with(self.form, (*self.without, "json"), summary)(function)
 

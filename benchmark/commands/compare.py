@@ -5,7 +5,7 @@ from typing import Literal
 
 from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import command, records_of, rows_of, say, say_json
-from layerboard.benchmark.commands.result import Result, table_text, wrapped
+from layerboard.benchmark.commands.result import Result, table_text, wrap_text
 from layerboard.benchmark.option import Form, OnePath, Option, Plain, Words
 from layerboard.benchmark.request import GivenNetwork
 
@@ -46,8 +46,8 @@ def compare_command(request: CompareRequest) -> None:
     assert comparison.table is not None
     say(table_text(comparison.table) + "\n")
     for sentence in comparison.left_out:
-        say(wrapped(f"left out: {sentence}"))
-    say(wrapped(comparison.conclusion))
+        say(wrap_text(f"left out: {sentence}"))
+    say(wrap_text(comparison.conclusion))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -78,10 +78,10 @@ def compare(request: CompareRequest) -> Comparison:
 
 def _compared(request: CompareRequest) -> Comparison:
     from layerboard.leaderboards.board import Board
-    from layerboard.leaderboards.versus import conclusion, match, match_frame, match_table
+    from layerboard.leaderboards.versus import conclusion, match_backbones, match_frame, match_table
 
     board = Board.of(records_of(request.output), items=request.output / "items")
-    matched = match(board, (request.first, request.second), request.layers, request.tasks)
+    matched = match_backbones(board, (request.first, request.second), request.layers, request.tasks)
     sentence = conclusion(matched)
     return Comparison(
         title=f"{request.first} and {request.second}, paired",

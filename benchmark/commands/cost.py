@@ -52,7 +52,7 @@ def cost_command(request: CostRequest) -> int:
     Example: `layerboard cost --index -b dino-b16 -t knn --images MY_PHOTOS --vectors 1000000`
     """
     if not request.index:
-        return run_command.carry_out(RunForm(**_run_options(request))) or 0
+        return run_command.handle(RunForm(**_run_options(request))) or 0
     with ended_by_signals("interrupted; nothing was kept") as report:
         result, code = _indexes(request, report)
     if request.json:

@@ -78,7 +78,7 @@ def decompose(
     InputError if the protocols cannot be compared in that task, if the request is wrong otherwise, or if no
     backbone has scores under all configs.
     """
-    from layerboard.benchmark.api import carry_out
+    from layerboard.benchmark.api import execute
     from layerboard.leaderboards.pages.build import write_page
     from layerboard.leaderboards.sections.decomposition import changes, decomposition_page
     from layerboard.tasks.decompose import steps_protocols, task_steps
@@ -95,7 +95,7 @@ def decompose(
         layers=f"{request.layers},final" if final else request.layers,
     )
     protocols = steps_protocols(task, steps, first, second)
-    summary = carry_out(stepwise, report, protocols)
+    summary = execute(stepwise, report, protocols)
     records = summary.records[summary.records["task"] == f"{task}-steps"]
     records = records[records["protocol"].isin([protocol.name for protocol in protocols])]
     records = records[records["backbone"].isin({spec.name for spec in summary.plan.backbones})]

@@ -17,7 +17,7 @@ from queue import Empty, SimpleQueue
 from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import command, say
 from layerboard.benchmark.option import Form
-from layerboard.zoo.errors import InputError, first_line, kind_of, shortened
+from layerboard.zoo.errors import InputError, error_kind, first_line, shortened
 from layerboard.zoo.libraries import (
     DOCTOR,
     OURS,
@@ -93,7 +93,7 @@ def _guarded(look: Callable[[], Iterator[Diagnosis]]) -> Iterator[Diagnosis]:
         yield from look()
     except Exception as error:
         what = look.__name__.strip("_").replace("_", " ")
-        yield Diagnosis(what, f"cannot be looked at ({kind_of(error)}: {first_line(error)})", wrong=True)
+        yield Diagnosis(what, f"cannot be looked at ({error_kind(error)}: {first_line(error)})", wrong=True)
 
 
 def _python() -> Iterator[Diagnosis]:
@@ -219,7 +219,7 @@ def _import(name: str) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    return str(explained(error) or f"{kind_of(error)}: {first_line(error)}").removesuffix(f"; {DOCTOR}")
+    return str(explained(error) or f"{error_kind(error)}: {first_line(error)}").removesuffix(f"; {DOCTOR}")
 
 
 def _openmp() -> str:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import boards_of, command, ended_by_signals, records_of, say
-from layerboard.benchmark.commands.load import LoadRequest, Pooling, whole
-from layerboard.benchmark.commands.result import Files, files_of
+from layerboard.benchmark.commands.load import LoadRequest, Pooling, whole_backbone
+from layerboard.benchmark.commands.result import Files, files_result
 from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain, Words, of_form
 from layerboard.benchmark.request import Cache, cache_option
 from layerboard.leaderboards.records.files import safe_name
@@ -70,13 +70,13 @@ def _further_latex(board: "Board", named: Sequence[str]) -> FileTexts:
     from layerboard.leaderboards.pages.latex import escaped, latex_table
     from layerboard.leaderboards.sections.cost import whole_table
     from layerboard.leaderboards.sections.similarity import cka_tables, last_table
-    from layerboard.leaderboards.versus import match, match_table
+    from layerboard.leaderboards.versus import match_backbones, match_table
 
     names = [each.name for each in board.backbones if not each.floor]
     firsts = [name for pattern in named[:1] for name in fnmatch.filter(names, pattern)][:1]
     for first, other in product(firsts, names):
         with suppress(InputError):  # backbones that cannot be compared have no table
-            table = match_table(match(board, (first, other), "best"))
+            table = match_table(match_backbones(board, (first, other), "best"))
             page = f"{board.page}.{safe_name(f'{first}--{other}')}"
             yield f"{page}.tex", latex_table(table, 1, [PAIRED], page)
     for number, each in enumerate(cka_tables(board), start=1):
@@ -217,7 +217,7 @@ def export(request: ExportRequest) -> Files:
         raise InputError("nothing to export: no backbone has a score in a ranking task")
     for name, text in files.items():
         write_whole(folder / name, printable(text))
-    return files_of([folder / name for name in files], f"for {request.form}")
+    return files_result([folder / name for name in files], f"for {request.form}")
 
 
 def _network(request: ExportRequest) -> Files:
@@ -235,7 +235,7 @@ def _network(request: ExportRequest) -> Files:
     path = request.to or request.output / "export" / f"{safe_name(request.name)}.onnx"
     if path.is_dir():
         raise InputError(f"--to takes the file of the network; {path} is a folder")
-    backbone, view = whole(
+    backbone, view = whole_backbone(
         LoadRequest(request.name, weights=request.weights, cache=request.cache, device="cpu")
     )
     spec = backbone.spec

@@ -196,7 +196,7 @@ def brief(spec: BackboneSpec) -> Row:
         "name": spec.name,
         "family": spec.family,
         "blocks": f"{spec.depth}x{spec.width}",
-        "weights": weights(spec.parameters),
+        "weights": weights_text(spec.parameters),
         "learned from": teachers(spec),
         "licence": spec.licence.partition(" (")[0] + (" *" if spec.gated else ""),
     }
@@ -242,7 +242,7 @@ def details(spec: BackboneSpec) -> Row:
         "has seen": "nobody has said" if spec.seen is None else spec.seen.summary(),
         "who says so": "; ".join(spec.seen.sources if spec.seen else ()) or "the paper on its training data",
         "paper": spec.paper or "none",
-        "weights": weights(spec.parameters),
+        "weights": weights_text(spec.parameters),
         "licence": spec.licence + (" (gated: its terms must be accepted)" if spec.gated else ""),
         "blocks": spec.depth,
         "width": spec.width,
@@ -306,7 +306,7 @@ def grid(spec: BackboneSpec) -> str:
     return f"{sides[0]}x{sides[0]}" if len(sides) == 1 else f"{sides[0]}..{sides[-1]}"
 
 
-def weights(number: int | None) -> str:
+def weights_text(number: int | None) -> str:
     """A number of weights with three significant digits, such as 85.8 M."""
     if number is None:
         return "unknown"

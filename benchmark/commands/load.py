@@ -83,7 +83,7 @@ def load(request: LoadRequest) -> "CutBackbone":
     """
     from layerboard.zoo.features.cut import CutBackbone, Pooled
 
-    backbone, view = whole(request)
+    backbone, view = whole_backbone(request)
     spec = backbone.spec
     text, asked = request.layer or str(spec.depth), request.pooling
     layer = Layer(spec.depth, "final") if text == "final" else Layer(int(text))
@@ -91,11 +91,11 @@ def load(request: LoadRequest) -> "CutBackbone":
     return CutBackbone(backbone, layer, pooling, view)
 
 
-def whole(request: LoadRequest) -> "tuple[Backbone, View]":
+def whole_backbone(request: LoadRequest) -> "tuple[Backbone, View]":
     """The backbone with all of its layers, and the view that preprocesses images for it."""
     from layerboard.benchmark.engines.choose import find_device
     from layerboard.benchmark.plan.plan import view_for
-    from layerboard.zoo.load.backbone import load as load_backbone
+    from layerboard.zoo.load.backbone import load_backbone
 
     view, device, spec = _view(request), find_device(request.device), _spec(request)
     return load_backbone(spec, device=device, cache_dir=request.cache), view_for(spec, view)
@@ -131,7 +131,7 @@ def compression(call: CompressionCall) -> "Callable[[ArrayLike], NDArray[np.floa
     import numpy as np
     import torch
 
-    from layerboard.tasks.transformed import fit
+    from layerboard.tasks.transformed import fit_compression
 
     def array(vectors: "ArrayLike") -> "NDArray[np.float32]":
         there = vectors.cpu() if isinstance(vectors, torch.Tensor) else vectors
@@ -153,7 +153,7 @@ def compression(call: CompressionCall) -> "Callable[[ArrayLike], NDArray[np.floa
         )
     if reason := misfit(call.name, *known.shape):
         raise InputError(reason)
-    change = fit(call.name, [known])
+    change = fit_compression(call.name, [known])
     return compressed
 
 
@@ -164,7 +164,7 @@ def _view(request: LoadRequest) -> "View":
 
     rules = find_protocol(request.protocol)
     (task,) = find_tasks((request.task,))[:1]
-    if not rules.speaks_of(task.name):
+    if not rules.covers(task.name):
         raise InputError(f"the protocol {rules.name} covers only {', '.join(rules.tasks or ())}")
     if task.role == "weights":
         raise InputError(f"{task.name} uses no images; name a task that does, such as knn")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import command, ended_by_signals, say
-from layerboard.benchmark.commands.result import Files, files_of
+from layerboard.benchmark.commands.result import Files, files_result
 from layerboard.benchmark.option import Form, OnePath, Option, Paths, Plain
 from layerboard.benchmark.request import BACKBONES, WEIGHTS, Backbones, Cache, Request, Weights, cache_option
 from layerboard.zoo.spec import Dtype
@@ -83,7 +83,7 @@ def look(request: LookRequest) -> Files:
     """
     from layerboard.benchmark.engines.progress import reporter_for
 
-    return files_of(_written(request, reporter_for(None)), "to look at")
+    return files_result(_written(request, reporter_for(None)), "to look at")
 
 
 def _written(request: LookRequest, report: "Reporter") -> list[Path]:
@@ -96,7 +96,7 @@ def _written(request: LookRequest, report: "Reporter") -> list[Path]:
     from layerboard.benchmark.plan.suites import SUITES
     from layerboard.leaderboards.report.look import look_page
     from layerboard.zoo.atomic import write_whole
-    from layerboard.zoo.load.backbone import load
+    from layerboard.zoo.load.backbone import load_backbone
 
     pictures, device = pictures_of(request.images, request.frames, report), find_device(request.device)
     names = ("backbones", "layers", "input_size", "weights", "dtype", "cache")
@@ -109,7 +109,7 @@ def _written(request: LookRequest, report: "Reporter") -> list[Path]:
     backbones: list[BackboneMaps] = []
     with report.bar("looking", len(pictures) * len(layers), "images") as advance:
         for spec, chosen in layers.items():
-            network = load(spec, device=device, cache_dir=request.cache)
+            network = load_backbone(spec, device=device, cache_dir=request.cache)
             onto = backbones[0].layers[-1] if backbones else None
             backbones.append(look_at(network, pictures, chosen, request.remove, onto, advance))
     write_whole(request.to, look_page(pictures, backbones, REMOVED[request.remove]))

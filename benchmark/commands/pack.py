@@ -53,8 +53,8 @@ def _packed(request: PackRequest, report: "Reporter") -> "dict[str, PackedDatase
     from layerboard.tasks.datasets.packs.writing import (
         plan_dataset,
         require_room,
-        require_same,
-        size_of,
+        require_same_pack,
+        total_size,
         write_dataset,
     )
 
@@ -69,9 +69,9 @@ def _packed(request: PackRequest, report: "Reporter") -> "dict[str, PackedDatase
     require_room(target, [entry.name for entry in entries])
     plans = [plan_dataset(data, entry, request.shard_megabytes * 10**6) for entry in entries]
     for plan in plans:
-        require_same(data, target, plan)
+        require_same_pack(data, target, plan)
     shards = ((target / name, files) for plan in plans for name, files in plan.shards.items())
-    need = sum(size_of(files) for file, files in shards if not file.exists())
+    need = sum(total_size(files) for file, files in shards if not file.exists())
     disk = next(folder for folder in (target.absolute(), *target.absolute().parents) if folder.exists())
     if need > (free := shutil.disk_usage(disk).free):
         raise InputError(f"expected room for {need:,} bytes in {target}, found {free:,}; choose another --to")

@@ -103,7 +103,7 @@ def parity(request: ParityRequest) -> Parity:
 
 def _parity(request: ParityRequest, report: "Reporter") -> Parity:
     """Run both on the images, and read from the records where they diverge."""
-    from layerboard.benchmark.api import carry_out
+    from layerboard.benchmark.api import execute
     from layerboard.benchmark.engines.progress import Silent
     from layerboard.benchmark.plan.backbones import find_backbones
     from layerboard.benchmark.plan.suites import SUITES
@@ -126,7 +126,7 @@ def _parity(request: ParityRequest, report: "Reporter") -> Parity:
     with TemporaryDirectory() as folder:
         output = request.output or Path(folder)
         whole = replace(asked, tasks=tasks, layers=layers, output=output, engine="local")
-        summary = carry_out(whole, report, [STANDARD])
+        summary = execute(whole, report, [STANDARD])
         rows = summary.records[summary.records["task"] == "parity"]
         if rows.empty or summary.board is None:
             raise InputError(
@@ -171,7 +171,7 @@ def _said(specs: Sequence[BackboneSpec], rows: "pd.DataFrame", board: "Board") -
     frame = frame.rename(columns={"drift-max": "drift_max"})[["layer", "drift", "drift_max"]]
     formats = (getattr(torch, spec.dtype.removeprefix("amp-")) for spec in specs)
     epsilon = max(torch.finfo(dtype).eps for dtype in formats)
-    parts_at, sentence = parting(frame, epsilon)
+    parts_at, sentence = first_difference(frame, epsilon)
     parts = tuple(_scores(board, (first, second)))
     conclusion = f"{first} and {second}, {counted(int(rows['n'].max()), 'images')}: {sentence}"
     return Parity(
@@ -185,7 +185,7 @@ def _said(specs: Sequence[BackboneSpec], rows: "pd.DataFrame", board: "Board") -
     )
 
 
-def parting(frame: "pd.DataFrame", epsilon: float) -> tuple[str | None, str]:
+def first_difference(frame: "pd.DataFrame", epsilon: float) -> tuple[str | None, str]:
     """The first layer that differs by more than rounding (None if none does), and a sentence about it.
 
     The frame has one row per layer with ``layer``, ``drift`` and ``drift_max``; ``epsilon`` is the relative
@@ -219,12 +219,12 @@ def _scores(board: "Board", names: tuple[str, str]) -> Iterator[Result]:
     """The paired differences of scores at every layer; nothing if there are no scores."""
     import pandas as pd
 
-    from layerboard.leaderboards.versus import conclusion, match, match_frame, match_table
+    from layerboard.leaderboards.versus import conclusion, match_backbones, match_frame, match_table
 
     if not board.columns:
         return
     try:
-        matched = match(board, names, "numbered")
+        matched = match_backbones(board, names, "numbered")
     except InputError as error:
         yield Result(title="Scores", frame=pd.DataFrame(), notes=(f"{error}.",))
     else:

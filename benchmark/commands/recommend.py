@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import command, records_of, rows_of, say, say_json
 from layerboard.benchmark.commands.export import chosen
-from layerboard.benchmark.commands.result import Result, table_text, wrapped
+from layerboard.benchmark.commands.result import Result, table_text, wrap_text
 from layerboard.benchmark.option import Form, OnePath, Option, Plain, Words
 from layerboard.leaderboards.display import score_text
 from layerboard.zoo.errors import InputError, counted, require_known
@@ -80,14 +80,14 @@ def recommend_command(request: RecommendRequest) -> None:
         return
     say(table_text(pick_table(advice)) + "\n")
     for rank, pick in enumerate(advice.picks, start=1):
-        say(wrapped(f"{rank}. {pick.backbone}: {advice.reason(pick)}."))
+        say(wrap_text(f"{rank}. {pick.backbone}: {advice.reason(pick)}."))
     for column, front in advice.fronts.items():
         if len(front):
             say(f"\nPareto front, score against time, {column.heading}:\n")
             say(table_text(pareto_table(advice, column)))
     say(f"\nThe first of them in Python:\n\n{advice.code[0]}\n")
     for note in advice.notes:
-        say(wrapped(note))
+        say(wrap_text(note))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -136,11 +136,16 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     from layerboard.leaderboards.answers import unscored
     from layerboard.leaderboards.board import Board
     from layerboard.leaderboards.limits import candidates_of
-    from layerboard.leaderboards.recommendation import Recommendation, compared, least_loss, picks_of
+    from layerboard.leaderboards.recommendation import (
+        Recommendation,
+        compare_candidates,
+        least_loss,
+        picks_of,
+    )
     from layerboard.leaderboards.scores.costs import (
         DISTURBANCE,
         disturbances,
-        find_device,
+        find_measured_device,
         layer_costs,
         pareto_front,
     )
@@ -149,7 +154,7 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         raise InputError(f"--may-lose takes a number of at least 0; found {request.may_lose:g}")
     board = Board.of(chosen(records_of(request.output), request.backbones))
     columns = _columns(board, request.tasks)
-    device = find_device(board.costs.records, request.device)
+    device = find_measured_device(board.costs.records, request.device)
     costs, facts = layer_costs(board.costs.records, device), known_facts()
     compressed = None if request.max_bytes is None else board.compressed
     every = candidates_of(columns, costs, facts, compressed)
@@ -165,7 +170,9 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         left_out.append("No compressed vectors were scored; `run --compress pca:64+int8` scores some.")
     left_out += [DISTURBANCE.format(**each) for each in disturbances(board.costs.records, device)]
     items, may_lose = request.output / "items", request.may_lose
-    compared_columns = {key: compared(rows, key, items, may_lose) for key, rows in candidates.items()}
+    compared_columns = {
+        key: compare_candidates(rows, key, items, may_lose) for key, rows in candidates.items()
+    }
     picks = picks_of(compared_columns) or tuple(filter(None, [least_loss(compared_columns)]))
     if not picks:
         raise InputError("no backbone within the limits has a score in every task; name fewer tasks")

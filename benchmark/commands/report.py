@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
 from layerboard.benchmark.commands.command import PUBLISHED, boards_of, command, records_of, say
-from layerboard.benchmark.commands.result import Files, files_of
+from layerboard.benchmark.commands.result import Files, files_result
 from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain, of_form
 from layerboard.zoo.errors import InputError, first_line, require_known
 
@@ -144,6 +144,6 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
     if request.site is not None:
         history = history_pages(repository, boards, request.since or "") if repository else {}
         paths += write_site(pages, reports, request.site, history)
-    written = files_of([*dict.fromkeys(paths)], "to look at")
+    written = files_result([*dict.fromkeys(paths)], "to look at")
     left_out = repository.left_out if repository else ()
     return replace(written, notes=tuple(f"left out: {reason}" for reason in left_out))

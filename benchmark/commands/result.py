@@ -46,7 +46,7 @@ class Result:
             text = tabulate(rows.to_dict("list"), headers="keys", tablefmt="simple", floatfmt=".4g")
         else:
             text = table_text(rows)
-        notes = (wrapped(note) for note in (*rest, *self.notes))
+        notes = (wrap_text(note) for note in (*rest, *self.notes))
         whole = "\n".join([self.title, *(("", text, "") if len(rows) else ()), *notes]).rstrip()
         return "\n\n".join([whole, *(part.text(most) for part in self.parts)])
 
@@ -99,7 +99,7 @@ def _drawn(columns: Sequence[Sequence[str]], least: Sequence[int]) -> str:
         widths[spare.index(max(spare))] -= 1
     lines = []
     for row in zip(*columns, strict=True):
-        texts = [wrapped(text, width).split("\n") for text, width in zip(row, widths, strict=True)]
+        texts = [wrap_text(text, width).split("\n") for text, width in zip(row, widths, strict=True)]
         broken = zip_longest(*texts, fillvalue="")
         lines.append("\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in broken))
     return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
@@ -110,7 +110,7 @@ def screen() -> int:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
 
 
-def wrapped(text: str, width: int = 0) -> str:
+def wrap_text(text: str, width: int = 0) -> str:
     """A text wrapped between words to ``width`` characters, or to the width of the terminal for 0."""
     width = width or screen()
     return text if len(text) <= width else fill(text, width, break_long_words=False, break_on_hyphens=False)
@@ -124,7 +124,7 @@ class Files(Result):
     failures: tuple[str, ...] = ()
 
 
-def files_of(paths: Sequence[Path], purpose: str) -> Files:
+def files_result(paths: Sequence[Path], purpose: str) -> Files:
     """The result of a function that writes files; its frame lists them."""
     import pandas as pd
 

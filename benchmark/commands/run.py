@@ -74,9 +74,9 @@ def run_command(given: RunForm) -> int:
         _plan(given)
         return 0
     with ended_by_signals("interrupted; finished work is kept, run again to continue") as report:
-        from layerboard.benchmark.api import carry_out
+        from layerboard.benchmark.api import execute
 
-        summary = carry_out(request, report)
+        summary = execute(request, report)
     for line in _summary(summary):
         report.say(line)
     answered = answers_to(summary.board)
@@ -91,16 +91,16 @@ def run_command(given: RunForm) -> int:
 
 def require_names(request: Request) -> None:
     """Raise InputError for a wrong suite, protocol or layer, before torch is imported."""
-    from layerboard.benchmark.plan.location import require_names  # imports numpy
+    from layerboard.benchmark.plan.location import require_known_names  # imports numpy
 
-    require_names(request)
+    require_known_names(request)
 
 
 def _plan(given: RunForm) -> None:
     with ended_by_signals("interrupted; nothing was kept") as report:
-        from layerboard.benchmark.jobs.forecast import forecast
+        from layerboard.benchmark.jobs.forecast import forecast_run
 
-        foreseen = forecast(given.request, report)
+        foreseen = forecast_run(given.request, report)
     if given.json:
         say_json(asdict(foreseen))
         return
@@ -159,10 +159,10 @@ def run(call: RunForm) -> RunResult:
         (['mini-dino', 'mini-resnet'], ())
     """
     require_names(call.request)
-    from layerboard.benchmark.api import carry_out
+    from layerboard.benchmark.api import execute
     from layerboard.benchmark.engines.progress import reporter_for
 
-    summary = carry_out(call.request, reporter_for(call.progress))
+    summary = execute(call.request, reporter_for(call.progress))
     failures = tuple(map(str, summary.done.failures))
     answers = answers_to(summary.board)
     left_out = [f"Left out: {reason}." for reason in (*summary.plan.tasks.absent, *summary.done.unreadable)]
@@ -194,7 +194,7 @@ def forecast(call: RunForm) -> Result:
     """
     require_names(call.request)
     from layerboard.benchmark.engines.progress import reporter_for
-    from layerboard.benchmark.jobs.forecast import forecast as foresee
+    from layerboard.benchmark.jobs.forecast import forecast_run as foresee
 
     return _planned(foresee(call.request, reporter_for(call.progress)))
 

@@ -136,7 +136,7 @@ class SpairRequest(ScoreRequest):
     protocol: Plain[str] = Option(
         "standard",
         "Protocol that defines pairs, matching and averages; see `list protocols`.",
-        choices=tuple(protocol.name for protocol in PROTOCOLS if protocol.speaks_of("spair")),
+        choices=tuple(protocol.name for protocol in PROTOCOLS if protocol.covers("spair")),
     )
     split: Plain[str] = Option("test", "Split: a folder below PairAnnotation.")
     view_size: Plain[int | None] = Option(

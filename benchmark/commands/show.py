@@ -140,7 +140,7 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
     If only costs were measured or asked for, it has the cost of each whole backbone instead.
     """
     from layerboard.leaderboards.answers import answer_frame, answer_notes, answer_table, answers_of, unscored
-    from layerboard.leaderboards.scores.costs import DISTURBANCE, disturbances, find_device
+    from layerboard.leaderboards.scores.costs import DISTURBANCE, disturbances, find_measured_device
     from layerboard.leaderboards.sections.cost import whole_table
     from layerboard.tasks.registry import COST
 
@@ -150,7 +150,7 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
     if board is None:
         return Result(title="no scores", frame=nothing, table=nothing)
     answers, costs = answers_of(board), board.costs.records
-    device = find_device(costs)
+    device = find_measured_device(costs)
     costs = costs[(costs["dataset"] == device) & costs["value"].notna()]
     if answers:
         title, frame = f"suite {board.suite}", answer_frame(answers)

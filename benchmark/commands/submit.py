@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, replace
 from typing import Literal
 
 from layerboard.benchmark.commands.command import command, say
-from layerboard.benchmark.commands.result import Files, files_of
+from layerboard.benchmark.commands.result import Files, files_result
 from layerboard.benchmark.option import Form, OnePath, Option, Plain, of_form
 from layerboard.zoo.errors import InputError, require_known, some
 
@@ -47,7 +47,7 @@ def submit(request: SubmitRequest) -> Files:
         'repository/submissions/mini/submission.json'
     """
     from layerboard.benchmark.plan.facts import known_names
-    from layerboard.leaderboards.records.fields import alike, name_problem
+    from layerboard.leaderboards.records.fields import name_problem, names_differing_in_case
     from layerboard.leaderboards.records.manifest import MANIFEST, SUBMISSIONS, digests_of
     from layerboard.leaderboards.repository import add_accepted
     from layerboard.leaderboards.submission import public_results, write_submission
@@ -64,10 +64,14 @@ def submit(request: SubmitRequest) -> Files:
     if (folder := request.to / SUBMISSIONS / name).exists():
         raise InputError(f"there is a submission at {folder} already; give another --name, or remove it")
     named = {("submission", name)}
-    if problem := name_problem("submission", name) or alike(named, {("submission", each) for each in there}):
+    if problem := name_problem("submission", name) or names_differing_in_case(
+        named, {("submission", each) for each in there}
+    ):
         raise InputError(f"{problem}; give another --name")
     remove_leftovers([request.to / SUBMISSIONS])
     text = write_submission(results, folder, request.claim, request.replaces or "")
     add_accepted(request.to, name)
-    written = files_of([folder / each for each in (MANIFEST, *digests_of(folder))], f"of submission {name}")
+    written = files_result(
+        [folder / each for each in (MANIFEST, *digests_of(folder))], f"of submission {name}"
+    )
     return replace(written, notes=(text,))

@@ -76,20 +76,20 @@ def _verified(request: VerifyRequest, report: "Reporter") -> Result:
 
     from layerboard.benchmark.plan.facts import known_names
     from layerboard.benchmark.scores.rescore import rescore
-    from layerboard.leaderboards.records.manifest import mark_of, mark_verified, of_others
-    from layerboard.leaderboards.submission import read_submission, weights_of
+    from layerboard.leaderboards.records.manifest import mark_verified, marks_file, of_others
+    from layerboard.leaderboards.submission import read_submission, weights_by_backbone
 
     if request.mark and not (request.again or request.data):
         raise InputError("--mark needs a new measurement: give --data DIR, or --again for the mini suite")
     if request.mark:
-        mark_of(request.folder)  # raises before anything is measured
+        marks_file(request.folder)  # raises before anything is measured
     submission = read_submission(request.folder, known_names())
     results = submission.results
     with of_others():
         rescored = [rescore(result) for result in results]
     rows = pd.concat([result.records for result in results])
     problems = [*submission.problems, *(sentence for _, sentences in rescored for sentence in sentences)]
-    problems += _other_weights(weights_of(rows))
+    problems += _other_weights(weights_by_backbone(rows))
     scored, numbers = sum(count for count, _ in rescored), int(rows["value"].notna().sum())
     notes = [f"{len(results)} results; of {numbers:,} numbers {scored:,} were scored again from their items."]
     if request.again or request.data:
@@ -145,7 +145,7 @@ def _absence(result: "StoredResult", request: VerifyRequest) -> str:
     A dataset that the submission calls complete must be the same here if it is complete here, too.
     """
     from layerboard.benchmark.engines.progress import Silent
-    from layerboard.benchmark.jobs.prepare import understand
+    from layerboard.benchmark.jobs.prepare import plan_of
     from layerboard.leaderboards.submission import public_name
     from layerboard.tasks.protocols import find_protocol
     from layerboard.zoo.registry import all_specs
@@ -159,7 +159,7 @@ def _absence(result: "StoredResult", request: VerifyRequest) -> str:
         return "it is of a suite or kind that is not measured again with these options"
     try:
         run, protocol = _run_of(result, request, request.cache), find_protocol(row["protocol"])
-        plan, _, _ = understand(run, Silent(), writes=False, protocols=[protocol])
+        plan, _, _ = plan_of(run, Silent(), writes=False, protocols=[protocol])
     except InputError as error:
         return str(error)
     here = {task.dataset: task for task in plan.tasks.every}
@@ -188,7 +188,7 @@ def _suite_of(result: "StoredResult", request: VerifyRequest) -> str:
 
 def _measured_again(result: "StoredResult", request: VerifyRequest, report: "Reporter") -> str:
     """What differs when a result is measured again, as a sentence; "" if nothing does."""
-    from layerboard.benchmark.api import carry_out
+    from layerboard.benchmark.api import execute
     from layerboard.leaderboards.merge import difference
     from layerboard.leaderboards.records.key import keys_of
     from layerboard.leaderboards.submission import public_results
@@ -197,7 +197,7 @@ def _measured_again(result: "StoredResult", request: VerifyRequest, report: "Rep
 
     protocol = find_protocol(result.records["protocol"].iloc[0])
     with temporary_folder(request.cache) as output:
-        failures = carry_out(_run_of(result, request, output), report, [protocol]).done.failures
+        failures = execute(_run_of(result, request, output), report, [protocol]).done.failures
         today = {} if failures else {each.name: each.records for _, each in public_results(output)}
     if (rows := today.get(result.name)) is None:
         return f"{result.name} could not be measured again: {failures or [*map(str, today)]}"

@@ -122,20 +122,20 @@ class Engine(ABC):
     workers = 1  # on this machine
 
     @abstractmethod
-    def carry_out(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
+    def run(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
         """Do all jobs of a queue; the first error stops it, and is raised."""
 
     def map(self, function: Work[Job, Result], jobs: Sequence[Job], report: Reporter) -> list[Result]:
         """Results of the function on independent jobs, in the order of the jobs."""
         queue: ListQueue[Job, Result] = ListQueue(jobs)
-        self.carry_out(function, queue, report)
+        self.run(function, queue, report)
         return [queue.results[number] for number in range(len(jobs))]
 
 
 class LocalEngine(Engine):
     """Runs one job after another in this process, with one backbone on the device at a time."""
 
-    def carry_out(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
+    def run(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
         jobs.open([WorkerSlot()])
         while (taken := jobs.take(0)) is not None:
             key, job = taken

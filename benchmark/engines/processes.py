@@ -26,7 +26,7 @@ from layerboard.benchmark.engines.base import (
     WorkerDiedError,
     WorkerSlot,
 )
-from layerboard.benchmark.engines.progress import Listening, Message, Relayed, Reporter
+from layerboard.benchmark.engines.progress import ForwardedReports, ForwardingReporter, Message, Reporter
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.libraries import imports_explained
 
@@ -52,7 +52,7 @@ class ProcessEngine(Engine):
         self._slots = [WorkerSlot(device, threads) for device in devices] or [WorkerSlot()] * processes
         self.workers = len(self._slots)
 
-    def carry_out(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
+    def run(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
         # This process only reads. A writer thread of its own would release the semaphores of the queue at an
         # unknown time; if the script ends at that moment, that looks like a leak of them.
         try:
@@ -125,7 +125,7 @@ def _started(life: Connection, queue: "Queue[Message]", threads: int | None, fun
         import torch
 
         torch.set_num_threads(threads)
-    call, report = pickle.loads(function), Relayed(queue.put, os.getpid())  # noqa: S301  # the parent's
+    call, report = pickle.loads(function), ForwardingReporter(queue.put, os.getpid())  # noqa: S301  # the parent's
     _function.append(lambda job: call(job, report))
 
 
@@ -137,10 +137,10 @@ def _do(job: bytes) -> Any:  # noqa: ANN401  # what the function gives
 
 def _relay(queue: "Queue[Message]", over: threading.Event, report: Reporter) -> None:
     """Repeat the reports of the others in this process, until the run is over and no report is left."""
-    here = Listening(report)
+    here = ForwardedReports(report)
     while True:
         try:
-            here.hear(queue.get(timeout=LISTEN))
+            here.repeat(queue.get(timeout=LISTEN))
         except Empty:
             if over.is_set():
                 return

@@ -177,7 +177,7 @@ class Terminal:
 Message = tuple[str, tuple[int, int], object]  # kind, (worker, number of the bar), content
 
 
-class Relayed:
+class ForwardingReporter:
     """A reporter that sends its reports on, under a worker's number, which no other sender has."""
 
     _numbers = count()
@@ -198,7 +198,7 @@ class Relayed:
         self._send(("say", (self._worker, 0), line))
 
 
-class Listening:
+class ForwardedReports:
     """Repeats here what is reported elsewhere."""
 
     def __init__(self, report: Reporter) -> None:
@@ -206,8 +206,8 @@ class Listening:
         self._bars: dict[tuple[int, int], tuple[AbstractContextManager[Advance], Advance]] = {}
         self._lock = threading.Lock()
 
-    def hear(self, message: Message) -> None:
-        """Carry out one message."""
+    def repeat(self, message: Message) -> None:
+        """Report here what one message reports."""
         kind, key, content = message
         with self._lock:
             if kind == "start":
@@ -223,7 +223,7 @@ class Listening:
     def forget(self, worker: int) -> None:
         """Close the bars of a lost worker."""
         for key in [key for key in self._bars if key[0] == worker]:
-            self.hear(("stop", key, None))
+            self.repeat(("stop", key, None))
 
 
 PERIOD = 0.2  # seconds between two states of the line in a notebook

@@ -25,7 +25,7 @@ from ray.exceptions import RayError
 
 from layerboard.benchmark.engines import base
 from layerboard.benchmark.engines.base import Job, JobQueue, Result, Work, WorkerDiedError, WorkerSlot
-from layerboard.benchmark.engines.progress import Listening, Message, Relayed, Reporter
+from layerboard.benchmark.engines.progress import ForwardedReports, ForwardingReporter, Message, Reporter
 from layerboard.benchmark.request import Request
 from layerboard.zoo.atomic import remove_leftovers, temporary_folder
 from layerboard.zoo.errors import InputError, shortened
@@ -52,10 +52,10 @@ class RayEngine(base.Engine):
     def __init__(self, request: Request) -> None:
         self._request = request
 
-    def carry_out(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
+    def run(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
         if jobs.over:
             return
-        listening, sent = Listening(report), pickle.dumps(function)
+        listening, sent = ForwardedReports(report), pickle.dumps(function)
         with _cluster(self._request):
             slots = enumerate(self._slots()[: jobs.width])
             jobs.dispatch([_Remote[Job, Result](*each, sent, listening) for each in slots])
@@ -74,7 +74,7 @@ class RayEngine(base.Engine):
 class _Remote(base.Worker[Job, Result]):
     """An actor as a worker, or the actor that replaces it."""
 
-    def __init__(self, number: int, slot: WorkerSlot, function: bytes, listening: Listening) -> None:
+    def __init__(self, number: int, slot: WorkerSlot, function: bytes, listening: ForwardedReports) -> None:
         self._number, self._function, self._listening = number, function, listening
         self.slot = slot
         self.process = 0  # id of the actor's process on its machine
@@ -94,7 +94,7 @@ class _Remote(base.Worker[Job, Result]):
             if not there:
                 self._waited += 1
                 if self._waited == PATIENCE:
-                    self._listening.hear(("say", (self._number, 0), WAITING))
+                    self._listening.repeat(("say", (self._number, 0), WAITING))
                 return False
             try:
                 self.process = ray.get(self._starting)
@@ -117,7 +117,7 @@ class _Remote(base.Worker[Job, Result]):
                     if kind == "result":
                         result: Result = content
                     else:
-                        self._listening.hear((kind, key, content))
+                        self._listening.repeat((kind, key, content))
         except RayError as error:
             self._actor = None
             self._listening.forget(self._number)
@@ -159,7 +159,7 @@ class _Actor:
             torch.set_num_threads(self._threads)
             self._function = self._function or pickle.loads(self._sent)  # noqa: S301  # the driver's
             sent = pickle.loads(job)  # noqa: S301  # the driver's
-            result = self._function(sent, Relayed(waiting.put, self._number))
+            result = self._function(sent, ForwardingReporter(waiting.put, self._number))
         except BaseException as error:
             waiting.put(("raised", key, error))
         else:

@@ -9,7 +9,7 @@ from typing import TypeVar
 import torch
 
 from layerboard.tasks.task import Task
-from layerboard.zoo.errors import DISK_FULL, InputError, about_file, first_line, kind_of, shortened
+from layerboard.zoo.errors import DISK_FULL, InputError, about_file, error_kind, first_line, shortened
 from layerboard.zoo.libraries import explained
 
 Result = TypeVar("Result")
@@ -83,7 +83,7 @@ def failure(error: Exception, backbone: str, task: Task | None = None, no_memory
         error = InputError(sentence)
     bad_input = isinstance(error, InputError)
     file = f" ({shortened(str(error.filename))})" if isinstance(error, OSError) and error.filename else ""
-    message = str(error) if bad_input else f"{kind_of(error)}: {first_line(error)}{file}"
+    message = str(error) if bad_input else f"{error_kind(error)}: {first_line(error)}{file}"
     name, key = (task.entry.name, task.key) if task else ("", "")
     return Failure(backbone, name, message, bad_input, key)
 

@@ -27,7 +27,7 @@ Rendered = tuple[Tensor, tuple[int, int]]
 Render = Callable[[Sample, View], Rendered]
 
 
-def render(sample: Sample, view: View) -> Rendered:
+def render_sample(sample: Sample, view: View) -> Rendered:
     """The image of a sample in a view; raises UnreadableImageError."""
     image = sample.open()
     return view.render(image, sample.box), view.geometry(image.size, sample.box).size
@@ -46,10 +46,10 @@ class KeptViews:
         self._views: dict[tuple[Sample, View], Rendered] = {}
 
     def render(self, sample: Sample, view: View) -> Rendered:
-        """The same as `render`, from memory if the image was rendered before and kept."""
+        """The same as `render_sample`, from memory if the image was rendered before and kept."""
         if (kept := self._views.get((sample, view))) is not None:
             return kept
-        rendered = render(sample, view)
+        rendered = render_sample(sample, view)
         size = rendered[0].untyped_storage().nbytes()
         with self._lock:
             if size <= self._left:
@@ -100,7 +100,7 @@ class Loader:
     """Loads images in threads: ``workers`` of them call ``rendering``."""
 
     workers: int
-    rendering: Render = render
+    rendering: Render = render_sample
 
     def batches(
         self, source: Source, shards: Sequence[int], batch_size: int, input_size: int, *, pinned: bool = False

@@ -24,7 +24,7 @@ from layerboard.benchmark.extraction.loading import KEPT_BYTES, KeptViews
 from layerboard.benchmark.jobs import estimate
 from layerboard.benchmark.jobs.job import Job
 from layerboard.benchmark.jobs.passes import BackboneCache, run_job
-from layerboard.benchmark.jobs.prepare import Prepared, prepare, understand
+from layerboard.benchmark.jobs.prepare import Prepared, plan_of, prepare
 from layerboard.benchmark.plan.plan import VECTORS, patch_tokens
 from layerboard.benchmark.request import Request
 from layerboard.zoo.spec import Layer
@@ -70,10 +70,10 @@ class Forecast:
     disk: int  # bytes added to the cache
 
 
-def forecast(request: Request, report: Reporter) -> Forecast:
+def forecast_run(request: Request, report: Reporter) -> Forecast:
     """Plan a run, show some images to some backbones, and estimate the whole; raises InputError."""
     begin, imports = perf_counter(), process_time()
-    run = prepare(request, *understand(request, report, writes=False))
+    run = prepare(request, *plan_of(request, report, writes=False))
     planned = perf_counter() - begin
     here = replace(request, engine="auto") if request.engine == "ray" else request
     engine = find_engine([jobs.setup.spec for jobs in run.backbones], here, run.devices)

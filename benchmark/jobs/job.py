@@ -20,7 +20,7 @@ from layerboard.benchmark.extraction.shards import Shards
 from layerboard.benchmark.plan.layers import kept_layers, select_layers
 from layerboard.benchmark.plan.plan import Pass, Plan, view_for
 from layerboard.benchmark.request import Request
-from layerboard.benchmark.scores.records import ResultFiles, rule_of
+from layerboard.benchmark.scores.records import ResultFiles, interpolation_of
 from layerboard.leaderboards.records.files import VERSION, scored_path
 from layerboard.leaderboards.records.thumbnails import FOLDER
 from layerboard.tasks.base import Source, digest
@@ -150,7 +150,7 @@ class ScoreJob:
             "suite": setup.suite,
             "backbone": spec.name,
             "revision": setup.identity.revision,
-            "interpolation": rule_of(spec),
+            "interpolation": interpolation_of(spec),
             "task": task.entry.name,
             "analysis": task.entry.analysis,
             "data": files.data,

@@ -9,7 +9,7 @@ import torch
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.extraction.collectors import Collector, MeasuredCollector, VectorCollector
 from layerboard.benchmark.extraction.failures import NO_MEMORY_FORWARD, failure
-from layerboard.benchmark.extraction.loading import KEPT_BYTES, KeptViews, Loader, render
+from layerboard.benchmark.extraction.loading import KEPT_BYTES, KeptViews, Loader, render_sample
 from layerboard.benchmark.extraction.one_pass import Listener, Listeners, PassResult, run_pass
 from layerboard.benchmark.extraction.shards import MeasuredLayers, Shards
 from layerboard.benchmark.extraction.timing import best_batch
@@ -36,7 +36,7 @@ def run_job(job: Job, cache: "BackboneCache", report: Reporter) -> PassResult:
         listening = [each for each in listeners if not refusals[each.name]]
         if listening:
             require_writable_folder(job.setup.request.cache, "--cache")
-        loader = Loader(job.setup.request.workers, cache.views.render if job.shared else render)
+        loader = Loader(job.setup.request.workers, cache.views.render if job.shared else render_sample)
         results = [*_shown(job, listening, backbone, cache.batch_size, loader, report)]
     except Exception as error:
         failures = [failure(error, name, task, NO_MEMORY_FORWARD) for task in job.pass_.tasks]
@@ -121,7 +121,7 @@ class BackboneCache:
         """The backbone on the device of the run; raises the same error every time it is used."""
         if self._loaded is None:
             try:
-                self._loaded = load_backbone(self.setup)
+                self._loaded = backbone_of(self.setup)
             except Exception as error:
                 self._loaded = error
         if isinstance(self._loaded, Exception):
@@ -137,12 +137,12 @@ class BackboneCache:
         return request.batch
 
 
-def load_backbone(setup: Setup) -> Backbone:
+def backbone_of(setup: Setup) -> Backbone:
     """The backbone of a setup on its device."""
     # imports transformers, which takes seconds that a run without forward passes saves
-    from layerboard.zoo.load.backbone import load
+    from layerboard.zoo.load.backbone import load_backbone
 
-    backbone = load(setup.spec, device=setup.device, cache_dir=setup.request.cache)
+    backbone = load_backbone(setup.spec, device=setup.device, cache_dir=setup.request.cache)
     if setup.request.compile:
         backbone.compile()
     return backbone

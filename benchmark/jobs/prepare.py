@@ -48,7 +48,7 @@ class Prepared:
     current: tuple[ResultFiles, ...]  # existing records
 
 
-def understand(
+def plan_of(
     request: Request, report: Reporter, *, writes: bool = True, protocols: Sequence[EvaluationProtocol] = ()
 ) -> tuple[Plan, str, tuple[torch.device, ...]]:
     """Find backbones and data, and plan: the common start of everything that shows images to backbones.
@@ -83,7 +83,7 @@ def _dtypes(
     """The dtypes of a run; for ``--dtype auto``, those that the device and the protocol call for."""
     if AUTO not in given:
         return given
-    exact = [protocol.name for protocol in protocols if protocol.on_card == "float32"]
+    exact = [protocol.name for protocol in protocols if protocol.gpu_dtype == "float32"]
     # GPUs before Ampere have no bfloat16
     card = device.type == "cuda" and torch.cuda.get_device_capability(device)[0] >= 8
     dtype: Dtype = "amp-bfloat16" if card and not exact else "float32"

@@ -72,7 +72,7 @@ class FieldSums:
 
 @dataclass
 class LoadedBackbone:
-    """A loaded backbone to which a task puts questions: a `tasks.stored.AskedBackbone`."""
+    """A loaded backbone that a task measures apart from the passes: a `tasks.stored.MeasurableBackbone`."""
 
     backbone: Backbone
     setup: Setup

@@ -156,9 +156,9 @@ def _introduce(spec: BackboneSpec, asked: int | None, report: Reporter, cache_di
     known = {name for spec in all_specs() for name in (spec.repository, spec.name)}
     # a module was described when it was made
     if spec.checkpoint != "module" and spec.entry not in known and spec.repository not in known:
-        from layerboard.zoo.load.infer import describe  # imports torch, as loading the backbone does
+        from layerboard.zoo.load.infer import describe_inferred  # imports torch, as loading the backbone does
 
-        report.say(describe(spec, cache_dir))
+        report.say(describe_inferred(spec, cache_dir))
     if asked not in (None, spec.input_size) and not spec.is_floor:
         report.say(
             f"{spec.name}: images at {spec.input_size} px, the multiple of its patch size of "

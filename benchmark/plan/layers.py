@@ -1,6 +1,6 @@
 """Selection of layers of a backbone by options."""
 
-from layerboard.benchmark.parsers import FINAL, parts_of, ranges_of
+from layerboard.benchmark.parsers import FINAL, comma_separated, ranges_of
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer, Tap
 
@@ -34,7 +34,9 @@ def _select_blocks(text: str, spec: BackboneSpec) -> tuple[Layer, ...]:
             if index > spec.depth and not spec.is_floor:
                 raise InputError(f"{spec.name} has layers 0 to {spec.depth}, there is no layer {index}")
             chosen.add(Layer(index))
-    if FINAL in parts_of(text) and spec.has_final:  # a ConvNet has no final norm: its last block replaces it
+    if (
+        FINAL in comma_separated(text) and spec.has_final
+    ):  # a ConvNet has no final norm: its last block replaces it
         chosen.add(Layer(spec.depth, "final"))
     if spec.is_floor:  # its layers are draws, and all of them make the floor
         return _select_blocks("all", spec)

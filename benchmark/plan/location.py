@@ -45,7 +45,7 @@ class DataLocation:
         return tuple(replace(self, protocol=protocol, further=()) for protocol in every)
 
 
-def require_names(request: Request) -> None:
+def require_known_names(request: Request) -> None:
     """Raise InputError for a wrong suite, protocol or layer, before torch is imported to run it."""
     suite = choose_suite(request)
     find_protocols(request, suite)

@@ -17,14 +17,14 @@ def mini_data(cache: Path, workers: int, report: Reporter) -> Path:
     root = cache / "mini-data" / MINI_VERSION
     try:
         if missing := missing_pieces(root):
-            render(root, missing, workers, report)
+            render_pieces(root, missing, workers, report)
         finish(root)
     except (FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
         raise InputError(f"{root} cannot be used: {error.strerror}; choose another --cache") from error
     return root
 
 
-def render(root: Path, pieces: Sequence[Piece], workers: int, report: Reporter) -> None:
+def render_pieces(root: Path, pieces: Sequence[Piece], workers: int, report: Reporter) -> None:
     """Render pieces in parallel processes; raises WorkerDiedError if one was killed."""
     engine = ProcessEngine(workers, threads=None) if workers > 1 and len(pieces) > 1 else LocalEngine()
     images = sum(piece.images for piece in pieces)

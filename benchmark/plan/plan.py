@@ -113,7 +113,7 @@ def find_asked(names: Sequence[str], protocols: Sequence[EvaluationProtocol]) ->
     """The named tasks, or the default ones; raises InputError for an unknown one, or one of no protocol."""
     asked = find_tasks(names)
     for task in asked if names else ():
-        if not any(protocol.speaks_of(task.name) for protocol in protocols):
+        if not any(protocol.covers(task.name) for protocol in protocols):
             raise InputError(f"{' and '.join(map(_speech, protocols))}; --tasks names {task.name}, too")
     return asked
 
@@ -160,10 +160,10 @@ def _bound(at: DataLocation, asked: Sequence[TaskEntry], names: Sequence[str]) -
         further = (*WITHOUT_LABELS, *(task for task in TASKS if task.role in LAID_OUT and at.images))
         asked = tuple(dict.fromkeys((*asked, *further))) if spoken is None else find_tasks(spoken)
         return bind_tasks(at, asked, names=spoken or ())
-    there = [task for task in asked if at.protocol.speaks_of(task.name)]
+    there = [task for task in asked if at.protocol.covers(task.name)]
     if not there:
         raise InputError(f"{_speech(at.protocol)}, which --tasks does not name")
-    return bind_tasks(at, there, names=[name for name in names if at.protocol.speaks_of(name)])
+    return bind_tasks(at, there, names=[name for name in names if at.protocol.covers(name)])
 
 
 def _speech(protocol: EvaluationProtocol) -> str:

@@ -17,7 +17,7 @@ from layerboard.leaderboards.records.files import VERSION
 from layerboard.mini.checkpoints import install
 from layerboard.mini.render.seeds import MINI_VERSION
 from layerboard.mini.training.data import Pictures, require_batch, require_share
-from layerboard.mini.training.export import card_of, export
+from layerboard.mini.training.export import model_card, save_backbone
 from layerboard.mini.training.fs import require_block
 from layerboard.mini.training.methods import Method, method
 from layerboard.mini.training.probe import make_probe
@@ -59,13 +59,13 @@ def pretrain(wish: Pretraining, report: Reporter) -> Path:
     options = ("batch_size", "seed", "log_every", "checkpoint_every", "probe_every")
     schedule = Schedule(steps=steps, device=device, dtype=dtype, **_taken(wish, *options))
     path = folder / "training" / "checkpoint.pt"
-    checkpoint = TrainingCheckpoint(path, identity(wish, spec, chosen), wish.resume)
+    checkpoint = TrainingCheckpoint(path, training_identity(wish, spec, chosen), wish.resume)
     objective = chosen.objective(spec, data, wish.seed)
     with report.bar(f"training {wish.name}", steps * wish.batch_size, "images") as advance:
         watcher = _Watcher(advance, report, wish.batch_size)
         history = train(objective, data, schedule, checkpoint, watcher, probe)
     card = _card(wish, chosen, spec.paper, len(data), started_at, history[-1])
-    export(objective.backbone, spec, card, history, folder)
+    save_backbone(objective.backbone, spec, card, history, folder)
     if wish.install:
         install(folder, wish.name)
     return folder
@@ -95,7 +95,7 @@ def find_dtype(name: TrainingDtype, device: torch.device) -> torch.dtype:
     return torch.bfloat16 if fast else torch.float32
 
 
-def identity(wish: Pretraining, spec: BackboneSpec, chosen: Method) -> str:
+def training_identity(wish: Pretraining, spec: BackboneSpec, chosen: Method) -> str:
     """Identity of a training: its command, and a digest of everything else that determines its course."""
     facts = (MINI_VERSION, spec.stages, spec.heads, spec.mean, spec.std, chosen.recipe)
     return f"{wish.command} [{hashlib.sha256(repr(facts).encode()).hexdigest()[:8]}]"
@@ -177,4 +177,4 @@ def _card(
         "weights": "float16",
     }
     facts |= {f"last {name}": f"{value:.4g}" for name, value in last.items() if name != "step"}
-    return card_of(wish.name, facts, wish.command, pformat(asdict(chosen.recipe), width=100))
+    return model_card(wish.name, facts, wish.command, pformat(asdict(chosen.recipe), width=100))

@@ -97,7 +97,7 @@ def _values(content: bytes, column: str) -> set[str]:
     return set(file.read(columns=[column], use_threads=False).column(0).unique().to_pylist())
 
 
-def rule_of(spec: BackboneSpec) -> str:
+def interpolation_of(spec: BackboneSpec) -> str:
     """The rule by which a backbone fitted its position embeddings; "" if unknown or without any."""
     is_other = spec.heads is None or spec.checkpoint in ("object", "module", "timm")
     return "" if is_other else spec.interpolation

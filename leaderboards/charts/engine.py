@@ -13,7 +13,7 @@ SNIPPET = "window.vegaEmbed = vegaEmbed;"
 
 
 @cache
-def library() -> str:
+def vega_script() -> str:
     """Vega and Vega-Lite as one script that needs no network, about 0.9 MB."""
     import vl_convert
 
@@ -21,7 +21,7 @@ def library() -> str:
     return re.sub(r"</(?=script)", r"<\\/", text, flags=re.IGNORECASE).replace("<!--", r"<\!--")
 
 
-def drawn(spec: Spec, ending: str = "svg") -> Any:  # noqa: ANN401 - text or bytes
+def render_chart(spec: Spec, ending: str = "svg") -> Any:  # noqa: ANN401 - text or bytes
     """A chart as the text of an SVG file or the bytes of a PDF; NaN, which JSON lacks, must be None."""
     import vl_convert
 

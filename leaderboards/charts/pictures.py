@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.charts.raster import GAP, Sheet, Spot, map_png, merged
+from layerboard.leaderboards.charts.raster import GAP, Sheet, Spot, cells_to_merge, map_png
 from layerboard.leaderboards.charts.style import FONT, SCHEMA, Spec, config, looks
 from layerboard.tasks.blocks import Gallery, HeatMap, Maps, Matrix, Picture, Plot, SmallMap, Span, own_span
 
@@ -236,7 +236,7 @@ def _layout(maps: Sequence[SmallMap], least: int = CELL) -> _Layout:
     )
     shapes = [small.values.shape for small in maps]
     tall = max((shape[0] / max(shape[1], 1) for shape in shapes), default=1.0)
-    cells = max((-(-shape[1] // merged(max(shape[:2]))) for shape in shapes), default=1)
+    cells = max((-(-shape[1] // cells_to_merge(max(shape[:2]))) for shape in shapes), default=1)
     width = cells * -(-least // cells)
     sheet = Sheet(len(rows), len(columns), (max(1, round(width * tall)), width))
     label = min(max((LETTER * len(row) for row in rows), default=0.0) + 8, LABELS)

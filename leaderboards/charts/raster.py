@@ -37,7 +37,7 @@ class Sheet:
 
     def maps(self, maps: Mapping[Spot, Numbers2D], span: Span | None) -> str:
         """Maps [height width] in colours as a data URL; for a span of None, each map has its own."""
-        return indexed_png(self._levels(maps, span), steps(), [255] * LEVELS)
+        return indexed_png(self._levels(maps, span), colour_steps(), [255] * LEVELS)
 
     def veils(self, maps: Mapping[Spot, Numbers2D]) -> str:
         """Maps as black veils, denser where a map is low (by the root of its numbers); none over holes."""
@@ -56,7 +56,7 @@ class Sheet:
     def _levels(self, maps: Mapping[Spot, Numbers2D], span: Span | None) -> NDArray[np.uint8]:
         indexes = np.zeros(self.shape, np.uint8)
         for spot, values in maps.items():
-            indexes[self._cell(spot)] = _stretched(levels(smaller(values), span), self.cell)
+            indexes[self._cell(spot)] = _stretched(colour_levels(smaller(values), span), self.cell)
         return indexes
 
     def _cell(self, spot: Spot) -> tuple[slice, slice]:
@@ -71,11 +71,11 @@ def map_png(values: Numbers2D, span: Span | None, most: int) -> str:
     ``span`` are the numbers of the first and the last colour, None for the minimum and maximum; if all
     numbers are equal, they get the middle. A map with more than ``most`` cells along a side is averaged.
     """
-    return indexed_png(levels(smaller(values, most), span), steps(), [255] * LEVELS)
+    return indexed_png(colour_levels(smaller(values, most), span), colour_steps(), [255] * LEVELS)
 
 
 @cache
-def steps() -> NDArray[np.uint8]:
+def colour_steps() -> NDArray[np.uint8]:
     """The colours of a map, [LEVELS 3], from low to high."""
     stops = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in RAMP])
     places = np.linspace(0, len(RAMP) - 1, LEVELS)
@@ -84,7 +84,7 @@ def steps() -> NDArray[np.uint8]:
     return colours
 
 
-def levels(values: Numbers2D, span: Span | None) -> NDArray[np.uint8]:
+def colour_levels(values: Numbers2D, span: Span | None) -> NDArray[np.uint8]:
     """Numbers as levels from 1 to `LEVELS`; 0 is a hole."""
     there = np.isfinite(values)
     low, high = span or own_span([values]) or (0.0, 0.0)
@@ -94,14 +94,14 @@ def levels(values: Numbers2D, span: Span | None) -> NDArray[np.uint8]:
     return np.where(there, np.minimum(share * LEVELS, LEVELS - 1).astype(np.uint8) + 1, 0).astype(np.uint8)
 
 
-def merged(side: int, most: int = MOST_CELLS) -> int:
+def cells_to_merge(side: int, most: int = MOST_CELLS) -> int:
     """Number of cells along a side to merge into one, so that at most ``most`` are drawn."""
     return max(1, -(-side // most))
 
 
 def smaller(values: Numbers2D, most: int = MOST_CELLS) -> Numbers2D:
     """A map of at most ``most`` cells per side, each the mean of whole cells; the last may have fewer."""
-    factors = [merged(side, most) for side in values.shape]
+    factors = [cells_to_merge(side, most) for side in values.shape]
     if max(factors) == 1:
         return values
     height, width = (-(-side // factor) * factor for side, factor in zip(values.shape, factors, strict=True))

@@ -24,7 +24,7 @@ RAMP = ("#2a0d54", "#2f1f61", "#332e6d", "#383d7a", "#3a4c86", "#395f8c", "#3472
         "#28958a", "#3da580", "#51b574", "#64c564", "#83d256", "#aeda50", "#d5e147", "#fae83c")  # fmt: skip
 
 
-def look(position: int) -> Spec:
+def series_look(position: int) -> Spec:
     """How the series at a position is drawn, by channels of a chart; the first 49 are all different."""
     turn, count = position // len(COLOURS), len(COLOURS)
     shape, dash = SHAPES[(position + turn) % count], DASHES[turn % count]
@@ -35,7 +35,7 @@ def looks(names: Iterable[str], backbones: Sequence[str] = ()) -> dict[str, Spec
     """The looks of series: of backbones by their position in the suite, of others by that among the names."""
     places = {name: position for position, name in enumerate(dict.fromkeys(names))}
     places |= {name: index for index, name in reversed([*enumerate(backbones)]) if name in places}
-    return {name: look(index) for name, index in places.items()}
+    return {name: series_look(index) for name, index in places.items()}
 
 
 def config(ink: str, font: str) -> Spec:

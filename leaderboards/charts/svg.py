@@ -46,7 +46,7 @@ def svg_element(picture: Picture, backbones: Sequence[str], prefix: str) -> str:
 
 def _drawn(picture: Picture, backbones: Sequence[str], prefix: str) -> ET.Element:
     """The figure without what the library adds for scripts, with numbers of one decimal."""
-    text: str = engine.drawn(picture_spec(picture, backbones))
+    text: str = engine.render_chart(picture_spec(picture, backbones))
     root = ET.fromstring(text.replace(f'xmlns="{SVG}"', "", 1))  # noqa: S314 - written by ourselves
     _slim(root)
     _share(root)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.pages.csv import csv_page
-from layerboard.leaderboards.pages.figures import write_figures
+from layerboard.leaderboards.pages.figures import write_page_figures
 from layerboard.leaderboards.pages.inside.page import inside_page
 from layerboard.leaderboards.pages.markdown import markdown_page
 from layerboard.leaderboards.sections.cost import cost_page
@@ -42,7 +42,7 @@ def write_page(page: Page, folder: Path, endings: Sequence[str] = ENDINGS) -> li
     """Write one page in some formats, names of `WRITERS`; returns the files, in order."""
     paths = {ending: folder / f"{page.name}.{ending}" for ending in endings}
     if "md" in paths:
-        write_figures(page, folder)
+        write_page_figures(page, folder)
     for ending, path in paths.items():
         write_whole(path, WRITERS[ending](page))
     return [*paths.values()]

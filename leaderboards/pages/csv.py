@@ -23,7 +23,7 @@ def csv_page(page: Page) -> str:
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    """A frame as the text of a CSV file, with an apostrophe before formulas, which `read_table` removes."""
+    """A frame as the text of a CSV file, with an apostrophe before formulas; `read_csv_table` removes it."""
     cells = frame.astype(object)  # keeps whole numbers beside missing ones from becoming floats
     cells = cells.map(lambda cell: inert(cell) if isinstance(cell, str) else cell).rename(columns=inert)
     return printable(cells.to_csv(index=False, lineterminator="\n"))
@@ -42,7 +42,7 @@ def sums_text(texts: Mapping[str, str]) -> str:
 def read_numbers(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     """Text of a CSV that was written from numbers with those columns; raises InputError for any other."""
     try:
-        frame = read_table(path)
+        frame = read_csv_table(path)
         if np.isinf(pd.to_numeric(frame["value"])).any():
             raise ValueError("a value is infinite")
     except (OSError, ValueError, KeyError) as error:
@@ -54,7 +54,7 @@ def read_numbers(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     return frame
 
 
-def read_table(path: Path) -> pd.DataFrame:
+def read_csv_table(path: Path) -> pd.DataFrame:
     """Text of a CSV that `csv_text` wrote; raises OSError or ValueError for any other file."""
     text = read_regular(path, LARGEST).decode()
     frame = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)

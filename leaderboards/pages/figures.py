@@ -16,7 +16,7 @@ def figure_path(page: str, name: str) -> str:
     return f"{page}/{name}.svg"
 
 
-def write_figures(page: Page, folder: Path) -> None:
+def write_page_figures(page: Page, folder: Path) -> None:
     """Write the named figures of a page into ``folder/<page>``.
 
     Figures of the former page there that this one lacks are removed; other files are left alone.

@@ -24,7 +24,7 @@ def markdown_page(page: Page) -> str:
     return printable("\n\n".join(text for text in texts if text) + "\n")
 
 
-def table(frame: pd.DataFrame, left: int = 1) -> str:
+def markdown_table(frame: pd.DataFrame, left: int = 1) -> str:
     """A data frame of text and `Cell` as a Markdown table; the first columns aligned left, others right."""
     alignment = ["left" if position < left else "right" for position in range(len(frame.columns))]
     return tabulate(
@@ -65,7 +65,7 @@ def _block(block: Block, page: Page) -> str:
 
 
 def _table(block: blocks.Table) -> str:
-    text = table(block.frame, block.left)
+    text = markdown_table(block.frame, block.left)
     if not block.folded:
         return text
     return f"<details><summary>{escape(' '.join(block.caption.split()))}</summary>\n\n{text}\n\n</details>"

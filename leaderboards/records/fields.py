@@ -140,7 +140,9 @@ def foreign_problem(records: pd.DataFrame, known: Known) -> str:
         if records[column].str.len().max() > LONGEST_REASON:
             return f"the {column} has more than {LONGEST_REASON:,} characters"
     problem = date_problem(records["date"].unique()) or _number_problem(records)
-    return problem or _facts_problem(records, known) or alike(names_in(records), known.names)
+    return (
+        problem or _facts_problem(records, known) or names_differing_in_case(names_in(records), known.names)
+    )
 
 
 def date_problem(dates: Iterable[str]) -> str:
@@ -193,7 +195,7 @@ def names_in(records: pd.DataFrame) -> set[tuple[str, str]]:
     }
 
 
-def alike(names: Iterable[tuple[str, str]], known: Iterable[tuple[str, str]]) -> str:
+def names_differing_in_case(names: Iterable[tuple[str, str]], known: Iterable[tuple[str, str]]) -> str:
     """Two names that differ in case alone, as a phrase; "" if there are none."""
     folded = {(what, name.casefold()): name for what, name in known}
     for what, name in sorted(names):

@@ -42,7 +42,7 @@ class Manifest:
         write_whole(folder / MANIFEST, json.dumps(asdict(self), indent=2, sort_keys=True) + "\n")
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_submission_manifest(folder: Path) -> Manifest:
     """The manifest of a submission; raises InputError if it is missing or of another kind."""
     try:
         manifest = Manifest(**_read_json(folder / MANIFEST))
@@ -86,7 +86,7 @@ def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return named
 
 
-def files_of(folder: Path) -> list[str]:
+def submitted_files(folder: Path) -> list[str]:
     """Paths of all files of a submission, sorted, without its manifest.
 
     Raises InputError for links, which lead elsewhere, for anything else but files and folders, and for more
@@ -116,8 +116,8 @@ def files_of(folder: Path) -> list[str]:
 
 
 def digests_of(folder: Path) -> dict[str, str]:
-    """SHA-256 of every file below a folder except the manifest, by path; raises InputError as `files_of`."""
-    return {name: file_sha256(folder / name) for name in files_of(folder)}
+    """SHA-256 of every file of `submitted_files`, by path; raises InputError as it does."""
+    return {name: file_sha256(folder / name) for name in submitted_files(folder)}
 
 
 def changed_files(folder: Path, manifest: Manifest) -> list[str]:
@@ -143,21 +143,21 @@ def of_others() -> Iterator[None]:
 
 def claim_of(folder: Path) -> str:
     """Who measured the results of a submission, as it claims; "" for a folder that is none."""
-    return read_manifest(folder).claim if os.path.lexists(folder / MANIFEST) else ""
+    return read_submission_manifest(folder).claim if os.path.lexists(folder / MANIFEST) else ""
 
 
 def mark_verified(folder: Path, measured: Sequence[str]) -> Path:
     """Record in the repository of a submission which results were measured again; returns the file.
 
-    Raises InputError as `mark_of`.
+    Raises InputError as `marks_file`.
     """
     date, digest = datetime.now(UTC).strftime(DATE), file_sha256(folder / MANIFEST)
     facts = {"manifest": digest, "date": date, "layerboard": VERSION, "measured": [*measured]}
-    write_whole(path := mark_of(folder), json.dumps(facts, indent=2, sort_keys=True) + "\n")
+    write_whole(path := marks_file(folder), json.dumps(facts, indent=2, sort_keys=True) + "\n")
     return path
 
 
-def mark_of(folder: Path) -> Path:
+def marks_file(folder: Path) -> Path:
     """The file of marks of a submission; raises InputError unless it lies in a results repository."""
     whole = folder.resolve()
     path = whole.parent.with_name(VERIFIED) / f"{whole.name}.json"

@@ -9,7 +9,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.pages.csv import read_table, sums_text
+from layerboard.leaderboards.pages.csv import read_csv_table, sums_text
 from layerboard.leaderboards.records.thumbnails import FOLDER
 from layerboard.leaderboards.report.gallery.drawing import HEIGHT, SharedPictures
 from layerboard.leaderboards.report.html import PageSection, filled
@@ -99,7 +99,7 @@ def read_audit(output: Path) -> pd.DataFrame:
     if not path.exists():
         return pd.DataFrame(columns=COLUMNS, dtype=str)
     try:
-        frame = read_table(path)
+        frame = read_csv_table(path)
         if tuple(frame.columns) != COLUMNS:
             raise ValueError(f"expected the columns {', '.join(COLUMNS)}")
         if unknown := {*frame["finding"]} - {*KINDS, NOTE}:

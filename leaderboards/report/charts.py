@@ -48,12 +48,12 @@ _LOW = _VALUE | {"field": "ci_low"}
 _ROW = {"y": {"field": "backbone", "type": "nominal", "sort": "{order}", "title": None}}
 
 
-def filled(spec: Any, words: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON of any depth
+def fill_placeholders(spec: Any, words: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON of any depth
     """A specification with its placeholders filled."""
     if isinstance(spec, dict):
-        return {key: filled(value, words) for key, value in spec.items()}
+        return {key: fill_placeholders(value, words) for key, value in spec.items()}
     if isinstance(spec, list):
-        return [filled(value, words) for value in spec]
+        return [fill_placeholders(value, words) for value in spec]
     if not isinstance(spec, str):
         return spec
     if whole := re.fullmatch(r"\{(\w+)\}", spec):
@@ -66,7 +66,7 @@ def height(view: str, rows: int) -> int:
     return max(2, rows) * STEPS.get(view, (0, 0))[rows > FEW]
 
 
-def spaced(ends: Sequence[tuple[float, float]], gap: float) -> list[float]:
+def spaced_labels(ends: Sequence[tuple[float, float]], gap: float) -> list[float]:
     """Heights of labels at the ends of lines, without overlap and as close to the ends as that allows.
 
     An end is a share of the horizontal axis and a height; the page's script does the same.

@@ -14,7 +14,7 @@ from layerboard.leaderboards.pages.tidy import numbers_of
 from layerboard.leaderboards.report.cka import BlockCka, cka_matrices
 from layerboard.leaderboards.reproduce import reproduce, reproduced
 from layerboard.leaderboards.scores.column import Column
-from layerboard.leaderboards.scores.costs import find_device, layer_costs
+from layerboard.leaderboards.scores.costs import find_measured_device, layer_costs
 from layerboard.leaderboards.scores.differences import Estimate, Ties
 from layerboard.leaderboards.scores.frames import PIXELS, RANDOM, BoardBackbone
 from layerboard.leaderboards.scores.ranks import mean_ranks
@@ -133,7 +133,7 @@ class Report:
     @cached_property
     def device(self) -> str | None:
         """The device on which costs were measured last; None without any."""
-        return find_device(self.board.costs.records)
+        return find_measured_device(self.board.costs.records)
 
     @cached_property
     def measured_costs(self) -> pd.DataFrame:

@@ -36,7 +36,7 @@ def write_figures(report: Report, folder: Path, formats: Sequence[str]) -> list[
     for name, spec in figures_of(report):
         for ending in formats:
             path = folder / report.board.page / f"{name}.{ending}"
-            write_whole(path, engine.drawn(spec, ending))
+            write_whole(path, engine.render_chart(spec, ending))
             written.append(path)
     return written
 
@@ -118,7 +118,9 @@ def _series(names: Sequence[str], report: Report) -> Row:
 def _drawn(view: str, rows: list[Row], words: Row, width: object = WIDTH) -> Spec:
     """A chart with its rows, of a fixed size, on white."""
     height = charts.height(view, len(words.get("order", ())))
-    spec: Spec = charts.filled(charts.all_charts()[view], {"height": height, "mark": ""} | LOOK | words)
+    spec: Spec = charts.fill_placeholders(
+        charts.all_charts()[view], {"height": height, "mark": ""} | LOOK | words
+    )
     style = spec["config"] | {"background": "#ffffff", "padding": 8}
     if "layer" in spec:
         spec |= {"width": width, "autosize": {"type": "pad"}}
@@ -163,7 +165,7 @@ def _with_ends(rows: pd.DataFrame, axis: str, width: float) -> pd.DataFrame:
     ends = rows.loc[last, [axis, "value"]].astype(float).itertuples(index=False, name=None)
     places = [(at / width if width else 1.0, value) for at, value in ends]
     gap = charts.LABEL / HEIGHT * float(rows["value"].max() - rows["value"].min())
-    heights = pd.Series(charts.spaced(places, gap), index=last.to_numpy())
+    heights = pd.Series(charts.spaced_labels(places, gap), index=last.to_numpy())
     return rows.assign(end=heights, name=rows["backbone"])
 
 

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from layerboard.leaderboards.charts.raster import steps
+from layerboard.leaderboards.charts.raster import colour_steps
 from layerboard.leaderboards.report.html import filled
 from layerboard.leaderboards.report.packing import json_script, script_digest
 from layerboard.tasks.metrics.arrays import Floats
@@ -88,7 +88,7 @@ def look_page(pictures: Sequence[Picture], backbones: Sequence[BackboneMaps], re
     data = {
         "pictures": [_picture(picture) for picture in pictures],
         "backbones": [_facts(backbone) for backbone in backbones],
-        "ramp": steps().tolist(),
+        "ramp": colour_steps().tolist(),
     }
     page = filled(
         "look",
@@ -197,4 +197,4 @@ def _coloured(layer: LayerMaps, name: str) -> NDArray[np.uint8]:
     """Colours of all cells in a map of that name, [cells 3]."""
     if name == "colours":
         return layer.colours
-    return steps()[np.frombuffer(b"".join(_levels(layer, name)), np.uint8) // 4]
+    return colour_steps()[np.frombuffer(b"".join(_levels(layer, name)), np.uint8) // 4]

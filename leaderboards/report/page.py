@@ -7,7 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from layerboard.leaderboards.answers import answers_of
-from layerboard.leaderboards.charts.engine import library
+from layerboard.leaderboards.charts.engine import vega_script
 from layerboard.leaderboards.charts.style import RAMP, looks
 from layerboard.leaderboards.display import plain_name
 from layerboard.leaderboards.pages.csv import csv_text
@@ -36,7 +36,7 @@ ASSETS = Path(__file__).parent / "assets"
 
 def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
     """The page of one suite, with the section of failures and successes if there is one."""
-    scripts = [library(), (ASSETS / "report.js").read_text(encoding="utf-8")]
+    scripts = [vega_script(), (ASSETS / "report.js").read_text(encoding="utf-8")]
     styles = ["report.css", "examples.css"] if examples else ["report.css"]
     style = "".join((ASSETS / name).read_text(encoding="utf-8") for name in styles)
     # the page runs its own scripts, which make functions of chart expressions, and reaches nothing

@@ -18,7 +18,7 @@ Vector = tuple[str, int, str, str]
 LAYER_COSTS = ["backbone", "input_size", "layer", *UP_TO]
 
 
-def find_device(costs: pd.DataFrame, wanted: str | None = None) -> str | None:
+def find_measured_device(costs: pd.DataFrame, wanted: str | None = None) -> str | None:
     """The latest device, or one by kind or part of its name; None if nothing was measured.
 
     Raises InputError if costs exist but none match ``wanted``.

@@ -64,7 +64,7 @@ def backbones_of(records: pd.DataFrame) -> tuple[BoardBackbone, ...]:
     return tuple(sorted(backbones.values(), key=lambda backbone: backbone.rank))
 
 
-def newest(records: pd.DataFrame) -> pd.DataFrame:
+def latest(records: pd.DataFrame) -> pd.DataFrame:
     """One record per key, the last by date, in an order that does not depend on the input's.
 
     A frame that meets this is returned as it is. Texts become plain Python objects, from which small tables
@@ -158,7 +158,7 @@ def pair_rows(pairs: pd.DataFrame, backbones: Sequence[BoardBackbone]) -> pd.Dat
     deeper = (pairs["layer"] > pairs["other_layer"]) | (same & later)
     turned = (first > second) | ((first == second) & deeper)
     parts = [part for part in (pairs[~turned], swapped(pairs[turned])) if len(part)]
-    return newest(pd.concat(parts) if parts else pairs)
+    return latest(pd.concat(parts) if parts else pairs)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from layerboard.leaderboards.scores.column import Column
 from layerboard.leaderboards.scores.differences import enough_images
 from layerboard.leaderboards.scores.frames import PIXELS, RANDOM
 from layerboard.leaderboards.sections.means import mean_blocks, table_with_means
-from layerboard.leaderboards.sections.provenance import join, listed
+from layerboard.leaderboards.sections.provenance import join, list_blocks
 from layerboard.leaderboards.sections.tables import board_table, mark_of
 from layerboard.tasks.blocks import Block, Cell, Heading, Table, Text, said, wrapped
 
@@ -108,7 +108,7 @@ def best_blocks(board: Board) -> list[Block]:
         _pooling_note(board),
         *_better_blocks(board),
         *mean_blocks(board),
-        *listed(APART, [f"{column.heading}: {join(column.rows['coverage'])}" for column in apart]),
+        *list_blocks(APART, [f"{column.heading}: {join(column.rows['coverage'])}" for column in apart]),
         *_partial_blocks(board),
         untested(board),
         *_enough_blocks(board),
@@ -150,14 +150,18 @@ def _better_blocks(board: Board) -> list[Block]:
         ]
         for column in board.columns
     }
-    return listed(BETTER, [f"{heading}: {', '.join(names)}" for heading, names in texts.items() if names])
+    return list_blocks(
+        BETTER, [f"{heading}: {', '.join(names)}" for heading, names in texts.items() if names]
+    )
 
 
 def _partial_blocks(board: Board) -> list[Block]:
     rows = pd.concat([column.rows for column in board.columns])
     parts = rows[rows["partial"].astype(bool)].groupby("dataset", sort=True)
     marked = any(column.partial for column in board.columns)
-    return listed(PARTIAL, [f"{name}: {join(part['coverage'])}" for name, part in parts] if marked else [])
+    return list_blocks(
+        PARTIAL, [f"{name}: {join(part['coverage'])}" for name, part in parts] if marked else []
+    )
 
 
 def untested(board: Board) -> Text:
@@ -185,7 +189,7 @@ def _enough_blocks(board: Board) -> list[Block]:
             first, second, number = pair
             count = _count_text(number, float(column.best["n"].max()))
             lines.append(f"{column.heading}: {count} ({board.labels[first]}, {board.labels[second]})")
-    return listed(EVERY, lines)
+    return list_blocks(EVERY, lines)
 
 
 def _count_text(number: float, there: float) -> str:

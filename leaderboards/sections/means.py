@@ -10,7 +10,7 @@ from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import score_text
 from layerboard.leaderboards.scores.column import Column
 from layerboard.leaderboards.scores.frames import half_widths
-from layerboard.leaderboards.sections.provenance import listed
+from layerboard.leaderboards.sections.provenance import list_blocks
 from layerboard.leaderboards.sections.tables import main_table
 from layerboard.tasks.blocks import Block, Cell
 
@@ -110,4 +110,4 @@ def mean_blocks(board: Board) -> list[Block]:
             for column, names in mean.left_out.items()
         )
         lines.append(f"{line}; left out: {left_out}" if left_out else line)
-    return listed(MEANS, lines)
+    return list_blocks(MEANS, lines)

@@ -37,7 +37,7 @@ def unlike_blocks(records: pd.DataFrame) -> list[Block]:
     present = set(records["protocol"].astype(str))
     protocols = [protocol for protocol in PROTOCOLS if protocol.name in present]
     notes = [f"{protocol.name}: {note}" for protocol in protocols for note in protocol.unlike]
-    return listed("Where a protocol differs from its source:", notes)
+    return list_blocks("Where a protocol differs from its source:", notes)
 
 
 def _datasets_table(records: pd.DataFrame) -> pd.DataFrame:
@@ -101,7 +101,7 @@ def join(values: Iterable[object]) -> str:
     return ", ".join(sorted({str(value) for value in values} - {""}))
 
 
-def listed(words: str, lines: Iterable[str]) -> list[Block]:
+def list_blocks(words: str, lines: Iterable[str]) -> list[Block]:
     """A sentence and the lines that it introduces; empty without lines."""
     items = tuple(lines)
     return [said(words), Bullets(items)] if items else []

@@ -8,7 +8,7 @@ import pandas as pd
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import fixed
 from layerboard.leaderboards.reproduce import NOT_MEASURED, answered, disputes, reproduce
-from layerboard.leaderboards.sections.provenance import listed
+from layerboard.leaderboards.sections.provenance import list_blocks
 from layerboard.tasks.blocks import Block, Heading, Table, said
 
 AGREES = """\
@@ -29,7 +29,7 @@ def published_blocks(board: Board) -> list[Block]:
     table = Table(published_table(frame), left=3, caption="Published and measured numbers")
     names = set(zip(frame["backbone"], frame["task"], strict=True))
     sentences = disputes([number for number in board.published if (number.backbone, number.task) in names])
-    return [heading, said(AGREES), table, *listed(DISPUTED, sentences)]
+    return [heading, said(AGREES), table, *list_blocks(DISPUTED, sentences)]
 
 
 def published_table(frame: pd.DataFrame) -> pd.DataFrame:

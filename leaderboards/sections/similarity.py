@@ -55,7 +55,7 @@ def similarity_blocks(board: Board) -> list[Block]:
 
 def _table_blocks(board: Board, table: CkaTable, title: str) -> list[Block]:
     """The table of last blocks and the list of most similar blocks in one pooling."""
-    similar, lasts = most_similar(board, table), last_table(board, table)
+    similar, lasts = most_similar_blocks(board, table), last_table(board, table)
     if lasts.empty:
         return [said(NO_LAST_BLOCKS)]
     words = "CKA between the last blocks of all backbones{units}:"
@@ -80,7 +80,7 @@ def last_table(board: Board, table: CkaTable) -> pd.DataFrame:
     return cell_table(board.labels, others, cells, head="")
 
 
-def most_similar(board: Board, table: CkaTable) -> pd.DataFrame:
+def most_similar_blocks(board: Board, table: CkaTable) -> pd.DataFrame:
     """The most similar blocks of each pair of backbones, as text, the most similar pair first.
 
     Blocks count from 1; ties go to the lower layers; the random floor takes no part.

@@ -41,7 +41,7 @@ KIND_NAMES = (*LEVELS, *TURNS, MISTAKABLE)  # kinds of keypoints, in the order o
 CEILINGS = (ceiling_metric(""), area_ceiling_metric(""))
 
 
-def kind_of(task: str, metric: str) -> str:
+def kind_suffix(task: str, metric: str) -> str:
     """The suffix of the name of a metric that says which kind of items it is of; "" for all items."""
     names = task_display(task).metrics
     if metric in names or metric.endswith(CEILINGS):
@@ -138,7 +138,7 @@ def metrics_table(column: Column) -> pd.DataFrame:
     # kinds, ceilings and rules have tables of their own
     metrics = {str(metric) for metric in rows["metric"] if metric and not str(metric).endswith(CEILINGS)}
     elsewhere = (PULL, *task_display(column.task).at_best)
-    metrics = {name for name in metrics if name not in elsewhere and not kind_of(column.task, name)}
+    metrics = {name for name in metrics if name not in elsewhere and not kind_suffix(column.task, name)}
     if len(metrics) < 2:
         return pd.DataFrame()
     backbones = backbones_of(rows)
@@ -154,7 +154,7 @@ def metrics_table(column: Column) -> pd.DataFrame:
 def kind_table(column: Column) -> pd.DataFrame:
     """Primary scores by kind of items at the overall best layer, a column per backbone; empty if none."""
     metrics = column.at_best["metric"].astype(str)
-    rows = column.at_best.assign(kind=[kind_of(column.task, metric) for metric in metrics])
+    rows = column.at_best.assign(kind=[kind_suffix(column.task, metric) for metric in metrics])
     rows = rows[(rows["kind"] != "") & metrics.str.startswith(f"{column.metric} ")]
     kinds = sorted(set(rows["kind"]), key=_kind_rank)
     return _by_backbone(column, rows, "kind", kinds, "{:.1f}".format)
@@ -166,7 +166,7 @@ def at_best_table(column: Column) -> pd.DataFrame:
     A metric that is given by kind has no overall row.
     """
     names = task_display(column.task).at_best
-    kinds = {str(metric): kind_of(column.task, str(metric)) for metric in column.at_best["metric"]}
+    kinds = {str(metric): kind_suffix(column.task, str(metric)) for metric in column.at_best["metric"]}
     wholes = {metric: metric.removesuffix(f" {kind}") if kind else metric for metric, kind in kinds.items()}
     parted = {wholes[metric] for metric, kind in kinds.items() if kind}
     rows = column.at_best

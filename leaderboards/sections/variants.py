@@ -113,12 +113,12 @@ def _training_blocks(table: CkaTable, reference: str, others: Mapping[str, str])
     ]
     columns = ["training", *map(str, sorted(set().union(*trainings.values())))]
     blocks += [Table(pd.DataFrame(body, columns=columns).fillna(""), caption=title), partial_line(rows)]
-    if table.pooling == PRIMARY and len(parted := parting_table(rows, reference, others)):
+    if table.pooling == PRIMARY and len(parted := first_difference_table(rows, reference, others)):
         blocks += [said(PARTED), Table(parted, caption=f"{title}: blocks without skips")]
     return blocks
 
 
-def parting_table(rows: pd.DataFrame, reference: str, others: Collection[str]) -> pd.DataFrame:
+def first_difference_table(rows: pd.DataFrame, reference: str, others: Collection[str]) -> pd.DataFrame:
     """Variants without the skips of one block: how it splits them, and how it splits the reference."""
     body = []
     for name in others:

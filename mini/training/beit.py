@@ -55,7 +55,7 @@ class Tokenizer(nn.Module):
             return _nearest((patches.float() - self.mean) @ self.projection, self.centres)
 
 
-def fit(patches: Tensor, how: Tokenizing, generator: torch.Generator) -> Tokenizer:
+def fit_tokenizer(patches: Tensor, how: Tokenizing, generator: torch.Generator) -> Tokenizer:
     """A tokenizer from patches [patches pixels]; raises InputError for fewer of them than visual tokens."""
     if len(patches) < how.codes:
         raise InputError(
@@ -108,7 +108,7 @@ class MaskedTokens(Objective):
         generator = seeded("tokenizer", spec.name, seed)
         chosen = torch.randperm(len(data), generator=generator)[: how.images].numpy()
         views = augment(data.take(np.sort(chosen)).images, recipe.view, generator)
-        self.tokenizer = fit(patches(views, spec.patch_size).flatten(0, 1), how, generator)
+        self.tokenizer = fit_tokenizer(patches(views, spec.patch_size).flatten(0, 1), how, generator)
 
     def forward(self, batch: Examples, moment: Moment) -> tuple[Tensor, dict[str, Tensor]]:
         """Loss; metrics are accuracy, share of all tokens in the batch, spread of what predicts patches."""

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from layerboard.mini.training.augment import TrainingView
 from layerboard.mini.training.data import Examples, Pictures, seeded
 from layerboard.mini.training.network import Prototypes, fresh, initialise, spread, tokens
-from layerboard.mini.training.objective import Moment, Objective, Optimisation, cosine, follow
+from layerboard.mini.training.objective import Moment, Objective, Optimisation, cosine_schedule, follow
 from layerboard.zoo.spec import BackboneSpec
 
 # As MoCo-v3's here: views of 16 patches and of 4, strongly changed in colour. With larger views and milder
@@ -109,7 +109,7 @@ class SelfDistillation(Objective):
             self.student_head.directions.weight.grad = None
 
     def after_update(self, moment: Moment) -> None:
-        momentum = cosine(self.recipe.momentum, 1.0, moment.share)
+        momentum = cosine_schedule(self.recipe.momentum, 1.0, moment.share)
         follow(self.backbone, self.student, momentum)
         follow(self.teacher_head, self.student_head, momentum)
 

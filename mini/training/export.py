@@ -15,7 +15,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import BackboneSpec
 
 
-def export(
+def save_backbone(
     backbone: PreTrainedModel,
     spec: BackboneSpec,
     card: str,
@@ -59,7 +59,7 @@ model = AutoModel.from_pretrained("path/to/this/directory", dtype=torch.float32)
 """
 
 
-def card_of(name: str, facts: Mapping[str, object], command: str, recipe: str) -> str:
+def model_card(name: str, facts: Mapping[str, object], command: str, recipe: str) -> str:
     """The model card of a backbone, in Markdown: facts by what they are of, and the command that trains it.
 
     The recipe is all numbers of the objective, in words.

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from layerboard.mini.training.augment import TrainingView
 from layerboard.mini.training.data import Examples, Pictures, seeded
-from layerboard.mini.training.network import fresh, initialise, right, spread, vectors
+from layerboard.mini.training.network import fresh, initialise, pooled_vectors, right, spread
 from layerboard.mini.training.objective import Moment, Objective, Optimisation
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.adapters import WITHOUT_SKIP, remove_skips
@@ -63,7 +63,9 @@ class Supervised(Objective):
 
     def forward(self, batch: Examples, moment: Moment) -> tuple[Tensor, dict[str, Tensor]]:
         """Loss of a batch; metrics: accuracy on it, and the spread of the pooled features."""
-        pooled = vectors(self.backbone, self.view(batch, self.recipe.view, moment))[self.recipe.pooling]
+        pooled = pooled_vectors(self.backbone, self.view(batch, self.recipe.view, moment))[
+            self.recipe.pooling
+        ]
         logits = self.classifier(pooled).float()
         loss = nn.functional.cross_entropy(logits, batch.labels)
         return loss, {"accuracy": right(logits, batch.labels), "spread": spread(pooled)}

@@ -22,7 +22,7 @@ from layerboard.mini.training.network import (
     spread,
     tokens,
 )
-from layerboard.mini.training.objective import Moment, Objective, Optimisation, cosine, follow
+from layerboard.mini.training.objective import Moment, Objective, Optimisation, cosine_schedule, follow
 from layerboard.zoo.spec import BackboneSpec
 
 # Views of 16 patches: in 1,200 steps they taught as much as views of 36, in half the time.
@@ -78,6 +78,6 @@ class MomentumContrast(Objective):
         return loss, right(logits, own)
 
     def after_update(self, moment: Moment) -> None:
-        momentum = cosine(self.recipe.momentum, 1.0, moment.share)
+        momentum = cosine_schedule(self.recipe.momentum, 1.0, moment.share)
         follow(self.momentum_backbone, self.backbone, momentum)
         follow(self.momentum_projector, self.projector, momentum)

@@ -69,7 +69,7 @@ def tokens(model: Any, images: Tensor) -> Tensor:  # noqa: ANN401  # as `fresh` 
     return hidden if isinstance(model, ViTModel) else torch.as_tensor(model.post_layernorm(hidden))
 
 
-def vectors(model: Any, images: Tensor) -> dict[str, Tensor]:  # noqa: ANN401  # as `fresh` gives it
+def pooled_vectors(model: Any, images: Tensor) -> dict[str, Tensor]:  # noqa: ANN401  # as `fresh` gives it
     """Vectors after the final norm by pooling, [batch width]: ``cls`` (not of ConvNets) and ``mean``."""
     if isinstance(model, ResNetModel):
         return {"mean": model(images).last_hidden_state.mean(dim=(2, 3))}

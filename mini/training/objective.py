@@ -37,15 +37,15 @@ class Optimisation:
         warm = max(1, round(self.warmup * steps))
         if step < warm:
             return peak * (step + 1) / warm
-        return peak * cosine(1.0, self.floor, (step - warm) / max(1, steps - warm))
+        return peak * cosine_schedule(1.0, self.floor, (step - warm) / max(1, steps - warm))
 
     def decay(self, step: int, steps: int) -> float:
         """Weight decay of a step (from 0)."""
         last = self.weight_decay if self.final_weight_decay is None else self.final_weight_decay
-        return cosine(self.weight_decay, last, step / steps)
+        return cosine_schedule(self.weight_decay, last, step / steps)
 
 
-def cosine(first: float, last: float, share: float) -> float:
+def cosine_schedule(first: float, last: float, share: float) -> float:
     """The value on half a cosine from ``first`` to ``last`` where ``share`` of the way is gone, 0 to 1."""
     return last + (first - last) * (1 + math.cos(math.pi * min(share, 1.0))) / 2
 

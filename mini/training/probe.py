@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from layerboard.mini.training.augment import TrainingView, augment
 from layerboard.mini.training.data import Pictures, seeded
-from layerboard.mini.training.network import vectors
+from layerboard.mini.training.network import pooled_vectors
 from layerboard.mini.training.objective import Objective
 from layerboard.tasks.metrics.neighbours import nearest, vote
 from layerboard.zoo.errors import InputError
@@ -35,7 +35,7 @@ def make_probe(train: Pictures, test: Pictures, side: int) -> Callable[[Objectiv
         raise InputError(f"the probe's test images have classes without a training image: {unknown}")
 
     def probe(objective: Objective) -> dict[str, float]:
-        known, asked = (features(objective, pictures, side) for pictures in (train, test))
+        known, asked = (vectors_by_pooling(objective, pictures, side) for pictures in (train, test))
         scores: dict[str, float] = {}
         for pooling, bank in known.items():
             for name, classify in (("knn", nearest_classes), ("ridge", ridge_classes)):
@@ -46,7 +46,7 @@ def make_probe(train: Pictures, test: Pictures, side: int) -> Callable[[Objectiv
     return probe
 
 
-def features(objective: Objective, pictures: Pictures, side: int) -> dict[str, Features]:
+def vectors_by_pooling(objective: Objective, pictures: Pictures, side: int) -> dict[str, Features]:
     """Vectors of all images by pooling, [images width], from the network in evaluation mode."""
     was_training = objective.training
     objective.eval()
@@ -56,7 +56,7 @@ def features(objective: Objective, pictures: Pictures, side: int) -> dict[str, F
         pixels = pictures.take(indices).images.to(objective.mean.device)
         images = objective.normalised(augment(pixels, TrainingView(side=side), generator))
         with torch.no_grad():
-            for pooling, vector in vectors(objective.backbone, images).items():
+            for pooling, vector in pooled_vectors(objective.backbone, images).items():
                 by_pooling.setdefault(pooling, []).append(vector.float().cpu().numpy())
     objective.train(was_training)
     return {pooling: np.concatenate(parts) for pooling, parts in by_pooling.items()}

@@ -14,7 +14,7 @@ import numpy as np
 
 from layerboard.tasks.base import Findings, LayerOutcome, Outcome, Score, digest
 from layerboard.tasks.datasets.base import Coverage
-from layerboard.tasks.stored import AskedBackbone
+from layerboard.tasks.stored import MeasurableBackbone
 from layerboard.tasks.task import Task
 from layerboard.zoo.spec import WHOLE_BACKBONE, Layer
 
@@ -114,7 +114,7 @@ class CostTask(Task):
         """The task on a device; each device has its own files."""
         return replace(self, device=device)
 
-    def results(self, backbone: AskedBackbone) -> Findings:
+    def results(self, backbone: MeasurableBackbone) -> Findings:
         costs: MeasuredCosts = backbone.costs(self.config)
         layers = tuple(costs.timed[0].seconds)
         whole = Outcome(tuple(_of_whole(costs, layers[-1])), missing=costs.reasons)

@@ -18,7 +18,7 @@ from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.tasks.metrics.effective_rank import equal_shares
 from layerboard.tasks.metrics.filters import position_similarity, principal_filters
-from layerboard.tasks.stored import AskedBackbone
+from layerboard.tasks.stored import MeasurableBackbone
 from layerboard.tasks.task import Task
 from layerboard.zoo.features import Weights
 from layerboard.zoo.spec import WHOLE_BACKBONE
@@ -53,7 +53,7 @@ class InspectTask(Task):
     def fingerprint(self) -> str:
         return digest("inspect", 1, self.config)
 
-    def results(self, backbone: AskedBackbone) -> Findings:
+    def results(self, backbone: MeasurableBackbone) -> Findings:
         """Findings for the whole backbone, whose normalisation divides RGB in [0, 1] by its std."""
         weights = backbone.weights()
         filters, arrays = self._filters(weights, np.asarray(backbone.spec.std, np.float64))

@@ -23,7 +23,7 @@ from layerboard.tasks.metrics.neighbours import Vectors
 from layerboard.tasks.metrics.similarity import SMALLEST_BATCH, CkaAccumulator
 from layerboard.tasks.sources import ProbedImages, mirrored
 from layerboard.tasks.stored import StoredBackbone
-from layerboard.tasks.task import Task, side_by_side
+from layerboard.tasks.task import Task, map_in_parallel
 from layerboard.zoo.spec import Layer
 
 
@@ -70,7 +70,7 @@ class LabelFree(Task):
             return LayerOutcome(*job, self.describe(vectors, last, backbone.device))
 
         size = 2 * sum(each.bytes(*jobs[0]) for each in stored.values()) if jobs else 0
-        return Findings(tuple(side_by_side(describe, jobs, backbone.workers, size)))
+        return Findings(tuple(map_in_parallel(describe, jobs, backbone.workers, size)))
 
     def describe(
         self, vectors: Mapping[str, Vectors], last: Vectors | None, device: Device = None

@@ -68,8 +68,8 @@ class LocalisationTask(ImageAnalysis[GridsOfPixels]):
                 device = portion.grids.device
                 pixels = (portion.pixels[rows].to(device, non_blocking=True) for rows in batches)
                 patches = (local.image_patches(some, portion.coarsest) for some in pixels)
-                grams.extend(local.cell_grams(local.pooled(raw, cells)) for raw in patches)
-            tokens = local.pooled(portion.grids, cells)
+                grams.extend(local.cell_grams(local.pool_to_cells(raw, cells)) for raw in patches)
+            tokens = local.pool_to_cells(portion.grids, cells)
             pairs = zip(batches, grams, strict=True)
             batched = zip(*(local.token_hsic(tokens[rows], gram) for rows, gram in pairs), strict=True)
             sums = {name: torch.stack(hsic).sum(0) for name, hsic in zip(SUMS, batched, strict=True)}

@@ -17,7 +17,7 @@ from layerboard.tasks.base import Findings, Group, LayerOutcome, Outcome, Score,
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.tasks.metrics.residual import half_area, half_radius, share_inside
 from layerboard.tasks.sources import ProbedImages
-from layerboard.tasks.stored import AskedBackbone, Fields
+from layerboard.tasks.stored import Fields, MeasurableBackbone
 from layerboard.tasks.task import Task
 from layerboard.zoo.spec import Layer, Tap
 
@@ -72,7 +72,7 @@ class ReceptiveFieldTask(Task):
         count = width if self.config.channels is None else min(width, self.config.channels)
         return sorted(np.random.default_rng(self.config.seed).permutation(width)[:count].tolist())
 
-    def results(self, backbone: AskedBackbone) -> Findings:
+    def results(self, backbone: MeasurableBackbone) -> Findings:
         fields = backbone.fields(self.entry.name, self.source, self.layers, self.channels)
         by_layer = {layer: _outcome(fields, layer) for layer in fields.strength}
         by_layer |= {layer: Outcome((), empty=reason) for layer, reason in fields.refused.items()}

@@ -20,7 +20,7 @@ from layerboard.tasks.analyses.base import Array, ImageAnalysis, KeptImages, Lay
 from layerboard.tasks.base import Findings, LayerOutcome, Outcome, Score
 from layerboard.tasks.feeds import ResidualFeed, Sum, sums_of
 from layerboard.tasks.metrics.arrays import Floats
-from layerboard.tasks.metrics.residual import cosine, frobenius_ratio, norm_ratio, sum_gap
+from layerboard.tasks.metrics.residual import frobenius_ratio, norm_ratio, sum_gap, token_cosines
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.spec import WHOLE_BACKBONE, Layer, Tap
 
@@ -141,7 +141,7 @@ def _half(taps: Taps, terms: Sum) -> dict[str, Tensor]:
     kinds = []
     for skip, branch in zip(skips, branches, strict=True):
         total = skip + branch
-        angles = cosine(skip, total), cosine(skip, branch), cosine(branch, total)
+        angles = token_cosines(skip, total), token_cosines(skip, branch), token_cosines(branch, total)
         kinds.append(torch.stack((norm_ratio(skip, branch), *angles), dim=-1))
     if len(kinds) > 1:
         kinds.append(torch.cat(kinds, dim=1))

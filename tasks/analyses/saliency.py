@@ -36,7 +36,7 @@ from layerboard.tasks.metrics.attention import (
     patch_query_map,
     roll,
 )
-from layerboard.tasks.sources import IMAGES, chunks
+from layerboard.tasks.sources import IMAGES, consecutive_groups
 from layerboard.zoo.features import AttentionMaps
 from layerboard.zoo.spec import WHOLE_BACKBONE, Layer
 from layerboard.zoo.view.views import View
@@ -115,7 +115,7 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
 
     @cached_property
     def source(self) -> Source:
-        groups = chunks([image.sample for image in self.data.images], IMAGES_PER_GROUP)
+        groups = consecutive_groups([image.sample for image in self.data.images], IMAGES_PER_GROUP)
         return Source(f"{self.data.name}/masks", groups, self.config.view)
 
     @cached_property
@@ -214,7 +214,7 @@ def object_cells(image: RegionImage, view: View, cells: Cells, separate: bool) -
     edges = [np.linspace(0, side, count + 1) for side, count in zip(geometry.size, cells[::-1], strict=True)]
     columns = geometry.to_image(np.stack([edges[0], np.zeros_like(edges[0])], axis=1))[:, 0]
     rows = geometry.to_image(np.stack([np.zeros_like(edges[1]), edges[1]], axis=1))[:, 1]
-    return overlap.half_covered(overlap.cell_shares(np.maximum.reduce(masks), rows, columns))
+    return overlap.half_covered(overlap.exact_cell_shares(np.maximum.reduce(masks), rows, columns))
 
 
 class _Overlaps:

@@ -66,7 +66,7 @@ class ScoredProduct:
         scores = self.scores[:, 0].astype(np.float64)
         bad, good = scores[self.defect], np.sort(scores[~self.defect])
         values = {"AP": anomaly.average_precision(scores, self.defect), "F1max": anomaly.f1_max(bad, good)}
-        added = {"AP": linearised.average_precision, "F1max": linearised.f1_max}
+        added = {"AP": linearised.average_precision_values, "F1max": linearised.f1_max_values}
         return {
             metric: self._percent(value, added[metric](self.defect, scores))
             for metric, value in values.items()

@@ -18,9 +18,9 @@ from layerboard.tasks.base import Group, Measurements, Measurer, Outcome, Score,
 from layerboard.tasks.checks import ALIKE
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.datasets.defects import Defects, Product, read_defect
-from layerboard.tasks.examples import Predicted, drawn, small_mask
+from layerboard.tasks.examples import Predicted, drawn_indices, small_mask
 from layerboard.tasks.metrics import linearised
-from layerboard.tasks.sources import chunks
+from layerboard.tasks.sources import consecutive_groups
 from layerboard.tasks.stored import LayerMeasurements
 from layerboard.tasks.task import Measurable, MeasuredTask
 from layerboard.zoo.spec import Layer
@@ -48,7 +48,7 @@ def _source(name: str, part: str, samples: Mapping[str, Sequence[Sample]], view:
     groups = tuple(
         replace(group, key=f"{product}/{group.key}")
         for product, images in samples.items()
-        for group in chunks(images, TOGETHER)
+        for group in consecutive_groups(images, TOGETHER)
     )
     return Source(f"{name}/{part}", groups, view, groups_per_shard=shard)
 
@@ -197,7 +197,7 @@ class AnomalyTask(MeasuredTask):
         every = [(each, number) for each in self.data.products for number in range(len(each.images))]
         images = [product.images[number] for product, number in every]
         strata = [(product.name, image.kind) for (product, _), image in zip(every, images, strict=True)]
-        return [every[row] for row in drawn([image.sample.key for image in images], SHOWN, strata)]
+        return [every[row] for row in drawn_indices([image.sample.key for image in images], SHOWN, strata)]
 
     def _predicted(self, products: Sequence[scores.ScoredProduct]) -> Predicted:
         """Maps of the examples, and the percent of other-kind images each is ranked correctly against."""

@@ -20,9 +20,9 @@ from layerboard.tasks.datasets.labels import (
     Labelling,
     LabelTable,
     find_metadata,
-    match,
+    match_rows,
     read_groups,
-    read_table,
+    read_label_table,
     require_columns,
 )
 from layerboard.tasks.datasets.names import normal, number_twins, unseen_twins
@@ -90,7 +90,7 @@ def _tabled(name: str, tree: ImageTree, tables: Sequence[LabelTable], labelling:
         return of_table(name, tree, tables[0])
     for table in tables:
         require_columns(table, FILE_COLUMNS, *(() if columns else (LABEL_COLUMNS,)))
-    files, remarks, notes = match(tables, tree, *((columns.said, columns.noun) if columns else ()))
+    files, remarks, notes = match_rows(tables, tree, *((columns.said, columns.noun) if columns else ()))
     grouped, remarks = _in_groups(_in_split_folders(files), remarks, tree, labelling.groups)
     if columns:
         return _targets(name, tree, columns, grouped, remarks, notes)
@@ -112,7 +112,7 @@ def _tables(tree: ImageTree, labelling: Labelling) -> list[LabelTable]:
     Metadata without a column of classes are ignored, unless a target is requested.
     """
     if labelling.labels is not None:
-        return [read_table(labelling.labels)]
+        return [read_label_table(labelling.labels)]
     return [table for table in find_metadata(tree) if table.label or labelling.target]
 
 
@@ -133,7 +133,9 @@ def _in_groups(
 ) -> tuple[Sequence[LabelledFile], list[str]]:
     """Images with the groups from a table, or unchanged, and remarks on the groups."""
     if table is not None:
-        matched, further, _ = match([read_groups(table)], tree, lambda row: row.group, ("group", "groups"))
+        matched, further, _ = match_rows(
+            [read_groups(table)], tree, lambda row: row.group, ("group", "groups")
+        )
         group_of = {file.path: file.group for file in matched}
         files = [file._replace(group=group_of.get(file.path, "")) for file in files]
         remarks = [*remarks, *further]

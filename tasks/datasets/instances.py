@@ -18,7 +18,13 @@ from layerboard.tasks.datasets.base import (
     images_of,
 )
 from layerboard.tasks.datasets.copies import COPIES, CopySample
-from layerboard.tasks.datasets.labels import FILE_COLUMNS, GROUP_COLUMN, LabelTable, match, require_columns
+from layerboard.tasks.datasets.labels import (
+    FILE_COLUMNS,
+    GROUP_COLUMN,
+    LabelTable,
+    match_rows,
+    require_columns,
+)
 from layerboard.tasks.datasets.names import normal, number_twins, unseen_twins
 from layerboard.tasks.datasets.same_files import on_both_sides
 from layerboard.tasks.datasets.tree import ImageTree, read_tree
@@ -188,7 +194,7 @@ def of_table(name: str, tree: ImageTree, table: LabelTable) -> Instances:
         if role == "query" and not row.group:
             raise InputError(f"expected a group of the query in line {row.number} of {table.path}; add it")
     said = ("group", "groups")
-    files, remarks, notes = match([table], tree, lambda row: roles[row] or row.group, said)
+    files, remarks, notes = match_rows([table], tree, lambda row: roles[row] or row.group, said)
     images = []
     for file in files:
         role = "" if column is None else file.cells[table.header[column]].lower()

@@ -96,7 +96,7 @@ class LabelTable(NamedTuple):
         return LabelledFile(path, row.label, row.split, row.group, cells)
 
 
-def read_table(path: Path, prefix: str = "") -> LabelTable:
+def read_label_table(path: Path, prefix: str = "") -> LabelTable:
     """The rows of a table with any of the columns; raises InputError.
 
     ``.jsonl`` has one JSON object per line; anything else is delimited text with a header (`DELIMITERS`).
@@ -127,7 +127,7 @@ def read_table(path: Path, prefix: str = "") -> LabelTable:
 
 def read_groups(path: Path) -> LabelTable:
     """The rows of a table with a column of files and one of groups; raises InputError."""
-    table = read_table(path)
+    table = read_label_table(path)
     require_columns(table, FILE_COLUMNS, (GROUP_COLUMN,))
     return table
 
@@ -235,7 +235,7 @@ def find_metadata(tree: ImageTree) -> list[LabelTable]:
         if others:
             raise InputError(f"expected one table in {tree.root / folder}, found {' and '.join(METADATA)}")
         prefix = f"{folder}/" if folder else ""
-        tables.append(read_table(tree.root / path, prefix))
+        tables.append(read_label_table(tree.root / path, prefix))
     return tables
 
 
@@ -254,7 +254,7 @@ def class_of(row: LabelRow) -> str:
     return row.label
 
 
-def match(
+def match_rows(
     tables: Sequence[LabelTable],
     tree: ImageTree,
     said: Callable[[LabelRow], str] = class_of,

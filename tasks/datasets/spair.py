@@ -159,7 +159,7 @@ class _PairReader:
                 f"expected as many source as target keypoints in {where}, "
                 f"found {len(source.points)} and {len(target.points)}"
             )
-        hard = facts.read_facts(pair, self._mistakable(pair, category, target, where), where)
+        hard = facts.read_pair_facts(pair, self._mistakable(pair, category, target, where), where)
         first, second = (self._number(side, key, where) for side in (source, target))
         shown = (source.size, target.size, target.box, source.points, target.points)
         turn = self._notes.turn(source.image, target.image)

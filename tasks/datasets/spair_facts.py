@@ -95,7 +95,7 @@ def geometry_aware(groups: Sequence[Group], shared: Collection[int], target: Col
     return sorted(point for point in shared if any(point in group for group in several))
 
 
-def read_facts(fields: JsonObject, mistakable: tuple[bool, ...] | None, where: str) -> PairFacts | None:
+def read_pair_facts(fields: JsonObject, mistakable: tuple[bool, ...] | None, where: str) -> PairFacts | None:
     """Difficulty of a pair; None if a field of `LEVELS` is missing; raises InputError."""
     if any(name not in fields for name in LEVELS):
         return None

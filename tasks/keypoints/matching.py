@@ -19,7 +19,7 @@ from layerboard.tasks.checks import LayerFlags
 from layerboard.tasks.datasets.spair import KeypointPair
 from layerboard.tasks.keypoints import places
 from layerboard.tasks.keypoints.config import KeypointConfig
-from layerboard.tasks.keypoints.places import Size, before_said, stated
+from layerboard.tasks.keypoints.places import Size, point_geometry, predicted_offset
 from layerboard.tasks.metrics.bilinear import Places, sampled
 from layerboard.tasks.metrics.correspondence import best_pixels, least_errors
 from layerboard.tasks.sets import MIXED
@@ -128,9 +128,9 @@ class Matcher:
         if targets not in self._nearest:
             errors = [np.zeros(0)]
             for pair, size in zip(self._pairs, targets, strict=True):
-                seen = stated(self._view, pair.target_size)
+                seen = point_geometry(self._view, pair.target_size)
                 _, truth = places.true_places(self._config, pair.target_points, seen)
-                axes = places.sayable(self._config, pair.target_size, seen, size)
+                axes = places.predictable_axes(self._config, pair.target_size, seen, size)
                 errors.append(least_errors(truth, *axes))
             self._nearest[targets] = torch.from_numpy(np.concatenate(errors))
         return self._nearest[targets]
@@ -167,7 +167,7 @@ class Matcher:
         if self._config.upsampled:
             area = self._placed(target, tokens, source=False)
             pixels = best_pixels(parts, tokens, area, scaled=self._config.unit != "tokens")
-            return pixels.double() + before_said(self._config, 1.0), None
+            return pixels.double() + predicted_offset(self._config, 1.0), None
         height, width, _ = tokens.shape
         maps = torch.cat([some @ tokens.flatten(0, 1).T for some in parts]).view(-1, height, width)
         pull: Tensor | None = None
@@ -176,8 +176,8 @@ class Matcher:
             point = torch.stack([best % width, best // width], 1)
         else:
             point, pull = self._config.soft.found(maps)
-        cell = stated(self._view, target[1]).size[0] / width
-        return point.double() * cell + before_said(self._config, cell), pull
+        cell = point_geometry(self._view, target[1]).size[0] / width
+        return point.double() * cell + predicted_offset(self._config, cell), pull
 
     def _products(self, rows: Sequence[int], grid: Tensor) -> list[int]:
         """Number of points in each matrix product of the pairs that share an image.
@@ -192,7 +192,7 @@ class Matcher:
         """Positions of a source's points on its grid, or of a target's searched pixels."""
         size = (grid.shape[0], grid.shape[1])
         if (source, image, size) not in self._places:
-            seen = stated(self._view, image[1])
+            seen = point_geometry(self._view, image[1])
             if source:
                 points = np.concatenate([self._pairs[row].source_points for row in self._by_source[image]])
                 there = places.source_places(self._config, points, seen, size)
@@ -224,7 +224,7 @@ class Matcher:
         """
         facts = [np.zeros((10, 0))]
         for pair in self._pairs:
-            seen, (left, top, right, bottom) = stated(self._view, pair.target_size), pair.target_box
+            seen, (left, top, right, bottom) = point_geometry(self._view, pair.target_size), pair.target_box
             in_view, in_image = places.true_places(self._config, pair.target_points, seen)
             lengths = max(right - left, bottom - top), max(pair.target_size)
             alike, sides = (

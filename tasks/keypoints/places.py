@@ -15,7 +15,7 @@ from layerboard.zoo.view.views import View
 Size = tuple[int, int]  # height and width of a grid of tokens
 
 
-def stated(view: View, size: tuple[int, int]) -> Geometry:
+def point_geometry(view: View, size: tuple[int, int]) -> Geometry:
     """Coordinate map of points: that of the view, unless its authors used another one."""
     return view.stated(size) if isinstance(view, CornerSquare) else view.geometry(size)
 
@@ -57,12 +57,14 @@ def true_places(config: KeypointConfig, points: Floats, seen: Geometry) -> tuple
     return seen.to_view(there), there
 
 
-def before_said(config: KeypointConfig, cell: float) -> float:
+def predicted_offset(config: KeypointConfig, cell: float) -> float:
     """Pixels from the upper left corner of a cell of ``cell`` pixels to its predicted position."""
     return {"centre": cell / 2, "corner": 0.0, "middle pixel": cell / 2 - 0.5}[config.said]
 
 
-def sayable(config: KeypointConfig, image: tuple[int, int], seen: Geometry, size: Size) -> tuple[Axis, Axis]:
+def predictable_axes(
+    config: KeypointConfig, image: tuple[int, int], seen: Geometry, size: Size
+) -> tuple[Axis, Axis]:
     """Columns and rows, in pixels, that a rule can predict in an image of that (width, height)."""
     axes = []
     for axis in (0, 1):
@@ -76,7 +78,7 @@ def sayable(config: KeypointConfig, image: tuple[int, int], seen: Geometry, size
                 content = seen.content[axis], seen.content[axis + 2]
             pixels = bilinear.searched_pixels(*content, seen.size[axis])
             start, stop, cell = pixels.start, pixels.stop, 1.0
-        first = start * cell + before_said(config, cell)
+        first = start * cell + predicted_offset(config, cell)
         axes.append(Axis((first - offset) / scale, cell / scale, stop - start, config.soft is not None))
     return axes[0], axes[1]
 

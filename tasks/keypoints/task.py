@@ -29,7 +29,7 @@ from layerboard.tasks.checks import ALIKE
 from layerboard.tasks.datasets.base import Coverage, Sample
 from layerboard.tasks.datasets.spair import KeypointPair, Keypoints
 from layerboard.tasks.datasets.spair_facts import AZIMUTH, KINDS, MISTAKABLE
-from layerboard.tasks.examples import Predicted, by_key, drawn
+from layerboard.tasks.examples import Predicted, by_key, drawn_indices
 from layerboard.tasks.keypoints.config import CONFIGS, KeypointConfig
 from layerboard.tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
 from layerboard.tasks.metrics.arrays import Floats
@@ -121,7 +121,9 @@ class KeypointTask(MeasuredTask):
     @cached_property
     def _drawn(self) -> list[int]:
         """Indices of the examples among all pairs."""
-        return drawn([pair.key for pair in self._ordered], PAIRS, [pair.category for pair in self._ordered])
+        return drawn_indices(
+            [pair.key for pair in self._ordered], PAIRS, [pair.category for pair in self._ordered]
+        )
 
     @cached_property
     def kinds(self) -> Mapping[str, NDArray[np.bool_]]:

@@ -9,7 +9,7 @@ from scipy.special import ndtri, stdtr
 
 from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.metrics.uncertainty import Uncertainty, WeightedScores, without_rounding
-from layerboard.tasks.metrics.weighted import members_of
+from layerboard.tasks.metrics.weighted import group_members
 
 DRAWS = 5_000  # simulated values of the largest difference
 # In the draws, each layer of a rival is `NEARER` standard errors closer to its backbone's best layer than was
@@ -53,7 +53,7 @@ def best_set(
     if (uncertainty := Uncertainty.of(measured)) is None:
         return None
     scores = measured.evaluate()[0]
-    layers = members_of(owner)
+    layers = group_members(owner)
     top = np.array([places[np.argmax(scores[places])] for places in layers])
     errors, freedom = uncertainty.pairs()
     error, freedom = errors[np.ix_(top, top)], freedom[np.ix_(top, top)]

@@ -43,7 +43,7 @@ class Levels:
         return (self.middle + self.step * self.codes(vectors)).astype(np.float32)
 
 
-def levels(known: Vectors) -> Levels:
+def quantisation_levels(known: Vectors) -> Levels:
     """Levels from the 0.5 % to the 99.5 % quantile of each channel of vectors [n dim]."""
     parts = (known[:, start : start + COLUMNS] for start in range(0, known.shape[1], COLUMNS))
     ends = [np.quantile(part.astype(np.float64), EDGES, axis=0) for part in parts]
@@ -93,7 +93,7 @@ def fitted(name: str, number: int, known: Vectors) -> Change:
     if name == "first":
         return lambda vectors: vectors[:, :number]
     if name == "int8":
-        return levels(known).of
+        return quantisation_levels(known).of
     if name == "binary":
         mean = known.mean(axis=0, dtype=np.float64)
         return lambda vectors: np.where(vectors >= mean, np.float32(1), np.float32(-1))

@@ -22,14 +22,14 @@ FITTED = 2000  # most images, evenly spaced, that the weights of the searches ar
 
 
 @dataclass(frozen=True, slots=True)
-class Ballots:
+class NeighbourVotes:
     """The voting neighbours of each image in one search."""
 
     index: Integers  # [images k] indices of the neighbours
     weight: Floats  # [images k] their votes, which sum to the number of voters of the image
 
 
-def voters(found: Neighbours, allowed: Mask, k: int, temperature: float) -> Ballots:
+def neighbour_votes(found: Neighbours, allowed: Mask, k: int, temperature: float) -> NeighbourVotes:
     """The first k allowed neighbours of each image, with votes weighted by exp(cosine / temperature).
 
     ``allowed`` [images found] says which neighbours may vote; if fewer than k may, fewer vote.
@@ -39,10 +39,10 @@ def voters(found: Neighbours, allowed: Mask, k: int, temperature: float) -> Ball
     cosine = np.take_along_axis(found.similarity, first, axis=1).astype(np.float64)
     weight = np.exp((cosine - cosine.max(axis=1, keepdims=True)) / temperature) * votes
     total = np.maximum(weight.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    return Ballots(index.astype(np.int64), weight * votes.sum(axis=1, keepdims=True) / total)
+    return NeighbourVotes(index.astype(np.int64), weight * votes.sum(axis=1, keepdims=True) / total)
 
 
-def votes_of(voting: Ballots, labels: Integers, classes: int, rows: slice = slice(None)) -> Floats:
+def votes_of(voting: NeighbourVotes, labels: Integers, classes: int, rows: slice = slice(None)) -> Floats:
     """Votes for each class from the neighbours of the images in ``rows``: [rows classes]."""
     index, weight = voting.index[rows], voting.weight[rows]
     cell = labels[index] + classes * np.arange(len(index))[:, None]
@@ -66,7 +66,7 @@ class Doubts:
         return order[self.probability[order] > LISTED]
 
 
-def label_doubts(searches: list[Ballots], labels: Integers, classes: int) -> Doubts:
+def label_doubts(searches: list[NeighbourVotes], labels: Integers, classes: int) -> Doubts:
     """Doubts about labels [images], 0 to classes - 1, from several neighbour searches, such as backbones.
 
     All labels but a share `WRONG` are assumed to be true. Raises ValueError for fewer than two classes.
@@ -92,7 +92,7 @@ def label_doubts(searches: list[Ballots], labels: Integers, classes: int) -> Dou
     return doubts
 
 
-def found_of_planted(searches: list[Ballots], labels: Integers, classes: int, draws: int = 5) -> float:
+def found_of_planted(searches: list[NeighbourVotes], labels: Integers, classes: int, draws: int = 5) -> float:
     """Share of deliberately wrong labels that are listed, a measure of how complete the list is.
 
     A share `WRONG` of all labels is changed. The result is the mean over draws, with seeds 0 to ``draws -
@@ -108,7 +108,7 @@ def found_of_planted(searches: list[Ballots], labels: Integers, classes: int, dr
     return float(np.mean(shares))
 
 
-def _evidence(searches: list[Ballots], labels: Integers, classes: int, rows: slice) -> Floats:
+def _evidence(searches: list[NeighbourVotes], labels: Integers, classes: int, rows: slice) -> Floats:
     """Logits of the classes in each search, for the images in ``rows``: [searches rows classes]."""
     return np.log(np.stack([votes_of(each, labels, classes, rows) for each in searches]) + SMOOTHING)
 

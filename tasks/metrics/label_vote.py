@@ -28,17 +28,17 @@ Distance = Literal["cosine", "L2"]
 
 
 @dataclass(frozen=True, slots=True)
-class Voters:
+class MemoryNeighbours:
     """The memory cells most similar to each query, best first; ties by index."""
 
     similarity: Tensor  # [queries k] inner products, float32
     index: Tensor  # [queries k] rows of the memory, int64
 
-    def first(self, k: int) -> "Voters":
-        return Voters(self.similarity[:, :k], self.index[:, :k])
+    def first(self, k: int) -> "MemoryNeighbours":
+        return MemoryNeighbours(self.similarity[:, :k], self.index[:, :k])
 
 
-def most_similar(queries: Tensor, memory: Tensor, k: int) -> Voters:
+def most_similar(queries: Tensor, memory: Tensor, k: int) -> MemoryNeighbours:
     """The k rows of a memory [rows dim] with the largest inner products with queries [queries dim], exactly.
 
     Values are not checked for NaN. Ties at the k-th place go to the earlier row; with fewer than k rows, all
@@ -49,7 +49,7 @@ def most_similar(queries: Tensor, memory: Tensor, k: int) -> Voters:
 
 def most_similar_of_sets(
     queries: Mapping[Key, Tensor], memory: Mapping[Key, Tensor], sets: Mapping[Key, Sequence[Key]], k: int
-) -> dict[Key, Voters]:
+) -> dict[Key, MemoryNeighbours]:
     """The most similar cells for each set of layers, by the mean of its layers' inner products.
 
     Each layer has queries [queries dim] and a memory [rows dim], as in `most_similar`, with rows in the same
@@ -63,24 +63,24 @@ def most_similar_of_sets(
     step = max(1, similarities // (min(rows, max(1, stored)) * len(queries)))
     parts = [slice(start, start + step) for start in range(0, count, step)] or [slice(0, 0)]
     none = [here.new_empty((len(here[part]), 0)) for part in parts]
-    voters = {name: [Voters(some, some.long()) for some in none] for name in sets}
+    voters = {name: [MemoryNeighbours(some, some.long()) for some in none] for name in sets}
     for start in range(0, stored, rows):
         banks = {layer: vectors[start : start + rows].float().T for layer, vectors in memory.items()}
         for number, part in enumerate(parts):
             alike = {layer: vectors[part] @ banks[layer] for layer, vectors in queries.items()}
             for name, members in sets.items():
                 best = _first(mean_of([alike[vectors] for vectors in members]), k)
-                moved = Voters(best.similarity, best.index + start)
+                moved = MemoryNeighbours(best.similarity, best.index + start)
                 voters[name][number] = _better(voters[name][number], moved, k)
     return {
-        name: Voters(
+        name: MemoryNeighbours(
             torch.cat([some.similarity for some in every]), torch.cat([some.index for some in every])
         )
         for name, every in voters.items()
     }
 
 
-def vote(voters: Voters, labels: Tensor, temperature: float) -> Tensor:
+def vote_labels(voters: MemoryNeighbours, labels: Tensor, temperature: float) -> Tensor:
     """Mean label vector of each query's voters, weighted by softmax(similarity / temperature).
 
     ``labels`` are those of the memory, [rows classes].
@@ -91,15 +91,15 @@ def vote(voters: Voters, labels: Tensor, temperature: float) -> Tensor:
     return torch.cat([torch.einsum("qk,qkc->qc", some.to(labels), labels[index]) for some, index in parts])
 
 
-def _better(first: Voters, second: Voters, k: int) -> Voters:
+def _better(first: MemoryNeighbours, second: MemoryNeighbours, k: int) -> MemoryNeighbours:
     """The best k of two lists of voters; the rows of the second come later in the memory."""
     similarity = torch.cat([first.similarity, second.similarity], dim=1)
     index = torch.cat([first.index, second.index], dim=1)
     order = similarity.sort(dim=1, descending=True, stable=True).indices[:, :k]
-    return Voters(similarity.gather(1, order), index.gather(1, order))
+    return MemoryNeighbours(similarity.gather(1, order), index.gather(1, order))
 
 
-def _first(similarity: Tensor, k: int) -> Voters:
+def _first(similarity: Tensor, k: int) -> MemoryNeighbours:
     """The k largest of each row [queries rows], descending; ties by index."""
     count = similarity.shape[1]
     value, index = similarity.topk(min(k + 1, count), dim=1)
@@ -110,7 +110,7 @@ def _first(similarity: Tensor, k: int) -> Voters:
         value, index = value[:, :k], index[:, :k]
     index, order = index.sort(dim=1)
     value, order = value.gather(1, order).sort(dim=1, descending=True, stable=True)
-    return Voters(value, index.gather(1, order))
+    return MemoryNeighbours(value, index.gather(1, order))
 
 
 def _earliest(similarity: Tensor, least: Tensor, k: int) -> tuple[Tensor, Tensor]:
@@ -173,7 +173,7 @@ class Scale:
         return (vectors - mean) / deviation
 
 
-def compared(queries: Tensor, distance: Distance) -> Tensor:
+def comparable_queries(queries: Tensor, distance: Distance) -> Tensor:
     """Queries [queries ...] whose inner products with rows of `remembered` sort these by the distance."""
     if distance == "cosine":
         return functional.normalize(queries, dim=-1)
@@ -181,14 +181,14 @@ def compared(queries: Tensor, distance: Distance) -> Tensor:
 
 
 def remembered(memory: Tensor, distance: Distance) -> Tensor:
-    """Rows [rows ...] of a memory [rows dim], to be multiplied with queries from `compared`."""
+    """Rows [rows ...] of a memory [rows dim], to be multiplied with queries from `comparable_queries`."""
     if distance == "cosine":
         return functional.normalize(memory, dim=-1)
     # the ranking of rows by |q - r|^2 depends only on 2 q r - |r|^2
     return torch.cat([memory, memory.square().sum(-1, keepdim=True) / -2], 1)
 
 
-def pixel_vote(voters: Voters, labels: Tensor) -> Tensor:
+def pixel_vote(voters: MemoryNeighbours, labels: Tensor) -> Tensor:
     """Pixel labels under each query [queries pixels], by a majority vote of neighbours' [rows pixels]."""
     step = max(1, VOTES // max(1, voters.index.shape[1] * labels.shape[1]))
     parts = torch.split(voters.index, step)

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from layerboard.tasks.metrics.arrays import Integers
-from layerboard.tasks.metrics.neighbours import Neighbours, Vectors, chunks, joined, nearest
+from layerboard.tasks.metrics.neighbours import Neighbours, Vectors, chunks, concatenate_neighbours, nearest
 
 
 def room_for(groups: Integers, k: int) -> tuple[int, int]:
@@ -44,4 +44,4 @@ def nearest_outside(
         outside(nearest(vectors, vectors[rows], wide, device=device), groups[rows], groups, k)
         for rows in chunks(len(vectors), wide)
     )
-    return joined([*parts], k)
+    return concatenate_neighbours([*parts], k)

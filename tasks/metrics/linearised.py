@@ -17,7 +17,7 @@ from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
 from layerboard.tasks.metrics.counted_pixels import f1_values
 
 
-def explained(truth: Floats, predicted: Floats) -> Floats:
+def r2_values(truth: Floats, predicted: Floats) -> Floats:
     """R2 of predictions [images], 1 - SSE / SST: at most 1, below 0 if worse than the mean: [images].
 
     NaN if the truth is the same for all images.
@@ -32,7 +32,7 @@ def explained(truth: Floats, predicted: Floats) -> Floats:
     return _left_out(value, _quotient(rest - errors.sum() + errors, rest, value))
 
 
-def rank_correlation(truth: Floats, predicted: Floats) -> Floats:
+def rank_correlation_values(truth: Floats, predicted: Floats) -> Floats:
     """Spearman's rho of predictions [images], -1 to 1, with average ranks for ties: [images].
 
     NaN if the truth or the predictions are the same for all images.
@@ -51,7 +51,7 @@ def rank_correlation(truth: Floats, predicted: Floats) -> Floats:
     return np.asarray(rho + len(truth) * (product / size - rho * sum(lengths) / 2), np.float64)
 
 
-def average_precision(relevant: Mask, scores: Floats) -> Floats:
+def average_precision_values(relevant: Mask, scores: Floats) -> Floats:
     """Average precision of scores [images], summed over steps of recall, 0 to 1: [images].
 
     Images with equal scores form one step. NaN if all images, or none, are relevant.
@@ -124,7 +124,7 @@ def area_under_roc(relevant: Mask, scores: Floats) -> Floats:
     return _left_out(placed.auroc, without)
 
 
-def f1_max(relevant: Mask, scores: Floats) -> Floats:
+def f1_max_values(relevant: Mask, scores: Floats) -> Floats:
     """Maximum F1 over all thresholds of scores [images], 0 to 1: [images].
 
     The threshold is held fixed, since at the maximum F1 does not change with it to first order. NaN if all

@@ -25,7 +25,7 @@ def pooled_cells(cells: Cells, most: int) -> Cells:
     return -(-cells[0] // factor), -(-cells[1] // factor)
 
 
-def pooled(grids: Tensor, cells: Cells) -> Tensor:
+def pool_to_cells(grids: Tensor, cells: Cells) -> Tensor:
     """Grids [n rows columns dim] averaged to that many cells, as vectors [n cells dim], at least float32."""
     if grids.shape[1:3] != cells:
         grids = torch.nn.functional.adaptive_avg_pool2d(grids.permute(0, 3, 1, 2), cells).permute(0, 2, 3, 1)

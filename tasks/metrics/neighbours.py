@@ -70,7 +70,7 @@ def search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None)
     else:
         parts = chunks(len(queries), min(len(bank), BANK_ROWS))
         units, alone = {0: (bank, queries)}, {0: (0,)}
-        candidates = joined(
+        candidates = concatenate_neighbours(
             [products_of_sets(units, alone, rows, wanted, device)[0] for rows in parts], wanted
         )
     return settled(cosines, candidates, k)
@@ -117,7 +117,7 @@ def products_of_sets(
     }
 
 
-def joined(parts: Sequence[Neighbours], k: int) -> Neighbours:
+def concatenate_neighbours(parts: Sequence[Neighbours], k: int) -> Neighbours:
     """Neighbours of all queries, concatenated from those of consecutive queries, k each."""
     every = parts or [Neighbours(np.empty((0, k), np.float32), np.empty((0, k), np.int64))]
     return Neighbours(

@@ -91,7 +91,7 @@ def quantised(tokens: PrincipalTokens) -> tuple[NDArray[np.int8], Floats]:
     return np.rint(exact / steps).astype(np.int8), steps
 
 
-def restored(whole: NDArray[np.int8], steps: Floats, square: float) -> PrincipalTokens:
+def restore_tokens(whole: NDArray[np.int8], steps: Floats, square: float) -> PrincipalTokens:
     """Tokens restored from the result of `quantised`, without their shares."""
     exact = whole * steps
     return PrincipalTokens(exact[:, :-1], exact[:, -1], square, np.empty(0))

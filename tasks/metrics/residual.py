@@ -24,7 +24,7 @@ def frobenius_ratio(skip: Tensor, branch: Tensor) -> Tensor:
     return _ratio(_length(skip.flatten(-2)), _length(branch.flatten(-2)))
 
 
-def cosine(one: Tensor, other: Tensor) -> Tensor:
+def token_cosines(one: Tensor, other: Tensor) -> Tensor:
     """Cosine of two vectors [... tokens dim] per token: [... tokens], float32; NaN if one is zero."""
     return _ratio((one.float() * other.float()).sum(dim=-1), _length(one) * _length(other))
 

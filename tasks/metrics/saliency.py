@@ -61,7 +61,7 @@ def saliency_iou(maps: Tensor, objects: Tensor, rule: Threshold) -> Tensor:
     return overlap + 0 * maps.sum(dim=-1)  # keeps NaN
 
 
-def cell_shares(mask: Mask | NDArray[np.uint8], rows: Floats, columns: Floats) -> Shares:
+def exact_cell_shares(mask: Mask | NDArray[np.uint8], rows: Floats, columns: Floats) -> Shares:
     """Exact share of each cell's area that a mask covers; the area outside the image is not covered.
 
     The mask is [height width], 0 outside the object. ``rows`` [rows + 1] and ``columns`` [columns + 1] are

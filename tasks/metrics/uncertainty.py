@@ -11,7 +11,7 @@ from scipy.special import betaincinv, stdtr, stdtrit
 
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.tasks.metrics.class_ratios import ClassRatios
-from layerboard.tasks.metrics.weighted import Part, Partitions, Ratios, Trials, halves, members_of
+from layerboard.tasks.metrics.weighted import Part, Partitions, Ratios, Trials, group_members, halves
 
 # several scores (layers) as functions of the same weighted units
 WeightedScores = Ratios | Partitions | ClassRatios
@@ -41,7 +41,7 @@ def influence(measured: WeightedScores) -> Floats:
         raise ValueError(f"expected more units than strata, found {units} and {strata}")
     counting = measured.counts > 0
     added = measured.slopes()[counting]
-    for members in members_of(measured.stratum[counting]):
+    for members in group_members(measured.stratum[counting]):
         added[members] -= added[members].mean(axis=0)
     return np.asarray(added * np.sqrt(units / (units - strata)), np.float64)
 
@@ -133,7 +133,7 @@ def hit_intervals(measured: Ratios, level: float = 0.95) -> tuple[Floats, Floats
 def _independent(measured: Ratios, trials: Trials, share: Floats) -> Floats:
     """Number of independent trials with the same variance: [scores]."""
     weight = np.zeros(len(measured.counts))
-    groups = [members for members in members_of(measured.group) if measured.counts[members].sum() > 0]
+    groups = [members for members in group_members(measured.group) if measured.counts[members].sum() > 0]
     for members in groups:
         weight[members] = measured.counts[members] / (measured.counts[members].sum() * len(groups))
     each = np.divide(weight**2, trials.count, out=np.zeros_like(weight), where=trials.count > 0)

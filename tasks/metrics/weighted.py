@@ -24,14 +24,14 @@ def halves(stratum: Integers, splits: int, seed: int) -> NDArray[np.bool_]:
     """
     generator = np.random.default_rng(seed)
     first = np.zeros((splits, len(stratum)), dtype=bool)
-    for members in members_of(stratum):
+    for members in group_members(stratum):
         size = len(members)
         taken = size // 2 + generator.integers(2, size=(splits, 1)) * (size % 2)
         first[:, members] = generator.permuted(np.arange(size) < taken, axis=1)
     return first
 
 
-def members_of(names: Integers) -> list[Integers]:
+def group_members(names: Integers) -> list[Integers]:
     """Indices of the members of each group, in the order of the group numbers."""
     order = np.argsort(names, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(names[order])) + 1) if len(order) else []
@@ -93,7 +93,7 @@ class Ratios:
         """Scores [R scores] under unit weights [R units]; NaN if no unit that counts has a weight."""
         weights = as_weights(weights, len(self.counts))
         total, groups = np.zeros((len(weights), self.scores)), np.zeros((len(weights), 1))
-        for members in members_of(self.group):
+        for members in group_members(self.group):
             weight = weights[:, members]
             count = weight @ self.counts[members, None]
             sums = weight @ self.totals[members]
@@ -104,7 +104,7 @@ class Ratios:
     def slopes(self) -> Floats:
         """Derivative of each score with respect to the weight of each unit, at weights 1: [units scores]."""
         slopes = np.zeros_like(self.totals)
-        groups = [members for members in members_of(self.group) if self.counts[members].any()]
+        groups = [members for members in group_members(self.group) if self.counts[members].any()]
         for members in groups:
             counts = self.counts[members, None]
             ratio = self.totals[members].sum(axis=0) / counts.sum()

@@ -26,7 +26,7 @@ from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.datasets.davis import Video, Videos
 from layerboard.tasks.datasets.files import stamp
 from layerboard.tasks.datasets.masks import read_mask
-from layerboard.tasks.examples import Predicted, drawn, small_mask
+from layerboard.tasks.examples import Predicted, drawn_indices, small_mask
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.tasks.propagation.config import CONFIGS, PropagationConfig
 from layerboard.tasks.propagation.measurers import CEILINGS, VideoMeasurer
@@ -110,7 +110,7 @@ class PropagationTask(MeasuredTask):
         """Example frames by video name; none for a video too short to be scored."""
         long = [video for video in self.data.videos if len(video.frames) > 2]
         places: dict[str, tuple[int, ...]] = {video.name: () for video in self.data.videos}
-        for video in (long[row] for row in drawn([video.name for video in long], VIDEOS)):
+        for video in (long[row] for row in drawn_indices([video.name for video in long], VIDEOS)):
             rows = np.linspace(0, len(video.frames) - 3, FRAMES + 1)[1:].round().astype(np.int64)
             places[video.name] = tuple(dict.fromkeys((1 + rows).tolist()))
         return places

@@ -17,7 +17,7 @@ from layerboard.tasks.datasets.scenes import Scene
 from layerboard.tasks.examples import small_mask
 from layerboard.tasks.metrics import cell_labels
 from layerboard.tasks.metrics.arrays import Integers, Labels
-from layerboard.tasks.metrics.label_vote import most_similar_of_sets, vote
+from layerboard.tasks.metrics.label_vote import most_similar_of_sets, vote_labels
 from layerboard.tasks.metrics.overlaps import confusion
 from layerboard.tasks.remembered import ComparingMeasurer
 from layerboard.tasks.sets import members_of
@@ -166,13 +166,13 @@ class QueryMeasurer(ComparingMeasurer[tuple[Tensor, Tensor]]):
         shown: Mapping[Layer, Tensor],
         memory: Mapping[Layer, tuple[Tensor, Tensor]],
     ) -> None:
-        queries = {member: unit_vectors(shown[member]) for member in members_of(sets)}
+        queries = {member: unit_cells(shown[member]) for member in members_of(sets)}
         rows = {member: memory[member][0] for member in queries}
         named = {each: each.members for each in sets}
         for each, voters in most_similar_of_sets(queries, rows, named, max(self._voters.values())).items():
             given, (first, *_) = self._given.setdefault(each, {}), each.members
             for name, k in self._voters.items():
-                votes = vote(voters.first(k), memory[first][1], self._temperature)
+                votes = vote_labels(voters.first(k), memory[first][1], self._temperature)
                 by_image = votes.view(*shown[first].shape[:3], -1)
                 given |= zip([f"{name} {position}" for position in positions], by_image, strict=True)
 
@@ -181,12 +181,15 @@ class QueryMeasurer(ComparingMeasurer[tuple[Tensor, Tensor]]):
         return self._given.pop(layer) | flags
 
     def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
-        """Confusion matrices of all images, as in `joined`."""
+        """Confusion matrices of all images, as in `confusion_entries`."""
         with ThreadPoolExecutor(torch.get_num_threads(), "label", torch.set_num_threads, (1,)) as pool:
             images = list(pool.map(partial(self._tables, finished), range(len(self._scenes))))
         return {
             layer: {
-                **{name: joined([image[layer][name] for image in images]) for name in images[0][layer]},
+                **{
+                    name: confusion_entries([image[layer][name] for image in images])
+                    for name in images[0][layer]
+                },
                 **self._masks(arrays),
                 "varies": arrays["varies"],
             }
@@ -221,12 +224,12 @@ class QueryMeasurer(ComparingMeasurer[tuple[Tensor, Tensor]]):
         return confusion(truth, cell_labels.label_map(vectors, truth.shape[::-1]), self._classes)
 
 
-def unit_vectors(grids: Tensor) -> Tensor:
+def unit_cells(grids: Tensor) -> Tensor:
     """Unit vectors of all cells of [images height width dim], float32."""
     return functional.normalize(grids.float().flatten(0, 2), dim=-1)
 
 
-def joined(tables: Sequence[Integers]) -> Tensor:
+def confusion_entries(tables: Sequence[Integers]) -> Tensor:
     """Nonzero entries of confusion matrices [entries 4]: image index, true class, predicted class, pixels."""
     every = np.stack(tables)
     places = np.nonzero(every)

@@ -19,7 +19,7 @@ from layerboard.tasks.metrics.arrays import VOID, Integers, Labels
 from layerboard.tasks.metrics.cell_labels import cell_counts, cell_draws, chosen_cells
 from layerboard.tasks.metrics.label_vote import Distance, Scale, judged_cells, most_similar
 from layerboard.tasks.metrics.overlaps import confusion, mean_iou_of_labels
-from layerboard.tasks.segmentation.in_context import Grid, Memories, Read, joined
+from layerboard.tasks.segmentation.in_context import Grid, Memories, Read, confusion_entries
 from layerboard.zoo.spec import Layer
 
 NO_MEMORY = "no cell of the images to learn from shows mostly a class"
@@ -73,7 +73,7 @@ class PixelMemory:
 
     def vote(self, queries: Tensor) -> Tensor:
         """Pixel labels [queries pixels] for vectors [queries dim]."""
-        asked = label_vote.compared(self.scale.apply(queries), self.distance)
+        asked = label_vote.comparable_queries(self.scale.apply(queries), self.distance)
         return label_vote.pixel_vote(most_similar(asked, self.rows, self.k), self.labels)
 
 
@@ -117,7 +117,7 @@ def _chosen(
     scores: dict[tuple[int, Distance], float] = {}
     for distance in electorate.distances:
         memory = label_vote.remembered(learnt[0], distance)
-        voters = most_similar(label_vote.compared(asked[0], distance), memory, max(electorate.ks))
+        voters = most_similar(label_vote.comparable_queries(asked[0], distance), memory, max(electorate.ks))
         for k in electorate.ks:
             given = label_vote.pixel_vote(voters.first(k), learnt[1]).cpu().numpy()
             scores[k, distance] = mean_iou_of_labels(truth, given, ignored)
@@ -172,12 +172,12 @@ class PixelQueryMeasurer:
         return self._given.pop(layer) | self._flags.arrays(layer)
 
     def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
-        """Confusion matrices as in `joined`; the last class stands for pixels predicted to have no class."""
+        """Confusion matrices as in `confusion_entries`; the last class: no class was predicted."""
         masks = [self._read(scene) for scene in self._scenes]
         by_layer = {}
         for layer, arrays in finished.items():
             tables = [confusion_of(mask, arrays[str(i)], self._pixels) for i, mask in enumerate(masks)]
-            by_layer[layer] = {"pixels": joined(tables), "varies": arrays["varies"]}
+            by_layer[layer] = {"pixels": confusion_entries(tables), "varies": arrays["varies"]}
         return by_layer
 
 

@@ -26,7 +26,7 @@ from layerboard.tasks.datasets.scenes import Scene, Scenes, every_value, read_cl
 from layerboard.tasks.metrics.arrays import Integers, Labels
 from layerboard.tasks.metrics.cell_labels import evenly_spaced, resized_labels
 from layerboard.tasks.metrics.overlaps import Overlaps
-from layerboard.tasks.sources import ANY_SIZE, chunks
+from layerboard.tasks.sources import ANY_SIZE, consecutive_groups
 from layerboard.tasks.task import Measurable, MeasuredTask
 from layerboard.zoo.view.views import View
 
@@ -51,7 +51,7 @@ class WithScenes:
 
     @cached_property
     def source(self) -> Source:
-        groups = chunks([scene.sample for scene in self.scenes], TOGETHER)
+        groups = consecutive_groups([scene.sample for scene in self.scenes], TOGETHER)
         view: View = self.config.view
         return Source(f"{self.data.name}/{self.part}", groups, view, groups_per_shard=GROUPS_PER_SHARD)
 
@@ -122,7 +122,7 @@ class LabelledImages(WithScenes, MeasuredTask):
     def tables(self, ending: str, measurements: Sequence[Measurements]) -> Iterator[Integers]:
         """Confusion matrices of the images of each group, [images classes classes], group by group.
 
-        They come from the measurements of the groups (`tasks.segmentation.in_context.joined`).
+        They come from the measurements of the groups (`tasks.segmentation.in_context.confusion_entries`).
         """
         for group, measured in zip(self.source.groups, measurements, strict=True):
             tables = np.zeros((len(group.samples), self.classes, self.classes), np.int64)

@@ -16,7 +16,7 @@ from torch import Tensor
 from layerboard.tasks.base import Group, Measurements, Measurer, Outcome, Over, digest
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.datasets.scenes import Scene, read_classes
-from layerboard.tasks.examples import Predicted, drawn, small_mask
+from layerboard.tasks.examples import Predicted, drawn_indices, small_mask
 from layerboard.tasks.metrics.arrays import VOID, Labels
 from layerboard.tasks.metrics.cell_labels import cell_counts
 from layerboard.tasks.segmentation import in_context
@@ -129,7 +129,7 @@ class SegmentationTask(LabelledImages):
     @cached_property
     def shown(self) -> list[Scene]:
         """The example images."""
-        return [self.scenes[row] for row in drawn([scene.sample.key for scene in self.scenes], SHOWN)]
+        return [self.scenes[row] for row in drawn_indices([scene.sample.key for scene in self.scenes], SHOWN)]
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """Scores of all images, and the labels of the examples with their pixel accuracy."""

@@ -162,7 +162,7 @@ class Tally:
     @contextmanager
     def watching(self):  # type: ignore[no-untyped-def]
         """Watch all that happens in this process."""
-        load = passes.load_backbone
+        load = passes.backbone_of
 
         def loading(setup: Setup) -> _Watched:
             self.loads.append(setup.spec.name)
@@ -179,7 +179,7 @@ class Tally:
             return run_pass(source, listeners, backbone, batch_size, counted, report)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(passes, "load_backbone", loading)
+            patch.setattr(passes, "backbone_of", loading)
             patch.setattr(passes, "run_pass", passing)
             yield self
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from layerboard.benchmark.api import carry_out
+from layerboard.benchmark.api import execute
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.request import Request
 from layerboard.tasks.datasets.base import FileSample
@@ -330,7 +330,7 @@ def test_carry_out_tells_the_plan(whole: Whole, data: Path) -> None:
         data=data,
         floor=False,
     )
-    summary = carry_out(request, Silent())
+    summary = execute(request, Silent())
     assert [summary.plan.images for _ in summary.plan.backbones] == [67, 67]
     assert summary.done.images == 0
     assert summary.done.failures == ()

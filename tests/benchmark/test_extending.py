@@ -111,9 +111,9 @@ class ToyEngine(LocalEngine):
 
     asked: ClassVar[list[str]] = []
 
-    def carry_out(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
+    def run(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
         self.asked.append(type(function).__name__)
-        super().carry_out(function, jobs, report)
+        super().run(function, jobs, report)
 
 
 def toy_engine(

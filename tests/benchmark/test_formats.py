@@ -11,7 +11,7 @@ import torch
 from safetensors.numpy import load_file
 
 import layerboard
-from layerboard.benchmark.commands.parity import parting
+from layerboard.benchmark.commands.parity import first_difference
 from layerboard.benchmark.commands.recommend import RecommendRequest, code_of, recommended
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.jobs import prepare
@@ -21,7 +21,7 @@ from layerboard.tasks.blocks import Table
 from layerboard.tasks.protocols import PAPER, STANDARD
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.hooked import HookedBackbone
-from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry import find
 from tests.benchmark.runs import command, run
 from tests.zoo.load.module.networks import SIZE, Block, Vit
@@ -176,7 +176,7 @@ def test_a_backbone_that_ran_in_one_narrow_format_is_no_float32(made: tuple[Path
 
 def test_mixed_formats_shorten_products_of_the_network_alone(tmp_path: Path) -> None:
     spec = replace(find(["mini-fs"])[0], dtype="amp-bfloat16")
-    mixed = load(spec, device=torch.device("cpu"), cache_dir=tmp_path)
+    mixed = load_backbone(spec, device=torch.device("cpu"), cache_dir=tmp_path)
     assert isinstance(mixed, HookedBackbone)
     seen = []
     mixed.visit(
@@ -221,7 +221,7 @@ def _frame(drifts: list[float]) -> pd.DataFrame:
 def test_a_jump_parts_two_backbones_and_slow_growth_does_not(
     drifts: list[float], layer: str | None, words: str
 ) -> None:
-    found, sentence = parting(_frame(drifts), 1.2e-7)
+    found, sentence = first_difference(_frame(drifts), 1.2e-7)
     assert found == layer
     assert words in sentence
 
@@ -239,7 +239,7 @@ def test_rounding_grows_with_the_blocks_that_a_file_leaves_out(
     layers: list[str], drifts: list[float], parts: str | None
 ) -> None:
     frame = pd.DataFrame({"layer": layers, "drift": drifts, "drift_max": drifts})
-    assert parting(frame, 1.2e-7)[0] == parts
+    assert first_difference(frame, 1.2e-7)[0] == parts
 
 
 @pytest.fixture

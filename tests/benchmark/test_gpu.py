@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import Layer
 from tests.benchmark.runs import run, write_data
@@ -32,7 +32,7 @@ def test_a_gpu_gives_the_scores_of_the_cpu(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")  # of torch, in torch, while it compiles
 @pytest.mark.parametrize("compiled", [False, True])
 def test_no_forward_waits_for_the_card(tmp_path: Path, *, compiled: bool) -> None:
-    backbone = load(find(["mini-dino"])[0], device=torch.device("cuda"), cache_dir=tmp_path)
+    backbone = load_backbone(find(["mini-dino"])[0], device=torch.device("cuda"), cache_dir=tmp_path)
     images = torch.zeros((4, 3, 64, 64), dtype=torch.uint8).pin_memory()
     seen: list[Layer] = []
     if compiled:

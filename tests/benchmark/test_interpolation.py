@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from layerboard.benchmark.scores.records import rule_of
+from layerboard.benchmark.scores.records import interpolation_of
 from layerboard.zoo.registry import find
 
 
@@ -22,5 +22,5 @@ from layerboard.zoo.registry import find
 )
 def test_records_say_the_rule(name: str, rule: str) -> None:
     (spec,) = find([name])
-    assert rule_of(spec) == rule
-    assert rule_of(replace(spec, checkpoint="object")) == ""
+    assert interpolation_of(spec) == rule
+    assert interpolation_of(replace(spec, checkpoint="object")) == ""

@@ -14,7 +14,7 @@ import pytest
 import layerboard
 from layerboard.benchmark.plan.suites import MINI_INTERVENTIONS, MINI_SUITE
 from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.check import differences
+from layerboard.leaderboards.check import table_differences
 from layerboard.leaderboards.pages.build import tables_folder
 from layerboard.leaderboards.pages.csv import read_numbers
 from layerboard.leaderboards.pages.tidy import TIDY, tidy_frame
@@ -75,4 +75,4 @@ def test_scores_are_the_committed_ones(name: str, tmp_path: Path) -> None:
     assert set(own["task"]) == tasks
     for task, points in TOLERANCES.items():
         rows = found[found["task"] == task]
-        assert differences(own[own["task"] == task], rows, Tolerance(score=points)) == []
+        assert table_differences(own[own["task"] == task], rows, Tolerance(score=points)) == []

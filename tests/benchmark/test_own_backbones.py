@@ -10,7 +10,7 @@ from zlib import crc32
 import pytest
 import torch
 
-from layerboard.benchmark.api import carry_out
+from layerboard.benchmark.api import execute
 from layerboard.benchmark.engines.base import LocalEngine
 from layerboard.benchmark.engines.processes import ProcessEngine
 from layerboard.benchmark.plan.plan import view_for
@@ -341,7 +341,7 @@ def test_what_was_inferred_is_said_in_one_line(write: Callable[..., str], tmp_pa
     (tmp_path / "plain" / "preprocessor_config.json").write_text('{"do_normalize": false}')
     names = ("vit", "conv", "plain", write("own_said"), "mini-fs")
     heard = Heard()
-    carry_out(
+    execute(
         Request(
             output=tmp_path / "out",
             cache=tmp_path / "cache",

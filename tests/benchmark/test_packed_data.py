@@ -9,7 +9,7 @@ import pytest
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.suites import REAL
 from layerboard.tasks.datasets.packs import writing
-from layerboard.tasks.datasets.packs.manifest import CARD, read_manifest
+from layerboard.tasks.datasets.packs.manifest import CARD, read_pack_manifest
 from layerboard.tasks.datasets.packs.shards import write_shard
 from tests.benchmark.runs import command, comparable, run
 from tests.tasks.datasets.packs.conftest import pack
@@ -94,12 +94,12 @@ def test_a_killed_packing_goes_on_behind_the_datasets_that_it_had_completed(
 
     monkeypatch.setattr(writing, "write_shard", killed)
     assert command(capsys, *pack_all).code not in (0, 2)
-    assert tuple(read_manifest(tmp_path)) == ("imagenet",)
+    assert tuple(read_pack_manifest(tmp_path)) == ("imagenet",)
     (tmp_path / CARD).unlink()  # as if between manifest and card
     monkeypatch.setattr(writing, "write_shard", lambda *given: (written.append("again"), write_shard(*given)))
     said = command(capsys, *pack_all)
     assert said.code == 0, said.err
-    assert [*read_manifest(tmp_path)] == ["davis-2017-val", "imagenet"]
+    assert [*read_pack_manifest(tmp_path)] == ["davis-2017-val", "imagenet"]
     assert written.count("again") == len([*(tmp_path / "davis-2017-val").iterdir()])
     assert "config_name: imagenet" in (tmp_path / CARD).read_text()
 

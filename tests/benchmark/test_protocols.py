@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from layerboard.benchmark.engines.progress import Silent
-from layerboard.benchmark.jobs.prepare import understand
+from layerboard.benchmark.jobs.prepare import plan_of
 from layerboard.benchmark.plan.backbones import find_backbones
 from layerboard.benchmark.plan.suites import PAPER_SUITE
 from layerboard.benchmark.request import Request
@@ -103,10 +103,10 @@ def test_a_protocol_whose_data_is_not_there_stops_no_other_one(tmp_path: Path, p
     for masks in tmp_path.rglob("SegmentationClassAug"):
         masks.rename(masks.with_name("elsewhere"))
     request = Request("mini-random", data=tmp_path, protocol=protocols, cache=tmp_path / "cache")
-    plan, *_ = understand(request, Silent(), writes=False)
+    plan, *_ = plan_of(request, Silent(), writes=False)
     assert {task.protocol for task in plan.tasks.every} == {"capi"}
     (broken,) = plan.tasks.broken
     assert broken.task == "protocol hummingbird"
     assert "is not there: segment: " in broken.reason
     with pytest.raises(InputError, match="is not there: segment: "):
-        understand(replace(request, protocol="hummingbird"), Silent(), writes=False)
+        plan_of(replace(request, protocol="hummingbird"), Silent(), writes=False)

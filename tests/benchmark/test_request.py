@@ -209,7 +209,7 @@ def test_the_python_call_passes_on_a_request(monkeypatch: pytest.MonkeyPatch) ->
         found.append(request)
         raise InterruptedError
 
-    monkeypatch.setattr("layerboard.benchmark.api.carry_out", carry_out)
+    monkeypatch.setattr("layerboard.benchmark.api.execute", carry_out)
     with pytest.raises(InterruptedError):
         layerboard.run("mini-dino", "knn", poolings="cls", store_dtype="float16")
     assert found == [Request(backbones="mini-dino", tasks="knn", poolings="cls", store_dtype="float16")]

@@ -8,7 +8,7 @@ import pytest
 import layerboard
 from layerboard.leaderboards.records.checksum import results_version
 from layerboard.leaderboards.records.files import scored_path, task_key
-from layerboard.leaderboards.records.manifest import read_manifest
+from layerboard.leaderboards.records.manifest import read_submission_manifest
 from layerboard.leaderboards.records.record import read_records
 from layerboard.zoo.errors import InputError
 from tests.benchmark.conftest import Whole
@@ -88,6 +88,6 @@ def test_a_submission_of_them_is_not_verified(old: Path, tmp_path: Path) -> None
         for module in MODULES:
             patch.setattr(f"layerboard.{module}.RESULTS_VERSION", 1)
         sent = layerboard.submit(old / "out", to=tmp_path / "repository", partial=True)
-    assert read_manifest(sent.paths[0].parent).results_version == 1
+    assert read_submission_manifest(sent.paths[0].parent).results_version == 1
     with pytest.raises(InputError, match=OLD):
         layerboard.verify(sent.paths[0].parent)

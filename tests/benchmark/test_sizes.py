@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import layerboard
-from layerboard.benchmark.api import carry_out
+from layerboard.benchmark.api import execute
 from layerboard.benchmark.commands.recommend import RecommendRequest, code_of, recommended
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.plan.backbones import find_backbones
@@ -158,7 +158,7 @@ def test_sizes_are_rows_of_one_run_and_a_second_run_computes_nothing(
         workers=1, layers="1,final", floor=False, **wanted,  # type: ignore[arg-type]
     )  # fmt: skip
     with Tally().watching() as again:
-        carry_out(asked, heard)
+        execute(asked, heard)
     assert not again.loads
     line = "spair (insid3): images are shown alike at every input size, so its scores are the same"
     assert line in heard.lines

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layerboard.benchmark.api import carry_out
+from layerboard.benchmark.api import execute
 from layerboard.benchmark.plan.layers import select_layers
 from layerboard.benchmark.request import Request
 from layerboard.leaderboards.board import Board
@@ -161,7 +161,7 @@ def test_rounded_sizes_are_said(data: Path, new_place: Callable[[], Path]) -> No
         floor=False,
         input_size=67,
     )
-    carry_out(request, heard)
+    execute(request, heard)
     assert heard.lines == ["mini-fs: images at 64 px, the multiple of its patch size of 8 px nearest to 67"]
 
 

@@ -24,7 +24,7 @@ from layerboard.tasks.datasets.base import PhotoSample
 from layerboard.tasks.datasets.masks import read_mask, write_mask
 from layerboard.tasks.datasets.revisitop import ROXFORD5K
 from layerboard.tasks.metrics.arrays import VOID
-from layerboard.zoo.load.backbone import load, locate
+from layerboard.zoo.load.backbone import load_backbone, locate
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import BackboneSpec
 from layerboard.zoo.view.photos import formats
@@ -176,7 +176,7 @@ def _show_packaged(spec: BackboneSpec, whole: str, path: Path) -> None:
 
 def _show(spec: BackboneSpec, whole: str, path: Path) -> None:
     """Load a backbone and show it an image; other bytes must not count as the whole file's backbone."""
-    backbone = load(spec, device=torch.device("cpu"), cache_dir=path.parent)
+    backbone = load_backbone(spec, device=torch.device("cpu"), cache_dir=path.parent)
     if backbone.revision == whole:
         raise AssertionError(f"{path.name} with other bytes counts as the whole one")
     backbone.visit(torch.zeros(1, 3, spec.input_size, spec.input_size), lambda _: None)

@@ -23,7 +23,7 @@ from layerboard.leaderboards.check import cut_files, read_baseline
 from layerboard.leaderboards.pages.csv import csv_text, sums_text
 from layerboard.leaderboards.report.audit import COLUMNS, SUMS, TABLE, is_changed, read_audit
 from layerboard.zoo.features import LayerFeatures
-from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry import find
 from tests import fakes
 from tests.benchmark.runs import VOLATILE, leave_pages_out, run
@@ -85,7 +85,7 @@ class Victim:
 def _shown(name: str | Callable[[], object], cache: Path) -> tuple[object, object]:
     """Identity and features of a backbone."""
     (spec,) = find([name]) if isinstance(name, str) else (name(),)
-    backbone = load(spec, device=torch.device("cpu"), cache_dir=cache)  # type: ignore[arg-type]
+    backbone = load_backbone(spec, device=torch.device("cpu"), cache_dir=cache)  # type: ignore[arg-type]
     side = backbone.spec.input_size
     pixels = (torch.arange(3 * side * side) % 251).to(torch.uint8).view(1, 3, side, side)
     summed = hashlib.sha256()
@@ -153,7 +153,7 @@ def objects(root: Path) -> Iterator[Victim]:
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(root)
             (spec,) = find(["own_mutated:Own"])
-            backbone = load(spec, device=torch.device("cpu"), cache_dir=root)
+            backbone = load_backbone(spec, device=torch.device("cpu"), cache_dir=root)
         return backbone.fingerprint, (root / "own_mutated.py").read_bytes()
 
     yield Victim((root / "own_mutated.py",), look)

@@ -22,7 +22,7 @@ from layerboard.leaderboards.records.manifest import (
     claim_of,
     digests_of,
     mark_verified,
-    read_manifest,
+    read_submission_manifest,
 )
 from layerboard.leaderboards.records.record import read_records
 from layerboard.leaderboards.report.content import report_of
@@ -51,7 +51,7 @@ def submit(repository: Path, name: str, day: int, scores: Scores, **said: str) -
     folder = repository / "submissions" / name
     output = results(repository.parent / f"of {name}", scores)
     write_submission(public_results(output), folder, said.get("claim", "submitted"), said.get("replaces", ""))
-    replace(read_manifest(folder), date=f"2026-01-{day:02}T12:00:00+00:00").write(folder)
+    replace(read_submission_manifest(folder), date=f"2026-01-{day:02}T12:00:00+00:00").write(folder)
     return folder
 
 
@@ -110,7 +110,7 @@ def test_what_was_accepted_first_stands_whatever_the_dates_say(repository: Path)
     forged = submit(repository, "fourth", 1, {"c": [99.0, 99.5]})
     near = submit(repository, "fifth", 1, {"c": [70.3, 71.4]})
     for folder in (forged, near):
-        replace(read_manifest(folder), date="2001-01-01T00:00:00+00:00").write(folder)
+        replace(read_submission_manifest(folder), date="2001-01-01T00:00:00+00:00").write(folder)
     found = Repository.read(repository)
     assert [each.name for each in found.submissions] == ["first", "second", "third", "fifth"]
     (kept,) = (each for each in found.results(4).values() if each.name.parts[0] == "c")
@@ -150,7 +150,7 @@ def test_names_pages_and_facts_of_others_are_not_taken(repository: Path) -> None
         target = folder / "records" / backbone / f"{task}.mini-imagenet.standard.parquet"
         write_checked(frame(layers([1.0, 2.0], backbone=backbone)).assign(**changes), target)
         said = replace(
-            read_manifest(folder), files=digests_of(folder), weights={backbone: "0123456789abcdef"}
+            read_submission_manifest(folder), files=digests_of(folder), weights={backbone: "0123456789abcdef"}
         )
         said.write(folder)
     reasons = Repository.read(repository, known=known).left_out
@@ -198,7 +198,7 @@ def test_a_manifest_that_says_something_else_is_refused(repository: Path, said: 
     path = repository / "submissions" / "first" / MANIFEST
     path.write_text(json.dumps(json.loads(path.read_text()) | said))
     with pytest.raises(InputError, match="expected a submission with its"):
-        read_manifest(path.parent)
+        read_submission_manifest(path.parent)
 
 
 KNN = "knn.mini-imagenet.standard.parquet"
@@ -217,7 +217,7 @@ def test_what_was_measured_again_is_verified_until_the_manifest_is_another(repos
     assert mark_verified(folder, [f"a/{KNN}"]) == repository / "verified" / "third.json"
     assert claims(repository) == {"a": "verified here", "c": "by others"}
     assert Repository.read(repository).submissions[2].measured == "by others; verified here: 1 of 1 results"
-    replace(read_manifest(folder), partial=True).write(folder)
+    replace(read_submission_manifest(folder), partial=True).write(folder)
     assert claims(repository) == {}
     assert claim_of(folder) == "submitted"
     assert claim_of(repository) == ""

@@ -11,7 +11,14 @@ from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
 from layerboard.leaderboards.scores.column import Side
-from layerboard.leaderboards.versus import Match, conclusion, equal_shares, match, match_frame, match_table
+from layerboard.leaderboards.versus import (
+    Match,
+    blocks_at_equal_depth,
+    conclusion,
+    match_backbones,
+    match_frame,
+    match_table,
+)
 from layerboard.tasks.base import Statistic
 from layerboard.zoo.errors import InputError
 from tests.leaderboards.builder import floor, frame, layers, measured, record, unsure
@@ -59,7 +66,7 @@ def two(tmp_path) -> pd.DataFrame:
 
 
 def test_the_best_layers_are_paired_item_by_item(two, tmp_path):
-    found = match(Board.of(two, items=tmp_path), NAMES, "best")
+    found = match_backbones(Board.of(two, items=tmp_path), NAMES, "best")
     knn, spair = found.rows
     assert (knn.first, knn.second) == (
         Side("mini-dino", 2, 2, "cls", 87.5),
@@ -84,18 +91,18 @@ def test_the_best_layers_are_paired_item_by_item(two, tmp_path):
 def test_a_pooling_that_is_not_compared_and_scores_higher_is_said(two, tmp_path):
     better = layers([90.0, 95.0], **COLUMNS["knn"] | DATA | {"pooling": "mean", "primary": False})
     every = pd.concat([two, frame(better)], ignore_index=True)
-    found = match(Board.of(every, items=tmp_path), NAMES, "best")
+    found = match_backbones(Board.of(every, items=tmp_path), NAMES, "best")
     assert conclusion(found).endswith("Other poolings score higher: mini-dino 95.0 on knn top-1 (2/2, mean).")
-    assert "Other poolings" not in conclusion(match(Board.of(two, items=tmp_path), NAMES, "best"))
+    assert "Other poolings" not in conclusion(match_backbones(Board.of(two, items=tmp_path), NAMES, "best"))
 
 
 def test_the_other_way_round_the_signs_turn(two, tmp_path):
-    knn, _ = match(Board.of(two, items=tmp_path), NAMES[::-1], "best").rows
+    knn, _ = match_backbones(Board.of(two, items=tmp_path), NAMES[::-1], "best").rows
     assert (knn.difference, knn.higher) == (pytest.approx(-37.5), NAMES[0])
 
 
 def test_the_same_layers_are_compared_one_by_one(two, tmp_path):
-    found = match(Board.of(two, items=tmp_path), NAMES, "same", ["knn"])
+    found = match_backbones(Board.of(two, items=tmp_path), NAMES, "same", ["knn"])
     assert [(one.first.layer, one.second.layer) for one in found.rows] == [(1, 1), (2, 2)]
     assert [one.difference for one in found.rows] == pytest.approx([12.5, 50.0])
     assert conclusion(found) == (
@@ -105,7 +112,7 @@ def test_the_same_layers_are_compared_one_by_one(two, tmp_path):
 
 def test_choices_on_other_data_are_told_and_can_take_a_difference_back(two, tmp_path):
     held = unsure([record(**one) for one in two.to_dict("records")], chosen={1: 0.5, 2: 0.5}, loss=1.0)
-    found = match(Board.of(frame(held), items=tmp_path), NAMES, "best", ["knn"])
+    found = match_backbones(Board.of(frame(held), items=tmp_path), NAMES, "best", ["knn"])
     assert found.rows[0].held_out == pytest.approx((62.5 + 87.5) / 2 - (50.0 + 37.5) / 2)
     assert found.rows[0].higher == NAMES[0]
     assert "the held-out difference chooses layers on half of the items" in conclusion(found)
@@ -113,7 +120,7 @@ def test_choices_on_other_data_are_told_and_can_take_a_difference_back(two, tmp_
     turned = frame(held).assign(
         held_out=lambda rows: rows["held_out"].where(rows["backbone"] == "mini-dino", 99)
     )
-    found = match(Board.of(turned, items=tmp_path), NAMES, "best", ["knn"])
+    found = match_backbones(Board.of(turned, items=tmp_path), NAMES, "best", ["knn"])
     assert (found.rows[0].p < 0.001, found.rows[0].higher) == (True, "")
     assert "no difference shows on knn top-1" in conclusion(found)
 
@@ -128,7 +135,7 @@ def test_many_comparisons_have_resamples_enough_for_a_difference_to_show(tmp_pat
         write_items(places, tmp_path / scored_path("cluster-image.mini-imagenet.standard", backbone))
     column = {"task": "cluster-image", "metric": "purity", **DATA}
     records = frame(layers([100.0] * 40, **column), layers([36.0] * 40, backbone="mini-clip", **column))
-    found = match(Board.of(records, items=tmp_path), NAMES, "same")
+    found = match_backbones(Board.of(records, items=tmp_path), NAMES, "same")
     assert (len(found.rows), {one.higher for one in found.rows}) == (40, {NAMES[0]})
 
 
@@ -138,12 +145,12 @@ def side(layer: int, depth: int) -> Side:
 
 def test_layers_of_unequal_depths_meet_at_equal_shares():
     shallow, deep = [side(k, 2) for k in (1, 2)], [side(k, 5) for k in range(1, 6)]
-    pairs = [(first.layer, second.layer) for first, second in equal_shares(shallow, deep)]
+    pairs = [(first.layer, second.layer) for first, second in blocks_at_equal_depth(shallow, deep)]
     assert pairs == [(1, 3), (2, 5)]  # a half is as near to 2/5 as to 3/5
-    assert [(a.layer, b.layer) for a, b in equal_shares(deep, shallow)] == [(3, 1), (5, 2)]
-    assert [(a.layer, b.layer) for a, b in equal_shares(shallow, deep[4:])] == [(2, 5)]
+    assert [(a.layer, b.layer) for a, b in blocks_at_equal_depth(deep, shallow)] == [(3, 1), (5, 2)]
+    assert [(a.layer, b.layer) for a, b in blocks_at_equal_depth(shallow, deep[4:])] == [(2, 5)]
     with pytest.raises(InputError, match="at the same relative depth"):
-        equal_shares(shallow[:1], deep[4:])
+        blocks_at_equal_depth(shallow[:1], deep[4:])
 
 
 def test_blocks_with_equal_numbers_of_a_network_and_its_first_half(tmp_path: Path) -> None:
@@ -151,7 +158,7 @@ def test_blocks_with_equal_numbers_of_a_network_and_its_first_half(tmp_path: Pat
         scored(tmp_path, "mini-dino", "knn", *[hits()] * 4),
         scored(tmp_path, "mini-clip", "knn", *[hits()] * 2),
     )
-    halved = match(Board.of(records, items=tmp_path), NAMES, "numbered")
+    halved = match_backbones(Board.of(records, items=tmp_path), NAMES, "numbered")
     assert [(row.first.layer, row.second.layer) for row in halved.rows] == [(1, 1), (2, 2)]
     assert conclusion(halved).endswith("no difference shows on knn top-1 at 2 of 2 depths.")
 
@@ -162,11 +169,11 @@ def test_only_scores_of_the_same_data_are_compared(two, tmp_path):
         [record(**one) for one in mixed.to_dict("records")],
         scored(tmp_path, "mini-clip", "knn", hits(), hits(), data="d2"),
     )
-    found = match(Board.of(mixed, items=tmp_path), NAMES, "best")
+    found = match_backbones(Board.of(mixed, items=tmp_path), NAMES, "best")
     assert [one.column.task for one in found.rows] == ["spair"]
     assert all("scored on different images or ground truth" in line for line in found.left_out)
     with pytest.raises(InputError, match=r"cannot be compared: .*different images or ground truth"):
-        match(Board.of(mixed, items=tmp_path), NAMES, "best", ["knn"])
+        match_backbones(Board.of(mixed, items=tmp_path), NAMES, "best", ["knn"])
 
 
 @pytest.mark.parametrize(
@@ -175,14 +182,14 @@ def test_only_scores_of_the_same_data_are_compared(two, tmp_path):
 )
 def test_what_cannot_be_compared_is_a_sentence(two, tmp_path, change, words):
     with pytest.raises(InputError, match=f"mini-dino and mini-clip cannot be compared: .*{words}"):
-        match(Board.of(change(two), items=tmp_path), NAMES, "best", ["knn"])
+        match_backbones(Board.of(change(two), items=tmp_path), NAMES, "best", ["knn"])
 
 
 def test_items_that_are_gone_or_of_other_images_leave_a_task_out(two, tmp_path):
     scored(tmp_path, "mini-clip", "knn", hits(), hits(), data="d2")
     (tmp_path / scored_path(task_key("spair", "mini-spair", "standard"), "mini-dino")).unlink()
     with pytest.raises(InputError, match=r"scored on different items.*cannot read them"):
-        match(Board.of(two, items=tmp_path), NAMES, "best")
+        match_backbones(Board.of(two, items=tmp_path), NAMES, "best")
 
 
 @pytest.mark.parametrize(
@@ -197,7 +204,7 @@ def test_items_that_are_gone_or_of_other_images_leave_a_task_out(two, tmp_path):
 def test_wrong_names_are_a_sentence(two, tmp_path, names, tasks, words):
     records = frame([record(**one) for one in two.to_dict("records")], floor([1.0, 2.0], **DATA))
     with pytest.raises(InputError) as caught:
-        match(Board.of(records, items=tmp_path), names, "best", tasks)
+        match_backbones(Board.of(records, items=tmp_path), names, "best", tasks)
     assert words in str(caught.value)
 
 
@@ -206,7 +213,7 @@ def test_a_table_says_pooling_where_they_differ_and_too_few_items(tmp_path):
         scored(tmp_path, "mini-dino", "knn", np.array([100.0])),
         scored(tmp_path, "mini-clip", "knn", np.array([0.0]), pooling="mean"),
     )
-    found: Match = match(Board.of(records, items=tmp_path), NAMES, "best")
+    found: Match = match_backbones(Board.of(records, items=tmp_path), NAMES, "best")
     (row,) = match_table(found).to_dict("records")
     assert row["mini-clip"] == "0.0 (1/1, mean)"
     assert (row["p"], row["higher"]) == ("", "too few items")

@@ -32,8 +32,8 @@ def test_cheap_topics_give_all_rows(capsys):
 
 
 def test_the_official_rule_of_masks_is_ours():
-    truths = grids.drawn((40, 60), 4, 2, shift=0)
-    found = grids.drawn((40, 60), 4, 2, shift=3)
+    truths = grids.ellipse_labels((40, 60), 4, 2, shift=0)
+    found = grids.ellipse_labels((40, 60), 4, 2, shift=3)
     found[1][:] = 0  # nothing is found of what is there
     expected = score_video(found, truths)
     official = grids.official_scores(found, truths, 2, ndimage.binary_dilation)

@@ -24,8 +24,8 @@ from layerboard.tasks.registry import config_of
 from layerboard.zoo.view.released import CornerSquare, OfPixels, OfTokens, ScriptFrame
 from layerboard.zoo.view.views import Letterbox, RaisedFrame, Stretch, Tiles, WholeFrame
 
-KEYPOINT_PROTOCOLS = [one.name for one in PROTOCOLS if one.speaks_of("spair")]
-VIDEO_PROTOCOLS = [one.name for one in PROTOCOLS if one.speaks_of("davis")]
+KEYPOINT_PROTOCOLS = [one.name for one in PROTOCOLS if one.covers("spair")]
+VIDEO_PROTOCOLS = [one.name for one in PROTOCOLS if one.covers("davis")]
 
 
 def rule_of(name: str) -> KeypointConfig:

@@ -148,7 +148,7 @@ def test_how_the_protocols_look_at_images_and_regions() -> None:
 
 def test_protocols_of_different_training_masks_show_no_image_alike() -> None:
     """Else one pass over the validation images should serve both datasets."""
-    asked = [one for one in PROTOCOLS if one.speaks_of("segment")]
+    asked = [one for one in PROTOCOLS if one.covers("segment")]
     for patch in (14, 16):
         sizes = {
             further: {
@@ -169,7 +169,7 @@ def test_every_number_is_checked_and_names_lead_to_protocols() -> None:
     for task, configs in with_numbers.items():
         assert any(configs.values()) == (shared.get(task, task) in NUMBERS), task
         assert configs == with_numbers[shared.get(task, task)]
-        assert {*configs} <= {protocol.name for protocol in PROTOCOLS if protocol.speaks_of(task)}
+        assert {*configs} <= {protocol.name for protocol in PROTOCOLS if protocol.covers(task)}
     assert [protocol.name for protocol in PROTOCOLS][:2] == ["standard", "paper"]
     assert [find_protocol(name) for name in ("standard", "paper")] == [STANDARD, PAPER]
     assert all(protocol.title for protocol in PROTOCOLS)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from layerboard.zoo.features.backbone import Backbone
-from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import BackboneSpec
 from tests.zoo.reduced import Reduced, reduce
@@ -39,7 +39,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def loader(cache: Path) -> Loader:
     """Loads a backbone in float32 on the CPU."""
-    return lambda spec: load(spec, device=CPU, cache_dir=cache)
+    return lambda spec: load_backbone(spec, device=CPU, cache_dir=cache)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from layerboard.mini import checkpoints as mini
 from layerboard.mini import random_weights as weights
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures
-from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import BackboneSpec, Layer
 from tests.zoo.conftest import CPU, Loader
@@ -36,7 +36,7 @@ def test_layers_are_neither_dead_nor_copies(spec: BackboneSpec, loader: Loader) 
 
 def test_the_same_on_every_machine(tmp_path: Path) -> None:
     (spec,) = find(["mini-fs-untrained"])
-    weights.write(spec, tmp_path, mini.SEED)
+    weights.write_random_weights(spec, tmp_path, mini.SEED)
     weight = load_file(tmp_path / "model.safetensors")["layers.5.mlp.fc1.weight"]
     torch.testing.assert_close(weight[0, :3], torch.tensor([-0.047761, -0.138, 0.054921]), rtol=0, atol=1e-5)
 
@@ -73,7 +73,7 @@ def test_losing_the_race_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (draft / "late").touch()
         shutil.copytree(first, draft.parent / first.name)
 
-    monkeypatch.setattr(weights, "write", write_too_late)
+    monkeypatch.setattr(weights, "write_random_weights", write_too_late)
     folder = mini.generated(spec, tmp_path / "second")[0]
     assert list(folder.parent.iterdir()) == [folder]
     assert not (folder / "late").exists()
@@ -83,7 +83,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
     blocker = tmp_path / "file"
     blocker.write_text("")
     with pytest.raises(InputError, match=r"cannot be written: .*; choose another --cache"):
-        load(MODELS[0], device=CPU, cache_dir=blocker)
+        load_backbone(MODELS[0], device=CPU, cache_dir=blocker)
 
 
 @pytest.mark.parametrize("spec", PACKAGED, ids=lambda spec: spec.name)

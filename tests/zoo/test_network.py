@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from layerboard.zoo.features import LayerFeatures
-from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry import find
 
 pytestmark = [
@@ -28,7 +28,7 @@ NAMES = (
 @pytest.mark.parametrize("name", NAMES)
 def test_a_real_checkpoint_shows_every_layer(name: str, tmp_path: Path) -> None:
     (spec,) = find([name])
-    backbone = load(spec, device=torch.device("cpu"), cache_dir=tmp_path)
+    backbone = load_backbone(spec, device=torch.device("cpu"), cache_dir=tmp_path)
     seen: list[LayerFeatures] = []
     side = spec.input_size
     pixels = torch.randint(0, 256, (2, 3, side, side), dtype=torch.uint8)

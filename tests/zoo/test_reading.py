@@ -12,17 +12,17 @@ from layerboard.leaderboards.records.checksum import file_digest, has_checksum, 
 from layerboard.leaderboards.records.items import read_items
 from layerboard.tasks.datasets.fields import read_json
 from layerboard.tasks.datasets.files import image_size, read_bytes
-from layerboard.tasks.datasets.labels import read_groups, read_table
+from layerboard.tasks.datasets.labels import read_groups, read_label_table
 from layerboard.tasks.datasets.masks import read_mask
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load import checkpoint
-from layerboard.zoo.load.checkpoint import digest, read_weights
+from layerboard.zoo.load.checkpoint import files_digest, read_weights
 from layerboard.zoo.load.onnx_file import onnx_network
 from layerboard.zoo.reading import read_regular
 from layerboard.zoo.view.frames import frames_of
 
 READERS: dict[str, Callable[[Path], object]] = {
-    "labels": read_table,
+    "labels": read_label_table,
     "groups": read_groups,
     "published": read_published,
     "JSON": read_json,
@@ -33,9 +33,9 @@ READERS: dict[str, Callable[[Path], object]] = {
     "archive": lambda path: read_archive(path, ["features"]),
     "array": read_array,
     "mapped array": lambda path: read_array(path, mapped=True),
-    "digest of weights": lambda path: digest([path]),
+    "digest of weights": lambda path: files_digest([path]),
     "weights": lambda path: read_weights([path]),
-    "JSON of a network": checkpoint.read_json,
+    "JSON of a network": checkpoint.read_network_json,
     "ONNX": lambda path: onnx_network(f"onnx:{path}"),
     "records": read_checked,
     "checksum": has_checksum,
@@ -70,6 +70,6 @@ def test_a_file_that_memory_could_not_hold_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "labels.csv").open("wb") as file:
         file.truncate(2**40)  # which takes no room on the disk
     with pytest.raises(InputError, match="it has 1,099,511,627,776 bytes, of at most 2,147,483,648"):
-        read_table(tmp_path / "labels.csv")
+        read_label_table(tmp_path / "labels.csv")
     (tmp_path / "few.csv").write_bytes(b"words")
     assert read_regular(tmp_path / "few.csv") == b"words"

@@ -14,7 +14,7 @@ import torch
 
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.features.backbone import Backbone
-from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry import all_specs
 from layerboard.zoo.spec import BackboneSpec
 from tests.zoo.conftest import CPU, Loader
@@ -63,7 +63,7 @@ def _write_expected() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for spec in all_specs():
             small = prepared(spec, Path(folder) / spec.name)
-            backbone = load(small, device=CPU, cache_dir=Path(folder))
+            backbone = load_backbone(small, device=CPU, cache_dir=Path(folder))
             stored[spec.name] = summary(backbone)
     lines = [f'"{name}": {json.dumps(numbers)}' for name, numbers in stored.items()]
     EXPECTED.write_text("{\n" + ",\n".join(lines) + "\n}\n")

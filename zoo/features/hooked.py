@@ -22,7 +22,7 @@ from layerboard.zoo.features import (
     Weights,
 )
 from layerboard.zoo.features.backbone import Backbone
-from layerboard.zoo.features.layers import Cells, cells_of, features_of, in_words
+from layerboard.zoo.features.layers import Cells, cells_of, features_of, taps_in_words
 from layerboard.zoo.features.receptive import receptive_fields
 from layerboard.zoo.features.taps import (
     after,
@@ -110,7 +110,7 @@ class HookedBackbone(Backbone):
             taps = ("input", "block", "final")[: 3 if self.spec.has_final else 2]
             return (
                 f"{self.spec.name} has no layer {layer}: where the {layer.tap} of its blocks is, if they "
-                f"have one, is not known; its taps are {in_words(taps)}."
+                f"have one, is not known; its taps are {taps_in_words(taps)}."
             )
         config = getattr(self._network.body, "config", None)
         can_choose = self.spec.checkpoint in ("module", "timm") or hasattr(config, "_attn_implementation")

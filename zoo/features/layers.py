@@ -40,11 +40,11 @@ def unknown_layer(spec: BackboneSpec, layers: Collection[Layer]) -> str:
     if missing.tap == "final" and not spec.has_final:
         return f"{spec.name} has no final norm, and so no layer 'final'; its last block is {spec.depth}."
     names = ", ".join(str(layer) for layer in spec.layers)
-    inside = f", and {in_words(spec.inside)} of every block" if spec.inside else ""
+    inside = f", and {taps_in_words(spec.inside)} of every block" if spec.inside else ""
     return f"{spec.name} has no layer {missing}; its layers are {names}{inside}."
 
 
-def in_words(taps: Sequence[str]) -> str:
+def taps_in_words(taps: Sequence[str]) -> str:
     """Taps as a sentence lists them."""
     return " and ".join([", ".join(taps[:-1]), taps[-1]] if len(taps) > 1 else taps)
 

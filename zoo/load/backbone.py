@@ -11,7 +11,7 @@ from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.backbone import SEED, Backbone, RandomFloor, RawPixels
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.adapters import use_rule
-from layerboard.zoo.load.checkpoint import Checkpoint, digest, in_directory, of_user, read_weights
+from layerboard.zoo.load.checkpoint import Checkpoint, files_digest, in_directory, of_user, read_weights
 from layerboard.zoo.load.hub import fetch
 from layerboard.zoo.load.module.network import given
 from layerboard.zoo.load.network import build_network, read_network_of
@@ -29,7 +29,7 @@ FLOORS: dict[str, tuple[type[Backbone], str]] = {
 }
 
 
-def load(spec: BackboneSpec, *, device: torch.device, cache_dir: Path) -> Backbone:
+def load_backbone(spec: BackboneSpec, *, device: torch.device, cache_dir: Path) -> Backbone:
     """The backbone of an entry of `zoo.registry.find`, ready to be visited.
 
     Downloads and generated weights are kept in ``cache_dir``. Raises InputError if the files are unavailable,
@@ -115,7 +115,7 @@ def locate(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
         )
     local, part = split_part(spec.repository)
     if local.is_file():  # as the authors of MoCo-v3 and MAE publish it
-        checkpoint = Checkpoint((local,), None, None, digest((local,)))
+        checkpoint = Checkpoint((local,), None, None, files_digest((local,)))
     elif local.is_dir():
         checkpoint = of_user(local)
     else:

@@ -59,26 +59,26 @@ def in_directory(directory: Path, revision: str | None = None) -> Checkpoint:
         )
     config, preprocessor = (each if each.is_file() else None for each in map(directory.joinpath, SMALL_FILES))
     hashed = weights if config is None else (*weights, config)
-    return Checkpoint(weights, config, preprocessor, revision or digest(hashed))
+    return Checkpoint(weights, config, preprocessor, revision or files_digest(hashed))
 
 
 def of_user(directory: Path) -> Checkpoint:
     """Files of a user's directory in Hugging Face format; its revision is a digest of all of them."""
     checkpoint = in_directory(directory)
     others = (directory / name for name in (WEIGHT_FILES[1], WEIGHT_FILES[3], *SMALL_FILES))
-    return replace(checkpoint, revision=digest((*checkpoint.weights, *filter(Path.is_file, others))))
+    return replace(checkpoint, revision=files_digest((*checkpoint.weights, *filter(Path.is_file, others))))
 
 
 def shards(index: Path) -> tuple[Path, ...]:
     """Files that an index lists, beside it; raises InputError if it is damaged or names others."""
-    files = read_json(index).get("weight_map")
+    files = read_network_json(index).get("weight_map")
     names = sorted({str(name) for name in files.values()}) if isinstance(files, dict) else []
     if not names or any(Path(name).name != name or name == ".." or "\0" in name for name in names):
         raise InputError(f"{index} does not list the files of a checkpoint under 'weight_map'.")
     return tuple(index.parent / name for name in names)
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_network_json(path: Path) -> dict[str, Any]:
     """Content of a JSON file; raises InputError if it cannot be read, or is not a JSON object."""
     refuse_pages(path)
     try:
@@ -153,7 +153,7 @@ def _read_pickle(path: Path) -> dict[str, Any]:
     return content
 
 
-def digest(paths: Iterable[Path]) -> str:
+def files_digest(paths: Iterable[Path]) -> str:
     """Digest of the content of files, in that order; raises InputError if one cannot be read."""
     combined = hashlib.sha256()
     for path in paths:

@@ -128,7 +128,7 @@ def read_network(values: dict[str, Any], path: Path) -> tuple[Architecture, PreT
     """Architecture, configuration and facts of a consistent ``config.json``, read from ``path``."""
     try:
         architecture, config = read_config(values, path)
-        facts = read_facts(architecture, config)
+        facts = spec_from_config(architecture, config)
     except InputError:
         raise
     except _MALFORMED as error:
@@ -143,7 +143,7 @@ def read_network(values: dict[str, Any], path: Path) -> tuple[Architecture, PreT
     return architecture, config, facts
 
 
-def read_facts(architecture: Architecture, config: PreTrainedConfig) -> BackboneSpec:
+def spec_from_config(architecture: Architecture, config: PreTrainedConfig) -> BackboneSpec:
     """The facts about a backbone in its configuration, as a spec without a name and a repository."""
     facts = BackboneSpec(
         name="",

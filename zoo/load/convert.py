@@ -27,7 +27,7 @@ from layerboard.zoo.load.renaming import (
     Tensors,
     check_names,
     depth_of,
-    listed,
+    first_few,
     needed,
     refuse,
     rename,
@@ -67,10 +67,11 @@ def convert(tensors: Tensors, spec: BackboneSpec) -> Converted:
             return converter(tensors, spec)
     if tensors and not needed(tensors, (HEADS,)):
         raise InputError(
-            f"{spec.name}: {spec.repository} holds only a head ({listed(tensors)}); give the backbone's file."
+            f"{spec.name}: {spec.repository} holds only a head ({first_few(tensors)}); "
+            "give the backbone's file."
         )
     raise InputError(
-        f"{spec.name}: the tensors of {spec.repository} have names of no known layout: {listed(tensors)}; "
+        f"{spec.name}: the tensors of {spec.repository} have names of no known layout: {first_few(tensors)}; "
         "known are those of timm's Vision Transformer, BEiT, DINOv2, Franca, CAPI, OpenAI's CLIP, the "
         "Perception Encoder and torchvision's ResNet."
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 from layerboard.zoo.architecture import Architecture
 from layerboard.zoo.errors import InputError, shortened, some
 from layerboard.zoo.load.backbone import locate
-from layerboard.zoo.load.checkpoint import Checkpoint, of_user, read_json
+from layerboard.zoo.load.checkpoint import Checkpoint, of_user, read_network_json
 from layerboard.zoo.load.config import read_network
 from layerboard.zoo.load.hub import fetch
 from layerboard.zoo.load.onnx_file import MARK, onnx_network
@@ -45,7 +45,7 @@ def infer(repository: str, revision: str | None, cache_dir: Path | None) -> Back
     checkpoint = of_user(directory) if directory.is_dir() else fetch(repository, revision, cache_dir)
     if checkpoint.config is None:
         raise InputError(f"{repository} has no config.json, which says what network its weights belong to.")
-    values = read_json(checkpoint.config)
+    values = read_network_json(checkpoint.config)
     architecture, _, facts = read_network(values, checkpoint.config)
     normalisation, side = _preprocessing(repository, checkpoint, architecture)
     patch = max(stage.stride for stage in facts.stages)
@@ -75,7 +75,7 @@ def _preprocessing(
         _LOG.warning("%s has no preprocessor_config.json: %s", repository, assumed)
         return usual, None
     path = checkpoint.preprocessor
-    values = read_json(path)
+    values = read_network_json(path)
     if changed := [key for key in _RECOLOURS if values.get(key)]:
         raise InputError(
             f"{path} asks for {changed[0]} ({shortened(values[changed[0]])}), but images are given as RGB, "
@@ -123,7 +123,7 @@ def _three(values: object, key: str, path: Path) -> tuple[float, float, float]:
     return numbers[0], numbers[1], numbers[2]
 
 
-def describe(spec: BackboneSpec, cache_dir: Path | None) -> str:
+def describe_inferred(spec: BackboneSpec, cache_dir: Path | None) -> str:
     """One line about a spec that `zoo.load` inferred: its facts, and the source of each."""
     if spec.repository.startswith(MARK):
         network = onnx_network(spec.repository)
@@ -142,7 +142,7 @@ def describe(spec: BackboneSpec, cache_dir: Path | None) -> str:
     if spec.checkpoint == "timm":
         return "\n".join(timm_network(spec.entry).lines)
     preprocessor = locate(spec, cache_dir).preprocessor
-    values = {} if preprocessor is None else read_json(preprocessor)
+    values = {} if preprocessor is None else read_network_json(preprocessor)
     if values.get("do_normalize") is False:
         source = "preprocessor_config.json, which does not normalise"
     elif "image_mean" in values and "image_std" in values:

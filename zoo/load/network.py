@@ -14,12 +14,12 @@ from layerboard.zoo.errors import InputError, first_line
 from layerboard.zoo.features.hooked import Network
 from layerboard.zoo.features.weights import are_zero
 from layerboard.zoo.load.adapters import MapNorm, adapt
-from layerboard.zoo.load.checkpoint import Checkpoint, read_json, read_weights
-from layerboard.zoo.load.config import check_facts, model_class, read_facts, read_network
+from layerboard.zoo.load.checkpoint import Checkpoint, read_network_json, read_weights
+from layerboard.zoo.load.config import check_facts, model_class, read_network, spec_from_config
 from layerboard.zoo.load.convert import CONVERTED, convert, stated_heads
 from layerboard.zoo.load.hub import quiet
 from layerboard.zoo.load.networks import has_names_of_transformers, of_transformers, unwrap
-from layerboard.zoo.load.renaming import Tensors, listed, needed
+from layerboard.zoo.load.renaming import Tensors, first_few, needed
 from layerboard.zoo.spec import BackboneSpec
 
 # Patterns of keys that no feature depends on, whether a checkpoint has them or not.
@@ -59,7 +59,7 @@ def read_network_of(
 
     They are read by its ``config.json`` or, if that is not transformers', by the names of its tensors.
     """
-    values = {} if checkpoint.config is None else read_json(checkpoint.config)
+    values = {} if checkpoint.config is None else read_network_json(checkpoint.config)
     tensors: dict[str, Tensor] = {}
     is_described = "model_type" in values or "architectures" in values  # RADIO's authors have the latter
     if not is_described and spec.model_types and CONVERTED.isdisjoint(spec.model_types):
@@ -84,7 +84,7 @@ def read_network_of(
     config, converted = convert(tensors, spec)
     kind = config.model_type
     architecture = next(entry for entry in ARCHITECTURES if entry.model_type == kind and not entry.is_named)
-    facts = read_facts(architecture, config)
+    facts = spec_from_config(architecture, config)
     # an MAE is recognised by its decoder, which conversion drops
     _check_kind(spec, "vit_mae" if any(name.startswith("decoder_") for name in tensors) else kind)
     check_facts(spec, replace(facts, heads=stated_heads(values) or facts.heads))
@@ -154,7 +154,7 @@ def _fill(
         if names:
             raise InputError(
                 f"{spec.name}: the weights of {spec.repository} {verb} tensors of a {config.model_type} "
-                f"network: {listed(names)}{_prefixed(tensors)}."
+                f"network: {first_few(names)}{_prefixed(tensors)}."
             )
     state = model.state_dict()
     if are_zero(state.values()):

@@ -125,18 +125,18 @@ def _prefixes(name: str, tensors: Tensors, layouts: Sequence[Names]) -> Iterator
 def unwrap(content: Mapping[str, object], spec: BackboneSpec, label: str = "") -> dict[str, Tensor]:
     """Tensors of the backbone in the content of a file, under the names of its own code.
 
-    A file may keep them inside dictionaries, below prefixes and beside other networks; `choose` says which is
-    taken. Without any network of a known layout, all tensors of the dictionary with most of them.
+    A file may keep them inside dictionaries, below prefixes and beside other networks; `choose_network` says
+    which is taken. Without any network of a known layout, all tensors of the dictionary with most of them.
     """
     networks = networks_of(content)
     if not networks and not label:
         every = (tensors for _, tensors in _dictionaries(content))
         return without_prefix(max(every, key=len, default={}))
-    tensors = choose(networks, spec, label).tensors
+    tensors = choose_network(networks, spec, label).tensors
     return {_CHUNKED.sub("blocks.", name): tensor for name, tensor in tensors.items()}
 
 
-def choose(networks: list[FoundNetwork], spec: BackboneSpec, label: str = "") -> FoundNetwork:
+def choose_network(networks: list[FoundNetwork], spec: BackboneSpec, label: str = "") -> FoundNetwork:
     """The network with a label, or else the one whose features the entry means.
 
     That is an average, if the entry says so or if it is the teacher of a student, and otherwise the network
@@ -200,10 +200,10 @@ def _require_meant(network: FoundNetwork, spec: BackboneSpec) -> None:
 
 
 def said_choice(networks: list[FoundNetwork], spec: BackboneSpec) -> str:
-    """A line about the network that `choose` takes of several, and how to have another; "" for one alone."""
+    """Which of several networks `choose_network` takes, and how to have another; "" for one alone."""
     if len(networks) < 2:
         return ""
-    taken = choose(networks, spec)
+    taken = choose_network(networks, spec)
     others = [each for each in networks if each is not taken]
     why = "the average, whose features are meant" if taken.is_average else "the one that was trained itself"
     return (
@@ -245,7 +245,7 @@ def of_transformers(content: Mapping[str, object], spec: BackboneSpec, label: st
         ]
     if not networks and not label:
         return dict(next(_dictionaries(content))[1])
-    return choose(networks, spec, label).tensors
+    return choose_network(networks, spec, label).tensors
 
 
 def has_names_of_transformers(tensors: Iterable[str]) -> bool:

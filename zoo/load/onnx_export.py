@@ -18,7 +18,7 @@ from layerboard.zoo.features import LayerFeatures, Shown
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.cut import Pooled, pooled, require_pooling
 from layerboard.zoo.features.hooked import HookedBackbone
-from layerboard.zoo.load.onnx_file import CPU, OnnxSession, library
+from layerboard.zoo.load.onnx_file import CPU, OnnxSession, onnx_library
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 
@@ -108,7 +108,7 @@ def write_onnx(
 def _translated(reader: _Reader, names: Sequence[str], batch: int | None) -> Any:  # noqa: ANN401  # torch.onnx.ONNXProgram
     """The ONNX program of a network."""
     for each in ("onnx", "onnxscript", "onnxruntime"):
-        library(each)
+        onnx_library(each)
     spec = reader.backbone.spec
     example = torch.zeros(batch or 2, 3, spec.input_size, spec.input_size, dtype=torch.uint8)
     any_batch = None if batch else ({0: torch.export.Dim.DYNAMIC},)

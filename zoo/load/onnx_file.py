@@ -19,7 +19,7 @@ from layerboard.zoo.errors import InputError, first_line, shortened
 from layerboard.zoo.features import LayerFeatures, Visitor
 from layerboard.zoo.features.layers import wanted_layers
 from layerboard.zoo.libraries import optional
-from layerboard.zoo.load.checkpoint import digest
+from layerboard.zoo.load.checkpoint import files_digest
 from layerboard.zoo.load.independence import require_own_features
 from layerboard.zoo.load.mistaken import refuse_pages
 from layerboard.zoo.reading import require_regular
@@ -38,7 +38,7 @@ _CLAIMED = ("supervision", "data", "licence")  # facts that a file claims by the
 _LOCATION = re.compile(rb"\x0a\x08location\x12([\x80-\xff]{0,2}[\x00-\x7f])")
 
 
-def library(name: str) -> Any:  # noqa: ANN401  # a module
+def onnx_library(name: str) -> Any:  # noqa: ANN401  # a module
     """One of the libraries of the extra ``onnx``; raises InputError if it is missing or broken."""
     return optional(name, f"ONNX needs {name}; install it with: pip install 'layerboard[onnx]'")
 
@@ -132,7 +132,7 @@ class OnnxSession:
 
 def _started(path: Path, device: torch.device) -> Any:  # noqa: ANN401  # of a library without types
     """An onnxruntime session with as many threads as torch."""
-    runtime = library("onnxruntime")
+    runtime = onnx_library("onnxruntime")
     options = runtime.SessionOptions()
     providers: list[Any] = ["CPUExecutionProvider"]
     options.intra_op_num_threads, options.log_severity_level = torch.get_num_threads(), 4
@@ -205,7 +205,7 @@ class OnnxNetwork:
             return {f"output {names[number]}": outputs[number] for number in numbers}
 
         require_own_features(f"{path}", show, self._side, self.session.batch)
-        self.revision = digest((path, *external_files(path)))
+        self.revision = files_digest((path, *external_files(path)))
         self.fingerprint = f"onnx-{self.revision.removeprefix('sha256:')}"
 
     @property
@@ -291,12 +291,12 @@ def onnx_network(reference: str, device: torch.device = CPU) -> OnnxNetwork:
     except OSError as error:
         raise InputError(f"expected a file of ONNX at {path}: {first_line(error)}.") from error
     refuse_pages(path)
-    return _opened(reference, path.absolute(), digest((path, *external_files(path))), device)
+    return _opened(reference, path.absolute(), files_digest((path, *external_files(path))), device)
 
 
 def external_files(path: Path) -> tuple[Path, ...]:
     """Files beside an ONNX file that hold its tensors, sorted; raises InputError if one is not there."""
-    names = _external_names(path.absolute(), digest((path,)))
+    names = _external_names(path.absolute(), files_digest((path,)))
     files = [path.parent / name for name in names]
     for file in files:
         if not os.path.isfile(file):  # whatever its name

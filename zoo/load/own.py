@@ -18,7 +18,7 @@ from layerboard.zoo.errors import InputError, shortened
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.layers import Cells, shapes_of
 from layerboard.zoo.features.weights import without_weights
-from layerboard.zoo.load.checkpoint import digest
+from layerboard.zoo.load.checkpoint import files_digest
 from layerboard.zoo.load.independence import require_own_features
 from layerboard.zoo.load.onnx_file import CPU, MARK, onnx_network
 from layerboard.zoo.references import current_directory, find_object
@@ -61,7 +61,7 @@ def identity_of_own(reference: str, backbone: features.Visitable) -> features.Ba
         None if reference.startswith(MARK) else vars(sys.modules[reference.partition(":")[0]]).get("__file__")
     )
     if file and Path(file).is_file():
-        fingerprint += f"-{digest((Path(file),)).removeprefix('sha256:')}"
+        fingerprint += f"-{files_digest((Path(file),)).removeprefix('sha256:')}"
     return features.BackboneIdentity(backbone.revision, fingerprint)
 
 

@@ -54,7 +54,7 @@ def check_names(names: Collection[str], expected: Collection[str], layout: str, 
     """Raise InputError if names are missing or unknown."""
     for verb, wrong in (("lacks", set(expected) - set(names)), ("has unknown", set(names) - set(expected))):
         if wrong:
-            refuse(spec, f"it {verb} tensors of {layout}: {listed(wrong)}")
+            refuse(spec, f"it {verb} tensors of {layout}: {first_few(wrong)}")
 
 
 def refuse(spec: BackboneSpec, reason: str) -> NoReturn:
@@ -62,7 +62,7 @@ def refuse(spec: BackboneSpec, reason: str) -> NoReturn:
     raise InputError(f"{spec.name}: the checkpoint {spec.repository} does not fit: {reason}.")
 
 
-def listed(names: Iterable[str]) -> str:
+def first_few(names: Iterable[str]) -> str:
     """The first few names in order, and how many more there are."""
     ordered = sorted(names)
     more = f" and {len(ordered) - _LISTED} more" if len(ordered) > _LISTED else ""

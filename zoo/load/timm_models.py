@@ -18,8 +18,8 @@ from layerboard.zoo.load.checkpoint import Checkpoint, read_weights
 from layerboard.zoo.load.hub import quiet
 from layerboard.zoo.load.module.hints import ModuleHints
 from layerboard.zoo.load.module.network import Examined, examine
-from layerboard.zoo.load.networks import Names, choose, networks_of
-from layerboard.zoo.load.renaming import Tensors, listed, needed
+from layerboard.zoo.load.networks import Names, choose_network, networks_of
+from layerboard.zoo.load.renaming import Tensors, first_few, needed
 from layerboard.zoo.spec import BackboneSpec
 
 MARK = "timm:"  # prefix of the names of timm's networks
@@ -105,7 +105,7 @@ def load_timm(spec: BackboneSpec, checkpoint: Checkpoint) -> nn.Module:
     networks = networks_of(content, [_anchor(own, heads)])
     if not networks:  # under the names of its authors, which timm converts
         return build_timm(spec.entry, file)
-    given = choose(networks, spec, checkpoint.part).tensors
+    given = choose_network(networks, spec, checkpoint.part).tensors
     unknown = [name for name in given if name not in own]
     used = [name for name in given if name in own and name not in heads]
     tensors = {name: given[name] for name in (*used, *needed(unknown, (HEADS,)))} | heads
@@ -142,7 +142,9 @@ def _reason(error: Exception) -> str:
     if shapes := _MISFIT.search(text):
         return f"{shapes[1]} is {shapes[2]}, not {shapes[3]}; give the file of that network"
     if keys := _KEYS.search(text):
-        return f"{keys[1]} in state_dict: {listed(_QUOTED.findall(keys[2]))}; give the file of that network"
+        return (
+            f"{keys[1]} in state_dict: {first_few(_QUOTED.findall(keys[2]))}; give the file of that network"
+        )
     return shortened(text.partition("\n")[0])
 
 

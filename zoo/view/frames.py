@@ -17,7 +17,7 @@ VIDEO_FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpeg,mpegts,mpegvideo
 ANIMATED = ("GIF", "WEBP", "PNG", "AVIF")  # formats whose further pictures are later frames
 
 
-def spaced(count: int, most: int) -> list[int]:
+def spaced_indices(count: int, most: int) -> list[int]:
     """At most ``most`` evenly spaced indices of ``count`` things, from the first to the last."""
     return sorted({*np.linspace(0, count - 1, min(count, most)).round().astype(int).tolist()})
 
@@ -33,7 +33,7 @@ def frames_of(path: Path, most: int) -> list[tuple[str, Image.Image]]:
         count = getattr(opened, "n_frames", 1) if opened.format in ANIMATED else 1
         if count == 1:
             return [(path.name, as_seen(opened))]
-        chosen = spaced(count, most)
+        chosen = spaced_indices(count, most)
         require_few_pixels(opened.size, len(chosen))
         if opened.width * opened.height * (chosen[-1] + 1) > MOST_DECODED:
             raise InputError(
@@ -65,7 +65,7 @@ def _of_video(path: Path, most: int) -> list[tuple[int, Image.Image]]:
             raise InputError(f"it is damaged, or no video of the kinds {kinds}") from error
         with opened as file:
             stream = file.streams.video[0]
-            chosen = spaced(sum(packet.size > 0 for packet in file.demux(stream)), most)
+            chosen = spaced_indices(sum(packet.size > 0 for packet in file.demux(stream)), most)
             require_few_pixels((stream.width, stream.height), len(chosen))
             file.seek(0)
             pictures = []

@@ -14,7 +14,14 @@ from layerboard.benchmark.scores.exported.arrays import (
 )
 from layerboard.benchmark.scores.exported.report import Grid, ScoreReport, one_of
 from layerboard.tasks.datasets.revisitop import read_ground_truth
-from layerboard.tasks.metrics.ranking import CUTOFFS, Difficulty, cosine, mean_of_queries, rank, revisited
+from layerboard.tasks.metrics.ranking import (
+    CUTOFFS,
+    Difficulty,
+    cosine_similarities,
+    mean_of_queries,
+    rank,
+    revisited,
+)
 from layerboard.zoo.errors import InputError
 
 DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
@@ -31,7 +38,7 @@ def score_retrieval(ground_truth: Path, features: Path | None, similarity: Path 
     name, path = one_of(features=features, similarity=similarity)
     if name == "features":
         names = "database", "queries"
-        values: Floats = cosine(*as_feature_pair(read_archive(path, names), *names, path))
+        values: Floats = cosine_similarities(*as_feature_pair(read_archive(path, names), *names, path))
     else:
         values = as_floats(read_array(path), f"similarities {path}", "[database queries]")
         if (values == values.flat[0]).all():

@@ -17,7 +17,7 @@ from layerboard.tasks.datasets.masks import read_mask
 from layerboard.tasks.datasets.scenes import VOC_2012
 from layerboard.tasks.metrics.arrays import VOID, Integers, Labels, in_range
 from layerboard.tasks.metrics.cell_labels import cell_counts, label_map
-from layerboard.tasks.metrics.label_vote import most_similar, vote
+from layerboard.tasks.metrics.label_vote import most_similar, vote_labels
 from layerboard.tasks.metrics.overlaps import Overlaps, confusion, names_of_predictions
 from layerboard.tasks.segmentation.capi import CapiConfig, CapiTask, pixels_of
 from layerboard.tasks.segmentation.in_context import Vote, label_vectors, remembered_cells
@@ -176,7 +176,7 @@ def _read(features: Path) -> tuple[tuple[Floats, Floats], tuple[Labels, Labels]]
 
 def _voted(grid: Floats, truth: Labels, rows: Tensor, labels: Tensor, how: Vote) -> Integers:
     queries = functional.normalize(torch.from_numpy(grid).float().flatten(0, 1), dim=-1)
-    voted = vote(most_similar(queries, rows, how.k), labels, how.temperature)
+    voted = vote_labels(most_similar(queries, rows, how.k), labels, how.temperature)
     given = label_map(voted.view(*grid.shape[:2], -1), (truth.shape[1], truth.shape[0]))
     return confusion(truth, given, labels.shape[1])
 

@@ -15,7 +15,7 @@ from layerboard.tasks.checks import unusable
 from layerboard.tasks.datasets.fields import numbers, read_json
 from layerboard.tasks.datasets.files import describe
 from layerboard.tasks.datasets.spair import KeypointPair, SpairEntry
-from layerboard.tasks.keypoints.places import stated, true_places
+from layerboard.tasks.keypoints.places import point_geometry, true_places
 from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.tasks.metrics.arrays import in_range
 from layerboard.tasks.protocols import find_protocol
@@ -158,7 +158,9 @@ def _distances(
     """
     by_box, by_image = [], []
     for pair, points in predicted:
-        _, truth = true_places(task.config, pair.target_points, stated(task.config.view, pair.target_size))
+        _, truth = true_places(
+            task.config, pair.target_points, point_geometry(task.config.view, pair.target_size)
+        )
         distances = np.linalg.norm(points - truth, axis=1)
         left, top, right, bottom = pair.target_box
         by_box.append(distances / max(right - left, bottom - top))

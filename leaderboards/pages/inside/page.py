@@ -19,7 +19,7 @@ from layerboard.tasks.analyses.drawings.evidence import (
     DrawnBackbone,
     Evidence,
     backbone_points,
-    choose,
+    rows_of_metric,
 )
 from layerboard.tasks.blocks import Block, Heading, Page, Plot, Table, said, slug
 from layerboard.zoo.references import find_object
@@ -229,7 +229,7 @@ def _probe_blocks(board: Board) -> list[Block]:
         if task == PROBES[0]:
             tokens = board.analyses.records.query("task == 'token-probes'").dropna(subset="value")
             tokens = tokens[tokens["backbone"].isin(scores["backbone"])]
-            tokens = choose(tokens, "fewshot-10", pooling="token", dataset=dataset, protocol=protocol)
+            tokens = rows_of_metric(tokens, "fewshot-10", pooling="token", dataset=dataset, protocol=protocol)
             series |= {"one patch token": tokens} if len(tokens) else {}
         title = f"Accuracy by what is read: {task} on {dataset} ({protocol})"
         points, name = backbone_points(board.backbones, series), slug(f"{task}.{dataset}.{protocol}.poolings")

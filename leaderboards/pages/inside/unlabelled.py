@@ -105,7 +105,7 @@ class Beaten:
 
     @property
     def lower(self) -> bool:
-        return all(mean_of(values) < 0 for values in self.less.values())
+        return all(mean_over_backbones(values) < 0 for values in self.less.values())
 
 
 def unlabelled_blocks(board: Board) -> list[Block]:
@@ -154,7 +154,9 @@ def _in_columns(choices: pd.DataFrame, columns: Sequence[Column]) -> Text:
     """Criteria with less regret than both rules in single columns; empty unless there are several columns."""
     texts = []
     for column in columns:
-        regrets = {by: mean_of(by_backbone(choices, by, column=column)) for by in (*RULES, *TESTED)}
+        regrets = {
+            by: mean_over_backbones(by_backbone(choices, by, column=column)) for by in (*RULES, *TESTED)
+        }
         if lower := [by for by in TESTED if regrets[by] < min(map(regrets.__getitem__, RULES))]:
             texts.append(f"{column.heading}: {', '.join(lower)}")
     return said(IN_COLUMNS, columns="; ".join(texts)) if texts and len(columns) > 1 else Text(())
@@ -182,7 +184,7 @@ def _layer_table(board: Board, choices: pd.DataFrame) -> pd.DataFrame:
 
 def _text(values: Floats) -> str:
     """The mean over backbones and half its 95 % interval, taking backbones as a random sample."""
-    return spread_text(mean_of(values), mean_reach(values), 2)
+    return spread_text(mean_over_backbones(values), mean_reach(values), 2)
 
 
 def choices_without_labels(board: Board) -> pd.DataFrame:
@@ -236,7 +238,7 @@ def by_backbone(
     return _means_of(rows.set_index("backbone")[number])
 
 
-def mean_of(values: Floats) -> float:
+def mean_over_backbones(values: Floats) -> float:
     """The mean over backbones; NaN without any."""
     return float(values.mean()) if len(values) else math.nan
 

@@ -147,7 +147,9 @@ def scored(text: str, array: str = "score") -> Callable[[ExampleSet, int], tuple
     return lambda examples, index: (text.format(examples.drawn(array)[examples.best, index]), None)
 
 
-def drawn(drawing: Drawing, every: ExampleSets, pictures: SharedPictures) -> tuple[str, list[Example]]:
+def draw_examples(
+    drawing: Drawing, every: ExampleSets, pictures: SharedPictures
+) -> tuple[str, list[Example]]:
     """The introduction, and examples of the best backbone; if it loses none, one that the next loses."""
     best = every[0]
     chosen = [(best, story) for story in _stories(drawing, best, missed(drawing, every))]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.report.gallery.classes import class_table
-from layerboard.leaderboards.report.gallery.drawing import Drawing, SharedPictures, drawn
+from layerboard.leaderboards.report.gallery.drawing import Drawing, SharedPictures, draw_examples
 from layerboard.leaderboards.report.gallery.examples import ExampleSet, read_examples
 from layerboard.leaderboards.report.gallery.nearest import INSTANCES, KNN, PROBES, RETRIEVAL, clusters
 from layerboard.leaderboards.report.gallery.places import DEFECTS, LABELS, MASKS, POINTS
@@ -37,7 +37,9 @@ def example_sections(board: Board, output: Path) -> list[PageSection]:
     for column in board.columns:
         if every := column_examples(column, output) if column.task in {*DRAWINGS, CLUSTERS} else []:
             drawing = DRAWINGS.get(column.task)
-            intro, examples = drawn(drawing, every, pictures) if drawing else clusters(every, pictures)
+            intro, examples = (
+                draw_examples(drawing, every, pictures) if drawing else clusters(every, pictures)
+            )
             task = {"heading": column.heading, "best": every[0], "intro": intro, "examples": examples}
             tasks.append(task | {"classes": class_table(every, pictures)})
     title = "Failures and successes"

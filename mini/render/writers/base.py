@@ -36,7 +36,7 @@ def save_jpeg(path: Path, pixels: NDArray[np.uint8]) -> None:
     Image.fromarray(pixels).save(path, "JPEG", quality=JPEG_QUALITY)
 
 
-def save(path: Path, content: bytes) -> None:
+def write_file(path: Path, content: bytes) -> None:
     """Write a file, folders included."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
@@ -44,12 +44,12 @@ def save(path: Path, content: bytes) -> None:
 
 def save_json(path: Path, content: Note) -> None:
     """Write a JSON file, folders included."""
-    save(path, json.dumps(content).encode())
+    write_file(path, json.dumps(content).encode())
 
 
 def save_text(path: Path, lines: Sequence[str]) -> None:
     """Write lines, folders included."""
-    save(path, "".join(f"{line}\n" for line in lines).encode())
+    write_file(path, "".join(f"{line}\n" for line in lines).encode())
 
 
 def draw_size(rng: Rng, sizes: Sequence[tuple[int, int]]) -> tuple[int, int]:
@@ -139,7 +139,7 @@ def annotation(mask: Mask, category_id: int, *, crowd: bool = False) -> Note:
     }
 
 
-def instances(notes: Iterable[Note], first: int, step: int) -> dict[str, object]:
+def coco_fields(notes: Iterable[Note], first: int, step: int) -> dict[str, object]:
     """The images and numbered annotations of a COCO file from ``image`` and ``annotations`` of each note."""
     images, annotations = [], list[Note]()
     for note in notes:

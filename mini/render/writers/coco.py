@@ -17,8 +17,8 @@ from layerboard.mini.render.writers.base import (
     Note,
     Writer,
     annotation,
+    coco_fields,
     draw_size,
-    instances,
     save_jpeg,
     save_json,
 )
@@ -111,7 +111,7 @@ def _finish(root: Path, notes: Sequence[Note]) -> None:
     content: Note = {
         "info": {"description": "layerboard mini: rendered objects", "version": "1.0", "year": 2026},
         "licenses": [{"url": "https://www.apache.org/licenses/LICENSE-2.0", "id": 1, "name": "Apache-2.0"}],
-        **instances(notes, first=900_001, step=7),
+        **coco_fields(notes, first=900_001, step=7),
         "categories": [
             {"supercategory": group, "id": number, "name": name} for number, name, group, _ in CATEGORIES
         ],

@@ -13,8 +13,8 @@ from layerboard.mini.render.writers.base import (
     Note,
     Writer,
     annotation,
+    coco_fields,
     draw_size,
-    instances,
     save_jpeg,
     save_json,
 )
@@ -102,7 +102,7 @@ def _finish(root: Path, notes: Sequence[Note]) -> None:
         for i, (group, part) in enumerate(CATEGORIES)
     ]
     for split in ("train", "val", "test"):
-        content = instances((note for note in notes if note["split"] == split), first=0, step=1)
+        content = coco_fields((note for note in notes if note["split"] == split), first=0, step=1)
         save_json(root / "PartImageNet" / f"{split}.json", content | {"categories": categories})
 
 

@@ -18,7 +18,7 @@ from layerboard.mini.render.individual import Individual, draw_individual
 from layerboard.mini.render.seeds import Namespace, generator
 from layerboard.mini.render.still import Still, Variation, draw_still
 from layerboard.mini.render.templates import class_index
-from layerboard.mini.render.writers.base import Note, Writer, draw_size, mask_box, save, save_jpeg
+from layerboard.mini.render.writers.base import Note, Writer, draw_size, mask_box, save_jpeg, write_file
 
 CLASSES = ("house", "windmill", "tree", "boat", "car", "elephant")
 SIZES = ((112, 112), (120, 96), (96, 120), (112, 96))
@@ -118,7 +118,7 @@ def _finish(root: Path, notes: Sequence[Note]) -> None:
         "imlist": [shot.name for shot in database],
         "qimlist": [query["name"] for query in queries],
     }
-    save(root / "roxford5k" / "gnd_roxford5k.pkl", pickle.dumps(content, protocol=_PICKLE_PROTOCOL))
+    write_file(root / "roxford5k" / "gnd_roxford5k.pkl", pickle.dumps(content, protocol=_PICKLE_PROTOCOL))
 
 
 WRITER = Writer("roxford5k", tuple(np.bincount([shot.unit for shot in shots()]).tolist()), _render, _finish)

@@ -16,7 +16,7 @@ from layerboard.tasks.analyses.drawings.evidence import (
     at_depths,
     backbone_points,
     evenly,
-    in_order,
+    in_depth_order,
     not_drawn,
 )
 from layerboard.tasks.blocks import Block, Gallery, Maps, Plot, SmallMap
@@ -72,7 +72,7 @@ def draw_distance(evidence: Evidence) -> list[Block]:
         drawn = heads[heads["backbone"] == backbone.name]
         layers = sorted({int(layer) for layer in drawn["layer"]})
         there = {name: layers[end] for name, end in ENDS.items() if -len(layers) <= end < len(layers)}
-        for name, block in in_order(there).items():
+        for name, block in in_depth_order(there).items():
             distances = sorted(drawn.loc[drawn["layer"] == block, "value"].tolist())
             points += [(backbone.label, name, float(rank), value) for rank, value in enumerate(distances, 1)]
     frame, unit = pd.DataFrame(points, columns=PANELS), f"{DISTANCE}, pixels"

@@ -77,7 +77,7 @@ class Evidence:
 
     def select(self, metric: str, **where: str | int) -> pd.DataFrame:
         """Rows of one metric and of single blocks; of all heads together unless ``head`` says else."""
-        return choose(self.rows, metric, **where)
+        return rows_of_metric(self.rows, metric, **where)
 
     def of_heads(self, metric: str, **where: str | int) -> pd.DataFrame:
         """Rows of one metric and of single heads."""
@@ -185,7 +185,7 @@ def matching(rows: pd.DataFrame, where: Mapping[str, str | int]) -> pd.DataFrame
     return rows
 
 
-def choose(rows: pd.DataFrame, metric: str, **where: str | int) -> pd.DataFrame:
+def rows_of_metric(rows: pd.DataFrame, metric: str, **where: str | int) -> pd.DataFrame:
     """Rows of one metric and of single blocks; of all heads together unless ``head`` says else."""
     return matching(rows[(rows["metric"] == metric) & (rows["layer"] >= 0)], {"head": -1} | where)
 
@@ -196,7 +196,7 @@ def by_layer(rows: pd.DataFrame) -> list[tuple[int, float]]:
     return sorted((int(layer), float(value)) for layer, value in pairs)
 
 
-def in_order(places: dict[str, int]) -> dict[str, int]:
+def in_depth_order(places: dict[str, int]) -> dict[str, int]:
     """Named indices in ascending order, each once; of two names for one index the first is kept."""
     names = {index: name for name, index in reversed(places.items())}
     return {names[index]: index for index in sorted(names)}
@@ -204,7 +204,7 @@ def in_order(places: dict[str, int]) -> dict[str, int]:
 
 def deep(count: int) -> dict[str, int]:
     """Indices of the representative blocks (`SHARES`) among ``count`` blocks, by depth."""
-    return in_order({name: round(share * (count - 1)) for name, share in SHARES.items()})
+    return in_depth_order({name: round(share * (count - 1)) for name, share in SHARES.items()})
 
 
 def at_depths(panel: str, row: str, maps: Floats) -> list[SmallMap]:

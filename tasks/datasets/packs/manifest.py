@@ -62,7 +62,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     write_whole(folder / MANIFEST, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_pack_manifest(folder: Path) -> Manifest:
     """Manifest of a pack; empty if there is none; raises InputError."""
     path = folder / MANIFEST
     if not path.is_file():
@@ -93,7 +93,7 @@ def _checked(kind: type[T], content: Mapping[str, Any]) -> T:
     return kind(**content)
 
 
-def card_of(manifest: Manifest) -> str:
+def dataset_card(manifest: Manifest) -> str:
     """The dataset card: YAML with the shards of each dataset and split, then Markdown."""
     lines = ["---", "configs:"]
     for name, dataset in sorted(manifest.items()):

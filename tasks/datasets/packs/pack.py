@@ -21,7 +21,7 @@ from layerboard.tasks.datasets.packs.manifest import (
     Manifest,
     PackedDataset,
     PackedShard,
-    read_manifest,
+    read_pack_manifest,
 )
 from layerboard.tasks.datasets.packs.shards import LENGTH, Shard, content_digest, read_shard
 from layerboard.zoo.atomic import file_sha256
@@ -163,11 +163,13 @@ def find_pack(name: str) -> PackLocation:
         raise InputError(f"--data takes {PREFIX}ID, {PREFIX}ID@REVISION or {PREFIX}FOLDER, found {name!r}")
     if not spec.local:
         folder = _fetched(spec, (MANIFEST,))
-        return PackLocation(f"{PREFIX}{spec.location}@{folder.name}", spec, folder, read_manifest(folder))
+        return PackLocation(
+            f"{PREFIX}{spec.location}@{folder.name}", spec, folder, read_pack_manifest(folder)
+        )
     folder = Path(spec.location).absolute()
     if not folder.is_dir():
         raise MissingDataError(f"expected a folder of parquet files at {folder}, which does not exist")
-    return PackLocation(f"{PREFIX}{folder}", spec, folder, read_manifest(folder))
+    return PackLocation(f"{PREFIX}{folder}", spec, folder, read_pack_manifest(folder))
 
 
 def open_pack(name: str) -> Pack:

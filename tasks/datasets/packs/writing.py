@@ -14,8 +14,8 @@ from layerboard.tasks.datasets.packs.manifest import (
     MANIFEST,
     PackedDataset,
     PackedShard,
-    card_of,
-    read_manifest,
+    dataset_card,
+    read_pack_manifest,
 )
 from layerboard.tasks.datasets.packs.shards import LARGEST_FILE, PackedFile, read_shard, write_shard
 from layerboard.zoo.atomic import PARTIAL, file_sha256, remove_leftovers, write_whole
@@ -33,10 +33,10 @@ class DatasetPlan(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        return sum(map(size_of, self.shards.values()))
+        return sum(map(total_size, self.shards.values()))
 
 
-def size_of(files: Iterable[PackedFile]) -> int:
+def total_size(files: Iterable[PackedFile]) -> int:
     """Total size of files in bytes."""
     return sum(file.size for file in files)
 
@@ -49,7 +49,7 @@ def require_room(target: Path, names: Sequence[str]) -> None:
     if target.exists() and not target.is_dir():
         raise InputError(f"expected a folder for the pack at {target}, found a file")
     remove_leftovers([target])
-    known = {MANIFEST, CARD, ".git", ".gitattributes", ".cache", *names, *read_manifest(target)}
+    known = {MANIFEST, CARD, ".git", ".gitattributes", ".cache", *names, *read_pack_manifest(target)}
     if others := _others(target, known):
         raise InputError(
             f"expected a new folder, or a pack, at {target}, found {others[0]} in it; choose another --to"
@@ -90,10 +90,10 @@ def _groups(
     return groups
 
 
-def require_same(data: Path, target: Path, plan: DatasetPlan) -> None:
+def require_same_pack(data: Path, target: Path, plan: DatasetPlan) -> None:
     """Raise InputError if a pack already has the dataset, but with other files or shards."""
     written = (_is_written(target / name, data, files) for name, files in plan.shards.items())
-    if plan.entry.name in read_manifest(target) and not all(written):
+    if plan.entry.name in read_pack_manifest(target) and not all(written):
         raise InputError(
             f"{target} has {plan.entry.name} already, of other files or in other shards, which is not "
             "written over; choose another --to"
@@ -109,7 +109,7 @@ def write_dataset(
     and no file has changed since; otherwise InputError is raised. ``advance`` is called with the bytes of
     files written.
     """
-    require_same(data, target, plan)
+    require_same_pack(data, target, plan)
     folder = target / plan.entry.name
     names = {Path(name).name for name in plan.shards}
     if others := _others(folder, names):
@@ -120,13 +120,13 @@ def write_dataset(
     for name, files in plan.shards.items():
         if not _is_written(target / name, data, files):
             write_shard(target / name, data, files, plan.classes)
-        advance(size_of(files))
+        advance(total_size(files))
     return _published(target, plan)
 
 
 def _published(target: Path, plan: DatasetPlan) -> PackedDataset:
     """Write the manifest and the card; raises InputError if the pack does not read the same as the folder."""
-    before, name = read_manifest(target), plan.entry.name
+    before, name = read_pack_manifest(target), plan.entry.name
     written = {**before, name: before.get(name) or _packed(target, plan)}
     manifests.write_manifest(target, written)
     try:
@@ -139,8 +139,10 @@ def _published(target: Path, plan: DatasetPlan) -> PackedDataset:
         manifests.write_manifest(target, before)
         raise
     card, others = target / CARD, {other: written[other] for other in written if other != name}
-    if not card.exists() or card.read_text(encoding="utf-8") == card_of(others):  # the user has not edited it
-        write_whole(card, card_of(written))
+    if not card.exists() or card.read_text(encoding="utf-8") == dataset_card(
+        others
+    ):  # the user has not edited it
+        write_whole(card, dataset_card(written))
     return written[name]
 
 

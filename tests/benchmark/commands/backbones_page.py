@@ -3,7 +3,7 @@
 from itertools import groupby
 from pathlib import Path
 
-from layerboard.benchmark.commands.list import grid, weights
+from layerboard.benchmark.commands.list import grid, weights_text
 from layerboard.benchmark.plan.facts import teachers
 from layerboard.zoo.registry import all_specs
 from layerboard.zoo.spec import BackboneSpec
@@ -89,7 +89,7 @@ def _cells(spec: BackboneSpec) -> tuple[str, ...]:
         grid(spec),
         prefix,
         "yes" if spec.has_final else "no",
-        weights(spec.parameters),
+        weights_text(spec.parameters),
         at if spec.repository else file,
         spec.revision[:12] if spec.revision else "not pinned",
     )

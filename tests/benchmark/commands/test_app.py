@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from layerboard.benchmark.commands.app import app, spread
+from layerboard.benchmark.commands.app import app, repeat_options
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.record import read_frame
 from tests import fakes
@@ -50,7 +50,7 @@ COMMANDS = (
     ],
 )
 def test_an_option_takes_several_values(given: list[str], meant: list[str]) -> None:
-    assert spread(given) == meant
+    assert repeat_options(given) == meant
 
 
 @pytest.mark.parametrize("name", COMMANDS)

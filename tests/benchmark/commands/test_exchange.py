@@ -17,7 +17,7 @@ from click import Context
 from typer.main import get_command
 
 import layerboard
-from layerboard.benchmark.commands.app import app, spread
+from layerboard.benchmark.commands.app import app, repeat_options
 from layerboard.leaderboards.records.checksum import companions_of, file_digest, write_checked
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
@@ -51,7 +51,7 @@ def test_commands_of_the_page_on_ci_have_the_options_that_it_names() -> None:
     assert len(lines) >= 6
     commands = get_command(app).commands  # type: ignore[attr-defined]
     for line in lines:
-        name, *words = spread(shlex.split(line, comments=True)[1:])
+        name, *words = repeat_options(shlex.split(line, comments=True)[1:])
         commands[name].make_parser(Context(commands[name])).parse_args(words)  # raises for what is unknown
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from layerboard.benchmark.commands.list import BackboneFilters, details, facts, weights
+from layerboard.benchmark.commands.list import BackboneFilters, details, facts, weights_text
 from layerboard.benchmark.plan.facts import teachers
 from layerboard.leaderboards.facts import commercial_use
 from layerboard.leaderboards.limits import within
@@ -178,7 +178,7 @@ def test_bad_numbers_of_weights(text: str) -> None:
     [(85_798_656, "85.8 M"), (303_301_632, "303 M"), (1_136_480_768, "1.1 G"), (0, "0"), (None, "unknown")],
 )
 def test_weights_are_rounded(number: int | None, text: str) -> None:
-    assert weights(number) == text
+    assert weights_text(number) == text
 
 
 def test_an_empty_filter_lets_all_through() -> None:

@@ -141,7 +141,7 @@ COLUMNS = [
     for task in TASKS
     if not task.analysis
     for protocol in PROTOCOLS
-    if protocol.speaks_of(task.name)
+    if protocol.covers(task.name)
 ]
 DENSE = ("videos", "keypoints", "scenes", "objects", "parts", "masks")
 """Roles of tasks that are scored on grids."""

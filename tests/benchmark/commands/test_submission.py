@@ -196,7 +196,7 @@ def test_made_up_results_are_drawn_and_not_marked(submission: Path, data: Path, 
 def test_a_killed_submit_leaves_nothing_that_counts(out: Path, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     options = {"to": tmp_path, "name": "x", "partial": True}
     with monkeypatch.context() as patch:
-        patch.setattr("layerboard.leaderboards.submission.weights_of", lambda _: 1 / 0)
+        patch.setattr("layerboard.leaderboards.submission.weights_by_backbone", lambda _: 1 / 0)
         patch.setattr("shutil.rmtree", lambda *_, **__: None)  # as if killed
         with pytest.raises(ZeroDivisionError):
             layerboard.submit(out, **options)

@@ -22,7 +22,7 @@ import pytest
 from layerboard.benchmark.api import PassesAndScores
 from layerboard.benchmark.engines import ray as engine
 from layerboard.benchmark.engines.base import ListQueue, WorkerDiedError, WorkerSlot
-from layerboard.benchmark.engines.progress import Listening, Message
+from layerboard.benchmark.engines.progress import ForwardedReports, Message
 from layerboard.benchmark.engines.ray import RayEngine
 from layerboard.benchmark.jobs import pieces
 from layerboard.benchmark.jobs.pieces import Pieces
@@ -143,7 +143,7 @@ def test_records_are_the_same_though_an_actor_is_killed(
     processes: dict[int, int] = {}
     killed: list[int] = []
     replaced = threading.Event()
-    do, hear = engine._Remote.do, Listening.hear
+    do, hear = engine._Remote.do, ForwardedReports.repeat
 
     def doing(self: Any, job: object) -> object:
         if killed and processes[self._number] == killed[0] and self.process != killed[0]:
@@ -153,7 +153,7 @@ def test_records_are_the_same_though_an_actor_is_killed(
             replaced.wait(240)  # what is left would else be done before another one is there
         return do(self, job)
 
-    def hearing(self: Listening, message: Message) -> None:
+    def hearing(self: ForwardedReports, message: Message) -> None:
         hear(self, message)
         if message[0] == "advance" and not killed:
             killed.append(processes[message[1][0]])
@@ -161,7 +161,7 @@ def test_records_are_the_same_though_an_actor_is_killed(
 
     monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
     monkeypatch.setattr(engine._Remote, "do", doing)
-    monkeypatch.setattr(Listening, "hear", hearing)
+    monkeypatch.setattr(ForwardedReports, "repeat", hearing)
     records = run(new_place(), BACKBONES, *TASKS, data=data, engine="ray", workers=2)
     assert records.attrs["failures"] == []
     assert len(killed) == 1
@@ -270,10 +270,10 @@ def test_a_cluster_that_is_not_there_is_one_sentence(monkeypatch: pytest.MonkeyP
     with answering(engine.SETTINGS) as address:
         request = Request(engine="ray", address=address)
         with pytest.raises(InputError, match=f"there is no Ray cluster at '{address}': 'Is there one"):
-            RayEngine(request).carry_out(halved, ListQueue([2]), Heard())
+            RayEngine(request).run(halved, ListQueue([2]), Heard())
     monkeypatch.setattr(engine, "ATTEMPTS", 1)
     with pytest.raises(WorkerDiedError, match="Ray does not start on this machine: 'Is there one"):
-        RayEngine(Request(engine="ray")).carry_out(halved, ListQueue([2]), Heard())
+        RayEngine(Request(engine="ray")).run(halved, ListQueue([2]), Heard())
     assert dict(os.environ) == before
 
 
@@ -284,7 +284,7 @@ def test_an_address_of_nobody_is_answered_soon(monkeypatch: pytest.MonkeyPatch, 
         address = f"{scheme}127.0.0.1:{server.getsockname()[1]}"
     begin = time.monotonic()
     with pytest.raises(InputError, match=f"no Ray cluster at '{address}': 'Connection refused'"):
-        RayEngine(Request(engine="ray", address=address)).carry_out(halved, ListQueue([2]), Heard())
+        RayEngine(Request(engine="ray", address=address)).run(halved, ListQueue([2]), Heard())
     assert time.monotonic() - begin < engine.ANSWER
 
 
@@ -293,7 +293,7 @@ def test_what_listens_and_is_not_ray_is_told_soon(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(engine.ray, "is_initialized", lambda: False)
     monkeypatch.setattr(engine, "ANSWER", 0.5)
     with answering(answer) as address, pytest.raises(InputError, match="what listens there is not Ray"):
-        RayEngine(Request(engine="ray", address=address)).carry_out(halved, ListQueue([2]), Heard())
+        RayEngine(Request(engine="ray", address=address)).run(halved, ListQueue([2]), Heard())
 
 
 @pytest.mark.parametrize(("answer", "tls"), [(engine.SETTINGS, ""), (b"", "1")])
@@ -307,4 +307,4 @@ def test_what_may_be_ray_is_connected_to(monkeypatch: pytest.MonkeyPatch, answer
 
     monkeypatch.setattr(engine.ray, "init", init)
     with answering(answer) as address, pytest.raises(InputError, match=f"asked {address}"):
-        RayEngine(Request(engine="ray", address=address)).carry_out(halved, ListQueue([2]), Heard())
+        RayEngine(Request(engine="ray", address=address)).run(halved, ListQueue([2]), Heard())

@@ -28,7 +28,7 @@ from layerboard.tasks.protocols import PAPER, STANDARD, EvaluationProtocol
 from layerboard.tasks.registry import COST
 from layerboard.tasks.task import Task
 from layerboard.zoo.features.backbone import Backbone
-from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import BackboneSpec
 from tests.benchmark.runs import PUBLIC
@@ -84,7 +84,7 @@ def planned(data: Path, rules: EvaluationProtocol, sets: tuple[str, ...] = ()) -
 def on_meta(name: str, folder: Path) -> Backbone:
     """A small network without values."""
     small = reduce(find([name])[0], folder).spec
-    return load(small, device=META, cache_dir=folder / "cache")
+    return load_backbone(small, device=META, cache_dir=folder / "cache")
 
 
 def collector_of(

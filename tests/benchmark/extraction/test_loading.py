@@ -7,7 +7,14 @@ import pytest
 import torch
 from PIL import Image
 
-from layerboard.benchmark.extraction.loading import Batch, KeptViews, Loader, ShardEnd, Unreadable, render
+from layerboard.benchmark.extraction.loading import (
+    Batch,
+    KeptViews,
+    Loader,
+    ShardEnd,
+    Unreadable,
+    render_sample,
+)
 from layerboard.zoo.errors import UnreadableImageError
 from layerboard.zoo.view.views import FitLongSide, Stretch, Tiles
 from tests.benchmark.doubles import MemorySample, source
@@ -118,7 +125,7 @@ def test_a_kept_view_is_not_rendered_again(opened: list[str]) -> None:
     first, again = (kept.render(sample, view) for _ in range(2))
     assert opened == ["a"]
     assert again is first
-    pixels, size = render(sample, view)
+    pixels, size = render_sample(sample, view)
     assert torch.equal(first[0], pixels)
     assert first[1] == size == (128, 64)
     kept.render(sample, Stretch(32))  # another view

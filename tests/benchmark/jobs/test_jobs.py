@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import torch
 
-from layerboard.benchmark.api import carry_out
+from layerboard.benchmark.api import execute
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.extraction.failures import NO_MEMORY, DiskFullError, Failure, failure
 from layerboard.benchmark.jobs import passes
@@ -96,7 +96,7 @@ def test_a_card_is_asked_for_its_batch_once_a_backbone(
     monkeypatch.setattr(passes, "best_batch", best_batch)
     setup = prepared(planned(data, "knn"), tmp_path, batch_size="auto").backbones[0].setup
     for backbone, size in ((card, 256), (cpu, 64)):
-        monkeypatch.setattr(passes, "load_backbone", lambda _, backbone=backbone: backbone)
+        monkeypatch.setattr(passes, "backbone_of", lambda _, backbone=backbone: backbone)
         cache = passes.BackboneCache(setup)
         assert [cache.batch_size, cache.batch_size] == [size, size]
     assert asked == [card]
@@ -194,7 +194,7 @@ def test_a_backbone_that_cannot_be_identified_is_a_failure_of_its_own(data: Path
     request = Request(
         ["moco-s16", "mini-random"], "knn", data=data, output=tmp_path / "out", cache=tmp_path / "cache"
     )
-    summary = carry_out(request, Silent())
+    summary = execute(request, Silent())
     (found,) = summary.done.failures
     assert (found.backbone, found.task, found.bad_input) == ("moco-s16", "", True)
     assert set(summary.records["backbone"]) == {"mini-random"}

@@ -26,7 +26,7 @@ from layerboard.mini.render.seeds import ENTROPY, Namespace, generator
 from layerboard.mini.render.templates import TEMPLATES
 from layerboard.mini.training.methods import METHODS
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry import find
 from tests.benchmark.runs import command
 
@@ -234,7 +234,7 @@ def test_the_command_makes_a_backbone_that_the_suite_takes(
     assert str(tmp_path) not in card
     installed = {path.name for path in (package / "mini-fs").iterdir()}
     assert installed == {"SHA256SUMS", *(p.name for p in folder.glob("*.*"))}
-    backbone = load(find(["mini-fs"])[0], device=torch.device("cpu"), cache_dir=tmp_path)
+    backbone = load_backbone(find(["mini-fs"])[0], device=torch.device("cpu"), cache_dir=tmp_path)
     assert backbone.revision.startswith("sha256:")
 
 

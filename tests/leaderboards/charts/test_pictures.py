@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.charts.style import look
+from layerboard.leaderboards.charts.style import series_look
 from layerboard.leaderboards.charts.svg import svg_element, svg_file
 from layerboard.leaderboards.pages.csv import csv_page
 from layerboard.leaderboards.pages.markdown import markdown_page
@@ -131,8 +131,8 @@ def test_a_backbone_has_one_colour_whatever_is_drawn_beside_it():
     for names in (["three"], ["three", "one"], ["other", "three"]):
         points = pd.DataFrame({"series": names, "x": [1.0] * len(names), "y": [2.0] * len(names)})
         text = svg_file(Plot(points, "points", "T", "x", "y"), suite)
-        assert look(2)["color"] in text
-        assert look(1)["color"] not in text
+        assert series_look(2)["color"] in text
+        assert series_look(1)["color"] not in text
 
 
 def test_a_heat_map_numbers_its_axes_and_says_what_lies_beyond_its_colours():

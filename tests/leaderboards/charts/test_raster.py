@@ -5,7 +5,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from layerboard.leaderboards.charts.raster import GAP, LEVELS, Sheet, levels, map_png, smaller, steps
+from layerboard.leaderboards.charts.raster import (
+    GAP,
+    LEVELS,
+    Sheet,
+    colour_levels,
+    colour_steps,
+    map_png,
+    smaller,
+)
 from layerboard.tasks.blocks import own_span
 
 NAN = float("nan")
@@ -42,14 +50,14 @@ def opened(address):
 
 
 def test_colours_go_up_in_equal_steps_of_lightness():
-    lightness = to_lab(steps().astype(np.float64))[:, 0]
+    lightness = to_lab(colour_steps().astype(np.float64))[:, 0]
     assert np.diff(lightness).min() > 0
     assert np.diff(lightness) == pytest.approx(np.diff(lightness).mean(), rel=0.35)
     assert lightness[-1] - lightness[0] > 0.6
 
 
 def test_colours_go_up_without_cones_for_green():
-    linear = (steps() / 255.0) ** 2.2
+    linear = (colour_steps() / 255.0) ** 2.2
     seen = np.clip(linear @ DEUTERANOPIA.T, 0, 1) ** (1 / 2.2) * 255
     assert np.diff(to_lab(seen)[:, 0]).min() > 0
 
@@ -60,10 +68,10 @@ def test_white_and_black_are_the_ends_of_lightness():
 
 def test_levels_span_the_colours_and_leave_holes():
     values = np.array([[0.0, 0.5, 1.0, NAN, np.inf]])
-    assert levels(values, None).tolist() == [[1, LEVELS // 2 + 1, LEVELS, 0, 0]]
-    assert levels(values, (0.5, 0.75)).tolist() == [[1, 1, LEVELS, 0, 0]]
-    assert set(levels(np.full((2, 2), 7.0), None).flatten()) == {LEVELS // 2 + 1}
-    assert not levels(np.full((2, 2), NAN), None).any()
+    assert colour_levels(values, None).tolist() == [[1, LEVELS // 2 + 1, LEVELS, 0, 0]]
+    assert colour_levels(values, (0.5, 0.75)).tolist() == [[1, 1, LEVELS, 0, 0]]
+    assert set(colour_levels(np.full((2, 2), 7.0), None).flatten()) == {LEVELS // 2 + 1}
+    assert not colour_levels(np.full((2, 2), NAN), None).any()
 
 
 def test_the_span_of_several_maps():
@@ -74,8 +82,8 @@ def test_the_span_of_several_maps():
 def test_a_map_has_a_pixel_a_cell_in_its_colour():
     pixels = opened(map_png(np.array([[0.0, 1.0], [NAN, 0.5]]), None, 32))
     assert pixels.shape == (2, 2, 4)
-    assert pixels[0, 0, :3].tolist() == steps()[0].tolist()
-    assert pixels[0, 1, :3].tolist() == steps()[-1].tolist()
+    assert pixels[0, 0, :3].tolist() == colour_steps()[0].tolist()
+    assert pixels[0, 1, :3].tolist() == colour_steps()[-1].tolist()
     assert pixels[..., 3].tolist() == [[255, 255], [0, 255]]
 
 
@@ -92,7 +100,7 @@ def test_a_sheet_stretches_maps_into_their_cells():
     sheet = Sheet(1, 2, (4, 4))
     pixels = opened(sheet.maps({(0, 0): np.eye(2), (0, 1): np.array([[NAN]])}, None))
     assert pixels.shape[:2] == sheet.shape == (4, 8 + GAP)
-    low, high = steps()[0].tolist(), steps()[-1].tolist()
+    low, high = colour_steps()[0].tolist(), colour_steps()[-1].tolist()
     assert pixels[:2, :2, :3].tolist() == [[high] * 2] * 2
     assert pixels[:2, 2:4, :3].tolist() == [[low] * 2] * 2
     assert not pixels[:, 4:, 3].any()

@@ -3,7 +3,7 @@
 import math
 
 from layerboard.leaderboards.records.record import Record
-from layerboard.leaderboards.sections.tables import KIND_NAMES, kind_of
+from layerboard.leaderboards.sections.tables import KIND_NAMES, kind_suffix
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.shown import render_page
 
@@ -21,9 +21,9 @@ def test_azimuths_stand_between_levels_and_geometry_aware_points() -> None:
         *(f"azimuth {eighths}" for eighths in range(5)),
         "geometry-aware",
     )
-    assert kind_of("spair", "PCK@0.1 azimuth 3") == "azimuth 3"
-    assert kind_of("anomaly", "AU-PRO 0.05 bolt") == kind_of("anomaly", "AUROC bolt") == "bolt"
-    assert kind_of("anomaly", "AU-PRO 0.05") == kind_of("mine:TASK", "AUROC bolt") == ""
+    assert kind_suffix("spair", "PCK@0.1 azimuth 3") == "azimuth 3"
+    assert kind_suffix("anomaly", "AU-PRO 0.05 bolt") == kind_suffix("anomaly", "AUROC bolt") == "bolt"
+    assert kind_suffix("anomaly", "AU-PRO 0.05") == kind_suffix("mine:TASK", "AUROC bolt") == ""
     text = render_page(
         frame(
             layers([30.0, 45.0], **SPAIR),

@@ -5,7 +5,7 @@ import pytest
 
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import number_text, ranges_text, score_text, task_display
-from layerboard.leaderboards.pages.markdown import plain, table
+from layerboard.leaderboards.pages.markdown import markdown_table, plain
 from layerboard.leaderboards.sections.gaps import empty_cells
 from tests.leaderboards.builder import NAN, floor, frame, full_suite, layers, record, unsure
 from tests.leaderboards.goldens import EXPECTED, PAGES, page, uncertain, write_knn, write_measured
@@ -137,6 +137,6 @@ def test_numbers_are_formatted_without_a_negative_zero():
 
 
 def test_a_table_without_rows_is_its_head():
-    assert table(pd.DataFrame({"a": [], "b": []})).splitlines()[0].replace(" ", "") == "|a|b|"
+    assert markdown_table(pd.DataFrame({"a": [], "b": []})).splitlines()[0].replace(" ", "") == "|a|b|"
     assert plain("a\n b") == "a b"
     assert task_display("unheard-of").metrics == ()

@@ -1,6 +1,6 @@
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.scores.frames import backbones_of, pair_rows
-from layerboard.leaderboards.sections.similarity import CkaTable, cka_tables, last_table, most_similar
+from layerboard.leaderboards.sections.similarity import CkaTable, cka_tables, last_table, most_similar_blocks
 from tests.leaderboards.builder import NAN, frame, pair, unsure
 
 CLS = CkaTable("cka", "mini-imagenet", "standard", pooling="cls")
@@ -31,7 +31,7 @@ def test_an_interval_stands_beside_its_comparison_but_not_beside_a_layer_with_it
     sure = [pair(DINO, 3, DINO, 3, 1.0), pair(CLIP, 3, CLIP, 3, 1.0), pair(DINO, 3, CLIP, 3, 0.25)]
     records = frame(unsure(sure, half=0.0104))
     assert last_table(Board.of(records), CLS)[DINO].tolist() == ["0.250 ± 0.010", "1.000"]
-    assert most_similar(Board.of(records), CLS)["CKA"].tolist() == ["0.250 ± 0.010"]
+    assert most_similar_blocks(Board.of(records), CLS)["CKA"].tolist() == ["0.250 ± 0.010"]
 
 
 def test_a_missing_comparison_is_an_empty_cell():
@@ -54,7 +54,7 @@ def test_the_most_similar_blocks_of_each_two_backbones():
             pair("random", 1, "random", 1, 1.0, family="random", trained=False),
         ]
     )
-    assert most_similar(Board.of(records), CLS).to_numpy().tolist() == [
+    assert most_similar_blocks(Board.of(records), CLS).to_numpy().tolist() == [
         [DINO, "2/3", MAE, "3/3", "0.800"],
         [CLIP, "1/3", DINO, "2/3", "0.500"],
     ]

@@ -9,7 +9,12 @@ import pytest
 from layerboard.leaderboards.display import page_problem
 from layerboard.leaderboards.merge import results_of
 from layerboard.leaderboards.records.checksum import write_checked
-from layerboard.leaderboards.records.fields import Known, alike, foreign_problem, name_problem
+from layerboard.leaderboards.records.fields import (
+    Known,
+    foreign_problem,
+    name_problem,
+    names_differing_in_case,
+)
 from layerboard.leaderboards.records.record import read_frame
 from layerboard.zoo.errors import DamagedError
 from tests.leaderboards.builder import frame, layers, record
@@ -89,9 +94,12 @@ def test_names_of_others_are_plain(odd: str) -> None:
 
 
 def test_names_differ_in_more_than_case_and_pages_from_all_others() -> None:
-    assert alike({("suite", "MINI")}, {("suite", "mini")}) == "the suite MINI differs from mini in case alone"
-    assert alike({("suite", "MINI"), ("suite", "Mini")}, set())
-    assert alike({("suite", "mini")}, {("suite", "mini"), ("backbone", "Mini")}) == ""
+    assert (
+        names_differing_in_case({("suite", "MINI")}, {("suite", "mini")})
+        == "the suite MINI differs from mini in case alone"
+    )
+    assert names_differing_in_case({("suite", "MINI"), ("suite", "Mini")}, set())
+    assert names_differing_in_case({("suite", "mini")}, {("suite", "mini"), ("backbone", "Mini")}) == ""
     for suite in ("index", "changes", "CHANGES", "mini!", "mini.inside", "Mini", "readme"):
         assert "the page of the suite" in page_problem(["mini", suite])
     assert page_problem(["mini", "mini-referee", "standard"]) == ""

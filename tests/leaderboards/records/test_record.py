@@ -12,7 +12,7 @@ from layerboard.leaderboards.records.record import (
     suites_of,
     to_frame,
 )
-from layerboard.leaderboards.scores.frames import newest
+from layerboard.leaderboards.scores.frames import latest
 from layerboard.zoo.errors import InputError
 from tests.leaderboards.builder import NAN, frame, layers, record
 
@@ -91,4 +91,4 @@ def test_heads_of_one_layer_are_different_numbers():
     heads = [
         record(value=float(head), head=head, date=date) for head in (-1, 0, 1) for date in ("2026", "2027")
     ]
-    assert newest(to_frame(heads))["head"].tolist() == [-1, 0, 1]
+    assert latest(to_frame(heads))["head"].tolist() == [-1, 0, 1]

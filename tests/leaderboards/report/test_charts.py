@@ -3,7 +3,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from layerboard.leaderboards.charts.style import COLOURS, look, looks
+from layerboard.leaderboards.charts.style import COLOURS, looks, series_look
 from layerboard.leaderboards.report import charts
 
 # Machado, Oliveira and Fernandes, A Physiologically-based Model for Simulation of Color Vision Deficiency,
@@ -42,7 +42,7 @@ def test_colours_can_be_told_apart_by_all_readers(vision):
 
 
 def test_no_two_series_have_one_colour_and_one_shape():
-    series = [look(place) for place in range(49)]
+    series = [series_look(place) for place in range(49)]
     assert len({(one["color"], one["shape"]) for one in series}) == 49
     assert len({(one["color"], str(one["strokeDash"])) for one in series}) == 49
     assert len({one["color"] for one in series[:7]}) == len({one["shape"] for one in series[:7]}) == 7
@@ -50,14 +50,14 @@ def test_no_two_series_have_one_colour_and_one_shape():
 
 def test_a_backbone_looks_as_its_place_in_the_suite_says():
     suite = ["a", "b", "c"]
-    assert looks(["c", "a"], suite) == {"c": look(2), "a": look(0)}
-    assert looks(["one", "two", "two"], suite) == {"one": look(0), "two": look(1)}
+    assert looks(["c", "a"], suite) == {"c": series_look(2), "a": series_look(0)}
+    assert looks(["one", "two", "two"], suite) == {"one": series_look(0), "two": series_look(1)}
 
 
 def test_open_places_are_filled_once():
     spec = {"a": "{rows}", "b": ["{x}, %", 3, None], "c": "{x} and {y}"}
     words = {"rows": [1, 2], "x": "{y}", "y": "z"}
-    assert charts.filled(spec, words) == {"a": [1, 2], "b": ["{y}, %", 3, None], "c": "{y} and z"}
+    assert charts.fill_placeholders(spec, words) == {"a": [1, 2], "b": ["{y}, %", 3, None], "c": "{y} and z"}
 
 
 def test_every_chart_names_the_rows_and_reads_no_address():
@@ -75,12 +75,14 @@ def test_many_rows_are_lower():
 
 
 def test_a_backbone_beside_itself_keeps_every_line_of_a_tooltip():
-    spec = charts.filled(charts.alike(), {"first": "a", "second": "a", "ink": "", "font": "", "mark": ""})
+    spec = charts.fill_placeholders(
+        charts.alike(), {"first": "a", "second": "a", "ink": "", "font": "", "mark": ""}
+    )
     titles = [tip["title"] for tip in spec["layer"][0]["encoding"]["tooltip"]]
     assert titles == ["row: layer of a", "column: layer of a", "CKA"]
 
 
 def test_labels_at_the_ends_of_lines_keep_apart_where_they_are_near():
-    assert charts.spaced([(1.0, 50.0), (1.0, 20.0)], 5.0) == [50.0, 20.0]
-    assert charts.spaced([(1.0, 50.0), (1.0, 51.0), (1.0, 49.0)], 5.0) == [46.0, 51.0, 41.0]
-    assert charts.spaced([(0.1, 50.0), (1.0, 51.0)], 5.0) == [50.0, 51.0]
+    assert charts.spaced_labels([(1.0, 50.0), (1.0, 20.0)], 5.0) == [50.0, 20.0]
+    assert charts.spaced_labels([(1.0, 50.0), (1.0, 51.0), (1.0, 49.0)], 5.0) == [46.0, 51.0, 41.0]
+    assert charts.spaced_labels([(0.1, 50.0), (1.0, 51.0)], 5.0) == [50.0, 51.0]

@@ -40,7 +40,7 @@ KINDS = (
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_figure_shows_its_numbers_inside_of_its_frame(figures, kind):
     spec = next(spec for name, spec in figures.items() if name.startswith(kind))
-    root = ET.fromstring(engine.drawn(spec))
+    root = ET.fromstring(engine.render_chart(spec))
     width, height = float(root.get("width")), float(root.get("height"))
     assert width < 800
     texts = [*placed(root)]
@@ -73,7 +73,7 @@ def placed(element, x=0.0, y=0.0):
 
 
 def test_labels_say_the_scores_the_highest_first(figures):
-    root = ET.fromstring(engine.drawn(figures["knn-best"]))
+    root = ET.fromstring(engine.render_chart(figures["knn-best"]))
     labels = [text for text, *_ in placed(root) if "layer" in text]
     assert labels == [
         "62.2 ± 1.0, layer 3/3",
@@ -104,7 +104,7 @@ def test_a_highlighted_backbone_stands_out_and_all_tasks_share_a_legend():
     figures = dict(figures_of(content(highlight="mini-fs")))
     colour = looks(["mini-fs"], content().labels)["mini-fs"]["color"]
     for name in ("knn-layers", "layers"):
-        lines = re.findall(r'<path[^>]*stroke-width="1.8"[^>]*>', engine.drawn(figures[name]))
+        lines = re.findall(r'<path[^>]*stroke-width="1.8"[^>]*>', engine.render_chart(figures[name]))
         assert {colour in line for line in lines if "0.15" not in line} == {True}, name
         assert sum("0.15" in line for line in lines) == len(lines) * 3 // 4
-    assert engine.drawn(figures["layers"]).count(">mini-clip<") == 1
+    assert engine.render_chart(figures["layers"]).count(">mini-clip<") == 1

@@ -11,11 +11,11 @@ import pytest
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.facts import COMMERCIAL_USE, Facts, commercial_use
 from layerboard.leaderboards.limits import CANDIDATE, candidates_of, within
-from layerboard.leaderboards.recommendation import Compared, compared, least_loss, picks_of
+from layerboard.leaderboards.recommendation import Compared, compare_candidates, least_loss, picks_of
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
 from layerboard.leaderboards.scores.column import Column
-from layerboard.leaderboards.scores.costs import LAYER_COSTS, find_device, layer_costs, pareto_front
+from layerboard.leaderboards.scores.costs import LAYER_COSTS, find_measured_device, layer_costs, pareto_front
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry import all_specs
 from tests.leaderboards.builder import NAN, floor, frame, layers, measured, record, unsure
@@ -78,16 +78,16 @@ def test_costs_are_those_of_one_device_and_of_blocks() -> None:
     assert list(found.columns) == LAYER_COSTS
     assert found[["layer", "ms", "parameters"]].to_numpy().tolist() == [[1, 2, 1000], [2, 4, 2000]]
     assert found["gflops"].isna().all()
-    assert [find_device(records, wanted) for wanted in (None, "cpu", "cuda", "fast", CPU)] == [
+    assert [find_measured_device(records, wanted) for wanted in (None, "cpu", "cuda", "fast", CPU)] == [
         *("A Card", CPU, "A Card", CPU, CPU)
     ]
     with pytest.raises(InputError, match="no cost was measured on 'tpu'; it was on A Card, Fast CPU"):
-        find_device(records, "tpu")
+        find_measured_device(records, "tpu")
 
 
 def test_without_costs_there_is_no_device() -> None:
     records = Board.of(frame(layers([1.0]))).costs.records
-    assert (find_device(records, None), find_device(records, "cpu")) == (None, None)
+    assert (find_measured_device(records, None), find_measured_device(records, "cpu")) == (None, None)
     assert layer_costs(records, None).empty
 
 
@@ -220,7 +220,7 @@ def places(rows: pd.DataFrame) -> list[tuple[str, int]]:
 
 def test_only_what_is_shown_to_lose_little_is_recommended(planted: tuple[pd.DataFrame, Path]) -> None:
     rows, folder = planted
-    found = compared(rows, KNN, folder, 2.0)
+    found = compare_candidates(rows, KNN, folder, 2.0)
     assert (found.best["backbone"], found.best["layer"]) == ("a", 9)
     assert places(found.safe) == [("a", 9), ("a", 3)]  # b scores as much, and its interval reaches to -6
     loss = found.rows.set_index(["backbone", "layer"])["loss"]
@@ -229,19 +229,19 @@ def test_only_what_is_shown_to_lose_little_is_recommended(planted: tuple[pd.Data
     assert 5 < loss[("b", 2)] < 8
     assert math.isnan(loss[("c", 1)])  # 35 points below: nothing to test
     assert [pick.backbone for pick in picks_of({KNN: found})] == ["a"]
-    assert places(compared(rows, KNN, folder, 0.4).safe) == [("a", 9)]
-    assert {"b"} < {name for name, _ in places(compared(rows, KNN, folder, 10).safe)}
+    assert places(compare_candidates(rows, KNN, folder, 0.4).safe) == [("a", 9)]
+    assert {"b"} < {name for name, _ in places(compare_candidates(rows, KNN, folder, 10).safe)}
 
 
 def test_the_data_cannot_decide_and_how_many_images_would(planted: tuple[pd.DataFrame, Path]) -> None:
     rows, folder = planted
-    found = compared(rows, KNN, folder, 2.0)
+    found = compare_candidates(rows, KNN, folder, 2.0)
     (row,) = found.undecided(found.best).to_dict("records")
     assert (row["backbone"], row["layer"]) == ("b", 2)
     more = [np.tile(own, round(row["needed"] / 400)) for own in (hits(240), hits(240, turned=80) - 0.25)]
     plant(folder, "a", {9: more[0]})
     plant(folder, "b", {2: more[1]})
-    again = compared(rows[rows["layer"].isin([9, 2])], KNN, folder, 2.0)
+    again = compare_candidates(rows[rows["layer"].isin([9, 2])], KNN, folder, 2.0)
     assert again.rows["loss"].max() == pytest.approx(2, abs=0.1)
     assert found.undecided(rows.assign(ms=0.5).iloc[0]).empty  # none is cheaper
 
@@ -250,7 +250,7 @@ def test_the_data_cannot_decide_and_how_many_images_would(planted: tuple[pd.Data
 def test_equal_outcomes_of_few_images_show_little(tmp_path: Path, images: int, lost: float) -> None:
     plant(tmp_path, "a", dict.fromkeys((3, 9), np.full(images, 100.0)))
     rows = candidates(("a", 3, 100.0, 3.0), ("a", 9, 100.0, 9.0), n=images)
-    found = compared(rows, KNN, tmp_path, 2.0)
+    found = compare_candidates(rows, KNN, tmp_path, 2.0)
     assert found.rows["loss"].tolist() == [0, pytest.approx(lost, abs=0.005)]
     undecided = replace(found, may_lose=found.rows["loss"].max() / 2).undecided(rows.assign(ms=99.0).iloc[0])
     assert undecided["needed"].item() == pytest.approx(2 * images)
@@ -261,7 +261,7 @@ def test_what_cannot_be_tested_is_not_recommended(tmp_path: Path) -> None:
     plant(tmp_path, "a", {3: hits(240)})
     plant(tmp_path, "b", {1: hits(238)}, prefix="another ")
     for folder in (tmp_path, tmp_path / "nowhere"):
-        found = compared(rows, KNN, folder, 2.0)
+        found = compare_candidates(rows, KNN, folder, 2.0)
         assert places(found.safe) == [("a", 3)]
         assert places(found.near[found.near["loss"].isna()]) == [("b", 1), ("c", 1)]
 

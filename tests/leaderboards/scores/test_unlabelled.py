@@ -16,11 +16,11 @@ from layerboard.leaderboards.pages.inside.unlabelled import (
     against_rules,
     by_backbone,
     choices_without_labels,
-    mean_of,
+    mean_over_backbones,
 )
 from layerboard.leaderboards.pages.markdown import markdown_page
 from layerboard.leaderboards.records.record import Record
-from layerboard.leaderboards.scores.frames import newest
+from layerboard.leaderboards.scores.frames import latest
 from layerboard.tasks.metrics.layer_choice import mean_reach
 from layerboard.tasks.registry import TASKS
 from tests.leaderboards.builder import NAN, floor, frame, layers
@@ -47,7 +47,7 @@ def criterion(metric: str, values: Sequence[float], name: str = "net-0", **chang
 
 
 def choices(*groups: Sequence[Record]) -> pd.DataFrame:
-    return choices_without_labels(Board.of(newest(frame(*groups))))
+    return choices_without_labels(Board.of(latest(frame(*groups))))
 
 
 def chosen(*groups: Sequence[Record]) -> list[Any]:
@@ -134,7 +134,7 @@ def test_who_beats_the_rules_is_told_from_who_does_not() -> None:
     beside = {one.criterion: one for one in against_rules(named)}
     assert beside["rankme"].lower
     assert beside["rankme"].p == pytest.approx(2 / 2**7)  # of two criteria that name a layer
-    assert mean_of(beside["rankme"].less["last"]) == pytest.approx(-25)
+    assert mean_over_backbones(beside["rankme"].less["last"]) == pytest.approx(-25)
     assert not beside["view-top1"].lower
     assert math.isnan(beside["effective-rank"].p)
     assert tuple(beside) == TESTED
@@ -144,10 +144,10 @@ def test_who_beats_the_rules_is_told_from_who_does_not() -> None:
 def test_means_are_over_backbones() -> None:
     named = choices(*several(**PLANTED))
     lost = by_backbone(named, "last")
-    assert mean_of(lost) == pytest.approx(25)
+    assert mean_over_backbones(lost) == pytest.approx(25)
     assert len(lost) == 7
     assert mean_reach(lost) == pytest.approx(0, abs=1e-9)
-    assert mean_of(by_backbone(named, "rankme", "correlation")) == pytest.approx(1)
+    assert mean_over_backbones(by_backbone(named, "rankme", "correlation")) == pytest.approx(1)
     assert len(by_backbone(named, "effective-rank")) == 0
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.sections.variants import (
-    parting_table,
+    first_difference_table,
     partition_of,
     same_blocks,
     trainings_of,
@@ -65,9 +65,9 @@ def test_a_block_without_skips_parts_its_network():
     records = frame(planted())
     assert np.subtract(*partition_of(records, NOSKIP, 2)) == 1
     assert np.subtract(*partition_of(records, FULL, 2)) == 0
-    (row,) = parting_table(records, FULL, [SEED, NOSKIP]).to_dict("records")
+    (row,) = first_difference_table(records, FULL, [SEED, NOSKIP]).to_dict("records")
     assert (row["backbone"], row["more by"]) == (NOSKIP, "1.000")
-    assert parting_table(frame(pairs(FULL, FULL, np.ones((3, 3)))), FULL, [NOSKIP]).empty
+    assert first_difference_table(frame(pairs(FULL, FULL, np.ones((3, 3)))), FULL, [NOSKIP]).empty
 
 
 def test_the_section_has_the_ceiling_first_and_the_floor_last():

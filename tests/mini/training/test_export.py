@@ -10,12 +10,12 @@ from safetensors.torch import load_file
 from transformers import AutoModel
 
 from layerboard.mini import checkpoints as mini
-from layerboard.mini.training.export import IN_FLOAT32, card_of, export
+from layerboard.mini.training.export import IN_FLOAT32, model_card, save_backbone
 from layerboard.mini.training.methods import METHODS
-from layerboard.mini.training.network import vectors
+from layerboard.mini.training.network import pooled_vectors
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures
-from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.hub import quiet
 from layerboard.zoo.registry import find
 from tests.mini.training.toys import SIDE, shapes, toy, toy_spec
@@ -33,30 +33,30 @@ VARIANTS = [(one.name, {}) for one in METHODS] + [("fs", {"no_skip": 2})]
 @pytest.mark.parametrize(("name", "recipe"), VARIANTS)
 def test_an_export_is_the_network_that_was_trained(name: str, recipe: dict[str, int], tmp_path: Path) -> None:
     objective = toy(name, DATA, **recipe).eval()
-    export(objective.backbone, toy_spec(name), "card", HISTORY, tmp_path)
+    save_backbone(objective.backbone, toy_spec(name), "card", HISTORY, tmp_path)
     spec = replace(
         toy_spec(name), name="own", repository=str(tmp_path), checkpoint="transformers", parameters=0
     )
-    backbone = load(spec, device=CPU, cache_dir=tmp_path)
+    backbone = load_backbone(spec, device=CPU, cache_dir=tmp_path)
     images = torch.from_numpy(DATA.images[:4, :, :SIDE, :SIDE].copy())
     seen: list[LayerFeatures] = []
     backbone.visit(images, seen.append, spec.layers[-1:])
     with torch.no_grad():
-        expected = vectors(objective.backbone, objective.normalised(images / 255))
+        expected = pooled_vectors(objective.backbone, objective.normalised(images / 255))
     torch.testing.assert_close(seen[0].mean, expected["mean"], rtol=0, atol=0.02)
     if seen[0].cls is not None:
         torch.testing.assert_close(seen[0].cls, expected["cls"], rtol=0, atol=0.02)
 
 
 def test_an_export_needs_no_entry(tmp_path: Path) -> None:
-    export(toy("dino", DATA).backbone, toy_spec("dino"), "card", HISTORY, tmp_path)
+    save_backbone(toy("dino", DATA).backbone, toy_spec("dino"), "card", HISTORY, tmp_path)
     (spec,) = find([str(tmp_path)])
     assert (spec.depth, spec.width, spec.heads, spec.input_size) == (3, 48, 3, SIDE)
     assert spec.mean == pytest.approx((0.485, 0.456, 0.406))
 
 
 def test_weights_are_halves(tmp_path: Path) -> None:
-    export(toy("resnet", DATA).backbone, toy_spec("resnet"), "card", HISTORY, tmp_path)
+    save_backbone(toy("resnet", DATA).backbone, toy_spec("resnet"), "card", HISTORY, tmp_path)
     tensors = load_file(tmp_path / "model.safetensors")
     assert {tensor.dtype for tensor in tensors.values()} == {torch.float16, torch.int64}
     config = json.loads((tmp_path / "config.json").read_text())
@@ -67,13 +67,13 @@ def test_weights_must_fit_into_halves(tmp_path: Path) -> None:
     objective = toy("fs", DATA)
     objective.backbone.layernorm.weight.data.fill_(1e6)
     with pytest.raises(InputError, match=r"the weight layernorm.weight does not fit into float16"):
-        export(objective.backbone, toy_spec("fs"), "card", HISTORY, tmp_path)
+        save_backbone(objective.backbone, toy_spec("fs"), "card", HISTORY, tmp_path)
 
 
 def test_the_card_says_how(tmp_path: Path) -> None:
     facts = {"data": "sixty shapes", "seed": 5}
-    card = card_of("mini-fs", facts, "layerboard pretrain fs --seed 5", "{'view': 1}")
-    export(toy("fs", DATA).backbone, toy_spec("fs"), card, HISTORY, tmp_path)
+    card = model_card("mini-fs", facts, "layerboard pretrain fs --seed 5", "{'view': 1}")
+    save_backbone(toy("fs", DATA).backbone, toy_spec("fs"), card, HISTORY, tmp_path)
     text = (tmp_path / "README.md").read_text()
     for fact in (
         "license: apache-2.0",

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from layerboard.mini.training import beit
-from layerboard.mini.training.beit import Tokenizing, fit
+from layerboard.mini.training.beit import Tokenizing, fit_tokenizer
 from layerboard.mini.training.data import seeded
 from layerboard.mini.training.mae import MaskedAutoencoder, normalised_patches, patches
 from layerboard.mini.training.methods import method
@@ -81,7 +81,7 @@ def test_visual_tokens_are_the_nearest_centres() -> None:
     truth = torch.randint(8, (600,), generator=generator)
     points = centres[truth] + 0.1 * torch.randn(600, 12, generator=generator)
     how = Tokenizing(codes=16, components=12, images=1, rounds=10)
-    codes = fit(points, how, seeded(1))(points)
+    codes = fit_tokenizer(points, how, seeded(1))(points)
     for code in codes.unique():
         assert len(truth[codes == code].unique()) == 1
 

@@ -226,7 +226,7 @@ def test_spread_tells_a_collapse() -> None:
 def test_untrained_features_differ_from_image_to_image(name: str) -> None:
     spec = replace(toy_spec(name), input_size=SIDE)
     model = network.fresh(spec, seed=0).eval()
-    found = network.vectors(model, torch.randn(8, 3, SIDE, SIDE, generator=seeded(0)))
+    found = network.pooled_vectors(model, torch.randn(8, 3, SIDE, SIDE, generator=seeded(0)))
     assert set(found) == ({"mean"} if name == "resnet" else {"cls", "mean"})
     for vectors in found.values():
         assert vectors.shape == (8, spec.width)

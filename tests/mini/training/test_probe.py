@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from layerboard.mini.training.data import Pictures
-from layerboard.mini.training.probe import features, make_probe, nearest_classes, ridge_classes
+from layerboard.mini.training.probe import make_probe, nearest_classes, ridge_classes, vectors_by_pooling
 from layerboard.zoo.errors import InputError
 from tests.mini.training.toys import SIDE, shapes, toy
 
@@ -24,11 +24,13 @@ def test_features_are_those_of_evaluation() -> None:
     data = shapes(12)
     objective = toy("resnet", data)
     objective.train()
-    whole = features(objective, data, SIDE)["mean"]
+    whole = vectors_by_pooling(objective, data, SIDE)["mean"]
     assert objective.training
     assert not objective.backbone.embedder.embedder.normalization.running_mean.any()
     half = Pictures(data.images[:6], data.labels[:6], data.captions[:6])
-    np.testing.assert_allclose(features(objective, half, SIDE)["mean"], whole[:6], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        vectors_by_pooling(objective, half, SIDE)["mean"], whole[:6], rtol=1e-5, atol=1e-5
+    )
 
 
 def test_every_class_must_be_known() -> None:

@@ -13,7 +13,7 @@ import torch
 from layerboard.mini.training.augment import TrainingView, augment
 from layerboard.mini.training.data import seeded
 from layerboard.mini.training.network import cosines, tokens
-from layerboard.mini.training.objective import Objective, Optimisation, cosine, make_optimiser
+from layerboard.mini.training.objective import Objective, Optimisation, cosine_schedule, make_optimiser
 from layerboard.mini.training.probe import make_probe
 from layerboard.mini.training.train import HistoryRow, Schedule, TrainingCheckpoint, train, warning
 from layerboard.zoo.errors import InputError
@@ -223,7 +223,7 @@ def test_learning_rates_rise_and_fall() -> None:
     assert replace(how, kind="sgd").rate(9, 100, 64) == 0.25
     assert how.decay(0, 100) == pytest.approx(0.1)
     assert how.decay(50, 100) == pytest.approx(0.2)
-    assert cosine(2.0, 1.0, 1.0) == 1
+    assert cosine_schedule(2.0, 1.0, 1.0) == 1
 
 
 def test_norms_biases_tokens_and_positions_are_not_decayed() -> None:

@@ -10,9 +10,9 @@ from layerboard.tasks.datasets.labels import (
     FILE_COLUMNS,
     LABEL_COLUMNS,
     Labelling,
-    match,
+    match_rows,
     read_groups,
-    read_table,
+    read_label_table,
     require_columns,
 )
 from layerboard.tasks.datasets.tree import read_tree
@@ -212,7 +212,7 @@ def test_tables_as_spreadsheets_write_them(tmp_path: Path, encoding: str) -> Non
 def test_a_wrong_table_says_what_to_do(tmp_path: Path, content: bytes, words: str) -> None:
     (tmp_path / "labels.csv").write_bytes(content)
     with pytest.raises(InputError, match=words):
-        require_columns(read_table(tmp_path / "labels.csv"), FILE_COLUMNS, LABEL_COLUMNS)
+        require_columns(read_label_table(tmp_path / "labels.csv"), FILE_COLUMNS, LABEL_COLUMNS)
 
 
 def test_a_column_without_a_name_names_no_splits(folder: Path) -> None:
@@ -249,9 +249,9 @@ def test_many_rows_take_little_memory_each(folder: Path) -> None:
 def test_a_row_keeps_all_of_its_cells_and_its_group(folder: Path) -> None:
     text = "file,age,label,group\n" + "".join(f"{i},{20 + i},{CLASSES[i % 2]},p{i // 4}\n" for i in range(10))
     path = table(folder.parent / "l.csv", text)
-    read = read_table(path)
+    read = read_label_table(path)
     assert (read.columns, read.header) == ("file, label, group", ("file", "age", "label", "group"))
-    files, remarks, notes = match([read], read_tree(folder))
+    files, remarks, notes = match_rows([read], read_tree(folder))
     assert remarks == ["classes from l.csv (file, label, group)"]
     assert notes == []
     assert files[5].cells == {"file": "5", "age": "25", "label": "dog", "group": "p1"}
@@ -262,7 +262,7 @@ def test_a_table_of_groups_needs_no_classes(folder: Path) -> None:
     path = table(folder.parent / "groups.csv", "file,group\n0,a\n1,a\n2,\n")
     assert [(row.label, row.group) for row in read_groups(path).rows] == [("", "a"), ("", "a"), ("", "")]
     with pytest.raises(InputError, match="and a column label or class in the first line of"):
-        require_columns(read_table(path), FILE_COLUMNS, LABEL_COLUMNS)
+        require_columns(read_label_table(path), FILE_COLUMNS, LABEL_COLUMNS)
     with pytest.raises(
         InputError, match=r"expected a column file_name.* and a column group in the first line"
     ):

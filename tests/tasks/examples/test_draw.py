@@ -3,36 +3,36 @@
 import numpy as np
 import pytest
 
-from layerboard.tasks.examples import SIDE, by_key, drawn, shrunk, small_mask
+from layerboard.tasks.examples import SIDE, by_key, drawn_indices, shrunk, small_mask
 from tests.benchmark.doubles import MemorySample
 
 KEYS = [f"image {number}" for number in range(200)]
 
 
 def test_the_draw_depends_on_names_alone() -> None:
-    places = drawn(KEYS, 9)
+    places = drawn_indices(KEYS, 9)
     assert places == sorted(places)
     assert len(set(places)) == 9
     turned = KEYS[::-1]
-    assert {turned[place] for place in drawn(turned, 9)} == {KEYS[place] for place in places}
-    assert drawn(KEYS, 9) != list(range(9))
-    assert drawn(KEYS[:3], 9) == [0, 1, 2]
-    assert drawn([], 9) == []
+    assert {turned[place] for place in drawn_indices(turned, 9)} == {KEYS[place] for place in places}
+    assert drawn_indices(KEYS, 9) != list(range(9))
+    assert drawn_indices(KEYS[:3], 9) == [0, 1, 2]
+    assert drawn_indices([], 9) == []
 
 
 def test_other_images_change_the_draw_only_where_they_are_drawn() -> None:
-    before = {KEYS[place] for place in drawn(KEYS[:-1], 9)}
-    after = {KEYS[place] for place in drawn(KEYS, 9)}
+    before = {KEYS[place] for place in drawn_indices(KEYS[:-1], 9)}
+    after = {KEYS[place] for place in drawn_indices(KEYS, 9)}
     assert before == after or after - before == {KEYS[-1]}
 
 
 def test_a_name_that_comes_twice_is_drawn_once() -> None:
-    assert drawn(["a", "b", "a"], 5) == [0, 1]
+    assert drawn_indices(["a", "b", "a"], 5) == [0, 1]
 
 
 def test_strata_take_turns() -> None:
     strata = [0] * 150 + [1] * 49 + [2]
-    counts = np.bincount([strata[place] for place in drawn(KEYS, 7, strata)])
+    counts = np.bincount([strata[place] for place in drawn_indices(KEYS, 7, strata)])
     assert counts.tolist() == [3, 3, 1]
 
 

@@ -162,7 +162,7 @@ def test_any_mix_of_choices_can_be_computed(name: str) -> None:
 
 
 def test_the_primary_metric_is_the_average_of_the_protocol() -> None:
-    primary = {one.name: config_of(one, "spair").primary for one in PROTOCOLS if one.speaks_of("spair")}
+    primary = {one.name: config_of(one, "spair").primary for one in PROTOCOLS if one.covers("spair")}
     assert primary["standard"] == primary["paper"] == primary["probe3d"] == primary["sd-dino"] == "PCK@0.1"
     assert primary["geoaware"] == primary["insid3"] == primary["dift"] == "PCK@0.1 per image"
 

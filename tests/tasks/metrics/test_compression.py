@@ -6,9 +6,9 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from layerboard.tasks.metrics.compression import ITERATIONS, SEED, applied, fitted, levels
+from layerboard.tasks.metrics.compression import ITERATIONS, SEED, applied, fitted, quantisation_levels
 from layerboard.tasks.metrics.neighbours import nearest, unit_vectors
-from layerboard.tasks.metrics.ranking import cosine, rank
+from layerboard.tasks.metrics.ranking import cosine_similarities, rank
 from layerboard.tasks.transforms import step_of
 
 Vectors = NDArray[np.float32]
@@ -51,7 +51,7 @@ def test_leading_directions_are_those_of_faiss() -> None:
 
 def test_int8_is_searched_by_faiss_to_the_bit() -> None:
     bank, queries = drawn(300, 16), drawn(40, 16, 1)
-    fit = levels(bank)
+    fit = quantisation_levels(bank)
     codes, asked = fit.codes(bank), fit.codes(queries)
     index = faiss.IndexScalarQuantizer(
         16, faiss.ScalarQuantizer.QT_8bit_direct_signed, faiss.METRIC_INNER_PRODUCT
@@ -66,7 +66,7 @@ def test_int8_is_searched_by_faiss_to_the_bit() -> None:
 def test_int8_reads_back_the_levels_of_a_scalar_quantizer_with_the_same_ends() -> None:
     """A level of faiss is the middle of its step, so that its ends are half a step further out."""
     bank, queries = drawn(300, 16), drawn(40, 16, 1)
-    fit = levels(bank)
+    fit = quantisation_levels(bank)
     peer = faiss.ScalarQuantizer(16, faiss.ScalarQuantizer.QT_8bit)
     low = fit.middle - 127.5 * fit.step
     faiss.copy_array_to_vector(np.concatenate([low, 255 * fit.step]).astype(np.float32), peer.trained)
@@ -79,11 +79,11 @@ def test_int8_reads_back_the_levels_of_a_scalar_quantizer_with_the_same_ends() -
 
 def test_int8_levels_end_at_quantiles_and_round_to_even() -> None:
     bank = np.linspace(-1, 1, 1001, dtype=np.float32)[:, None]
-    fit = levels(bank)
+    fit = quantisation_levels(bank)
     np.testing.assert_allclose(fit.middle + 127 * fit.step, np.quantile(bank.astype(float), 0.995))
     steps = np.float32(fit.middle + fit.step * np.array([-500, -127, -1, 0, 1, 126, 900]))
     assert fit.codes(steps[:, None])[:, 0].tolist() == [-127, -127, -1, 0, 1, 126, 127]
-    whole = levels(np.repeat(np.float32([[-127.0], [127.0]]), 200, axis=0))
+    whole = quantisation_levels(np.repeat(np.float32([[-127.0], [127.0]]), 200, axis=0))
     assert whole.codes(np.float32([[0.5], [1.5], [-2.5]]))[:, 0].tolist() == [0, 2, -2]
 
 
@@ -113,7 +113,7 @@ def test_equal_hamming_distances_are_equal_to_every_search() -> None:
     order = np.argsort(-(queries.astype(int) @ bank.T.astype(int)), axis=1, kind="stable")
     np.testing.assert_array_equal(nearest(bank, queries, 20).index, order[:, :20])
     np.testing.assert_array_equal(nearest(bank, queries, 20, device=torch.device("cpu")).index, order[:, :20])
-    np.testing.assert_array_equal(rank(cosine(bank, queries)).T, order)
+    np.testing.assert_array_equal(rank(cosine_similarities(bank, queries)).T, order)
 
 
 def test_random_directions_keep_distances_about_and_come_again() -> None:

@@ -44,7 +44,10 @@ def test_vectors_side_by_side_have_the_mean_cosine():
 def searched(*arguments) -> dict[str, search.Neighbours]:
     """Neighbours of all queries."""
     parts = list(nearest_of_sets(*arguments))
-    return {name: search.joined([one[name] for one in parts], arguments[3]) for name in arguments[2]}
+    return {
+        name: search.concatenate_neighbours([one[name] for one in parts], arguments[3])
+        for name in arguments[2]
+    }
 
 
 @pytest.mark.parametrize("rows", [1 << 16, 50])

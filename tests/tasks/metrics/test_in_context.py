@@ -20,13 +20,13 @@ from layerboard.tasks.metrics.cell_labels import (
 from layerboard.tasks.metrics.class_ratios import ClassRatios
 from layerboard.tasks.metrics.label_vote import (
     Scale,
-    compared,
+    comparable_queries,
     most_frequent,
     most_similar,
     pixel_labels,
     pixel_vote,
     remembered,
-    vote,
+    vote_labels,
 )
 from layerboard.tasks.metrics.overlaps import Overlaps, confusion, mean_iou_of_labels, names_of_predictions
 from layerboard.tasks.metrics.uncertainty import differences, intervals
@@ -129,28 +129,28 @@ class TestVote:
         memory, queries, labels = unit(rng, 20, 6), unit(rng, 7, 6), torch.rand(20, 3)
         voters = most_similar(queries, memory, 1)
         for temperature in (0.02, 5.0):
-            assert torch.equal(vote(voters, labels, temperature), labels[voters.index[:, 0]])
+            assert torch.equal(vote_labels(voters, labels, temperature), labels[voters.index[:, 0]])
 
     def test_infinite_temperature_is_the_plain_mean(self):
         rng = np.random.default_rng(1)
         voters = most_similar(unit(rng, 5, 6), unit(rng, 20, 6), 4)
         labels = torch.rand(20, 3)
-        found = vote(voters, labels, float("inf"))
+        found = vote_labels(voters, labels, float("inf"))
         torch.testing.assert_close(found, labels[voters.index].mean(1))
 
     def test_permuting_the_memory_changes_nothing(self):
         rng = np.random.default_rng(2)
         memory, queries, labels = unit(rng, 50, 6), unit(rng, 9, 6), torch.rand(50, 3)
         order = torch.from_numpy(rng.permutation(50))
-        plain = vote(most_similar(queries, memory, 5), labels, 0.02)
-        moved = vote(most_similar(queries, memory[order], 5), labels[order], 0.02)
+        plain = vote_labels(most_similar(queries, memory, 5), labels, 0.02)
+        moved = vote_labels(most_similar(queries, memory[order], 5), labels[order], 0.02)
         torch.testing.assert_close(plain, moved, atol=1e-6, rtol=0)
 
     def test_the_memory_twice_with_twice_the_neighbours_changes_nothing(self):
         rng = np.random.default_rng(3)
         memory, queries, labels = unit(rng, 50, 6), unit(rng, 9, 6), torch.rand(50, 3)
-        plain = vote(most_similar(queries, memory, 5), labels, 0.02)
-        twice = vote(most_similar(queries, memory.repeat(2, 1), 10), labels.repeat(2, 1), 0.02)
+        plain = vote_labels(most_similar(queries, memory, 5), labels, 0.02)
+        twice = vote_labels(most_similar(queries, memory.repeat(2, 1), 10), labels.repeat(2, 1), 0.02)
         torch.testing.assert_close(plain, twice, atol=1e-6, rtol=0)
 
     def test_a_memory_smaller_than_k_votes_as_a_whole(self):
@@ -163,7 +163,7 @@ class TestVote:
         memory, queries = torch.ones(60, 5) / 5**0.5, torch.ones(16, 5) / 5**0.5
         voters = most_similar(queries, memory, 3)
         assert (voters.index == torch.arange(3)).all()
-        voted = vote(voters, torch.eye(4)[torch.from_numpy(cells)], 0.02)
+        voted = vote_labels(voters, torch.eye(4)[torch.from_numpy(cells)], 0.02)
         truth = np.random.default_rng(1).integers(0, 4, (16, 16)).astype(np.uint8)
         found = Overlaps.of(confusion(truth, label_map(voted.view(4, 4, 4), (16, 16)), 4))
         share = (truth == 2).mean()
@@ -328,7 +328,7 @@ class TestPixels:
         memory = torch.tensor([[0.0, 9.0], [1.0, 1.0], [3.0, 2.0]])
         queries = torch.tensor([[0.0, 1.0]])
         for distance, expected in (("L2", [1, 2]), ("cosine", [0, 1])):
-            voters = most_similar(compared(queries, distance), remembered(memory, distance), 2)
+            voters = most_similar(comparable_queries(queries, distance), remembered(memory, distance), 2)
             assert voters.index.tolist() == [expected]
 
     def test_every_pixel_is_voted_on_by_itself(self):

@@ -6,13 +6,19 @@ from scipy.special import softmax
 
 from layerboard.tasks.metrics import label_doubt
 from layerboard.tasks.metrics.arrays import Integers
-from layerboard.tasks.metrics.label_doubt import Ballots, found_of_planted, label_doubts, voters, votes_of
+from layerboard.tasks.metrics.label_doubt import (
+    NeighbourVotes,
+    found_of_planted,
+    label_doubts,
+    neighbour_votes,
+    votes_of,
+)
 from layerboard.tasks.metrics.neighbours import Neighbours, nearest
 
 CLASSES, EACH = 4, 40
 
 
-def searches(labels: Integers, *spreads: float) -> list[Ballots]:
+def searches(labels: Integers, *spreads: float) -> list[NeighbourVotes]:
     """A search in vectors of the true classes for each spread, none of an image for itself."""
     random = np.random.default_rng(0)
     found = []
@@ -20,7 +26,7 @@ def searches(labels: Integers, *spreads: float) -> list[Ballots]:
         centres = random.normal(size=(CLASSES, 16))
         vectors = (centres[labels] + spread * random.normal(size=(len(labels), 16))).astype(np.float32)
         near = nearest(vectors, vectors, 40)
-        found.append(voters(near, near.index != np.arange(len(labels))[:, None], 20, 0.07))
+        found.append(neighbour_votes(near, near.index != np.arange(len(labels))[:, None], 20, 0.07))
     return found
 
 
@@ -62,11 +68,11 @@ def test_the_probability_is_that_of_bayes() -> None:
 
 def test_who_may_not_vote_does_not() -> None:
     near = Neighbours(np.array([[1.0, 0.9, 0.8]], np.float32), np.array([[0, 1, 2]]))
-    voting = voters(near, np.array([[False, True, True]]), 2, 0.1)
+    voting = neighbour_votes(near, np.array([[False, True, True]]), 2, 0.1)
     assert voting.index.tolist() == [[1, 2]]
     weights = np.exp([0.0, -1.0])
     assert voting.weight[0] == pytest.approx(2 * weights / weights.sum(), abs=1e-5)
-    nobody = voters(near, np.zeros((1, 3), bool), 2, 0.1)
+    nobody = neighbour_votes(near, np.zeros((1, 3), bool), 2, 0.1)
     assert votes_of(nobody, np.zeros(3, np.int64), 2).tolist() == [[0, 0]]
 
 

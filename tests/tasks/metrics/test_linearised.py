@@ -20,11 +20,14 @@ def largest_f1(truth: Floats, scores: Floats) -> float:
 
 
 METRICS: dict[str, tuple[Metric, Callable[..., float]]] = {
-    "R2": (linearised.explained, r2_score),
-    "rho": (linearised.rank_correlation, lambda truth, predicted: spearmanr(truth, predicted)[0]),
-    "AP": (lambda truth, scores: linearised.average_precision(truth > 0, scores), average_precision_score),
+    "R2": (linearised.r2_values, r2_score),
+    "rho": (linearised.rank_correlation_values, lambda truth, predicted: spearmanr(truth, predicted)[0]),
+    "AP": (
+        lambda truth, scores: linearised.average_precision_values(truth > 0, scores),
+        average_precision_score,
+    ),
     "AUROC": (lambda truth, scores: linearised.area_under_roc(truth > 0, scores), roc_auc_score),
-    "F1": (lambda truth, scores: linearised.f1_max(truth > 0, scores), largest_f1),
+    "F1": (lambda truth, scores: linearised.f1_max_values(truth > 0, scores), largest_f1),
 }
 
 
@@ -59,9 +62,9 @@ def test_a_value_is_how_much_the_metric_falls_without_an_image(name: str, seed: 
 
 def test_the_only_image_of_a_kind_cannot_be_left_out() -> None:
     alone, scores = np.arange(12) == 5, np.arange(12.0)
-    for metric in (linearised.average_precision, linearised.area_under_roc):
+    for metric in (linearised.average_precision_values, linearised.area_under_roc):
         assert np.isfinite(metric(alone, scores)).all()
-    assert np.isfinite(linearised.explained(alone.astype(float), scores)).all()
+    assert np.isfinite(linearised.r2_values(alone.astype(float), scores)).all()
 
 
 @pytest.mark.parametrize("name", ["rho", "F1"])
@@ -82,7 +85,7 @@ def test_nothing_is_said_of_a_truth_that_is_the_same_for_all(name: str) -> None:
 
 
 def test_ranks_of_predictions_that_are_all_alike_say_nothing() -> None:
-    assert np.isnan(linearised.rank_correlation(np.arange(4.0), np.ones(4))).all()
+    assert np.isnan(linearised.rank_correlation_values(np.arange(4.0), np.ones(4))).all()
 
 
 def test_images_of_either_kind_vary_apart() -> None:

@@ -10,7 +10,7 @@ from layerboard.tasks.metrics.localisation import (
     cell_grams,
     image_patches,
     localisation,
-    pooled,
+    pool_to_cells,
     pooled_cells,
     token_hsic,
     token_patch_cka,
@@ -112,6 +112,6 @@ def test_large_grids_are_averaged_to_the_finest_that_is_small_enough() -> None:
     assert pooled_cells((37, 37), 256) == (13, 13)
     assert pooled_cells((3, 200), 256) == (2, 100)
     grids = torch.arange(16.0).view(1, 4, 4, 1)
-    assert pooled(grids, (2, 2)).flatten().tolist() == [2.5, 4.5, 10.5, 12.5]
-    assert pooled(grids.half(), (4, 4)).dtype == torch.float32
+    assert pool_to_cells(grids, (2, 2)).flatten().tolist() == [2.5, 4.5, 10.5, 12.5]
+    assert pool_to_cells(grids.half(), (4, 4)).dtype == torch.float32
     assert border((3, 4)).reshape(3, 4).sum() == 10

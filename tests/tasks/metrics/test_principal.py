@@ -7,7 +7,7 @@ from layerboard.tasks.metrics.principal import (
     colours,
     principal,
     quantised,
-    restored,
+    restore_tokens,
     turned,
     unit,
     without_smooth,
@@ -35,7 +35,7 @@ def test_all_directions_give_the_cosines(count: int, dim: int) -> None:
     every = principal(found, max(count, dim))
     np.testing.assert_allclose(every.cosines(slice(None)), found @ found.T, atol=1e-6)
     np.testing.assert_allclose(every.cosines(np.array([3, 5])), found[[3, 5]] @ found.T, atol=1e-6)
-    kept = restored(*quantised(every), every.square)
+    kept = restore_tokens(*quantised(every), every.square)
     assert np.abs(kept.cosines(slice(None)) - found @ found.T).max() < 0.02
 
 

@@ -3,7 +3,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layerboard.tasks.metrics.ranking import average_precision, mean_of_queries, precision_at, rank, revisited
+from layerboard.tasks.metrics.ranking import (
+    average_precision_by_trapezoid,
+    mean_of_queries,
+    precision_at,
+    rank,
+    revisited,
+)
 from tests.tasks.metrics.agreement import ranking as agreement
 
 
@@ -25,9 +31,11 @@ def test_average_precision_is_the_area_under_its_steps(places):
     relevant = np.isin(np.arange(61), positions)
     precision = np.cumsum(relevant) / np.arange(1, 62)
     before = np.concatenate([[1.0], precision[:-1]])
-    assert average_precision(positions) == pytest.approx(((before + precision) / 2)[relevant].mean())
-    assert 0 < average_precision(positions) <= 1
-    assert average_precision(np.arange(len(places))) == 1
+    assert average_precision_by_trapezoid(positions) == pytest.approx(
+        ((before + precision) / 2)[relevant].mean()
+    )
+    assert 0 < average_precision_by_trapezoid(positions) <= 1
+    assert average_precision_by_trapezoid(np.arange(len(places))) == 1
     assert 0 <= precision_at(positions, 5) <= 1
 
 

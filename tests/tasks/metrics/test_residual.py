@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from layerboard.tasks.metrics.residual import cosine, frobenius_ratio, norm_ratio, sum_gap
+from layerboard.tasks.metrics.residual import frobenius_ratio, norm_ratio, sum_gap, token_cosines
 
 
 def noise(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -43,22 +43,24 @@ def test_ratios_do_not_see_rotations_and_common_scales() -> None:
 def test_cosines_follow_from_ratio_and_angle(ratio: float, angle: float) -> None:
     skip, branch = with_angle(ratio, angle)
     length = math.sqrt(ratio**2 + 2 * ratio * angle + 1)
-    assert cosine(skip, branch).item() == pytest.approx(angle, abs=1e-6)
-    assert cosine(skip, skip + branch).item() == pytest.approx((ratio + angle) / length, abs=1e-6)
-    assert cosine(branch, skip + branch).item() == pytest.approx((ratio * angle + 1) / length, abs=1e-6)
+    assert token_cosines(skip, branch).item() == pytest.approx(angle, abs=1e-6)
+    assert token_cosines(skip, skip + branch).item() == pytest.approx((ratio + angle) / length, abs=1e-6)
+    assert token_cosines(branch, skip + branch).item() == pytest.approx(
+        (ratio * angle + 1) / length, abs=1e-6
+    )
 
 
 def test_a_branch_of_half_the_length_at_a_right_angle() -> None:
     skip, branch = with_angle(2.0, 0.0)
-    assert cosine(skip, skip + branch).item() == pytest.approx(0.8944, abs=5e-5)
-    assert cosine(branch, skip + branch).item() == pytest.approx(0.4472, abs=5e-5)
+    assert token_cosines(skip, skip + branch).item() == pytest.approx(0.8944, abs=5e-5)
+    assert token_cosines(branch, skip + branch).item() == pytest.approx(0.4472, abs=5e-5)
 
 
 def test_nothing_to_divide_by_is_nan_in_its_own_token_only() -> None:
     skip, branch = noise(2, 3, 4), noise(2, 3, 4, seed=1)
     branch[0, 1] = 0
     assert norm_ratio(skip, branch).isnan().tolist() == [[False, True, False], [False] * 3]
-    assert cosine(skip, branch).isnan().tolist() == [[False, True, False], [False] * 3]
+    assert token_cosines(skip, branch).isnan().tolist() == [[False, True, False], [False] * 3]
     assert not frobenius_ratio(skip, branch).isnan().any()
     assert frobenius_ratio(skip, torch.zeros_like(skip)).isnan().all()
 

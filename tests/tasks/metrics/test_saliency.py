@@ -8,8 +8,8 @@ from PIL import Image
 from torch import Tensor
 
 from layerboard.tasks.metrics.saliency import (
-    cell_shares,
     centre_square,
+    exact_cell_shares,
     half_covered,
     held_out_best,
     marked,
@@ -125,9 +125,9 @@ def test_shares_of_cells_are_exact() -> None:
     mask = np.zeros((4, 6), np.uint8)
     mask[1:3, 2:5] = 1
     edges = np.array([0.0, 2, 4]), np.array([0.0, 3, 6])
-    assert cell_shares(mask, *edges).ravel().tolist() == pytest.approx([1 / 6, 2 / 6, 1 / 6, 2 / 6])
+    assert exact_cell_shares(mask, *edges).ravel().tolist() == pytest.approx([1 / 6, 2 / 6, 1 / 6, 2 / 6])
     # a cell of one and a half pixels, and one that reaches beyond the image
-    found = cell_shares(mask, np.array([0.5, 2.0, 5.0]), np.array([1.0, 2.5]))
+    found = exact_cell_shares(mask, np.array([0.5, 2.0, 5.0]), np.array([1.0, 2.5]))
     assert found.ravel().tolist() == pytest.approx([0.5 * 1 / 2.25, 0.5 * 1 / 4.5])
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
 from layerboard.zoo.features.hooked import HookedBackbone
-from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.infer import infer
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import TRANSFORMER_TAPS, BackboneSpec, Layer
@@ -205,7 +205,7 @@ def test_a_forward_that_nobody_asks_stays_fused(layers: list[Layer] | None, load
 def test_the_meta_device_sees_no_other_and_waits_for_nothing(tmp_path: Path) -> None:
     for name in ("mini-dino", "mini-clip", "mini-beit"):
         spec = find([name])[0]
-        backbone = load(spec, device=torch.device("meta"), cache_dir=tmp_path)
+        backbone = load_backbone(spec, device=torch.device("meta"), cache_dir=tmp_path)
         seen: list[Layer] = []
 
         def check(shown: Shown, seen: list[Layer] = seen) -> None:

@@ -14,7 +14,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.hooked import exact_float32
-from layerboard.zoo.load.backbone import identify, load
+from layerboard.zoo.load.backbone import identify, load_backbone
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import Dtype, Layer
 from tests.zoo.conftest import CPU, Loader
@@ -54,7 +54,7 @@ def test_compiled_blocks_give_the_same_features(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (spec,) = find([name])
-    backbone, images = load(spec, device=CPU, cache_dir=tmp_path), pixels(2, 64, 64)
+    backbone, images = load_backbone(spec, device=CPU, cache_dir=tmp_path), pixels(2, 64, 64)
     expected = grids(backbone, images)
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
     backbone.compile()
@@ -72,7 +72,7 @@ def test_what_cannot_be_compiled_says_so(tmp_path: Path, monkeypatch: pytest.Mon
     def broken(*_: object) -> Tensor:
         raise NotImplementedError("no kernel")
 
-    backbone = load(find(["mini-mae"])[0], device=CPU, cache_dir=tmp_path)
+    backbone = load_backbone(find(["mini-mae"])[0], device=CPU, cache_dir=tmp_path)
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=broken))
     backbone.compile()
     with pytest.raises(InputError, match=r"mini-mae cannot be compiled .*no kernel.*; leave --compile out"):
@@ -126,7 +126,7 @@ def test_hooks_are_gone_after_a_visitor_fails(loader: Loader) -> None:
 @pytest.mark.parametrize("name", ["mini-clip", "mini-beit", "mini-resnet", "mini-random"])
 def test_lower_precision_is_close(name: str, dtype: Dtype, cache: Path, loader: Loader) -> None:
     (spec,) = find([name])
-    backbone = load(replace(spec, dtype=dtype), device=CPU, cache_dir=cache)
+    backbone = load_backbone(replace(spec, dtype=dtype), device=CPU, cache_dir=cache)
     images = pixels(1, 3 * 16, 5 * 16)
     for low, full in zip(grids(backbone, images), grids(loader(spec), images), strict=True):
         assert (low - full).norm() < 0.05 * full.norm()
@@ -163,7 +163,7 @@ def test_missing_device(cache: Path) -> None:
     if torch.cuda.is_available():
         pytest.skip("there is a CUDA device")
     with pytest.raises(InputError, match="no CUDA device"):
-        load(find(["mini-dino"])[0], device=torch.device("cuda"), cache_dir=cache)
+        load_backbone(find(["mini-dino"])[0], device=torch.device("cuda"), cache_dir=cache)
 
 
 def test_float32_settings_are_put_back() -> None:

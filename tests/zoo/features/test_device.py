@@ -16,7 +16,7 @@ from layerboard.zoo.features import AttentionMaps, Shown
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load import rotary_vit
-from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.infer import infer
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import BackboneSpec, Layer, Tap
@@ -50,7 +50,7 @@ ENTRIES = {
 
 
 def on_meta(spec: BackboneSpec, cache: Path) -> Backbone:
-    return load(spec, device=META, cache_dir=cache)
+    return load_backbone(spec, device=META, cache_dir=cache)
 
 
 def tensors(shown: Shown) -> list[Tensor]:

@@ -11,7 +11,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from layerboard.zoo.features.backbone import Backbone
-from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.infer import infer
 from layerboard.zoo.spec import Stage
 from tests.zoo.conftest import CPU, Loader
@@ -154,7 +154,7 @@ def test_features_do_not_depend_on_the_batch(
     side = reduced.spec.input_size
     images = pixels(8, side, side + reduced.spec.patch_size)
     # In float64, since what is asked is whether images touch each other, not how a processor rounds.
-    backbone = load(replace(reduced.spec, dtype="float64"), device=CPU, cache_dir=tmp_path)
+    backbone = load_backbone(replace(reduced.spec, dtype="float64"), device=CPU, cache_dir=tmp_path)
     together = grids(backbone, images)
     assert all(grid.dtype == torch.float64 for grid in together.values())
     for index in (0, 7):

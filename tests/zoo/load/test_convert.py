@@ -59,7 +59,7 @@ def test_every_layer_at_full_size(
     name: str, tmp_path: Path, loader: Loader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """ViT-B/16 at 224 px; without the digest of the file, which would take as long as all the rest."""
-    monkeypatch.setattr("layerboard.zoo.load.checkpoint.digest", lambda _: "sha256:left-out")
+    monkeypatch.setattr("layerboard.zoo.load.checkpoint.files_digest", lambda _: "sha256:left-out")
     published = publish(name, tmp_path, full=True)
     images = pixels(1, 224, 224)
     found, reference = layers(loader(published.spec), images), expected(published, images)

@@ -13,7 +13,7 @@ from huggingface_hub import errors
 from safetensors.torch import save_file
 
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import BackboneSpec, Stage
 from tests.zoo.conftest import CPU, Loader
@@ -298,7 +298,7 @@ def test_entries_that_cannot_be_fetched(
     monkeypatch.setattr("layerboard.zoo.load.hub.hub_answers", lambda: True)
     (spec,) = find(["dino-s16"])
     with pytest.raises(InputError, match=message):
-        load(replace(spec, revision=None), device=CPU, cache_dir=tmp_path)
+        load_backbone(replace(spec, revision=None), device=CPU, cache_dir=tmp_path)
 
 
 def test_a_reduced_entry_is_not_the_full_one(tmp_path: Path, loader: Loader) -> None:

@@ -17,7 +17,7 @@ from layerboard.benchmark.plan.backbones import with_weights
 from layerboard.mini import checkpoints
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import BackboneIdentity
-from layerboard.zoo.load.backbone import identify, load, locate
+from layerboard.zoo.load.backbone import identify, load_backbone, locate
 from layerboard.zoo.registry import find
 from tests.zoo.load.test_infer import save
 from tests.zoo.load.test_onnx_file import MAPS, MAPS_OUT, write
@@ -143,7 +143,7 @@ def test_zero_weights_are_said(tmp_path: Path) -> None:
     zero = {name: torch.zeros_like(tensor) for name, tensor in load_file(path).items()}
     save_file(zero, path, metadata={"format": "pt"})
     with pytest.raises(InputError, match=r"all weights in .* are zero; give a trained network's"):
-        load(find([str(tmp_path)])[0], device=torch.device("cpu"), cache_dir=tmp_path)
+        load_backbone(find([str(tmp_path)])[0], device=torch.device("cpu"), cache_dir=tmp_path)
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 8, 8), torch.nn.Conv2d(8, 8, 1))
     for weight in net.parameters():
         weight.data.zero_()

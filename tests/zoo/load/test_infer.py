@@ -14,7 +14,7 @@ from torch import Tensor
 
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load import rotary_vit
-from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.config import supported_types
 from layerboard.zoo.load.infer import infer
 from layerboard.zoo.registry import find
@@ -209,7 +209,7 @@ def test_a_repository_in_the_cache_of_the_hub(small: Callable[[str], Reduced], t
     small("dino-s16").folder.rename(store / "snapshots" / commit)
     (spec,) = find(["somebody/vit"], tmp_path / "cache")
     assert spec.name == "somebody/vit"
-    backbone = load(spec, device=CPU, cache_dir=tmp_path / "cache")
+    backbone = load_backbone(spec, device=CPU, cache_dir=tmp_path / "cache")
     assert backbone.revision == commit
     (pinned,) = find([f"somebody/vit@{commit}"], tmp_path / "cache")
     assert (pinned.name, pinned.revision) == (f"somebody/vit@{commit}", commit)

@@ -14,8 +14,8 @@ from torch.nn.functional import avg_pool2d
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures, Shown
 from layerboard.zoo.load import onnx_file
-from layerboard.zoo.load.backbone import identify, load
-from layerboard.zoo.load.infer import describe
+from layerboard.zoo.load.backbone import identify, load_backbone
+from layerboard.zoo.load.infer import describe_inferred
 from layerboard.zoo.load.onnx_export import Outputs, write_onnx
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import IMAGENET, Layer, Stage
@@ -56,7 +56,7 @@ def write(
 def shown(name: str, images: Tensor) -> LayerFeatures:
     (spec,) = find([name])
     seen: list[Shown] = []
-    load(spec, device=CPU, cache_dir=Path()).visit(images, seen.append)
+    load_backbone(spec, device=CPU, cache_dir=Path()).visit(images, seen.append)
     (features,) = seen
     assert isinstance(features, LayerFeatures)
     return features
@@ -103,7 +103,7 @@ def test_images_are_given_as_the_file_takes_them(tmp_path: Path) -> None:
     name = write(tmp_path / "own.onnx", MAPS, "float[N, 3, H, W] maps", "float[N, 3, A, B] images", **own)
     expected = colours(images, (0.1, 0.2, 0.3), (0.5, 0.5, 0.25))
     torch.testing.assert_close(shown(name, images).grid, expected, atol=1e-5, rtol=0)
-    assert describe(find([name])[0], None).endswith("std (0.5, 0.5, 0.25), as its metadata says")
+    assert describe_inferred(find([name])[0], None).endswith("std (0.5, 0.5, 0.25), as its metadata says")
     fixed = write(tmp_path / "fixed.onnx", MAPS, "float[2, 3, 4, 4] maps", "float[2, 3, 32, 32] images")
     torch.testing.assert_close(shown(fixed, images).grid, colours(images), atol=1e-5, rtol=0)
     last = MAPS.replace("images", "first")
@@ -111,13 +111,15 @@ def test_images_are_given_as_the_file_takes_them(tmp_path: Path) -> None:
     name = write(tmp_path / "bytes.onnx", body, MAPS_OUT, "uint8[N, 32, 32, 3] images")
     expected = 255 * colours(images, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
     torch.testing.assert_close(shown(name, images).grid, expected, atol=1e-3, rtol=0)
-    described = describe(find([name])[0], None)
+    described = describe_inferred(find([name])[0], None)
     assert described.endswith("; images at 32 px, which it normalises itself")
     named = write(
         tmp_path / "said.onnx", body, MAPS_OUT, "uint8[N, 32, 32, 3] images", **own, backbone="x" * 999
     )
-    assert ", which it normalises itself by mean (0.1, 0.2, 0.3) and std" in describe(find([named])[0], None)
-    assert describe(find([named])[0], None).endswith("x...x" + "x" * 47 + "'")
+    assert ", which it normalises itself by mean (0.1, 0.2, 0.3) and std" in describe_inferred(
+        find([named])[0], None
+    )
+    assert describe_inferred(find([named])[0], None).endswith("x...x" + "x" * 47 + "'")
     half = f"whole = Cast <to = 1> (images)\n{MAPS.replace('images', 'whole')}"
     name = write(tmp_path / "half.onnx", half, MAPS_OUT, "float16[N, 3, 32, 32] images")
     torch.testing.assert_close(shown(name, images).grid, colours(images), atol=1e-2, rtol=0)
@@ -255,7 +257,7 @@ def test_what_is_no_file_of_onnx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         find([name])
     (spec,) = find([write(tmp_path / "net.onnx", MAPS, MAPS_OUT)])
     with pytest.raises(InputError, match="runs with dtype float32, the run with bfloat16"):
-        load(replace(spec, dtype="bfloat16"), device=CPU, cache_dir=tmp_path)
+        load_backbone(replace(spec, dtype="bfloat16"), device=CPU, cache_dir=tmp_path)
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     onnx_file._opened.cache_clear()
     with pytest.raises(InputError, match=r"ONNX needs onnxruntime; .*'layerboard\[onnx\]'"):

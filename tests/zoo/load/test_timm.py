@@ -15,8 +15,8 @@ from layerboard.benchmark.plan.backbones import with_weights
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures, Shown
 from layerboard.zoo.load import timm_models
-from layerboard.zoo.load.backbone import identify, load
-from layerboard.zoo.load.infer import describe
+from layerboard.zoo.load.backbone import identify, load_backbone
+from layerboard.zoo.load.infer import describe_inferred
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import Layer, Stage
 from tests.zoo.load.module.networks import SIZE, WIDTH, Vit
@@ -114,7 +114,7 @@ def test_facts_are_timm_s_and_the_trial_s() -> None:
     assert (spec.input_size, spec.fixed_size, spec.licence) == (SIZE, False, "mit")
     assert (spec.family, spec.supervision, spec.has_cls) == ("vit", "timm tag tag", True)
     assert spec.stages == (Stage(3, WIDTH, 8),)
-    lines = describe(spec, None).splitlines()
+    lines = describe_inferred(spec, None).splitlines()
     assert lines[0].startswith("timm:vit_small@tag: 3 blocks of net.blocks, 1 prefix token + 4x4 grid")
     assert "(from its pretrained_cfg)" in lines[2]
     assert find(["timm:plain"])[0].fixed_size
@@ -126,7 +126,7 @@ def test_weights_are_a_file_s_and_the_identity_is_theirs(weights: Path, tmp_path
     assert (spec.checkpoint, spec.repository) == ("timm", str(weights))
     identity = identify(spec, cache_dir=tmp_path)
     assert identity.revision.startswith("sha256:")
-    backbone = load(spec, device=CPU, cache_dir=tmp_path)
+    backbone = load_backbone(spec, device=CPU, cache_dir=tmp_path)
     assert backbone.fingerprint == identity.fingerprint
     seen: list[Shown] = []
     pixels = torch.randint(0, 256, (2, 3, SIZE, 2 * SIZE), dtype=torch.uint8)
@@ -156,16 +156,16 @@ def test_what_is_wrong_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "wrong.safetensors").write_bytes(b"no weights")
     (spec,) = with_weights(find(["timm:vit_small"]), {"timm:vit_small": tmp_path / "wrong.safetensors"})
     with pytest.raises(InputError, match=r"wrong.safetensors is not a readable safetensors file"):
-        load(spec, device=CPU, cache_dir=tmp_path)
+        load_backbone(spec, device=CPU, cache_dir=tmp_path)
     narrow = {name: tensor[:4] for name, tensor in Vit().state_dict().items()}
     save_file(narrow, tmp_path / "wrong.safetensors")
     with pytest.raises(
         InputError, match=r"with the weights .*: patches.weight is \[4, 3, 8, 8\], not \[12, 3"
     ):
-        load(spec, device=CPU, cache_dir=tmp_path)
+        load_backbone(spec, device=CPU, cache_dir=tmp_path)
     save_file(Vit().state_dict() | {"more": torch.zeros(1)}, tmp_path / "wrong.safetensors")
     with pytest.raises(InputError, match=r"Unexpected key\(s\) in state_dict: .*more"):
-        load(spec, device=CPU, cache_dir=tmp_path)
+        load_backbone(spec, device=CPU, cache_dir=tmp_path)
     (spec,) = find(["timm:vit_small"])
     with pytest.raises(InputError, match="the Hub cannot be reached"):
         identify(spec, cache_dir=tmp_path)
@@ -190,7 +190,7 @@ def test_timm_itself(tmp_path: Path) -> None:
     (spec,) = with_weights(find([text]), {text: tmp_path / "weights.safetensors"})
     assert (spec.depth, spec.width, spec.prefix_tokens, spec.fixed_size) == (12, 192, 1, False)
     assert (spec.mean, spec.family) == ((0.5, 0.5, 0.5), "vit")
-    backbone = load(spec, device=CPU, cache_dir=tmp_path)
+    backbone = load_backbone(spec, device=CPU, cache_dir=tmp_path)
     seen: list[Shown] = []
     pixels = torch.randint(0, 256, (1, 3, 224, 224), dtype=torch.uint8)
     backbone.visit(pixels, seen.append, [Layer(12, "final")])

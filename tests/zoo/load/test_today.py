@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from layerboard.zoo.entries.family import NetworkSize
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.hooked import HookedBackbone
-from layerboard.zoo.load.backbone import load
+from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.config import RADIO_SIZES, read_network
 from layerboard.zoo.load.infer import infer
 from layerboard.zoo.load.rotary_vit import edge
@@ -233,7 +233,9 @@ def test_grids_of_one_row_or_column(
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_angles_are_exact_in_networks_of_half_precision(dtype: Dtype, tmp_path: Path, cache: Path) -> None:
     published: Published = publish("capi", tmp_path)
-    backbone = load(replace(published.spec, dtype=dtype), device=torch.device("cpu"), cache_dir=cache)
+    backbone = load_backbone(
+        replace(published.spec, dtype=dtype), device=torch.device("cpu"), cache_dir=cache
+    )
     assert isinstance(backbone, HookedBackbone)
     found = backbone._network.blocks[0].get_submodule("rotary").get_buffer("frequencies")
     assert torch.equal(found, published.tensors["encoder.blocks.0.residual1.fn.rope.freqs"])

@@ -13,16 +13,16 @@ from PIL import Image
 
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.view import photos
-from layerboard.zoo.view.frames import frames_of, spaced
+from layerboard.zoo.view.frames import frames_of, spaced_indices
 
 SHADES = (10, 80, 150, 220, 250)
 
 
 def test_few_things_are_all_taken_and_many_evenly() -> None:
-    assert spaced(3, 8) == [0, 1, 2]
-    assert spaced(9, 3) == [0, 4, 8]
-    assert spaced(9, 1) == [0]
-    assert spaced(0, 5) == []
+    assert spaced_indices(3, 8) == [0, 1, 2]
+    assert spaced_indices(9, 3) == [0, 4, 8]
+    assert spaced_indices(9, 1) == [0]
+    assert spaced_indices(0, 5) == []
 
 
 @pytest.mark.parametrize(("ending", "lossless"), [("gif", {}), ("webp", {"lossless": True}), ("png", {})])

@@ -131,7 +131,7 @@ def _paths_like(net: nn.Module, pattern: str) -> list[str]:
     return paths
 
 
-def in_words(paths: Paths) -> str:
+def path_pattern(paths: Paths) -> str:
     """The location of blocks, such as ``net.layers.*.blocks``: differing parts as ``*``, no final number."""
     if len(paths) == 1:
         return f"net.{paths[0]}"

@@ -16,7 +16,7 @@ from layerboard.zoo.errors import InputError, shortened
 from layerboard.zoo.features.hooked import Network
 from layerboard.zoo.features.taps import FUSED
 from layerboard.zoo.features.weights import are_zero
-from layerboard.zoo.load.module.blocks import Paths, in_words, named_blocks, path_of
+from layerboard.zoo.load.module.blocks import Paths, named_blocks, path_of, path_pattern
 from layerboard.zoo.load.module.hints import ModuleHints, has_class_token, with_images
 from layerboard.zoo.load.module.trial import LAYOUT_WORDS, Trial, find_attention, try_out
 from layerboard.zoo.load.own import faults
@@ -205,7 +205,7 @@ def _headline(spec: BackboneSpec, trial: Trial) -> str:
     norm = f"final norm net.{trial.final_norm}" if trial.final_norm else "no final norm"
     count = f"{spec.depth} {'block' if spec.depth == 1 else 'blocks'}"
     grid = f"{grids} grid of patch {strides}"
-    return f"{count} of {in_words(trial.subject.blocks)}, {tokens} + {grid}, {widths} channels, {norm}"
+    return f"{count} of {path_pattern(trial.subject.blocks)}, {tokens} + {grid}, {widths} channels, {norm}"
 
 
 def _digest_of(net: nn.Module, *facts: object) -> str:

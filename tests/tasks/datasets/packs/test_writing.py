@@ -10,7 +10,7 @@ from layerboard.tasks.datasets.catalogue import DATASETS
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
 from layerboard.tasks.datasets.imagenet import IMAGENET
 from layerboard.tasks.datasets.packs import shards, writing
-from layerboard.tasks.datasets.packs.manifest import CARD, MANIFEST, read_manifest
+from layerboard.tasks.datasets.packs.manifest import CARD, MANIFEST, read_pack_manifest
 from layerboard.tasks.datasets.packs.shards import PackedFile, read_shard, write_shard
 from layerboard.tasks.datasets.packs.writing import DatasetPlan, plan_dataset, require_room, write_dataset
 from layerboard.zoo.atomic import file_sha256
@@ -32,7 +32,7 @@ def test_equal_files_give_an_equal_pack(packed: Packed, tmp_path: Path) -> None:
 
 
 def test_the_manifest_counts_what_is_there(packed: Packed, tmp_path: Path) -> None:
-    manifest = read_manifest(packed.pack)
+    manifest = read_pack_manifest(packed.pack)
     assert tuple(manifest) == tuple(sorted(NAMES))
     for name, dataset in manifest.items():
         stored = [read_shard(packed.pack / shard.name) for shard in dataset.shards]
@@ -41,7 +41,7 @@ def test_the_manifest_counts_what_is_there(packed: Packed, tmp_path: Path) -> No
         assert dataset.bytes == sum((packed.data / path).stat().st_size for path in paths)
         assert [one.bytes for one in dataset.shards] == [one.file.stat().st_size for one in stored], name
     davis = pack(packed.data, tmp_path / "whole", "davis-2017-val", largest=10**9)
-    (one,) = read_manifest(davis).values()
+    (one,) = read_pack_manifest(davis).values()
     assert len(one.shards) == 1 < len(manifest["davis-2017-val"].shards)
     assert one.digest == manifest["davis-2017-val"].digest  # whatever the shards
 
@@ -128,7 +128,7 @@ def test_what_an_interrupted_writing_of_other_shards_left_is_named(packed: Packe
 
 def test_nothing_is_written_over(packed: Packed, tmp_path: Path) -> None:
     require_room(packed.pack, ["voc-2012-aug-val"])
-    assert tuple(read_manifest(packed.pack)) == tuple(sorted(NAMES))
+    assert tuple(read_pack_manifest(packed.pack)) == tuple(sorted(NAMES))
     for other in (plan_dataset(packed.data, DAVIS_2017_VAL, 10**9), _changed(tmp_path / "empty" / "data")):
         with pytest.raises(
             InputError, match=r"has davis-2017-val already, of other files .*, which is not written over; "
@@ -157,7 +157,7 @@ def test_a_card_of_ones_own_stays(packed: Packed, tmp_path: Path) -> None:
     (tmp_path / CARD).write_text("mine")
     pack(packed.data, tmp_path, "coco-val2017")
     assert (tmp_path / CARD).read_text() == "mine"
-    assert len(read_manifest(tmp_path)) == 3
+    assert len(read_pack_manifest(tmp_path)) == 3
 
 
 def test_a_dataset_that_changes_while_it_is_packed_is_not_in_the_pack(tmp_path: Path) -> None:
@@ -171,4 +171,4 @@ def test_a_dataset_that_changes_while_it_is_packed_is_not_in_the_pack(tmp_path: 
     image.unlink()
     with pytest.raises(InputError, match=r"cannot read .*JPEG: No such file"):
         write_dataset(tmp_path / "data", tmp_path / "pack", plan, lambda amount: None)
-    assert read_manifest(tmp_path / "pack") == {}
+    assert read_pack_manifest(tmp_path / "pack") == {}

@@ -14,13 +14,13 @@ from layerboard.tasks.metrics.cell_labels import cell_counts, chosen_cells, labe
 from layerboard.tasks.metrics.label_vote import (
     Distance,
     Scale,
-    compared,
+    comparable_queries,
     judged_cells,
     most_similar,
     pixel_labels,
     pixel_vote,
     remembered,
-    vote,
+    vote_labels,
 )
 from layerboard.tasks.metrics.overlaps import Overlaps, confusion, mean_iou_of_labels, names_of_predictions
 from tests.reference import inputs_segment
@@ -136,7 +136,7 @@ def _voted(
     tables = []
     for number, (features, truth) in enumerate(zip(data["val_features"], val, strict=True)):
         queries = functional.normalize(torch.from_numpy(features), dim=-1).flatten(0, 1)
-        voted = vote(most_similar(queries, memory, k), names, params["temperature"])
+        voted = vote_labels(most_similar(queries, memory, k), names, params["temperature"])
         if not number:
             first = expected["label_vectors_image0_cells0to3"]
             yield close("label vectors", against, voted[:4], first, 1e-5)
@@ -174,7 +174,7 @@ class _Cells:
         rows = torch.cat([one.features for one in memory])
         names = torch.from_numpy(np.concatenate([one.labels for one in memory]))
         found = pixel_vote(
-            most_similar(compared(self.features, distance), remembered(rows, distance), k), names
+            most_similar(comparable_queries(self.features, distance), remembered(rows, distance), k), names
         )
         return np.asarray(found.numpy())
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
 from layerboard.zoo.features.taps import AttentionCall
-from layerboard.zoo.load.backbone import identify, load
+from layerboard.zoo.load.backbone import identify, load_backbone
 from layerboard.zoo.load.module.hints import ModuleHints
 from layerboard.zoo.load.module.network import NetworkCopy, given_network
 from layerboard.zoo.registry import find
@@ -48,7 +48,7 @@ def given(net: nn.Module, **told: object) -> NetworkCopy:
 
 def shown(network: NetworkCopy, side: int = SIZE) -> dict[str, LayerFeatures]:
     """Features of every layer of a batch of two, by layer."""
-    backbone = load(network.spec, device=CPU, cache_dir=Path("nowhere"))
+    backbone = load_backbone(network.spec, device=CPU, cache_dir=Path("nowhere"))
     seen: list[Shown] = []
     pixels = torch.randint(0, 256, (2, 3, side, side), dtype=torch.uint8, generator=torch.Generator())
     backbone.visit(pixels, seen.append)
@@ -368,7 +368,7 @@ def test_attention_probabilities(kind: type[Block], net: type[Vit], words: str) 
     network = given(own)
     assert network.spec.heads == int(words[0])
     assert f"  attention probabilities of {words}" in network.lines
-    backbone = load(network.spec, device=CPU, cache_dir=Path("nowhere"))
+    backbone = load_backbone(network.spec, device=CPU, cache_dir=Path("nowhere"))
     seen: list[Shown] = []
     pixels = torch.randint(0, 256, (2, 3, SIZE, SIZE), dtype=torch.uint8, generator=torch.Generator())
     asked = [Layer(index, tap) for index in (1, 2, 3) for tap in ("probabilities", "block")]
@@ -409,7 +409,7 @@ def test_probabilities_of_a_call_are_what_torch_multiplies_values_with(
 
 def test_a_forward_pass_that_is_interrupted_leaves_nothing_behind() -> None:
     network, seen = given(Vit(kind=Calling)), []
-    backbone = load(network.spec, device=CPU, cache_dir=Path("nowhere"))
+    backbone = load_backbone(network.spec, device=CPU, cache_dir=Path("nowhere"))
 
     def interrupt(shown: Shown) -> None:
         seen.append(shown)
@@ -437,7 +437,7 @@ def test_attention_that_is_not_over_all_tokens_of_a_block(kind: type[Block]) -> 
 
 def test_what_it_does_not_show_is_one_sentence() -> None:
     network = given(Vit())
-    backbone = load(network.spec, device=CPU, cache_dir=Path("nowhere"))
+    backbone = load_backbone(network.spec, device=CPU, cache_dir=Path("nowhere"))
     assert backbone.refusal([Layer(1, "probabilities")]).endswith(
         "cannot be read: that takes one nn.MultiheadAttention, Attention of timm, or call of "
         "scaled_dot_product_attention in each block, over all of its tokens."
