@@ -43,9 +43,7 @@ class TaskEntry:
     """A task of the benchmark.
 
     The numbers of an ``analysis`` describe a backbone and do not rank it: they have a page of their own and
-    are not a column of the best-layer table. Its ``drawing`` is the ``module:name`` of a function from its
-    evidence (`tasks.analyses.drawings.evidence`) to blocks, or "" for a plot with a line per backbone and a
-    point per head.
+    are not a column of the best-layer table.
     """
 
     name: str  # on the command line and in records
@@ -60,7 +58,6 @@ class TaskEntry:
     labels: bool = True  # whether it needs classes of its images, for the role ``classification``
     unlabelled: bool = False  # whether it runs on images without classes if no task is named
     at_best: tuple[str, ...] = ()  # metrics of the best layer alone, such as its thresholds
-    drawing: str = ""
     headlines: tuple[Headline, ...] = ()
     code: str | type[Any] = ""  # its class (`tasks.task.Task`), or the class's path, imported when it runs
     by_protocol: tuple[tuple[str, str], ...] = ()  # protocols with another class, and its path
@@ -283,7 +280,6 @@ TASKS: tuple[TaskEntry, ...] = (
         ),
         asks="Where do class token and patches attend to, and do heads have a fixed offset?",
         measures="map-centre-distance: mean distance of the attention from the image's centre, unit square",
-        drawing="layerboard.tasks.analyses.drawings.attention:draw_maps",
     ),
     _inside(
         name="attention-distance",
@@ -295,7 +291,6 @@ TASKS: tuple[TaskEntry, ...] = (
         ),
         asks="Are attention heads local or global?",
         measures="attention-distance: mean distance from a patch to what it attends to, on the unit square",
-        drawing="layerboard.tasks.analyses.drawings.attention:draw_distance",
         headlines=(
             Headline(
                 "attention distance as a share of uniform attention's, the most local block",
@@ -310,7 +305,6 @@ TASKS: tuple[TaskEntry, ...] = (
         metrics=("entropy", "attention-to-cls", "attention-to-registers", "attention-to-self"),
         asks="Is attention broad or sharp, and how much goes to the class token and registers?",
         measures="entropy: of the attention of a token over all tokens, as a share of the largest",
-        drawing="layerboard.tasks.analyses.drawings.attention:draw_shares",
         headlines=(Headline("entropy of the class token's attention, last block", "entropy", "cls"),),
     ),
     _inside(
@@ -321,7 +315,6 @@ TASKS: tuple[TaskEntry, ...] = (
         asks="Do deep tokens still represent their own image patch?",
         measures="localisation: share of the other image patches that are less similar (CKA) to a token than "
         "the patch at its own position; 0.5 by chance",
-        drawing="layerboard.tasks.analyses.drawings.tokens:draw_localisation",
         headlines=(
             Headline(
                 "share of tokens that know their place, last block", "localisation-top1", "patch", "block"
@@ -340,7 +333,6 @@ TASKS: tuple[TaskEntry, ...] = (
         "because of their position?",
         measures="position-r2: share of the variance of row and column that a linear map predicts from "
         "tokens of held-out images",
-        drawing="layerboard.tasks.analyses.drawings.tokens:draw_position",
         headlines=(Headline("R² of row and column, last block", "position-r2", "patch", "block"),),
     ),
     _inside(
@@ -358,7 +350,6 @@ TASKS: tuple[TaskEntry, ...] = (
         ),
         asks="Do attention heads and attention rollout highlight the objects of an image?",
         measures="saliency-iou-best: intersection over union with the objects' masks, of a layer's best head",
-        drawing="layerboard.tasks.analyses.drawings.attention:draw_saliency",
         headlines=(
             Headline(
                 "IoU of the best head, chosen on other images",
@@ -375,7 +366,6 @@ TASKS: tuple[TaskEntry, ...] = (
         asks="How large is the effective receptive field of the central token?",
         measures="erf-half-radius: radius around the token that holds half of the gradient magnitude, as a "
         "share of the image side; 0.399 for a uniform gradient",
-        drawing="layerboard.tasks.analyses.drawings.pixels:draw_fields",
         headlines=(
             Headline("radius in the first block", "erf-half-radius", tap="block", block="first"),
             Headline("radius in the last block", "erf-half-radius", tap="block"),
@@ -394,7 +384,6 @@ TASKS: tuple[TaskEntry, ...] = (
         ),
         asks="How diverse are the patch filters, and do position embeddings reflect the grid?",
         measures="filter-rank: effective number of principal components of the first filters",
-        drawing="layerboard.tasks.analyses.drawings.pixels:draw_weights",
         headlines=(Headline("effective rank of the filters", "filter-rank", block="whole"),),
     ),
     _inside(
@@ -408,7 +397,6 @@ TASKS: tuple[TaskEntry, ...] = (
         ),
         asks="How much does a block change the residual stream?",
         measures="norm-ratio: norm of the skip connection over the norm of the branch (attention or MLP)",
-        drawing="layerboard.tasks.analyses.drawings.residuals:draw_residuals",
         headlines=(
             Headline(
                 "norm of the skip over that of attention, last block", "norm-ratio", "patch", "attention"
@@ -422,7 +410,6 @@ TASKS: tuple[TaskEntry, ...] = (
         metrics=("cka-skip-branch", "cka-skip-output", "cka-branch-output", "CKA"),
         asks="Are the branch and the skip connection of a block similar (CKA)?",
         measures="cka-skip-branch: CKA of the skip connection with the branch (attention or MLP)",
-        drawing="layerboard.tasks.analyses.drawings.residuals:draw_similarity",
         headlines=(
             Headline("CKA of skip and attention, last block", "cka-skip-branch", "patch", "attention"),
         ),
@@ -434,7 +421,6 @@ TASKS: tuple[TaskEntry, ...] = (
         metrics=("locality-rho",),
         asks="Are local heads similar to the first blocks of a ConvNet?",
         measures="locality-rho: rank correlation of attention distance and CKA with a ConvNet, over heads",
-        drawing="layerboard.tasks.analyses.drawings.attention:draw_locality",
     ),
     _inside(
         name="token-probes",
@@ -445,7 +431,6 @@ TASKS: tuple[TaskEntry, ...] = (
         asks="Can the class of an image be predicted from a single patch token?",
         measures="fewshot-10: percent of images given their own class by a probe of one token, which learned "
         "from 10 images a class; the mean over tokens",
-        drawing="layerboard.tasks.analyses.drawings.tokens:draw_tokens",
         headlines=(Headline("accuracy of one token, last block, %", "fewshot-10", "token", "block"),),
     ),
     _inside(
@@ -461,7 +446,6 @@ TASKS: tuple[TaskEntry, ...] = (
         "to mirroring? None of these is an accuracy.",
         measures="effective-rank: over how many directions the vectors of the images are spread; exp of the "
         "entropy of their singular values",
-        drawing="layerboard.tasks.analyses.drawings.tokens:draw_label_free",
         unlabelled=True,
     ),
     TaskEntry(

@@ -1,12 +1,13 @@
 """The page of analyses of a suite: what its backbones do inside, without ranking."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.display import fixed, number_text, pooling_name, pooling_rank, task_display
+from layerboard.leaderboards.pages.inside.drawings import DRAWINGS
 from layerboard.leaderboards.pages.inside.glance import glance_blocks
 from layerboard.leaderboards.pages.inside.unlabelled import unlabelled_blocks
 from layerboard.leaderboards.records.files import task_key
@@ -22,7 +23,6 @@ from layerboard.tasks.analyses.drawings.evidence import (
     rows_of_metric,
 )
 from layerboard.tasks.blocks import Block, Heading, Page, Plot, Table, said, slug
-from layerboard.zoo.references import find_object
 from layerboard.zoo.spec import WHOLE_BACKBONE, Layer
 
 INSIDE_NOTE = """\
@@ -105,13 +105,12 @@ def _analysis_blocks(analysis: RecordGroup, evidence: Evidence) -> list[Block]:
         blocks.append(said("Metric: {measures}.", measures=entry.measures))
     if rows.empty and evidence.pairs.empty:
         return [*blocks, said(NOTHING), partial_line(analysis.rows)]
-    if entry.drawing:
-        draw: Callable[[Evidence], list[Block]] = find_object(entry.drawing)  # type: ignore[assignment]
+    if draw := DRAWINGS.get(analysis.task):
         blocks += draw(evidence)
     layers = rows[rows["layer"] >= 0]
     views = set(zip(layers["pooling"], layers["tap"], strict=True))
     for pooling, tap in sorted(views, key=lambda view: (pooling_rank(view[0]), Layer(1, view[1]).place)):
-        blocks += _view_blocks(layers, evidence, pooling, tap, drawn=bool(entry.drawing))
+        blocks += _view_blocks(layers, evidence, pooling, tap, drawn=draw is not None)
     whole = _whole_table(rows, known, analysis.metrics)
     blocks += [Table(whole, caption=WHOLE, folded=True)] if len(whole) else []
     pairs = _pairs_table(evidence.pairs, known, analysis.metrics)

@@ -7,12 +7,12 @@ import pytest
 
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.charts.svg import svg_file
+from layerboard.leaderboards.pages.inside.drawings import DRAWINGS
 from layerboard.leaderboards.pages.inside.page import inside_page
 from layerboard.leaderboards.pages.markdown import markdown_page
 from layerboard.leaderboards.records.arrays import write_arrays
 from layerboard.leaderboards.records.files import scored_path
 from layerboard.tasks.blocks import Gallery, HeatMap, Maps, Picture, Plot, Text
-from layerboard.tasks.registry import TASKS
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.planted import DATASET, arrays, compared, metrics, plant, records
 from tests.leaderboards.reader import page_html
@@ -82,8 +82,7 @@ def planted(tmp_path_factory):
 
 
 def test_every_drawing_is_tested():
-    drawn = {entry.name for entry in TASKS if entry.drawing}
-    assert drawn == PICTURES.keys() == metrics().keys()
+    assert DRAWINGS.keys() == PICTURES.keys() == metrics().keys()
 
 
 @pytest.mark.parametrize("task", PICTURES)
