@@ -14,7 +14,7 @@ from layerboard.benchmark.jobs.job import BackboneJobs
 from layerboard.benchmark.jobs.passes import BackboneCache, run_job
 from layerboard.benchmark.jobs.pieces import Pieces
 from layerboard.benchmark.jobs.prepare import plan_of, prepare
-from layerboard.benchmark.jobs.questions import measure_costs, run_questions
+from layerboard.benchmark.jobs.questions import measure_costs, run_backbone_tasks
 from layerboard.benchmark.jobs.scores import compare_all, run_scores
 from layerboard.benchmark.plan.facts import with_seen
 from layerboard.benchmark.plan.plan import Plan
@@ -86,6 +86,6 @@ class PassesAndScores:
         if self._cache is None or self._cache.setup != jobs.setup:
             self._cache = BackboneCache(jobs.setup, self._cache.views if self._cache else None)
         passed = PassResult.joined(run_job(job, self._cache, report) for job in jobs.passes)
-        asked = run_questions(jobs.questions, self._cache, report)
+        asked = run_backbone_tasks(jobs.backbone_tasks, self._cache, report)
         scored = run_scores(jobs.scores, PassResult.joined([jobs.before, passed]), report)
         return PassResult.joined([passed, asked, scored])

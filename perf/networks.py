@@ -98,7 +98,7 @@ def nothings(count: int) -> tuple[Nothing, ...]:
 
 def one_batch(count: int) -> ProbedImages:
     """A classification dataset whose images are one batch of CKA."""
-    source = Source("images", (Group("batch", nothings(count)),), STANDARD.choice(IMAGES).view)
+    source = Source("images", (Group("batch", nothings(count)),), STANDARD.config_for(IMAGES).view)
     images, complete = Unlabelled("images", (), Coverage(())), Coverage(())
     return ProbedImages(images, complete, source, np.zeros(0, np.int64), Batches(count, None))
 

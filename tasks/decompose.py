@@ -102,7 +102,7 @@ def steps_protocols(task: str, steps: Steps, first: Given, second: Given) -> tup
         groups[alike] = (*groups.get(alike, ()), (number, stop))
     name = f"{first.name}-to-{second.name}".replace(":", "-")  # also used in file names
     return tuple(
-        replace(first.protocol, name=f"{name}-{number}", tasks=None, own=((f"{task}-steps", stops),))
+        replace(first.protocol, name=f"{name}-{number}", tasks=None, overrides=((f"{task}-steps", stops),))
         for number, stops in enumerate(groups.values())
     )
 
@@ -123,7 +123,7 @@ class StepsTask(AnalysisTask):
     @classmethod
     def by(cls, protocol: EvaluationProtocol, data: Any, row: TaskEntry) -> Task:  # noqa: ANN401
         """The task on ``data`` with the rules of a protocol made by `steps_protocols`."""
-        stops: Stops | None = dict(protocol.own).get(row.name)
+        stops: Stops | None = dict(protocol.overrides).get(row.name)
         if stops is None:
             raise InputError(f"{row.name} is run by `decompose` alone")
         return cls(data, stops, row=row, protocol=protocol.name, transform=stops[0][1].transform)

@@ -26,7 +26,7 @@ class EvaluationProtocol:
     tasks: tuple[str, ...] | None = None  # names of the tasks that it defines; None for all
     unlike: tuple[str, ...] = ()  # differences from its source, in whole sentences
     # configs by task name, for a protocol that is made for one run
-    own: tuple[tuple[str, Any], ...] = ()
+    overrides: tuple[tuple[str, Any], ...] = ()
     gpu_dtype: Dtype = "float32"  # number format of forward passes on a GPU, unless the user sets one
     shots: tuple[int, ...] = ()  # numbers of shots that replace the usual ones
 
@@ -34,7 +34,7 @@ class EvaluationProtocol:
         """Whether the protocol defines the task of that name."""
         return self.tasks is None or task in self.tasks
 
-    def choice(self, configs: Mapping[str, Config]) -> Config:
+    def config_for(self, configs: Mapping[str, Config]) -> Config:
         """Its config among those of a task; that of ``standard`` if it has none of its own."""
         return configs[self.name] if self.name in configs else configs["standard"]
 

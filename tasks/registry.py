@@ -539,4 +539,4 @@ def entry_of(code: type[Any]) -> TaskEntry:
 def config_of(protocol: EvaluationProtocol, name: str) -> Any:  # noqa: ANN401 - of the task's own class
     """The config of a registered task for a protocol."""
     (task,) = (task for task in TASKS if task.name == name)
-    return protocol.choice(load_code(task, protocol.name).configs)
+    return protocol.config_for(load_code(task, protocol.name).configs)

@@ -108,7 +108,7 @@ class Task(ABC):
     @classmethod
     def by(cls, protocol: EvaluationProtocol, data: Any, row: TaskEntry) -> "Task":  # noqa: ANN401
         """The task on ``data`` with a protocol's config."""
-        config = dict(protocol.own).get(row.name) or protocol.choice(cls.configs)
+        config = dict(protocol.overrides).get(row.name) or protocol.config_for(cls.configs)
         if protocol.shots and cls.takes_shots:
             config = cls.with_shots(config, protocol.shots)
         return cls(data, config, row=row, protocol=protocol.name)

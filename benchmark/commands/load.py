@@ -168,7 +168,7 @@ def _view(request: LoadRequest) -> "View":
         raise InputError(f"the protocol {rules.name} covers only {', '.join(rules.tasks or ())}")
     if task.role == "weights":
         raise InputError(f"{task.name} uses no images; name a task that does, such as knn")
-    choice = rules.choice(IMAGES) if task.role == "classification" else config_of(rules, task.name)
+    choice = rules.config_for(IMAGES) if task.role == "classification" else config_of(rules, task.name)
     view: View = choice.view
     return view
 

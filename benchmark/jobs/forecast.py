@@ -279,7 +279,7 @@ def _peak_bytes() -> int:
 
 
 def _notes(request: Request, run: Prepared, failures: Iterable[Failure]) -> Iterator[str]:
-    if asked := {job.task.entry.name for jobs in run.backbones for job in jobs.questions}:
+    if asked := {job.task.entry.name for jobs in run.backbones for job in jobs.backbone_tasks}:
         yield f"Not counted: {', '.join(sorted(asked))}."
     if request.engine == "ray":
         yield "Counted for this machine alone; the workers of the cluster share it."

@@ -110,7 +110,7 @@ def _job_again(setup: Setup, key: tuple[str, View], tasks: frozenset[str], *rest
 
 @dataclass(frozen=True)
 class ScoreJob:
-    """Scores of one backbone in one task, from stored results of its passes, or from questions to it."""
+    """Scores of one backbone in one task, from stored results of its passes, or measured apart from them."""
 
     setup: Setup
     task: Task
@@ -178,11 +178,11 @@ CompareJob = tuple[ComparisonTask, tuple[ScoreJob, ...]]
 
 @dataclass(frozen=True)
 class BackboneJobs:
-    """Work of one backbone, or a piece of it: passes, questions without a pass, then scores."""
+    """Work of one backbone, or a piece of it: passes, tasks on the loaded backbone, then scores."""
 
     setup: Setup
     passes: tuple[Job, ...]
-    questions: tuple[ScoreJob, ...]
+    backbone_tasks: tuple[ScoreJob, ...]
     scores: tuple[ScoreJob, ...]
     # results of the other pieces of the backbone, if scores follow
     before: PassResult = field(default_factory=PassResult)
@@ -194,7 +194,7 @@ class BackboneJobs:
         request = replace(self.setup.request, workers=slot.threads or self.setup.request.workers)
         setup = replace(self.setup, device=torch.device(slot.device), request=request)
         passes = tuple(replace(job, setup=setup) for job in self.passes)
-        questions, scores = (
-            tuple(replace(job, setup=setup) for job in jobs) for jobs in (self.questions, self.scores)
+        backbone_tasks, scores = (
+            tuple(replace(job, setup=setup) for job in jobs) for jobs in (self.backbone_tasks, self.scores)
         )
-        return BackboneJobs(setup, passes, questions, scores, self.before)
+        return BackboneJobs(setup, passes, backbone_tasks, scores, self.before)

@@ -37,8 +37,8 @@ class _Left:
     """Remaining work of a backbone."""
 
     setup: Setup
-    shards: deque[_Shard]  # shards that no worker has taken; likewise the questions and scores
-    questions: tuple[ScoreJob, ...]
+    shards: deque[_Shard]  # shards that no worker has taken; likewise tasks on the backbone, and scores
+    backbone_tasks: tuple[ScoreJob, ...]
     scores: tuple[ScoreJob, ...]
     taken: dict[int, list[_Shard]] = field(default_factory=dict)  # shards of pieces that workers have
     done: list[PassResult] = field(default_factory=list)  # results of other pieces
@@ -46,7 +46,7 @@ class _Left:
     @property
     def waits(self) -> bool:
         """Whether a worker could begin a piece; scores begin when nothing else is left."""
-        return self.ready or bool(self.questions or (self.scores and not self.shards and not self.taken))
+        return self.ready or bool(self.backbone_tasks or (self.scores and not self.shards and not self.taken))
 
     @property
     def ready(self) -> bool:
@@ -74,7 +74,7 @@ def _left_of(jobs: BackboneJobs) -> _Left:
         for number in job.missing:
             images = source.shard_images(number)
             shards.append(_Shard(len(shards), job, number, images, images * second))
-    return _Left(jobs.setup, shards, jobs.questions, jobs.scores)
+    return _Left(jobs.setup, shards, jobs.backbone_tasks, jobs.scores)
 
 
 class Pieces(JobQueue[BackboneJobs, PassResult]):
@@ -138,7 +138,7 @@ class Pieces(JobQueue[BackboneJobs, PassResult]):
         """Queue a piece again; shards that it has stored are not recomputed."""
         left, piece, _ = self._out.pop(key)
         left.shards.extendleft(reversed(left.taken.pop(key)))
-        left.questions += piece.questions
+        left.backbone_tasks += piece.backbone_tasks
         left.scores += piece.scores
         self._last = {worker: last for worker, last in self._last.items() if last is not left}
 
@@ -154,12 +154,12 @@ class Pieces(JobQueue[BackboneJobs, PassResult]):
         while left.ready and (seconds < enough or self._seconds(left) < LEAST_SECONDS):
             shards.append(left.shards.popleft())
             seconds += factor * shards[-1].seconds
-        questions, left.questions = left.questions, ()
+        backbone_tasks, left.backbone_tasks = left.backbone_tasks, ()
         scores: tuple[ScoreJob, ...] = ()
         if not left.shards and not left.taken:
             scores, left.scores = left.scores, ()
         before = PassResult.joined(left.done) if scores else PassResult()
-        return BackboneJobs(left.setup, tuple(_ranges(shards)), questions, scores, before), shards
+        return BackboneJobs(left.setup, tuple(_ranges(shards)), backbone_tasks, scores, before), shards
 
     def _seconds(self, left: _Left) -> float:
         return self._corrections.factor(left.likeness) * left.seconds

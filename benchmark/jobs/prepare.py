@@ -123,7 +123,7 @@ def prepare(request: Request, plan: Plan, suite: str, devices: tuple[torch.devic
     current: list[ResultFiles] = []
     comparisons = _comparisons(plan, setups, current)
     every = [_backbone(setup, comparisons, current) for setup in setups]
-    backbones = tuple(jobs for jobs in every if jobs.passes or jobs.questions or jobs.scores)
+    backbones = tuple(jobs for jobs in every if jobs.passes or jobs.backbone_tasks or jobs.scores)
     device = device_name(devices[0]) + (", compiled" if request.compile else "")
     of_device = [task.on(device) for task in plan.tasks.needing("device")]
     if request.again and not of_device:
@@ -136,7 +136,10 @@ def prepare(request: Request, plan: Plan, suite: str, devices: tuple[torch.devic
 
 def _require_results_version(prepared: Prepared, output: Path) -> None:
     """Raise InputError if records of another results version would remain beside those of the run."""
-    jobs = [*prepared.costs, *(job for each in prepared.backbones for job in (*each.scores, *each.questions))]
+    jobs = [
+        *prepared.costs,
+        *(job for each in prepared.backbones for job in (*each.scores, *each.backbone_tasks)),
+    ]
     pairs = [pair for _, members in prepared.comparisons for pair in product(members, repeat=2)]
     written = {job.kept.records for job in jobs}
     written |= {first.files_with(second).records for first, second in pairs}
@@ -169,12 +172,12 @@ def _backbone(setup: Setup, comparisons: Sequence[CompareJob], current: list[Res
     """Remaining work of one backbone; comparisons need features of every backbone."""
     plan = setup.plan
     scores = _stale(setup, plan.tasks.needing("passes"), current)
-    questions = _stale(setup, plan.tasks.needing("backbone"), current)
+    backbone_tasks = _stale(setup, plan.tasks.needing("backbone"), current)
     needed = {job.task.key for job in scores}
     needed |= {task.key for task, members in comparisons if any(member.setup is setup for member in members)}
     passes = (each.serving(needed) for each in plan.passes)
     jobs = tuple(pass_job(setup, each) for each in passes if each.tasks)
-    return BackboneJobs(setup, jobs, questions, scores)
+    return BackboneJobs(setup, jobs, backbone_tasks, scores)
 
 
 def _stale(

@@ -28,7 +28,7 @@ from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.spec import BackboneSpec, Layer
 
 
-def run_questions(jobs: Sequence[ScoreJob], cache: BackboneCache, report: Reporter) -> PassResult:
+def run_backbone_tasks(jobs: Sequence[ScoreJob], cache: BackboneCache, report: Reporter) -> PassResult:
     """Ask one backbone, which is loaded when it is first needed, and write the answers."""
     asked, failures = list[LoadedBackbone](), list[Failure]()
     for job in jobs:

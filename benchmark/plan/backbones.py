@@ -144,9 +144,11 @@ def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> 
         checkpoint = "timm" if spec.checkpoint == "timm" else usual
         own = replace(spec, repository=str(path), revision=None, checkpoint=checkpoint)
         by_name[name] = replace(own, trained=True)
-        from layerboard.zoo.load.backbone import said_networks  # imports torch, as loading the backbone does
+        from layerboard.zoo.load.backbone import (
+            networks_in_words,  # imports torch, as loading the backbone does
+        )
 
-        if line := said_networks(by_name[name]):
+        if line := networks_in_words(by_name[name]):
             _LOG.warning(line)
     return list(by_name.values())
 

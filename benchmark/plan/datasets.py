@@ -53,7 +53,7 @@ def _probed(
     For the user's own images, which have no entry, the protocol says it. Sources keep the name under which
     the dataset was read: fingerprints distinguish what is stored of their images.
     """
-    data, config = data.limited(at.limit), at.protocol.choice(IMAGES)
+    data, config = data.limited(at.limit), at.protocol.config_for(IMAGES)
     images: ProbedImages
     if isinstance(data, Unlabelled):
         images = probed_images(data, config)
@@ -84,7 +84,7 @@ def own_datasets(locations: Sequence[str], labelling: Labelling = AS_IT_IS) -> d
 
 def _objects(at: DataLocation, folder: Path) -> ClusteredRegions:
     """Read COCO: images with annotated objects, without those that the protocol excludes."""
-    entry, left_out = at.catalogue.objects, at.protocol.choice(REGIONS).left_out
+    entry, left_out = at.catalogue.objects, at.protocol.config_for(REGIONS).left_out
     data = replace(entry, first=entry.first - left_out).read(folder).limited(at.limit)
     data = replace(data, edition=f"-but-{left_out}" if left_out else "")
     return ClusteredRegions(data, at.catalogue.object_clusters)
@@ -92,7 +92,7 @@ def _objects(at: DataLocation, folder: Path) -> ClusteredRegions:
 
 def _parts(at: DataLocation, folder: Path) -> ClusteredRegions:
     """Read PartImageNet: images with annotated parts, in the order of the protocol."""
-    catalogue, config = at.catalogue, at.protocol.choice(REGIONS)
+    catalogue, config = at.catalogue, at.protocol.config_for(REGIONS)
     k = catalogue.object_clusters if config.parts_as_objects else catalogue.parts.parts
     data = replace(catalogue.parts, by_partition=config.parts_by_partition).read(folder).limited(at.limit)
     data = replace(data, edition="-by-partition" if config.parts_by_partition else "")
@@ -102,7 +102,7 @@ def _parts(at: DataLocation, folder: Path) -> ClusteredRegions:
 def _masked(at: DataLocation) -> tuple[DatasetEntry[Data], ...]:
     """All COCO images with masks, and more PartImageNet images than are clustered."""
     objects, parts = at.catalogue.objects, at.catalogue.parts
-    by_partition = at.protocol.choice(REGIONS).parts_by_partition
+    by_partition = at.protocol.config_for(REGIONS).parts_by_partition
     most = config_of(at.protocol, "saliency").images_per_supercategory
     parts = replace(parts, by_partition=by_partition, per_supercategory=most)
     return replace(objects, first=objects.images), parts

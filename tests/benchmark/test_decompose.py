@@ -192,7 +192,7 @@ def test_one_task_a_view() -> None:
     steps = task_steps("spair", first, second)
     protocols = steps_protocols("spair", steps, first, second)
     assert len(protocols) == 4  # two sizes, two ways to resize
-    numbers = sorted(number for one in protocols for number, _ in dict(one.own)["spair-steps"])
+    numbers = sorted(number for one in protocols for number, _ in dict(one.overrides)["spair-steps"])
     assert numbers == list(range(len(steps.stops)))
 
 

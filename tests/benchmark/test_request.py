@@ -205,11 +205,11 @@ def test_the_python_call_has_the_same_options() -> None:
 def test_the_python_call_passes_on_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
 
-    def carry_out(request: Request, _: object) -> None:
+    def execute(request: Request, _: object) -> None:
         found.append(request)
         raise InterruptedError
 
-    monkeypatch.setattr("layerboard.benchmark.api.execute", carry_out)
+    monkeypatch.setattr("layerboard.benchmark.api.execute", execute)
     with pytest.raises(InterruptedError):
         layerboard.run("mini-dino", "knn", poolings="cls", store_dtype="float16")
     assert found == [Request(backbones="mini-dino", tasks="knn", poolings="cls", store_dtype="float16")]

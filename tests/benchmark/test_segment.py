@@ -173,7 +173,7 @@ def test_an_image_twice_is_one_that_differs_by_its_draws(labelled: Path, tmp_pat
     assert isinstance(rule, HummingbirdConfig)
     other = replace(rule, augmentation=replace(rule.augmentation, seed=1))
     first, again, drawn = (
-        plan(one) for one in (HUMMINGBIRD, HUMMINGBIRD, replace(HUMMINGBIRD, own=(("segment", other),)))
+        plan(one) for one in (HUMMINGBIRD, HUMMINGBIRD, replace(HUMMINGBIRD, overrides=(("segment", other),)))
     )
     assert first == again
     assert all(first[name] != drawn[name] for name in first)

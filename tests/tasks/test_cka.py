@@ -115,7 +115,7 @@ def expected(
 
 def problem(images: int, batch: int, protocol: EvaluationProtocol = STANDARD) -> CkaTask:
     data = classification(labels(images, 5), labels(5))
-    config = protocol.choice(IMAGES)
+    config = protocol.config_for(IMAGES)
     config = replace(config, batches=replace(config.batches, size=batch))
     return CkaTask(probed_classes(data, np.arange(images), Coverage(()), config), config_of(protocol, "cka"))
 

@@ -142,8 +142,8 @@ def test_numbers_of_the_protocols(name: str) -> None:
 
 
 def test_how_the_protocols_look_at_images_and_regions() -> None:
-    assert (STANDARD.choice(IMAGES), PAPER.choice(IMAGES)) == DATA["images"]
-    assert (STANDARD.choice(REGIONS), PAPER.choice(REGIONS)) == DATA["regions"]
+    assert (STANDARD.config_for(IMAGES), PAPER.config_for(IMAGES)) == DATA["images"]
+    assert (STANDARD.config_for(REGIONS), PAPER.config_for(REGIONS)) == DATA["regions"]
 
 
 def test_protocols_of_different_training_masks_show_no_image_alike() -> None:
@@ -254,19 +254,19 @@ def looked_at(problem: Any) -> dict[str, Any]:
 
 def test_a_protocol_reaches_every_task(data: Path) -> None:
     given = {"knn": KnnConfig(3, (1,), 0.2), "cluster-part": ClusterConfig(2, 5, Tiles(224, 224))}
-    own = replace(PAPER, name="own", own=tuple(given.items()))
+    own = replace(PAPER, name="own", overrides=tuple(given.items()))
     protocols = (STANDARD, PAPER, own)
     found = {protocol.name: bound(data, protocol) for protocol in protocols}
     for protocol in protocols:
         for name, one in found[protocol.name].items():
-            rule = dict(protocol.own).get(name) or config_of(protocol, name)
+            rule = dict(protocol.overrides).get(name) or config_of(protocol, name)
             assert one.config == rule
             assert one.protocol == protocol.name
             assert not one.coverage.partial
-            view = protocol.choice(IMAGES).view if one.entry.role == "classification" else rule.view
+            view = protocol.config_for(IMAGES).view if one.entry.role == "classification" else rule.view
             assert {source.view for source in looked_at(one).values()} == {view}
         similarity: Any = found[protocol.name]["cka"]
-        assert similarity.data.batches == protocol.choice(IMAGES).batches
+        assert similarity.data.batches == protocol.config_for(IMAGES).batches
     for name, one in found["standard"].items():  # what the two store must not be mixed up
         other = found["paper"][name]
         assert (one.fingerprint, looked_at(one)) != (other.fingerprint, looked_at(other))
@@ -296,7 +296,7 @@ def test_saliency_looks_at_all_images_with_masks_through_the_view_of_classificat
         maps, objects, parts = found.every
         assert [one.dataset for one in (objects, parts)] == ["coco-val2017", "partimagenet"]
         assert [len(one.source.samples) for one in (objects, parts)] == [6, 18]
-        assert {one.source.view for one in (maps, objects, parts)} == {protocol.choice(IMAGES).view}
+        assert {one.source.view for one in (maps, objects, parts)} == {protocol.config_for(IMAGES).view}
         for one in (objects, parts):
             assert isinstance(one, SaliencyTask)
             assert one.config == config_of(protocol, "saliency")

@@ -39,10 +39,10 @@ def labels(count: int, classes: int = 10) -> NDArray[np.int64]:
 
 
 def sources(
-    data: Classification, probe: NDArray[np.int64], size: int = STANDARD.choice(IMAGES).batches.size
+    data: Classification, probe: NDArray[np.int64], size: int = STANDARD.config_for(IMAGES).batches.size
 ) -> ProbedClasses:
     """Sources by the standard protocol, in batches of another size if asked."""
-    config = replace(STANDARD.choice(IMAGES), view=VIEW)
+    config = replace(STANDARD.config_for(IMAGES), view=VIEW)
     config = replace(config, batches=replace(config.batches, size=size))
     return probed_classes(data, probe, Coverage(()), config)
 
@@ -81,7 +81,7 @@ def test_batches_are_of_256_drawn_once_with_seed_0() -> None:
 def test_batches_without_a_seed_keep_the_order_of_the_dataset() -> None:
     data = classification(labels(700), labels(10))
     probe = np.random.default_rng(2).choice(700, 600, replace=False)
-    config = replace(STANDARD.choice(IMAGES), view=VIEW, batches=Batches(8, seed=None))
+    config = replace(STANDARD.config_for(IMAGES), view=VIEW, batches=Batches(8, seed=None))
     where = probed_classes(data, probe, Coverage(()), config)
     assert (where.probe_order == np.sort(probe)).all()
     assert where.batches == Batches(8, None)
@@ -141,7 +141,7 @@ def test_all_sources_share_one_view_and_leave_broken_images_out() -> None:
     assert where.rest is not None
     every = (where.probe, where.rest, where.val)
     assert {source.view for source in every} == {VIEW}
-    assert STANDARD.choice(IMAGES).view == VIEW
+    assert STANDARD.config_for(IMAGES).view == VIEW
     assert all(source.skip_unreadable for source in every)
     assert len({source.name for source in every}) == 3
     assert VIEW.scaled(64, 16).crop == 64

@@ -15,7 +15,7 @@ from layerboard.zoo.load.checkpoint import Checkpoint, files_digest, in_director
 from layerboard.zoo.load.hub import fetch
 from layerboard.zoo.load.module.network import given
 from layerboard.zoo.load.network import build_network, read_network_of
-from layerboard.zoo.load.networks import LAYOUTS, networks_of, said_choice
+from layerboard.zoo.load.networks import LAYOUTS, choice_in_words, networks_of
 from layerboard.zoo.load.own import identity_of_own, make_own, own_backbone
 from layerboard.zoo.load.timm_models import load_timm, timm_layout, timm_network
 from layerboard.zoo.references import PART, find_object, split_part
@@ -76,14 +76,14 @@ def is_users(spec: BackboneSpec) -> bool:
     return split_part(spec.repository)[0].exists()
 
 
-def said_networks(spec: BackboneSpec) -> str:
+def networks_in_words(spec: BackboneSpec) -> str:
     """A line about the network that is taken from a user's file of several; "" if there is no choice."""
     file, part = split_part(spec.repository)
     if part or not file.is_file():
         return ""
     try:
         layouts = (timm_layout(spec.entry),) if spec.checkpoint == "timm" else LAYOUTS
-        return said_choice(networks_of(read_weights((file,)), layouts), spec)
+        return choice_in_words(networks_of(read_weights((file,)), layouts), spec)
     except InputError:
         return ""  # said when the backbone is identified
 

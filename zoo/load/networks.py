@@ -199,7 +199,7 @@ def _require_meant(network: FoundNetwork, spec: BackboneSpec) -> None:
     )
 
 
-def said_choice(networks: list[FoundNetwork], spec: BackboneSpec) -> str:
+def choice_in_words(networks: list[FoundNetwork], spec: BackboneSpec) -> str:
     """Which of several networks `choose_network` takes, and how to have another; "" for one alone."""
     if len(networks) < 2:
         return ""

@@ -67,7 +67,7 @@ def compare_arrays(
     """
     n = _check(arrays, sources)
     config = config_of(PAPER if estimator == "paper" else STANDARD, "cka")
-    size = min(batch_size or (PAPER.choice(IMAGES).batches.size if estimator == "paper" else n), n)
+    size = min(batch_size or (PAPER.config_for(IMAGES).batches.size if estimator == "paper" else n), n)
     used = n if n % size >= SMALLEST_BATCH else n - n % size
     unbiased = CkaAccumulator()
     biased = torch.zeros(len(arrays), len(arrays), dtype=torch.float64)

@@ -84,7 +84,7 @@ def test_large_ones_are_shared_and_every_shard_is_shown_once(
     for name in ("mini-fs", "mini-resnet"):
         own = [piece for piece in given if piece.setup.spec.name == name]
         assert [bool(piece.scores) for piece in own] == [False] * (len(own) - 1) + [True]
-        assert sum(bool(piece.questions) for piece in own) <= 1
+        assert sum(bool(piece.backbone_tasks) for piece in own) <= 1
 
 
 def test_scores_know_what_went_wrong_in_other_pieces(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,11 +23,11 @@ import sys
 from pathlib import Path
 from layerboard.benchmark.engines.base import WorkerDiedError
 from layerboard.benchmark.engines.progress import Silent
-from layerboard.benchmark.plan.mini_data import render
+from layerboard.benchmark.plan.mini_data import render_pieces
 from layerboard.mini.render.write import Piece
 print("once", flush=True)
 try:
-    render(Path(sys.argv[1]), [Piece("davis", 1, 8), Piece("coco", 2, 8)] * {times}, 2, Silent())
+    render_pieces(Path(sys.argv[1]), [Piece("davis", 1, 8), Piece("coco", 2, 8)] * {times}, 2, Silent())
     print("done")
 except WorkerDiedError as error:
     print(error)
