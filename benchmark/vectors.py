@@ -13,9 +13,10 @@ from layerboard.benchmark.engines.choose import find_engine
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.extraction.failures import failure
 from layerboard.benchmark.extraction.one_pass import PassResult
+from layerboard.benchmark.jobs.fingerprints import JobMaker
 from layerboard.benchmark.jobs.job import BackboneJobs, ScoreJob, Setup
 from layerboard.benchmark.jobs.passes import BackboneCache, run_job
-from layerboard.benchmark.jobs.prepare import identified, pass_job, plan_of, score_job
+from layerboard.benchmark.jobs.prepare import identified, plan_of
 from layerboard.benchmark.jobs.scores import readers_of
 from layerboard.benchmark.parsers import USUAL_POOLINGS
 from layerboard.benchmark.plan.plan import Plan
@@ -86,10 +87,11 @@ def vector_jobs(tasks: Sequence[Task], setup: Setup) -> BackboneJobs:
     every = tuple(dict.fromkeys((*USUAL_POOLINGS, *setup.request.poolings)))
     for each in (setup, replace(setup, request=replace(setup.request, poolings=every))):
         served = (replace(pass_.serving(keys), measured=()) for pass_ in setup.plan.passes)
-        passes = tuple(pass_job(each, pass_) for pass_ in served if pass_.vectors)
+        maker = JobMaker(each)
+        passes = tuple(maker.pass_job(pass_) for pass_ in served if pass_.vectors)
         if not any(job.missing for job in passes):
             break
-    return BackboneJobs(each, passes, (), tuple(score_job(each, task) for task in tasks))
+    return BackboneJobs(maker.setup, passes, (), tuple(map(maker.score_job, tasks)))
 
 
 def write_backbone(asked: Sequence[str], jobs: BackboneJobs, report: Reporter) -> Written:

@@ -7,22 +7,22 @@ from collections.abc import Collection, Mapping
 from hashlib import blake2b
 from pathlib import Path
 
+from layerboard.zoo.origin import marked
 from layerboard.zoo.spec import BackboneSpec
 
-_FILE = "onnx:"  # before the path of an ONNX file
 _UNUSABLE = re.compile(r"[^A-Za-z0-9._+-]+")  # in names of folders, for a name that all can write
 
 
 def local_path(spec: BackboneSpec) -> str:
     """The whole path of a backbone that is a directory or an ONNX file of this machine; "" for any other."""
-    is_directory = spec.checkpoint == "transformers" and os.path.isdir(spec.repository)
-    is_path = spec.repository.startswith(_FILE) or is_directory
-    return os.path.abspath(spec.repository.removeprefix(_FILE)) if is_path else ""
+    mark = spec.origin.mark
+    is_path = spec.origin.has_path and (mark or os.path.isdir(spec.repository))
+    return os.path.abspath(spec.repository.removeprefix(mark)) if is_path else ""
 
 
 def as_path(name: str, local: Collection[str]) -> str:
     """A name as commands and calls take it: a directory or file has a placeholder of its path before it."""
-    mark = _FILE if name.startswith(_FILE) else ""
+    mark = origin.mark if (origin := marked(name)) else ""
     return f"{mark}PATH/TO/{name.removeprefix(mark)}" if name in local else name
 
 
@@ -53,6 +53,5 @@ def with_local_names(
 def _shortened(spec: BackboneSpec, path: str, length: int) -> str:
     parts = [_UNUSABLE.sub("-", part) for part in Path(path).parts[1:]]
     last = "/".join(parts[-length:]) or "root"
-    mark = _FILE if spec.repository.startswith(_FILE) else ""
     whole = "" if length <= len(parts) else f"-{path_digest(path)[: length - len(parts)]}"
-    return f"{mark}{last}{whole}"
+    return f"{spec.origin.mark}{last}{whole}"

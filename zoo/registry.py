@@ -9,11 +9,10 @@ from pathlib import Path
 from layerboard.zoo.entries import SPECS
 from layerboard.zoo.errors import InputError, either, few_of
 from layerboard.zoo.local_names import local_path, with_local_names
-from layerboard.zoo.references import is_reference
+from layerboard.zoo.origin import TRANSFORMERS, origin_of
 from layerboard.zoo.spec import BackboneSpec
 
 _BY_NAME = {spec.name: spec for spec in SPECS}
-_NOT_BY_FILE = ("given:", "timm:", "onnx:")  # how names of networks without a configuration file begin
 
 
 def all_specs() -> tuple[BackboneSpec, ...]:
@@ -65,13 +64,13 @@ def require_named(text: str) -> None:
 
     A Hub id, a directory, an object, a file or a network of timm is read when it is loaded.
     """
-    if text.startswith(_NOT_BY_FILE) or is_reference(text) or Path(text).is_dir():
-        if text.startswith("timm:") and {*text} & {*"*?["}:
-            raise InputError(f"{text!r} is a pattern; timm: takes a name, such as timm:vit_small_patch16_224")
+    if (origin := origin_of(text)) or Path(text).is_dir():
+        if origin and origin.example and {*text} & {*"*?["}:
+            raise InputError(f"{text!r} is a pattern; {origin.mark} takes a name, such as {origin.example}")
         return
     repository, at, revision = text.partition("@")
     known = _of_registry(repository)
-    if known is not None and known.checkpoint in ("packaged", "generated") and at:
+    if known is not None and known.origin.supply and at:
         raise InputError(
             f"{known.name} has no revision '{revision}'; a size, a format and torch's resize are written "
             f"{known.name}@448px@bfloat16@fast-resize, or some of these in this order"
@@ -91,36 +90,18 @@ def _of_registry(name: str) -> BackboneSpec | None:
 
 
 def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
-    """A backbone named by a Hub id, a directory or a revision; raises InputError for any other text."""
+    """A backbone that is no entry as it is; raises InputError if there is none, or if its name is taken."""
     require_named(text)
-    is_directory = Path(text).is_dir()
-    if text.startswith(_NOT_BY_FILE) or (not is_directory and is_reference(text)):
-        return _not_by_file(text)
-    repository, _, revision = (text, "", "") if is_directory else text.partition("@")
-    if (known := _of_registry(repository)) is not None:
-        return replace(known, name=f"{known.name}@{revision}", revision=revision) if revision else known
-    from layerboard.zoo.load.infer import infer  # Imports torch and transformers.
+    origin = origin_of(text)
+    if origin is None:
+        repository, _, revision = (text, "", "") if Path(text).is_dir() else text.partition("@")
+        if (known := _of_registry(repository)) is not None:
+            return replace(known, name=f"{known.name}@{revision}", revision=revision) if revision else known
+    from layerboard.zoo.load.backbone import loader_of  # imports torch
 
-    return infer(repository, revision or None, cache_dir)
-
-
-def _not_by_file(text: str) -> BackboneSpec:
-    """A network of this process, of timm, an ONNX file or a function; InputError if its name is taken."""
-    # Each imports torch.
-    if text.startswith("timm:"):
-        from layerboard.zoo.load.timm_models import timm_network
-
-        spec = timm_network(text).spec
-    elif text.startswith("given:"):
-        from layerboard.zoo.load.module.network import given
-
-        spec = given(text).spec
-    else:
-        from layerboard.zoo.load.own import make_own
-
-        spec = replace(make_own(text).spec, repository=text, checkpoint="object")
-        if spec.name in _BY_NAME:
-            raise InputError(f"{text} gives a backbone of the name {spec.name!r}, which the registry has.")
-    if spec.name in _BY_NAME:
-        raise InputError(f"The registry has a backbone of the name {spec.name!r}; give yours another name.")
+    spec = loader_of(origin or TRANSFORMERS).find(text, cache_dir)
+    if origin and spec.name in _BY_NAME:
+        raise InputError(
+            f"The registry has a backbone of the name {spec.name!r}; give yours, {text}, another name."
+        )
     return spec

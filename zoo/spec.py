@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, cast, get_args
 
+from layerboard.zoo.origin import TRANSFORMERS, Origin
 from layerboard.zoo.seen import Training
 
 # Families of the registry in table order; a user's own backbones may have others.
@@ -35,7 +36,6 @@ OWN_POSITIONS = frozenset(
 # weights in float32 and products in a shorter one, by torch's autocast. The widest first.
 Dtype = Literal["float32", "amp-bfloat16", "float16", "bfloat16"]
 VectorPooling = Literal["cls", "mean", "patchwise"]
-CheckpointFormat = Literal["transformers", "original", "packaged", "generated", "object", "module", "timm"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -167,14 +167,10 @@ class BackboneSpec:
 
     ``name`` is short and unique, such as ``dino-b16``; ``dino-b16@448px`` at another size. ``family`` is one
     of `FAMILIES` or any other word; ``supervision`` and ``data`` describe its training in a few words.
-    ``checkpoint`` is the format of its weights: ``transformers``; ``original``, a state dict under the names
-    of the authors' code (`zoo.load.convert`); ``packaged``, files that come with this package; ``generated``,
-    files written from a seed, no files for a random floor; ``object``, a Python object (`zoo.load.own`);
-    ``module``, a network of this process (`zoo.load.module`); or ``timm``, a network that timm builds.
-    ``repository`` is a Hub id, a local directory in Hugging Face format, or a file of weights as the authors
-    publish it; for packaged and generated weights, the Python function that returns their directory and
-    revision; for an object, the function that returns it, or ``onnx:FILE``; "" if no repository has the
-    weights: ``original`` says where they are.
+    ``origin`` is where it comes from (`zoo.origin`). ``repository`` is a Hub id, a local directory in Hugging
+    Face format, or a file of weights as the authors publish it; for packaged and generated weights, the
+    Python function that returns their directory and revision; for any other origin, the name by which its
+    loader finds it; "" if no repository has the weights: ``original`` says where they are.
 
     ``network`` says which of two networks of a training the published features are of: the one that was
     ``trained``, or its ``average`` (a teacher, a momentum encoder); "" if the entry means neither.
@@ -199,7 +195,7 @@ class BackboneSpec:
     repository: str
     network: Literal["", "trained", "average"] = ""
     revision: str | None = None  # pinned commit; if None, it is resolved and recorded when loaded
-    checkpoint: CheckpointFormat = "transformers"
+    origin: Origin = TRANSFORMERS
     model_types: tuple[str, ...] = ()  # allowed types of config.json or a state dict; () for any
     stages: tuple[Stage, ...]
     taps: tuple[Tap, ...] | None = None
@@ -246,6 +242,11 @@ class BackboneSpec:
         return self.family in FLOORS
 
     @property
+    def is_toy(self) -> bool:
+        """Whether its trained weights come with this package: a network of the mini suites."""
+        return self.trained and bool(self.origin.supply)
+
+    @property
     def depth(self) -> int:
         """Number of blocks."""
         return sum(stage.blocks for stage in self.stages)
@@ -273,7 +274,7 @@ class BackboneSpec:
         """Taps of every block that have features, in forward order; see ``taps``."""
         if self.taps is not None:
             return tuple(tap for tap in SUBLAYER_TAPS if tap in self.taps)
-        if self.is_floor or self.checkpoint in ("object", "module", "timm"):
+        if not self.origin.has_architecture:
             return ()
         return CONVNET_TAPS if self.heads is None else TRANSFORMER_TAPS
 

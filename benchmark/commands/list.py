@@ -219,7 +219,9 @@ def facts(spec: BackboneSpec) -> Row:
         "final_norm": spec.has_final,
         "mean": list(spec.mean),
         "std": list(spec.std),
-        **_attributes(spec, "licence", "gated", "paper", "checkpoint", "repository", "original", "revision"),
+        **_attributes(spec, "licence", "gated", "paper"),
+        "checkpoint": spec.origin.name,
+        **_attributes(spec, "repository", "original", "revision"),
         "revision_policy": _revision_policy(spec),
         "load": _how_to_load(spec),
     }
@@ -257,7 +259,7 @@ def details(spec: BackboneSpec) -> Row:
         "mean, std": f"{mean}, {std}",
         "repository": spec.repository or f"none; original file: {spec.original}",
         "revision": _revision_policy(spec),
-        "format": spec.checkpoint,
+        "format": spec.origin.name,
         "to run it": _how_to_load(spec),
     }
 
@@ -274,8 +276,8 @@ def stub(spec: BackboneSpec) -> str:
 
 
 def _revision_policy(spec: BackboneSpec) -> str:
-    if spec.checkpoint in ("packaged", "generated"):
-        return "comes with the package" if spec.checkpoint == "packaged" else "comes from a seed"
+    if spec.origin.supply:
+        return spec.origin.supply
     if not spec.repository:
         return "the digest of the file that is given"
     newest = "not pinned: the newest is taken when the backbone is loaded, and recorded"

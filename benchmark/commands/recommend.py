@@ -17,6 +17,7 @@ from layerboard.benchmark.option import Form, OnePath, Option, Plain, Words
 from layerboard.leaderboards.display import score_text
 from layerboard.zoo.errors import InputError, counted, require_known
 from layerboard.zoo.local_names import as_path
+from layerboard.zoo.origin import marked
 from layerboard.zoo.registry import all_specs
 from layerboard.zoo.spec import NameParts
 
@@ -308,10 +309,9 @@ def _call(name: str, column: "Column", row: "pd.Series", local: Collection[str])
     if column.protocol != "standard":
         words.append(f"protocol={column.protocol!r}")
     spec = next((spec for spec in all_specs() if spec.name == entry), None)
-    has_own = spec.checkpoint in ("packaged", "generated") if spec else not entry.startswith("timm:")
-    if (
-        not has_own and entry not in local and str(row.get("revision", "")).startswith("sha256:")
-    ):  # not the weights of the Hub
+    takes_files = not spec.origin.supply if spec else (origin := marked(entry)) and origin.takes_weights
+    if takes_files and entry not in local and str(row.get("revision", "")).startswith("sha256:"):
+        # not the weights of the Hub
         words.append("weights='PATH'")
     if size or (spec and spec.input_size != int(row["input_size"])):
         words.append(f"input_size={row['input_size']}")

@@ -110,7 +110,7 @@ def _verified(request: VerifyRequest, report: "Reporter") -> Result:
 
 def _other_weights(weights: Mapping[str, str]) -> list[str]:
     """One sentence for each backbone whose weights differ from those that the registry pins."""
-    from layerboard.zoo.load.backbone import locate
+    from layerboard.zoo.load.files import locate
     from layerboard.zoo.registry import all_specs
     from layerboard.zoo.spec import entry_name
 
@@ -118,9 +118,8 @@ def _other_weights(weights: Mapping[str, str]) -> list[str]:
     for name, given in weights.items():
         if (spec := specs.get(entry_name(name))) is None or spec.is_floor:
             continue
-        packaged = spec.checkpoint == "packaged"
-        known = locate(spec, None).revision if packaged else spec.revision
-        if known and given != known and (packaged or not given.startswith("sha256:")):
+        known = locate(spec, None).revision if spec.is_toy else spec.revision
+        if known and given != known and (spec.is_toy or not given.startswith("sha256:")):
             problems.append(f"the weights of {name} are {given}, those of the registry {known}")
     return problems
 

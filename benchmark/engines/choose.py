@@ -24,6 +24,7 @@ EngineMaker = Callable[[Specs, Request, Devices], Engine]
 """Makes an engine for the backbones that have something to do, a request and the devices found of it."""
 
 SMALL = 64  # input size in pixels up to which a backbone is too small to keep several threads busy
+_NO_RAY = "--engine ray needs Ray; install it with pip install 'layerboard[ray]'"
 
 
 def find_device(name: str) -> torch.device:
@@ -103,14 +104,14 @@ def process_engine(_: object, request: Request, devices: Devices) -> Engine:
 
 def ray_engine(_: object, request: Request, __: object) -> Engine:
     """The engine for Ray, which has its own devices; raises InputError if Ray is not installed."""
-    optional("ray", "--engine ray needs Ray; install it with pip install 'layerboard[ray]'")
+    optional("ray", _NO_RAY)
     from layerboard.benchmark.engines.ray import RayEngine
 
     return RayEngine(request)
 
 
 def _staying(backbones: Specs) -> list[BackboneSpec]:
-    return [spec for spec in backbones if spec.checkpoint == "module"]
+    return [spec for spec in backbones if spec.origin.stays]
 
 
 def find_devices(request: Request) -> tuple[torch.device, ...]:
@@ -121,7 +122,7 @@ def find_devices(request: Request) -> tuple[torch.device, ...]:
     if engine == "ray":
         if names:
             raise InputError("--engine ray takes every GPU of its cluster; leave out --devices")
-        ray_engine((), request, ())  # fails early if Ray is not installed
+        optional("ray", _NO_RAY)  # before anything is read
         return (find_device("cpu" if request.device == "cpu" else "auto"),)
     if not names:
         return (find_device(request.device),)

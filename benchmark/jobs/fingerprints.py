@@ -1,69 +1,103 @@
-"""Fingerprints of everything that stored features, measurements and records depend on. Pure functions."""
+"""The jobs of a backbone, and fingerprints of everything that stored features and records depend on."""
 
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
-from layerboard.benchmark.jobs.job import Setup
-from layerboard.benchmark.plan.plan import VECTORS, view_for
+from layerboard.benchmark.jobs.job import Job, ScoreJob, Setup
+from layerboard.benchmark.plan.plan import VECTORS, Pass, view_for
 from layerboard.leaderboards.records.files import safe_name
 from layerboard.tasks.base import Source, digest
 from layerboard.tasks.examples import VERSION as EXAMPLES
 from layerboard.tasks.task import Task
+from layerboard.zoo.view.views import View
 
 FORMAT = 2  # raise it when stored features, measurements or scores change for the same input
 SCORING = 6  # raise it when scores, intervals or ties change for the same features
 DEBIAS = 1  # raise it when tokens without their position change for the same tokens
 
 
-def vectors_print(setup: Setup, source: Source) -> str:
-    """Fingerprint of the vectors of a source."""
-    images, view = setup.plan.signature(source), view_for(setup.spec, source.view)
-    further = (setup.request.taps,) if setup.request.taps != ("block",) and not setup.spec.is_floor else ()
-    kept = setup.poolings, setup.request.store_dtype
-    return digest(FORMAT, setup.identity.fingerprint, images, view, *kept, *further)
+class Stored(NamedTuple):
+    """What a pass stores for one of its listeners."""
+
+    fingerprint: str
+    folder: Path
 
 
-def measured_print(setup: Setup, task: Task, source: Source) -> str:
-    """Fingerprint of the measurements of the groups of a source for a task."""
-    layers = [str(layer) for layer in task.measured_layers(source, setup.layers, setup.spec)]
-    further: tuple[object, ...] = () if task.examples is None else ("examples", EXAMPLES)
-    scored = task.scores_from(source)
-    if scored and task.memory is not None:
-        further += (("remembered", setup.plan.signature(task.memory.source)),)
-    if task.transform:
-        further += (("transform", DEBIAS, task.transform),)
-    numbers = task.scored_fingerprint if scored else task.fed_by(source).fingerprint
-    view, images = view_for(setup.spec, source.view), setup.plan.signature(source)
-    return digest(FORMAT, setup.identity.fingerprint, images, view, numbers, layers, *further)
+@dataclass(frozen=True)
+class JobMaker:
+    """The jobs of one backbone, each with where its passes store what it uses, which is worked out once."""
 
+    setup: Setup
+    _stored: dict[tuple[str, View, str], Stored] = field(default_factory=dict, init=False, compare=False)
 
-def records_print(setup: Setup, task: Task) -> str:
-    """Fingerprint of the records of a task: of its config, and of what the records are made from."""
-    if task.needs == "device":
-        size = setup.spec.input_size, setup.spec.interpolation
-        return digest(FORMAT, setup.identity.fingerprint, size, task.fingerprint, task.dataset)
-    if task.needs == "backbone":
-        views = [(setup.plan.signature(source), view_for(setup.spec, source.view)) for source in task.sources]
-        layers = [str(layer) for layer in setup.layers] if views else []
-        return digest(FORMAT, SCORING, setup.identity.fingerprint, views, task.fingerprint, layers)
-    passes = setup.plan.passes
-    prints = [vectors_print(setup, each.source) for each in passes if task in each.vectors]
-    prints += [measured_print(setup, task, each.source) for each in passes if task in each.measured]
-    layers = [str(layer) for layer in task.scored(setup.layers, setup.spec)]
-    examples = () if task.examples is None else ("examples", EXAMPLES, setup.keeps_examples)
-    return digest(FORMAT, SCORING, prints, task.scored_fingerprint, layers, *examples)
+    def pass_job(self, pass_: Pass) -> Job:
+        """The job of a pass, for all of its tasks."""
+        source = pass_.source
+        folders = {VECTORS: self.stored(source).folder} if pass_.vectors else {}
+        folders |= {task.listener: self.stored(source, task).folder for task in pass_.measured}
+        memories = {
+            task.listener: self.stored(task.memory.source, task).folder
+            for task in pass_.measured
+            if task.memory is not None and task.scores_from(source)
+        }
+        return Job(self.setup, pass_, range(source.shards), folders, memories)
 
+    def score_job(self, task: Task) -> ScoreJob:
+        """The job of a task, with the folders where the passes store what it uses."""
+        vectors = {source.name: self.stored(source).folder for source in task.vector_sources}
+        measured = self.stored(task.measured[-1].source, task).folder if task.measured else None
+        return ScoreJob(self.setup, task, self.records_print(task), task.data_digest, vectors, measured)
 
-def vectors_folder(setup: Setup, source: Source) -> Path:
-    """Folder of the vectors of a source."""
-    return _folder(setup, source, VECTORS, vectors_print(setup, source))
+    def records_print(self, task: Task) -> str:
+        """Fingerprint of the records of a task: of its config, and of what the records are made from."""
+        setup, plan, backbone = self.setup, self.setup.plan, self.setup.identity.fingerprint
+        if task.needs == "device":
+            size = setup.spec.input_size, setup.spec.interpolation
+            return digest(FORMAT, backbone, size, task.fingerprint, task.dataset)
+        if task.needs == "backbone":
+            views = [(plan.signature(source), view_for(setup.spec, source.view)) for source in task.sources]
+            layers = [str(layer) for layer in setup.layers] if views else []
+            return digest(FORMAT, SCORING, backbone, views, task.fingerprint, layers)
+        stored = [self.stored(each.source) for each in plan.passes if task in each.vectors]
+        stored += [self.stored(each.source, task) for each in plan.passes if task in each.measured]
+        prints = [each.fingerprint for each in stored]
+        layers = [str(layer) for layer in task.scored(setup.layers, setup.spec)]
+        examples = () if task.examples is None else ("examples", EXAMPLES, setup.keeps_examples)
+        return digest(FORMAT, SCORING, prints, task.scored_fingerprint, layers, *examples)
 
+    def stored(self, source: Source, task: Task | None = None) -> Stored:
+        """What a pass over a source stores: its vectors, or what a task measures of its groups."""
+        key = *source.key, task.key if task else ""
+        if key not in self._stored:
+            self._stored[key] = self._measured(task, source) if task else self._vectors(source)
+        return self._stored[key]
 
-def measured_folder(setup: Setup, task: Task, source: Source) -> Path:
-    """Folder of the measurements of the groups of a source for a task."""
-    return _folder(setup, source, f"{task.entry.name}{task.ending}", measured_print(setup, task, source))
+    def _vectors(self, source: Source) -> Stored:
+        """The vectors of a source."""
+        request = self.setup.request
+        taps = (request.taps,) if request.taps != ("block",) and not self.setup.spec.is_floor else ()
+        return self._of(source, VECTORS, self.setup.poolings, request.store_dtype, *taps)
 
+    def _measured(self, task: Task, source: Source) -> Stored:
+        """The measurements of the groups of a source for a task."""
+        layers = [str(layer) for layer in task.measured_layers(source, self.setup.layers, self.setup.spec)]
+        further: tuple[object, ...] = () if task.examples is None else ("examples", EXAMPLES)
+        scored = task.scores_from(source)
+        if scored and task.memory is not None:
+            further += (("remembered", self.setup.plan.signature(task.memory.source)),)
+        if task.transform:
+            further += (("transform", DEBIAS, task.transform),)
+        numbers = task.scored_fingerprint if scored else task.fed_by(source).fingerprint
+        return self._of(source, f"{task.entry.name}{task.ending}", numbers, layers, *further)
 
-def _folder(setup: Setup, source: Source, listener: str, fingerprint: str) -> Path:
-    """Folder that input sizes share: a view that is the same at two sizes is computed only for the first."""
-    name = f"{safe_name(source.name)}.{listener}.{fingerprint[:16]}"
-    return setup.request.cache / "features" / safe_name(setup.spec.entry) / name
+    def _of(self, source: Source, listener: str, *facts: object) -> Stored:
+        """What a pass stores for a listener, which depends on these facts, the backbone and the images.
+
+        Input sizes share folders: a view that is the same at two sizes is computed only for the first.
+        """
+        setup = self.setup
+        images, view = setup.plan.signature(source), view_for(setup.spec, source.view)
+        fingerprint = digest(FORMAT, setup.identity.fingerprint, images, view, *facts)
+        folder = setup.request.cache / "features" / safe_name(setup.spec.entry)
+        return Stored(fingerprint, folder / f"{safe_name(source.name)}.{listener}.{fingerprint[:16]}")

@@ -13,12 +13,12 @@ from pyarrow import ArrowException
 from layerboard.benchmark.engines.choose import device_name, find_devices
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.extraction.failures import Failure, failure
-from layerboard.benchmark.jobs.fingerprints import measured_folder, records_print, vectors_folder
-from layerboard.benchmark.jobs.job import BackboneJobs, CompareJob, Job, ScoreJob, Setup
+from layerboard.benchmark.jobs.fingerprints import JobMaker
+from layerboard.benchmark.jobs.job import BackboneJobs, CompareJob, ScoreJob, Setup
 from layerboard.benchmark.parsers import AUTO
 from layerboard.benchmark.plan.backbones import find_backbones, write_local_names
 from layerboard.benchmark.plan.location import find_data, find_protocols, require_writable
-from layerboard.benchmark.plan.plan import VECTORS, Pass, Plan, PlanRecipe, find_asked, make_plan
+from layerboard.benchmark.plan.plan import Plan, PlanRecipe, find_asked, make_plan
 from layerboard.benchmark.plan.sizes import shown_alike
 from layerboard.benchmark.plan.suites import choose_suite, images_suite
 from layerboard.benchmark.request import Request
@@ -120,15 +120,16 @@ def _is_named(spec: BackboneSpec, request: Request) -> bool:
 def prepare(request: Request, plan: Plan, suite: str, devices: tuple[torch.device, ...]) -> Prepared:
     """The missing work of a valid request; writes nothing, and raises InputError for a lost image."""
     setups, failures = identified(plan, request, suite, devices[0])
+    makers = [JobMaker(setup) for setup in setups]
     current: list[ResultFiles] = []
-    comparisons = _comparisons(plan, setups, current)
-    every = [_backbone(setup, comparisons, current) for setup in setups]
+    comparisons = _comparisons(plan, makers, current)
+    every = [_backbone(maker, comparisons, current) for maker in makers]
     backbones = tuple(jobs for jobs in every if jobs.passes or jobs.backbone_tasks or jobs.scores)
     device = device_name(devices[0]) + (", compiled" if request.compile else "")
     of_device = [task.on(device) for task in plan.tasks.needing("device")]
     if request.again and not of_device:
         raise InputError("--again measures costs again, but cost is not among the tasks; add --tasks cost")
-    costs = tuple(job for setup in setups for job in _stale(setup, of_device, current, again=request.again))
+    costs = tuple(job for maker in makers for job in _stale(maker, of_device, current, again=request.again))
     prepared = Prepared(plan, suite, devices, backbones, comparisons, costs, tuple(failures), tuple(current))
     _require_results_version(prepared, request.output)
     return prepared
@@ -150,12 +151,14 @@ def _require_results_version(prepared: Prepared, output: Path) -> None:
                 raise InputError(f"{path} has results version {known}, {now}; give another --output")
 
 
-def _comparisons(plan: Plan, setups: Sequence[Setup], current: list[ResultFiles]) -> tuple[CompareJob, ...]:
+def _comparisons(
+    plan: Plan, makers: Sequence[JobMaker], current: list[ResultFiles]
+) -> tuple[CompareJob, ...]:
     """Comparisons of all backbones, ordered by name, so that a pair has the same file in every run."""
-    ordered = sorted(setups, key=lambda setup: setup.spec.name)
+    ordered = sorted(makers, key=lambda maker: maker.setup.spec.name)
     stale = []
     for task in plan.tasks.needing("pairs"):
-        jobs = [score_job(setup, task) for setup in ordered if task.concerns(setup.spec)]
+        jobs = [maker.score_job(task) for maker in ordered if task.concerns(maker.setup.spec)]
         pairs = [
             pair
             for pair in combinations_with_replacement(jobs, 2)
@@ -168,48 +171,23 @@ def _comparisons(plan: Plan, setups: Sequence[Setup], current: list[ResultFiles]
     return tuple(stale)
 
 
-def _backbone(setup: Setup, comparisons: Sequence[CompareJob], current: list[ResultFiles]) -> BackboneJobs:
+def _backbone(maker: JobMaker, comparisons: Sequence[CompareJob], current: list[ResultFiles]) -> BackboneJobs:
     """Remaining work of one backbone; comparisons need features of every backbone."""
-    plan = setup.plan
-    scores = _stale(setup, plan.tasks.needing("passes"), current)
-    backbone_tasks = _stale(setup, plan.tasks.needing("backbone"), current)
+    setup, plan = maker.setup, maker.setup.plan
+    scores = _stale(maker, plan.tasks.needing("passes"), current)
+    backbone_tasks = _stale(maker, plan.tasks.needing("backbone"), current)
     needed = {job.task.key for job in scores}
     needed |= {task.key for task, members in comparisons if any(member.setup is setup for member in members)}
     passes = (each.serving(needed) for each in plan.passes)
-    jobs = tuple(pass_job(setup, each) for each in passes if each.tasks)
+    jobs = tuple(maker.pass_job(each) for each in passes if each.tasks)
     return BackboneJobs(setup, jobs, backbone_tasks, scores)
 
 
 def _stale(
-    setup: Setup, tasks: Iterable[Task], current: list[ResultFiles], *, again: bool = False
+    maker: JobMaker, tasks: Iterable[Task], current: list[ResultFiles], *, again: bool = False
 ) -> tuple[ScoreJob, ...]:
     """Jobs whose records are missing or out of date; the others are added to ``current``."""
-    jobs = [score_job(setup, task) for task in tasks if task.concerns(setup.spec)]
+    jobs = [maker.score_job(task) for task in tasks if task.concerns(maker.setup.spec)]
     there = [not again and is_current(job.kept) for job in jobs]
     current += [job.kept for job, now in zip(jobs, there, strict=True) if now]
     return tuple(job for job, now in zip(jobs, there, strict=True) if not now)
-
-
-def pass_job(setup: Setup, pass_: Pass) -> Job:
-    """The job of a backbone in a pass, for all of its tasks."""
-    source = pass_.source
-    folders = {VECTORS: vectors_folder(setup, source)} if pass_.vectors else {}
-    folders |= {task.listener: measured_folder(setup, task, source) for task in pass_.measured}
-    memories = {
-        task.listener: measured_folder(setup, task, task.memory.source)
-        for task in pass_.measured
-        if task.memory is not None and task.scores_from(source)
-    }
-    return Job(setup, pass_, range(source.shards), folders, memories)
-
-
-def score_job(setup: Setup, task: Task) -> ScoreJob:
-    """The job of a backbone in a task, with the folders where its passes store what it uses."""
-    return ScoreJob(
-        setup,
-        task,
-        records_print(setup, task),
-        task.data_digest,
-        {source.name: vectors_folder(setup, source) for source in task.vector_sources},
-        measured_folder(setup, task, task.measured[-1].source) if task.measured else None,
-    )

@@ -18,7 +18,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.local_names import local_path, path_digest
 from layerboard.zoo.references import split_part
 from layerboard.zoo.registry import all_specs, find, named_locally
-from layerboard.zoo.spec import BackboneSpec, CheckpointFormat, Dtype, NameParts
+from layerboard.zoo.spec import BackboneSpec, Dtype, NameParts
 
 LOCAL_NAMES = "local-names.json"  # in the output folder
 _LOG = logging.getLogger(__name__)
@@ -131,6 +131,8 @@ def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> 
     InputError if a name is not among them, if a path does not exist, or if a floor has no weights.
     """
     by_name = {spec.name: spec for spec in specs}
+    if weights:
+        from layerboard.zoo.load.backbone import loader_of  # imports torch, as loading the backbone does
     for name, path in weights.items():
         if name not in by_name:
             raise InputError(f"--weights names {name!r}, which is not run; it runs {', '.join(by_name)}")
@@ -138,17 +140,10 @@ def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> 
         if not file.exists():
             raise InputError(f"expected the weights of {name} at {path}, which does not exist")
         spec = by_name[name]
-        if spec.is_floor or spec.checkpoint in ("object", "module"):
+        if not spec.origin.takes_weights:
             raise InputError(f"--weights names {name!r}, whose features come from no file")
-        usual: CheckpointFormat = "original" if file.is_file() else "transformers"
-        checkpoint = "timm" if spec.checkpoint == "timm" else usual
-        own = replace(spec, repository=str(path), revision=None, checkpoint=checkpoint)
-        by_name[name] = replace(own, trained=True)
-        from layerboard.zoo.load.backbone import (
-            networks_in_words,  # imports torch, as loading the backbone does
-        )
-
-        if line := networks_in_words(by_name[name]):
+        by_name[name], line = loader_of(spec.origin).with_weights(spec, path)
+        if line:
             _LOG.warning(line)
     return list(by_name.values())
 
@@ -156,11 +151,11 @@ def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> 
 def _introduce(spec: BackboneSpec, asked: int | None, report: Reporter, cache_dir: Path) -> None:
     """Report what was inferred about a backbone outside the registry, and a rounded input size."""
     known = {name for spec in all_specs() for name in (spec.repository, spec.name)}
-    # a module was described when it was made
-    if spec.checkpoint != "module" and spec.entry not in known and spec.repository not in known:
-        from layerboard.zoo.load.infer import describe_inferred  # imports torch, as loading the backbone does
+    if spec.entry not in known and spec.repository not in known:
+        from layerboard.zoo.load.backbone import describe  # imports torch, as loading the backbone does
 
-        report.say(describe_inferred(spec, cache_dir))
+        if facts := describe(spec, cache_dir):
+            report.say(facts)
     if asked not in (None, spec.input_size) and not spec.is_floor:
         report.say(
             f"{spec.name}: images at {spec.input_size} px, the multiple of its patch size of "

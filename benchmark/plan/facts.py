@@ -21,7 +21,7 @@ def known_facts() -> dict[str, Facts]:
             spec.licence,
             nan if spec.parameters is None else spec.parameters,
             tuple(stage.width for stage in spec.stages for _ in range(stage.blocks)),
-            toy=spec.checkpoint == "packaged",
+            toy=spec.is_toy,
         )
         for spec in all_specs()
     }

@@ -99,8 +99,7 @@ def _values(content: bytes, column: str) -> set[str]:
 
 def interpolation_of(spec: BackboneSpec) -> str:
     """The rule by which a backbone fitted its position embeddings; "" if unknown or without any."""
-    is_other = spec.heads is None or spec.checkpoint in ("object", "module", "timm")
-    return "" if is_other else spec.interpolation
+    return spec.interpolation if spec.heads and spec.origin.has_architecture else ""
 
 
 def table_pooling(spec: BackboneSpec) -> str:

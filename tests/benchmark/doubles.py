@@ -14,6 +14,7 @@ from layerboard.tasks.datasets.classes import Unlabelled
 from layerboard.tasks.sources import Batches, ProbedImages
 from layerboard.zoo.errors import UnreadableImageError
 from layerboard.zoo.features import Channels, LayerFeatures, ReceptiveField, Visitor, Weights
+from layerboard.zoo.origin import GENERATED
 from layerboard.zoo.spec import BackboneSpec, Layer, Stage
 from layerboard.zoo.view.views import ResizeCrop, View
 
@@ -22,7 +23,7 @@ SPEC = BackboneSpec(
     family="other",
     supervision="none",
     repository="generated",
-    checkpoint="generated",
+    origin=GENERATED,
     stages=(Stage(3, 8, 8),),
     heads=None,
     prefix_tokens=1,

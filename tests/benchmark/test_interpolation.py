@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from layerboard.benchmark.scores.records import interpolation_of
+from layerboard.zoo.origin import OBJECT
 from layerboard.zoo.registry import find
 
 
@@ -23,4 +24,4 @@ from layerboard.zoo.registry import find
 def test_records_say_the_rule(name: str, rule: str) -> None:
     (spec,) = find([name])
     assert interpolation_of(spec) == rule
-    assert interpolation_of(replace(spec, checkpoint="object")) == ""
+    assert interpolation_of(replace(spec, origin=OBJECT)) == ""

@@ -19,6 +19,7 @@ from layerboard.leaderboards.pages.build import tables_folder
 from layerboard.leaderboards.pages.csv import read_numbers
 from layerboard.leaderboards.pages.tidy import TIDY, tidy_frame
 from layerboard.leaderboards.records.key import Tolerance
+from layerboard.zoo.origin import PACKAGED
 from layerboard.zoo.registry import find
 
 LAYERS = "2,7,11"
@@ -38,7 +39,7 @@ TOLERANCES = {
 """Points by which a score may differ on another machine."""
 
 
-PACKAGED = tuple(spec.name for spec in find(["mini-*"]) if spec.checkpoint == "packaged")
+PACKAGED = tuple(spec.name for spec in find(["mini-*"]) if spec.origin == PACKAGED)
 
 
 def tasks_of(name: str, suite: str) -> set[str]:

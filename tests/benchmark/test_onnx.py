@@ -13,7 +13,8 @@ from layerboard.benchmark.commands.result import Files
 from layerboard.zoo.entries import mini
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load import onnx_export
-from layerboard.zoo.load.backbone import locate
+from layerboard.zoo.load.files import locate
+from layerboard.zoo.origin import PACKAGED
 from layerboard.zoo.registry import find
 from tests.benchmark.runs import command, run
 from tests.zoo.load.module.networks import SIZE, Block, Vit
@@ -166,7 +167,7 @@ def test_what_cannot_be_exported(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [spec.name for spec in mini.ENTRIES if spec.checkpoint == "packaged"])
+@pytest.mark.parametrize("name", [spec.name for spec in mini.ENTRIES if spec.origin == PACKAGED])
 def test_every_layer_of_the_mini_backbones_is_that_of_torch(name: str, tmp_path: Path) -> None:
     frame = layerboard.export("onnx", name, layer="all", to=tmp_path / "net.onnx").frame
     assert frame["share"].between(0, BAR).all()

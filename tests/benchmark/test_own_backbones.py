@@ -17,9 +17,10 @@ from layerboard.benchmark.plan.plan import view_for
 from layerboard.benchmark.request import Request
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown, Weights
-from layerboard.zoo.load.own import own_backbone
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry import find
-from layerboard.zoo.spec import Layer
+from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.view.views import ResizeCrop, Tiles, WholeFrame
 from tests.benchmark.doubles import SPEC
 from tests.benchmark.engines.own_worker import means
@@ -29,6 +30,11 @@ from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import reduce
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "own_backbones.md"
+
+
+def loaded(spec: BackboneSpec) -> Backbone:
+    """A backbone on the CPU."""
+    return load_backbone(spec, device=torch.device("cpu"), cache_dir=Path())
 
 
 def examples() -> list[str]:
@@ -97,7 +103,7 @@ def test_the_attention_of_an_own_backbone(
     write_attender: Callable[..., str], tmp_path: Path, data: Path
 ) -> None:
     (spec,) = find([write_attender("own_attends")])
-    backbone = own_backbone(spec, torch.device("cpu"))
+    backbone = loaded(spec)
     asked = [Layer(0), Layer(1, "probabilities"), Layer(1), Layer(2, "probabilities")]
     assert backbone.refusal(asked) == ""
     assert backbone.refusal([Layer(3, "probabilities")]).endswith("of 1.probabilities to 2.probabilities.")
@@ -118,7 +124,7 @@ def test_an_own_backbone_is_not_asked_for_attention(write_attender: Callable[...
         (spec,) = find(
             [write_attender(name, old, "" if old[0] == " " else "attention = torch.nn.Identity()")]
         )
-        backbone = own_backbone(spec, torch.device("cpu"))
+        backbone = loaded(spec)
         sentence = "own-attender shows no attention probabilities; one that does has attention = True."
         assert backbone.refusal([Layer(2, "probabilities"), Layer(1)]) == sentence
         assert backbone.refusal(spec.layers) == ""
@@ -130,7 +136,7 @@ def test_the_inside_of_an_own_backbone(
     write_attender: Callable[..., str], tmp_path: Path, data: Path
 ) -> None:
     (spec,) = find([write_attender("own_inside")])
-    backbone = own_backbone(spec, torch.device("cpu"))
+    backbone = loaded(spec)
     seen: list[Shown] = []
     pixels = torch.randint(0, 256, (2, 3, 64, 96), dtype=torch.uint8)
     backbone.visit(pixels, seen.append, [Layer(1), Layer(1, "heads"), Layer(0)])
@@ -152,21 +158,19 @@ def test_what_an_own_backbone_may_not_show(write_attender: Callable[..., str]) -
     ):
         find([write_attender("own_tap", 'taps=("heads",)', 'taps=("heads", "final")')])
     (spec,) = find([write_attender("own_untold", '        taps=("heads",),\n', "")])
-    backbone = own_backbone(spec, torch.device("cpu"))
+    backbone = loaded(spec)
     assert backbone.refusal([Layer(1, "heads")]).endswith("its layers are 0, 1, 2.")
     (spec,) = find([write_attender("own_wide", 'heads"), None, heads)', 'heads"), None, heads[:, 1:])')])
     with pytest.raises(
         InputError, match=r"grid .* of layer 1.heads should be \(1, 4, 4, 32\); it is \(1, 3, 4"
     ):
-        own_backbone(spec, torch.device("cpu")).visit(
-            torch.zeros(1, 3, 64, 64).byte(), lambda _: None, [Layer(1, "heads")]
-        )
+        loaded(spec).visit(torch.zeros(1, 3, 64, 64).byte(), lambda _: None, [Layer(1, "heads")])
 
 
 def test_weights_of_an_own_backbone(write_attender: Callable[..., str]) -> None:
     def weights(name: str, method: str = "") -> Weights:
         (spec,) = find([write_attender(name, "    def visit(", f"{method}    def visit(")])
-        return own_backbone(spec, torch.device("cpu")).weights()
+        return loaded(spec).weights()
 
     reason = "own-attender shows no weights; one that does has a method weights."
     names = ("filters", "positions", "position_bias")
@@ -210,7 +214,7 @@ def test_wrong_attention_is_one_sentence(
     (spec,) = find([write_attender(f"own_attends_{crc32((old + new).encode())}", old, new)])
     pixels = torch.randint(0, 256, (2, 3, 64, 64), dtype=torch.uint8)
     with pytest.raises(InputError, match=message):
-        own_backbone(spec, torch.device("cpu")).visit(pixels, lambda _: None, [Layer(1, "probabilities")])
+        loaded(spec).visit(pixels, lambda _: None, [Layer(1, "probabilities")])
 
 
 def test_attention_without_heads_is_one_sentence(write_attender: Callable[..., str]) -> None:
@@ -222,7 +226,7 @@ def test_rows_are_summed_in_the_first_batch_only(
     write_attender: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (spec,) = find([write_attender("own_once")])
-    backbone = own_backbone(spec, torch.device("cpu"))
+    backbone = loaded(spec)
     summed: list[Layer] = []
     monkeypatch.setattr("layerboard.zoo.load.own._check_sums", lambda _, maps: summed.append(maps.layer))
     for _ in range(3):
@@ -261,7 +265,7 @@ def test_a_process_builds_its_own(write: Callable[..., str]) -> None:
         ("import hashlib", "1 / 0", "cannot be imported: ZeroDivisionError: division by zero"),
         ("class Mixer", "class Other", "has no function Mixer"),
         ("    def __init__(self):", "    def __init__(self, x):", r"failed: TypeError: .*missing 1 required"),
-        ("own-mixer", "dino-b16", "a backbone of the name 'dino-b16', which the registry has"),
+        ("own-mixer", "dino-b16", "has a backbone of the name 'dino-b16'; give yours, "),
     ],
 )
 def test_a_wrong_object_is_one_sentence(write: Callable[..., str], old: str, new: str, message: str) -> None:
@@ -314,7 +318,7 @@ def test_what_it_shows_is_compared_with_its_spec(
 ) -> None:
     reference = write(f"own_shows_{crc32((old + new).encode())}", old, new)
     with pytest.raises(InputError, match=message):
-        own_backbone(find([reference])[0], torch.device("cpu"))
+        loaded(find([reference])[0])
 
 
 def test_one_size_only(write: Callable[..., str], tmp_path: Path, data: Path) -> None:

@@ -12,6 +12,7 @@ from layerboard.benchmark.plan.backbones import find_backbones
 from layerboard.benchmark.plan.suites import PAPER_SUITE
 from layerboard.benchmark.request import Request
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.origin import TRANSFORMERS
 from layerboard.zoo.registry import find
 from tests import fakes
 from tests.benchmark.conftest import Whole
@@ -66,7 +67,7 @@ def test_weights_replace_the_repository_of_a_backbone(tmp_path: Path) -> None:
 def test_weights_replace_generated_ones_too(tmp_path: Path) -> None:
     request = replace(requested(tmp_path, {"mini-fs": tmp_path}), backbones=("mini-fs",))
     (spec,) = find_backbones(request, PAPER_SUITE, Silent())
-    assert (spec.repository, spec.checkpoint, spec.trained) == (str(tmp_path), "transformers", True)
+    assert (spec.repository, spec.origin, spec.trained) == (str(tmp_path), TRANSFORMERS, True)
     request = replace(requested(tmp_path, {"random": tmp_path}), backbones=("random",))
     with pytest.raises(InputError, match="'random', whose features come from no file"):
         find_backbones(request, PAPER_SUITE, Silent())

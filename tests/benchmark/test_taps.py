@@ -13,6 +13,7 @@ from layerboard.benchmark.request import Request
 from layerboard.leaderboards.board import Board
 from layerboard.leaderboards.sections.tables import layer_table
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.origin import OBJECT
 from layerboard.zoo.spec import Layer
 from tests.benchmark.conftest import Whole
 from tests.benchmark.doubles import SPEC
@@ -44,7 +45,7 @@ def test_taps_of_convnets() -> None:
 def test_wrong_taps_are_one_sentence() -> None:
     with pytest.raises(InputError, match="double has no skip in its blocks: leave it or --taps out"):
         select_layers("all", TOKENS, ("norm1", "skip"))
-    own = replace(TOKENS, checkpoint="object")
+    own = replace(TOKENS, origin=OBJECT)
     with pytest.raises(InputError, match="double has no norm1 in its blocks"):
         select_layers("all", own, ("norm1",))
     assert select_layers("1", replace(own, taps=("mlp", "norm1")), ("norm1",)) == (Layer(1, "norm1"),)

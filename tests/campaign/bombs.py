@@ -28,7 +28,9 @@ from layerboard.tasks.datasets.base import PhotoSample
 from layerboard.tasks.datasets.masks import read_mask
 from layerboard.tasks.datasets.safe_pickle import restricted_load
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.load.backbone import load_backbone, locate
+from layerboard.zoo.load.backbone import load_backbone
+from layerboard.zoo.load.files import locate
+from layerboard.zoo.origin import TRANSFORMERS
 from layerboard.zoo.registry import find
 from tests.campaign.broken_bytes import SECONDS, Victim, problem_in_time
 from tests.campaign.counts import Count
@@ -151,7 +153,7 @@ def weights(folder: Path) -> Iterator[tuple[str, Victim]]:
         shutil.copytree(locate(spec, None).weights[0].parent, place)
         path = place / "model.safetensors"
         path.write_bytes(struct.pack("<Q", len(text)) + text)
-        own = replace(spec, repository=str(place), checkpoint="transformers")
+        own = replace(spec, repository=str(place), origin=TRANSFORMERS)
         read = partial(load_backbone, own, device=torch.device("cpu"), cache_dir=folder)
         yield name, Victim(path, read)
     path.write_bytes(struct.pack("<Q", 2**62) + b"{}")

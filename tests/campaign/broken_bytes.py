@@ -24,7 +24,9 @@ from layerboard.tasks.datasets.base import PhotoSample
 from layerboard.tasks.datasets.masks import read_mask, write_mask
 from layerboard.tasks.datasets.revisitop import ROXFORD5K
 from layerboard.tasks.metrics.arrays import VOID
-from layerboard.zoo.load.backbone import load_backbone, locate
+from layerboard.zoo.load.backbone import load_backbone
+from layerboard.zoo.load.files import locate
+from layerboard.zoo.origin import TRANSFORMERS
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import BackboneSpec
 from layerboard.zoo.view.photos import formats
@@ -144,7 +146,7 @@ def hub_weights(folder: Path) -> Iterator[Victim]:
     (spec,) = find(["mini-resnet"])
     place = folder / spec.name
     shutil.copytree(locate(spec, None).weights[0].parent, place)
-    spec = replace(spec, repository=str(place), checkpoint="transformers")
+    spec = replace(spec, repository=str(place), origin=TRANSFORMERS)
     whole = locate(spec, None).revision
     for name in ("model.safetensors", "model.safetensors", "config.json"):
         yield Victim(place / name, partial(_show, spec, whole, place / name))

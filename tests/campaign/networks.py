@@ -9,7 +9,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.load.backbone import identify, locate, networks_in_words
+from layerboard.zoo.load.backbone import identify
+from layerboard.zoo.load.files import FileLoader, locate
 from layerboard.zoo.load.network import read_network_of
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import BackboneSpec
@@ -168,7 +169,7 @@ def _problem_of_pair(spec: BackboneSpec, wanted: Tensors, other: Tensors) -> str
 
     def read() -> None:
         assert _alike(_read(spec), expected), "the other one was taken"
-        line = networks_in_words(spec)
+        _, line = FileLoader().with_weights(spec, Path(spec.repository))
         option = line.partition(f"--weights {spec.entry}=")[2]
         assert option, f"no word about the choice: {line!r}"
         named = replace(spec, repository=option)

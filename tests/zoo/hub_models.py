@@ -19,6 +19,7 @@ from layerboard.zoo.load.rotary_vit import (
     PerceptionEncoderConfig,
     PerceptionEncoderModel,
 )
+from layerboard.zoo.origin import ORIGINAL
 from layerboard.zoo.spec import BackboneSpec
 from tests.zoo.layouts import fill
 from tests.zoo.today import SCALED
@@ -253,7 +254,7 @@ _ORIGINALS: dict[str, Callable[[BackboneSpec], Built]] = {"Franca": _franca, "CA
 
 def of(spec: BackboneSpec) -> Built:
     """Class and configuration of what an entry's repository holds, or of its original in transformers."""
-    if spec.checkpoint == "original":
+    if spec.origin == ORIGINAL:
         build = _ORIGINALS.get(spec.family, _named("ViTModel") if spec.heads else _resnet)
         model, config = build(spec)
     else:

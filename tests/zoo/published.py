@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from layerboard.zoo.origin import ORIGINAL
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import BackboneSpec, Stage
 from tests.zoo import layouts, originals, today
@@ -71,7 +72,7 @@ def publish(name: str, folder: Path, *, full: bool = False) -> Published:
         save_file(tensors, path)
     else:
         torch.save(layout.content(tensors), path)
-    return Published(replace(spec, repository=str(path), checkpoint="original"), tensors)
+    return Published(replace(spec, repository=str(path), origin=ORIGINAL), tensors)
 
 
 def _reduced(spec: BackboneSpec) -> BackboneSpec:

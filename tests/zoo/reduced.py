@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from layerboard.zoo.origin import ORIGINAL
 from layerboard.zoo.spec import BackboneSpec, Stage
 from tests.zoo import hub_models, layouts, originals, today
 from tests.zoo.hub_models import native_side
@@ -50,7 +51,7 @@ def reduce(spec: BackboneSpec, folder: Path, seed: int = 0) -> Reduced:
     """Write a reduced checkpoint of an entry into a directory."""
     folder.mkdir(parents=True, exist_ok=True)
     small = replace(shrunk(spec), repository=str(folder))
-    if spec.checkpoint == "original":
+    if spec.origin == ORIGINAL:
         architecture = spec.repository.rpartition("/")[2].partition(".")[0]
         return _original(small, architecture, folder, seed)
     if spec.name not in ("resnet50", "resnet101", "resnet152") and not _PAPER.match(spec.name):

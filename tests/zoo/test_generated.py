@@ -15,13 +15,14 @@ from layerboard.mini import random_weights as weights
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.load.backbone import load_backbone
+from layerboard.zoo.origin import PACKAGED
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import BackboneSpec, Layer
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.reduced import pixels
 
 MODELS = tuple(spec for spec in find(["mini-*-untrained"]))
-PACKAGED = tuple(spec for spec in find(["mini-*"]) if spec.checkpoint == "packaged")
+PACKAGED = tuple(spec for spec in find(["mini-*"]) if spec.origin == PACKAGED)
 
 
 @pytest.mark.parametrize("spec", [*PACKAGED, *MODELS], ids=lambda spec: spec.name)

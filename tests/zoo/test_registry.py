@@ -15,7 +15,6 @@ from layerboard.zoo.spec import FAMILIES, FLOORS, BackboneSpec, Layer
 from tests.zoo.conftest import Loader
 from tests.zoo.hub_models import counted
 
-OWN = ("packaged", "generated")
 PAPER = {
     "fs-s32": (12, 384, 6, 32),
     "fs-s16": (12, 384, 6, 16),
@@ -84,7 +83,7 @@ def test_entries_that_tables_of_published_numbers_name_exist() -> None:
 
 
 @pytest.mark.parametrize(
-    "spec", [spec for spec in all_specs() if spec.checkpoint not in OWN], ids=lambda spec: spec.name
+    "spec", [spec for spec in all_specs() if not spec.origin.supply], ids=lambda spec: spec.name
 )
 def test_parameters_are_those_of_the_network_at_full_size(spec: BackboneSpec) -> None:
     assert spec.parameters == counted(spec)
@@ -92,7 +91,7 @@ def test_parameters_are_those_of_the_network_at_full_size(spec: BackboneSpec) ->
 
 def test_parameters_of_the_mini_backbones(loader: Loader) -> None:
     for spec in all_specs():
-        if spec.checkpoint in OWN and not spec.is_floor:
+        if spec.origin.supply and not spec.is_floor:
             assert spec.parameters == sum(weight.numel() for weight in weights_of(loader(spec)))
 
 

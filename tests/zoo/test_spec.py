@@ -9,6 +9,7 @@ import torch
 
 from layerboard.zoo.features import AttentionMaps
 from layerboard.zoo.features.layers import unknown_layer
+from layerboard.zoo.origin import OBJECT
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import (
     CONVNET_TAPS,
@@ -60,7 +61,7 @@ def test_what_is_inside(name: str, taps: tuple[Tap, ...]) -> None:
 
 
 def test_own_objects_show_what_they_name() -> None:
-    own = replace(spec_of("resnet50"), checkpoint="object")
+    own = replace(spec_of("resnet50"), origin=OBJECT)
     assert own.inside == ()
     assert replace(own, taps=("mlp", "norm1", "mid")).inside == ("norm1", "mid", "mlp")
     assert not own.has(Layer(1, "skip"))

@@ -5,6 +5,7 @@ from dataclasses import replace
 from layerboard.zoo.architecture import Architecture, Sublayers, affine, split_affine
 from layerboard.zoo.entries import supervised
 from layerboard.zoo.entries.family import BASE, FAMILY, GIANT, LARGE, SMALL, NetworkSize, entry
+from layerboard.zoo.origin import ORIGINAL
 from layerboard.zoo.seen import IMAGENET_1K, IMAGENET_21K, LVD_142M, LVD_1689M, WEB
 from layerboard.zoo.spec import BackboneSpec
 
@@ -43,7 +44,7 @@ _MOCO = replace(
     licence="CC-BY-NC-4.0 (copy on the Hub: none)",
     paper="Chen et al., An Empirical Study of Training Self-Supervised Vision Transformers, ICCV 2021, "
     "arXiv:2104.02057",
-    checkpoint="original",
+    origin=ORIGINAL,
     network="trained",  # the authors evaluate the query encoder, ``base_encoder``
     # The authors' vits.py has fixed sines and cosines and fits no others; they transfer with DeiT's code.
     interpolation="huggingface",

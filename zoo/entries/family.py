@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from layerboard.zoo.origin import ORIGINAL
 from layerboard.zoo.spec import HALF, IMAGENET, BackboneSpec, Normalisation, Stage
 
 
@@ -91,7 +92,7 @@ def entry(
         name=name,
         repository="" if family.original else family.repository.format(source),
         original=family.original.format(source),
-        checkpoint="original" if family.original else family.checkpoint,
+        origin=ORIGINAL if family.original else family.origin,
         revision=_REVISIONS.get(name),
         stages=tuple(map(Stage, size.blocks, size.widths, strides)),
         mlp_width=size.mlp,

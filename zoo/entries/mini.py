@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from layerboard.zoo.entries.family import FAMILY, NetworkSize, entry, normalised
 from layerboard.zoo.entries.teachers import floor, pixels
+from layerboard.zoo.origin import GENERATED, PACKAGED
 from layerboard.zoo.seen import NOTHING
 from layerboard.zoo.spec import CLIP, HALF, BackboneSpec
 
@@ -23,7 +24,7 @@ _ALONE = replace(
     data="rendered images",
     seen=NOTHING,
     repository="layerboard.mini.checkpoints:packaged",
-    checkpoint="packaged",
+    origin=PACKAGED,
     input_size=SIDE,
 )
 _LABELLED = replace(
@@ -74,7 +75,7 @@ def _untrained(spec: BackboneSpec) -> BackboneSpec:
         supervision="none",
         data="none",
         repository="layerboard.mini.checkpoints:generated",
-        checkpoint="generated",
+        origin=GENERATED,
         paper="",
         trained=False,
     )

@@ -16,6 +16,7 @@ from layerboard.zoo.entries.family import (
     entry,
     normalised,
 )
+from layerboard.zoo.origin import ORIGINAL
 from layerboard.zoo.seen import IMAGENET_1K_LABELS, IMAGENET_21K_LABELS
 from layerboard.zoo.spec import HALF, BackboneSpec
 
@@ -55,7 +56,7 @@ _FS = replace(
     data="ImageNet-21k, ImageNet-1k",
     seen=IMAGENET_21K_LABELS,
     paper="Steiner et al., How to train your ViT?, TMLR 2022, arXiv:2106.10270",
-    checkpoint="original",
+    origin=ORIGINAL,
     interpolation="timm",  # the weights and the code are timm's: resample_abs_pos_embed, antialiased
     repository="timm/vit_{0}_224.augreg_in21k_ft_in1k",
     trained_size=224,

@@ -5,6 +5,7 @@ from dataclasses import replace
 from layerboard.zoo.architecture import Architecture
 from layerboard.zoo.entries.distilled import DINOV2
 from layerboard.zoo.entries.family import BASE, CENTRED, FAMILY, HUGE, LARGE, entry, normalised
+from layerboard.zoo.origin import FLOOR
 from layerboard.zoo.seen import MAE_AND_SA_1B, NOTHING, taught_by_dino
 from layerboard.zoo.spec import UNIT, BackboneSpec, Stage
 
@@ -94,7 +95,7 @@ def floor(name: str, width: int, patch: int, input_size: int) -> BackboneSpec:
         seen=NOTHING,
         parameters=0,
         repository="generated",
-        checkpoint="generated",
+        origin=FLOOR,
         model_types=(),
         stages=(Stage(10, width, patch),),
         has_final=False,

@@ -113,7 +113,7 @@ class HookedBackbone(Backbone):
                 f"have one, is not known; its taps are {taps_in_words(taps)}."
             )
         config = getattr(self._network.body, "config", None)
-        can_choose = self.spec.checkpoint in ("module", "timm") or hasattr(config, "_attn_implementation")
+        can_choose = not self.spec.origin.has_architecture or hasattr(config, "_attn_implementation")
         can_show = isinstance(parts, Sublayers) and parts.gives_probabilities
         if layer.tap != "probabilities" or (can_choose and can_show):
             return ""

@@ -27,14 +27,8 @@ def unknown_layer(spec: BackboneSpec, layers: Collection[Layer]) -> str:
     if missing is None:
         return ""
     if missing.tap == "probabilities":
-        if spec.heads is None and spec.checkpoint in ("module", "timm"):
-            return (
-                f"{spec.name} is a network whose attention probabilities cannot be read: that takes one "
-                "nn.MultiheadAttention, Attention of timm, or call of scaled_dot_product_attention in each "
-                "block, over all of its tokens."
-            )
         if spec.heads is None:
-            return f"{spec.name} has no attention."
+            return f"{spec.name} {spec.origin.no_heads}."
         span = f"it has those of {Layer(1, missing.tap)} to {Layer(spec.depth, missing.tap)}"
         return f"{spec.name} has no attention probabilities of layer {missing}; {span}."
     if missing.tap == "final" and not spec.has_final:

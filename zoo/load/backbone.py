@@ -1,32 +1,57 @@
-"""Loading a backbone: an entry of the registry, a checkpoint, or a user's own object."""
+"""Loading a backbone, wherever it comes from; the loaders that do it are named in `zoo.origin`."""
 
 import hashlib
-from dataclasses import replace
+from abc import ABC, abstractmethod
+from importlib import import_module
 from pathlib import Path
 
 import torch
 
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import BackboneIdentity
-from layerboard.zoo.features.backbone import SEED, Backbone, RandomFloor, RawPixels
-from layerboard.zoo.features.hooked import HookedBackbone
-from layerboard.zoo.load.adapters import use_rule
-from layerboard.zoo.load.checkpoint import Checkpoint, files_digest, in_directory, of_user, read_weights
-from layerboard.zoo.load.hub import fetch
-from layerboard.zoo.load.module.network import given
-from layerboard.zoo.load.network import build_network, read_network_of
-from layerboard.zoo.load.networks import LAYOUTS, choice_in_words, networks_of
-from layerboard.zoo.load.own import identity_of_own, make_own, own_backbone
-from layerboard.zoo.load.timm_models import load_timm, timm_layout, timm_network
-from layerboard.zoo.references import PART, find_object, split_part
-from layerboard.zoo.spec import BackboneSpec, Layer
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.origin import Origin
+from layerboard.zoo.spec import BackboneSpec
 
 FORMAT = 1  # version of the meaning of features: raise it when a code change alters them
-# class and revision of each family of `zoo.spec.FLOORS`
-FLOORS: dict[str, tuple[type[Backbone], str]] = {
-    "random": (RandomFloor, f"seed-{SEED}"),
-    "pixels": (RawPixels, "pixels"),
-}
+
+
+class Loader(ABC):
+    """What an `Origin` does with heavy libraries: it finds, identifies, loads and describes its backbones."""
+
+    def find(self, text: str, cache_dir: Path | None) -> BackboneSpec:
+        """The backbone that a user named so; raises InputError if there is none.
+
+        Nothing is downloaded if ``cache_dir`` is None.
+        """
+        raise InputError(f"No backbone is called '{text}'; `layerboard list backbones` has all.")
+
+    @abstractmethod
+    def identify(self, spec: BackboneSpec, cache_dir: Path) -> BackboneIdentity:
+        """The identity of a backbone, from its files alone; raises InputError as `identify` does."""
+
+    @abstractmethod
+    def load(self, spec: BackboneSpec, device: torch.device, cache_dir: Path) -> Backbone:
+        """The backbone on a device that is there; raises InputError as `load_backbone` does."""
+
+    def describe(self, spec: BackboneSpec, cache_dir: Path | None) -> str:
+        """What `describe` says of a backbone that `find` gave."""
+        del spec, cache_dir
+        return ""
+
+    def with_weights(self, spec: BackboneSpec, path: Path) -> tuple[BackboneSpec, str]:
+        """The backbone with the weights at a path, and a line if these are one network of several there.
+
+        Only origins that take weights have it.
+        """
+        raise NotImplementedError(f"{spec.name} takes no {path}")
+
+
+def loader_of(origin: Origin) -> Loader:
+    """The other half of an origin, which imports what it needs."""
+    module, _, name = origin.loader.partition(":")
+    loader: Loader = getattr(import_module(module), name)()
+    return loader
 
 
 def load_backbone(spec: BackboneSpec, *, device: torch.device, cache_dir: Path) -> Backbone:
@@ -37,21 +62,7 @@ def load_backbone(spec: BackboneSpec, *, device: torch.device, cache_dir: Path) 
     """
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InputError("There is no CUDA device; use --device cpu.")
-    if spec.is_floor:
-        floor, revision = FLOORS[spec.family]
-        return floor(spec, identity_of(spec, revision), device)
-    if spec.checkpoint == "object":
-        return own_backbone(spec, device)
-    if spec.checkpoint == "module":
-        copy = given(spec.repository)
-        return HookedBackbone(spec, copy.network(), identity_of(spec, copy.revision), device)
-    checkpoint = locate(spec, cache_dir)
-    if spec.checkpoint == "timm":
-        network = timm_network(spec.entry).network(load_timm(spec, checkpoint))
-    else:
-        network = build_network(spec, checkpoint)
-        use_rule(network.body, spec.stage_of(Layer(0)).stride, spec.interpolation)
-    return HookedBackbone(spec, network, identity_of(spec, checkpoint.revision), device)
+    return loader_of(spec.origin).load(spec, device, cache_dir)
 
 
 def identify(spec: BackboneSpec, *, cache_dir: Path) -> BackboneIdentity:
@@ -59,33 +70,15 @@ def identify(spec: BackboneSpec, *, cache_dir: Path) -> BackboneIdentity:
 
     Raises InputError if they are unavailable, or if a user's file holds no such network.
     """
-    if spec.is_floor:
-        return identity_of(spec, FLOORS[spec.family][1])
-    if spec.checkpoint == "object":
-        return identity_of_own(spec.repository, make_own(spec.repository))
-    if spec.checkpoint == "module":
-        return identity_of(spec, given(spec.repository).revision)
-    checkpoint = locate(spec, cache_dir)
-    if is_users(spec) and spec.checkpoint != "timm":
-        read_network_of(spec, checkpoint)
-    return identity_of(spec, checkpoint.revision)
+    return loader_of(spec.origin).identify(spec, cache_dir)
 
 
-def is_users(spec: BackboneSpec) -> bool:
-    """Whether the weights are in a file or a directory of this machine that a user named."""
-    return split_part(spec.repository)[0].exists()
+def describe(spec: BackboneSpec, cache_dir: Path | None) -> str:
+    """What was inferred about a backbone outside the registry, and the source of each fact.
 
-
-def networks_in_words(spec: BackboneSpec) -> str:
-    """A line about the network that is taken from a user's file of several; "" if there is no choice."""
-    file, part = split_part(spec.repository)
-    if part or not file.is_file():
-        return ""
-    try:
-        layouts = (timm_layout(spec.entry),) if spec.checkpoint == "timm" else LAYOUTS
-        return choice_in_words(networks_of(read_weights((file,)), layouts), spec)
-    except InputError:
-        return ""  # said when the backbone is identified
+    "" for one about which the user has been told.
+    """
+    return loader_of(spec.origin).describe(spec, cache_dir)
 
 
 def identity_of(spec: BackboneSpec, revision: str) -> BackboneIdentity:
@@ -100,26 +93,3 @@ def identity_of(spec: BackboneSpec, revision: str) -> BackboneIdentity:
         *((spec.network,) if spec.network and not is_hub else ()),
     )
     return BackboneIdentity(revision, hashlib.sha256(repr(facts).encode()).hexdigest()[:20])
-
-
-def locate(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
-    """Files of a backbone, fetched or generated if needed; raises InputError if they are unavailable."""
-    if spec.checkpoint in ("packaged", "generated"):
-        directory_of = find_object(spec.repository)
-        assert callable(directory_of)
-        return in_directory(*directory_of(spec, cache_dir))
-    if not spec.repository:
-        raise InputError(
-            f"{spec.name} has weights in no repository of the Hub that can be read; fetch {spec.original} "
-            f"and give the file: --weights {spec.entry}=FILE."
-        )
-    local, part = split_part(spec.repository)
-    if local.is_file():  # as the authors of MoCo-v3 and MAE publish it
-        checkpoint = Checkpoint((local,), None, None, files_digest((local,)))
-    elif local.is_dir():
-        checkpoint = of_user(local)
-    else:
-        return fetch(spec.repository, spec.revision, cache_dir)
-    if not part:
-        return checkpoint
-    return replace(checkpoint, part=part, revision=f"{checkpoint.revision}{PART}{part}")

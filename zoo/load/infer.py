@@ -8,14 +8,10 @@ from math import isclose, isfinite
 from pathlib import Path
 
 from layerboard.zoo.architecture import Architecture
-from layerboard.zoo.errors import InputError, shortened, some
-from layerboard.zoo.load.backbone import locate
+from layerboard.zoo.errors import InputError, shortened
 from layerboard.zoo.load.checkpoint import Checkpoint, of_user, read_network_json
 from layerboard.zoo.load.config import read_network
 from layerboard.zoo.load.hub import fetch
-from layerboard.zoo.load.onnx_file import MARK, onnx_network
-from layerboard.zoo.load.timm_models import timm_network
-from layerboard.zoo.local_names import local_path
 from layerboard.zoo.spec import BackboneSpec, Normalisation
 from layerboard.zoo.view.views import REFERENCE_SIZE
 
@@ -121,64 +117,3 @@ def _three(values: object, key: str, path: Path) -> tuple[float, float, float]:
     if len(numbers) != 3:
         raise InputError(f"{path} should give three numbers as '{key}', not {values!r}.")
     return numbers[0], numbers[1], numbers[2]
-
-
-def describe_inferred(spec: BackboneSpec, cache_dir: Path | None) -> str:
-    """One line about a spec that `zoo.load` inferred: its facts, and the source of each."""
-    if spec.repository.startswith(MARK):
-        network = onnx_network(spec.repository)
-        facts = network.session.facts
-        said = "as its metadata says" if "mean" in facts else "assumed, as for ImageNet"
-        images = f"{_images(spec)}, {said}"
-        if network.session.takes_bytes:
-            known = f" by {_numbers(spec)}, {said}" if "mean" in facts else ""
-            images = f"images at {spec.input_size} px, which it normalises itself{known}"
-        names = ("backbone", "revision", "layers", "poolings")
-        claims = (f"{name} {shortened(facts[name])}" for name in names if name in facts)
-        claimed = f"; the file says: {', '.join(claims)}" if "backbone" in facts else ""
-        return f"{_titled(spec)}: {_shape(spec)}, of {some(network.used)}; {images}{claimed}"
-    if spec.checkpoint == "object":
-        return f"{spec.name}: {_shape(spec)}; {_images(spec)}; all from the spec that {spec.repository} gives"
-    if spec.checkpoint == "timm":
-        return "\n".join(timm_network(spec.entry).lines)
-    preprocessor = locate(spec, cache_dir).preprocessor
-    values = {} if preprocessor is None else read_network_json(preprocessor)
-    if values.get("do_normalize") is False:
-        source = "preprocessor_config.json, which does not normalise"
-    elif "image_mean" in values and "image_std" in values:
-        source = "preprocessor_config.json"
-    else:
-        lacks = "no preprocessor_config.json" if preprocessor is None else "preprocessor_config.json has none"
-        source = f"what is usual for the {spec.paper}, since {lacks}"
-    return f"{_titled(spec)}: {_shape(spec)}, from config.json ({spec.paper}); {_images(spec)} from {source}"
-
-
-def _titled(spec: BackboneSpec) -> str:
-    """Its name, with its path if that is another one on this machine."""
-    is_path = local_path(spec) and spec.repository != spec.name
-    return f"{spec.name} ({spec.repository.removeprefix(MARK)})" if is_path else spec.name
-
-
-def _shape(spec: BackboneSpec) -> str:
-    widths, strides = (
-        "/".join(map(str, dict.fromkeys(getattr(stage, name) for stage in spec.stages)))
-        for name in ("width", "stride")
-    )
-    tokens = "a class token" if spec.has_cls else "no class token"
-    parts = [
-        f"{spec.depth} {'block' if spec.depth == 1 else 'blocks'} of width {widths}",
-        f"{spec.heads} heads" if spec.heads else "no attention",
-        f"{spec.prefix_tokens} prefix {'token' if spec.prefix_tokens == 1 else 'tokens'} ({tokens})",
-        f"patch size {strides} px",
-        "a final norm" if spec.has_final else "no final norm",
-    ]
-    return ", ".join(parts)
-
-
-def _images(spec: BackboneSpec) -> str:
-    return f"images at {spec.input_size} px; {_numbers(spec)}"
-
-
-def _numbers(spec: BackboneSpec) -> str:
-    mean, std = (", ".join(f"{value:.4g}" for value in values) for values in (spec.mean, spec.std))
-    return f"mean ({mean}) and std ({std})"

@@ -15,19 +15,20 @@ import torch
 from torch import Tensor
 
 from layerboard.zoo.entries import SPECS
-from layerboard.zoo.errors import InputError, first_line, shortened
-from layerboard.zoo.features import LayerFeatures, Visitor
+from layerboard.zoo.errors import InputError, first_line, shortened, some
+from layerboard.zoo.features import BackboneIdentity, LayerFeatures, Visitable, Visitor
 from layerboard.zoo.features.layers import wanted_layers
 from layerboard.zoo.libraries import optional
 from layerboard.zoo.load.checkpoint import files_digest
+from layerboard.zoo.load.described import images_of, normalisation_of, shape_of, titled
 from layerboard.zoo.load.independence import require_own_features
 from layerboard.zoo.load.mistaken import refuse_pages
+from layerboard.zoo.load.own import CPU, ObjectLoader
+from layerboard.zoo.origin import ONNX
 from layerboard.zoo.reading import require_regular
 from layerboard.zoo.spec import IMAGENET, BackboneSpec, Layer, Stage, VectorPooling
 from layerboard.zoo.view.views import REFERENCE_SIZE
 
-CPU = torch.device("cpu")
-MARK = "onnx:"  # prefix of the names of such backbones
 _TYPES = {"tensor(uint8)": torch.uint8, "tensor(float16)": torch.float16, "tensor(float)": torch.float32}
 _OUTPUT = re.compile(r"([1-9]\d{0,3}|final)\.(cls|mean|patchwise|grid)")  # names of outputs in an export
 _MOST = 4096  # pixels a side of an image, images at once, and blocks
@@ -268,6 +269,7 @@ class OnnxNetwork:
             name=reference,
             family="ONNX",
             repository=reference,
+            origin=ONNX,
             stages=tuple(Stage(blocks, *kind) for kind, blocks in stages.items()),
             heads=None,
             prefix_tokens=int(first.cls is not None) if first.prefix is None else first.prefix.shape[1],
@@ -283,9 +285,35 @@ class OnnxNetwork:
         )
 
 
+class OnnxLoader(ObjectLoader):
+    """Loader of networks in ONNX files, which name themselves and what is known of them."""
+
+    def find(self, text: str, cache_dir: Path | None) -> BackboneSpec:
+        return onnx_network(text).spec
+
+    def describe(self, spec: BackboneSpec, cache_dir: Path | None) -> str:
+        network = onnx_network(spec.repository)
+        facts = network.session.facts
+        source = "as its metadata says" if "mean" in facts else "assumed, as for ImageNet"
+        images = f"{images_of(spec)}, {source}"
+        if network.session.takes_bytes:
+            known = f" by {normalisation_of(spec)}, {source}" if "mean" in facts else ""
+            images = f"images at {spec.input_size} px, which it normalises itself{known}"
+        names = ("backbone", "revision", "layers", "poolings")
+        claims = (f"{name} {shortened(facts[name])}" for name in names if name in facts)
+        claimed = f"; the file says: {', '.join(claims)}" if "backbone" in facts else ""
+        return f"{titled(spec)}: {shape_of(spec)}, of {some(network.used)}; {images}{claimed}"
+
+    def made(self, reference: str, device: torch.device = CPU) -> Visitable:
+        return onnx_network(reference, device)
+
+    def identity(self, reference: str, backbone: Visitable) -> BackboneIdentity:
+        return BackboneIdentity(backbone.revision, backbone.fingerprint)
+
+
 def onnx_network(reference: str, device: torch.device = CPU) -> OnnxNetwork:
     """The network of ``onnx:FILE`` on a device, read again if the file has changed."""
-    path = Path(reference.removeprefix(MARK))
+    path = Path(reference.removeprefix(ONNX.mark))
     try:
         require_regular(path)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The user's own backbones, Python objects ``module:function`` or ONNX files, checked as they run."""
+"""Backbones that give features themselves, such as the user's Python objects, checked as they run."""
 
 import re
 import sys
@@ -18,14 +18,17 @@ from layerboard.zoo.errors import InputError, shortened
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.layers import Cells, shapes_of
 from layerboard.zoo.features.weights import without_weights
+from layerboard.zoo.load.backbone import Loader
 from layerboard.zoo.load.checkpoint import files_digest
+from layerboard.zoo.load.described import images_of, shape_of
 from layerboard.zoo.load.independence import require_own_features
-from layerboard.zoo.load.onnx_file import CPU, MARK, onnx_network
+from layerboard.zoo.origin import OBJECT
 from layerboard.zoo.references import current_directory, find_object
 from layerboard.zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer, Layers
 
 # Tolerance of the sum of a row of probabilities around 1: bfloat16 rounds each by up to 0.004 of itself.
 ROW_TOLERANCE = 0.01
+CPU = torch.device("cpu")
 
 _ATTRIBUTES: dict[str, type] = {
     "spec": BackboneSpec,
@@ -36,33 +39,42 @@ _ATTRIBUTES: dict[str, type] = {
 }
 
 
-def own_backbone(spec: BackboneSpec, device: torch.device) -> "OwnBackbone":
-    """The backbone of an entry; raises InputError if it runs on another device or in another dtype."""
-    backbone = make_own(spec.repository, device)
-    dtype = str(backbone.dtype).removeprefix("torch.")
-    for what, has, wants in (("device", backbone.device.type, device.type), ("dtype", dtype, spec.dtype)):
-        if has != wants:
-            raise InputError(
-                f"{spec.name} runs with {what} {has}, the run with {wants}; give --{what} {has}, or let "
-                f"{spec.repository} give a backbone for {wants}."
-            )
-    return OwnBackbone(spec, backbone)
+class ObjectLoader(Loader):
+    """Loader of Python objects, which are the backbones that functions ``module:function`` return."""
 
+    def find(self, text: str, cache_dir: Path | None) -> BackboneSpec:
+        return replace(self.made(text).spec, repository=text, origin=OBJECT)
 
-def make_own(reference: str, device: torch.device = CPU) -> features.Visitable:
-    """The backbone that a function ``module:function`` returns, unchanged, or ``onnx:FILE`` on a device."""
-    return onnx_network(reference, device) if reference.startswith(MARK) else _given_by(reference)
+    def identify(self, spec: BackboneSpec, cache_dir: Path) -> features.BackboneIdentity:
+        return self.identity(spec.repository, self.made(spec.repository))
 
+    def load(self, spec: BackboneSpec, device: torch.device, cache_dir: Path) -> Backbone:
+        backbone = self.made(spec.repository, device)
+        dtype = str(backbone.dtype).removeprefix("torch.")
+        for what, has, wants in (("device", backbone.device.type, device.type), ("dtype", dtype, spec.dtype)):
+            if has != wants:
+                raise InputError(
+                    f"{spec.name} runs with {what} {has}, the run with {wants}; give --{what} {has}, or let "
+                    f"{spec.repository} give a backbone for {wants}."
+                )
+        return OwnBackbone(spec, self.identity(spec.repository, backbone), backbone)
 
-def identity_of_own(reference: str, backbone: features.Visitable) -> features.BackboneIdentity:
-    """The identity that a user's backbone gives itself, and for an object also that of its module's file."""
-    fingerprint = backbone.fingerprint
-    file = (
-        None if reference.startswith(MARK) else vars(sys.modules[reference.partition(":")[0]]).get("__file__")
-    )
-    if file and Path(file).is_file():
-        fingerprint += f"-{files_digest((Path(file),)).removeprefix('sha256:')}"
-    return features.BackboneIdentity(backbone.revision, fingerprint)
+    def describe(self, spec: BackboneSpec, cache_dir: Path | None) -> str:
+        facts = f"{shape_of(spec)}; {images_of(spec)}"
+        return f"{spec.name}: {facts}; all from the spec that {spec.repository} gives"
+
+    def made(self, reference: str, device: torch.device = CPU) -> features.Visitable:
+        """The backbone of that name, unchanged, on a device if it can choose; raises InputError if none."""
+        del device
+        return _given_by(reference)
+
+    def identity(self, reference: str, backbone: features.Visitable) -> features.BackboneIdentity:
+        """The identity that a backbone gives itself, and that of the file of its module."""
+        file = vars(sys.modules[reference.partition(":")[0]]).get("__file__")
+        fingerprint = backbone.fingerprint
+        if file and Path(file).is_file():
+            fingerprint += f"-{files_digest((Path(file),)).removeprefix('sha256:')}"
+        return features.BackboneIdentity(backbone.revision, fingerprint)
 
 
 @lru_cache(maxsize=64)
@@ -103,7 +115,8 @@ def _given_by(reference: str) -> features.Visitable:
 
 def _require_own_features(reference: str, backbone: features.Visitable) -> None:
     """Raise InputError unless features of an image depend on nothing but the image."""
-    own = OwnBackbone(replace(backbone.spec, repository=reference), backbone)
+    identity = features.BackboneIdentity(backbone.revision, backbone.fingerprint)
+    own = OwnBackbone(replace(backbone.spec, repository=reference), identity, backbone)
 
     def show(pixels: Tensor) -> dict[str, Tensor]:
         shown: dict[str, Tensor] = {}
@@ -163,8 +176,10 @@ class OwnBackbone(Backbone):
     of blocks only if its spec names it in ``taps``.
     """
 
-    def __init__(self, spec: BackboneSpec, backbone: features.Visitable) -> None:
-        super().__init__(spec, identity_of_own(spec.repository, backbone), backbone.device)
+    def __init__(
+        self, spec: BackboneSpec, identity: features.BackboneIdentity, backbone: features.Visitable
+    ) -> None:
+        super().__init__(spec, identity, backbone.device)
         self._backbone = backbone
         self._summed: set[Layer] = set()
 

@@ -12,22 +12,43 @@ from torch import Tensor, nn
 
 from layerboard.zoo.architecture import HEADS
 from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.features.hooked import Network
 from layerboard.zoo.features.weights import are_zero
 from layerboard.zoo.libraries import optional
 from layerboard.zoo.load.checkpoint import Checkpoint, read_weights
+from layerboard.zoo.load.files import FileLoader
 from layerboard.zoo.load.hub import quiet
 from layerboard.zoo.load.module.hints import ModuleHints
 from layerboard.zoo.load.module.network import Examined, examine
 from layerboard.zoo.load.networks import Names, choose_network, networks_of
 from layerboard.zoo.load.renaming import Tensors, first_few, needed
+from layerboard.zoo.origin import TIMM
 from layerboard.zoo.spec import BackboneSpec
 
-MARK = "timm:"  # prefix of the names of timm's networks
 _OPTION = re.compile(r"\b[a-z_]+=")  # of `layerboard.from_module`, as an error names it
 # Message of torch about a tensor of another shape.
 _MISFIT = re.compile(r"size mismatch for (\S+): .*?Size\((\[.*?\])\).*?Size\((\[.*?\])\)")
 _KEYS = re.compile(r"((?:Missing|Unexpected) key\(s\)) in state_dict: (.*)")
 _QUOTED = re.compile(r'"([^"]*)"')
+
+
+class TimmLoader(FileLoader):
+    """Loader of networks that timm builds, from files of weights that it reads."""
+
+    def find(self, text: str, cache_dir: Path | None) -> BackboneSpec:
+        return timm_network(text).spec
+
+    def describe(self, spec: BackboneSpec, cache_dir: Path | None) -> str:
+        return "\n".join(timm_network(spec.entry).lines)
+
+    def network(self, spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
+        return timm_network(spec.entry).network(load_timm(spec, checkpoint))
+
+    def require_fit(self, spec: BackboneSpec, checkpoint: Checkpoint) -> None:
+        """Nothing is read before timm has built the network."""
+
+    def layouts(self, spec: BackboneSpec) -> tuple[Names, ...]:
+        return (_anchor(*_own_tensors(spec.entry)),)
 
 
 @lru_cache(maxsize=64)
@@ -51,11 +72,11 @@ def timm_network(text: str) -> Examined:
         examined = examine(net, ModuleHints(name=text, family=kind, supervision=supervision, licence=licence))
     except InputError as error:
         made = f"timm.create_model({_name(text)!r}, pretrained=True)"
-        where = f", to layerboard.from_module({made}, ...), since {MARK} takes no options"
+        where = f", to layerboard.from_module({made}, ...), since {TIMM.mark} takes no options"
         raise InputError(f"{text}: {error}{where if _OPTION.search(str(error)) else ''}") from error
     spec = replace(
         examined.spec,
-        checkpoint="timm",
+        origin=TIMM,
         network="average",  # as timm itself loads a training's file
         repository=str(settings.get("hf_hub_id") or "") if not settings.get("hf_hub_filename") else "",
         original=str(settings.get("url") or settings.get("hf_hub_id") or "its authors' page"),
@@ -115,11 +136,6 @@ def load_timm(spec: BackboneSpec, checkpoint: Checkpoint) -> nn.Module:
     return build_timm(spec.entry, file, None if as_it_is else tensors)
 
 
-def timm_layout(text: str) -> Names:
-    """Names of tensors by which a network of timm is found in a file."""
-    return _anchor(*_own_tensors(text))
-
-
 def _own_tensors(text: str) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """The tensors of the network without weights, and those of them that only its classifier has."""
     net: Any = build_timm(text)
@@ -149,4 +165,4 @@ def _reason(error: Exception) -> str:
 
 
 def _name(text: str) -> str:
-    return text.removeprefix(MARK).replace("@", ".")
+    return text.removeprefix(TIMM.mark).replace("@", ".")

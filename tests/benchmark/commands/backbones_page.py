@@ -41,10 +41,10 @@ _COLUMNS = ("name", "blocks", "input", "grid", "prefix", "final", "weights", "re
 
 def page() -> str:
     """The whole page, Markdown."""
-    mini = ("packaged", "generated")
-    trained = [spec for spec in all_specs() if spec.checkpoint not in mini]
+    trained = [spec for spec in all_specs() if not spec.origin.supply]
+    ours = [spec for spec in all_specs() if spec.origin.supply]
     packaged, generated = (
-        ", ".join(f"`{spec.name}`" for spec in all_specs() if spec.checkpoint == kind) for kind in mini
+        ", ".join(f"`{spec.name}`" for spec in ours if spec.is_toy == toy) for toy in (True, False)
     )
     families = [_family(name, list(specs)) for name, specs in groupby(trained, lambda spec: spec.family)]
     last = (

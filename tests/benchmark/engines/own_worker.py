@@ -2,12 +2,13 @@
 
 import os
 import signal
+from pathlib import Path
 
 import torch
 
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.load.own import own_backbone
+from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.spec import BackboneSpec
 
 
@@ -15,7 +16,7 @@ def means(spec: BackboneSpec, report: Reporter) -> list[float]:
     """Mean of each layer's features of one image."""
     found: list[float] = []
     pixels = (torch.arange(3 * 64 * 64) % 251).to(torch.uint8).view(1, 3, 64, 64)
-    backbone = own_backbone(spec, torch.device("cpu"))
+    backbone = load_backbone(spec, device=torch.device("cpu"), cache_dir=Path())
     backbone.visit(pixels, lambda features: found.append(float(features.grid.mean())))
     report.say(backbone.spec.name)
     return found

@@ -14,7 +14,7 @@ from layerboard.benchmark.api import execute
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.extraction.failures import NO_MEMORY, DiskFullError, Failure, failure
 from layerboard.benchmark.jobs import passes
-from layerboard.benchmark.jobs.fingerprints import records_print
+from layerboard.benchmark.jobs.fingerprints import JobMaker
 from layerboard.benchmark.jobs.prepare import Prepared, prepare
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.plan import Plan, PlanRecipe, fewest_passes, make_plan
@@ -73,7 +73,7 @@ def test_fingerprints_follow_from_what_they_are_made_of(data: Path, tmp_path: Pa
 
     def prints(**changes: object) -> list[str]:
         changed = replace(setup, request=replace(setup.request, **changes))  # type: ignore[arg-type]
-        return [records_print(changed, task) for task in (knn, davis)]
+        return [JobMaker(changed).records_print(task) for task in (knn, davis)]
 
     usual = prints()
     assert prints() == usual

@@ -17,6 +17,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.hub import quiet
+from layerboard.zoo.origin import TRANSFORMERS
 from layerboard.zoo.registry import find
 from tests.mini.training.toys import SIDE, shapes, toy, toy_spec
 
@@ -34,9 +35,7 @@ VARIANTS = [(one.name, {}) for one in METHODS] + [("fs", {"no_skip": 2})]
 def test_an_export_is_the_network_that_was_trained(name: str, recipe: dict[str, int], tmp_path: Path) -> None:
     objective = toy(name, DATA, **recipe).eval()
     save_backbone(objective.backbone, toy_spec(name), "card", HISTORY, tmp_path)
-    spec = replace(
-        toy_spec(name), name="own", repository=str(tmp_path), checkpoint="transformers", parameters=0
-    )
+    spec = replace(toy_spec(name), name="own", repository=str(tmp_path), origin=TRANSFORMERS, parameters=0)
     backbone = load_backbone(spec, device=CPU, cache_dir=tmp_path)
     images = torch.from_numpy(DATA.images[:4, :, :SIDE, :SIDE].copy())
     seen: list[LayerFeatures] = []

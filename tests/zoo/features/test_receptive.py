@@ -10,7 +10,9 @@ from torch import Tensor, nn
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures, ReceptiveField, Visitor
 from layerboard.zoo.features.receptive import receptive_fields
+from layerboard.zoo.load.backbone import identity_of
 from layerboard.zoo.load.own import OwnBackbone
+from layerboard.zoo.origin import OBJECT
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import Layer
 from tests.zoo.conftest import Loader
@@ -123,7 +125,7 @@ def test_who_cannot_say_says_why(loader: Loader) -> None:
     floor = loader(find(["mini-random"])[0])
     with pytest.raises(InputError, match="draws its features"):
         floor.receptive_fields(pixels(1, 64, 64), [Layer(1)], range)
-    own = OwnBackbone(spec, floor)
+    own = OwnBackbone(spec, identity_of(spec, "own"), floor)
     own._backbone = object()  # type: ignore[assignment]
     assert "gives no gradients" in own.fields_refusal()
     with pytest.raises(InputError, match="gives no gradients"):
@@ -137,7 +139,7 @@ def test_gradients_are_taken_in_float32_only(loader: Loader) -> None:
 
 def test_an_own_backbone_may_have_the_method_and_is_checked(loader: Loader) -> None:
     backbone = loader(find(["mini-fs"])[0])
-    own = OwnBackbone(replace(backbone.spec, checkpoint="object"), backbone)
+    own = OwnBackbone(replace(backbone.spec, origin=OBJECT), identity_of(backbone.spec, "own"), backbone)
     images, layers = pixels(1, 64, 64), [Layer(1), Layer(2)]
     found = own.receptive_fields(images, layers, lambda width: [3])
     assert [one.layer for one in found] == layers

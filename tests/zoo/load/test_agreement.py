@@ -18,8 +18,6 @@ from tests.zoo.hub_models import MINIMAL_WIDTH, of
 from tests.zoo.published import publish
 from tests.zoo.reduced import Reduced
 
-OWN = ("packaged", "generated")
-
 
 @pytest.mark.parametrize(
     ("layout", "entry", "found"),
@@ -69,7 +67,7 @@ def test_the_encoder_of_an_mae_alone_is_taken(tmp_path: Path, loader: Loader) ->
 
 
 @pytest.mark.parametrize(
-    "spec", [spec for spec in all_specs() if spec.checkpoint not in OWN], ids=lambda spec: spec.name
+    "spec", [spec for spec in all_specs() if not spec.origin.supply], ids=lambda spec: spec.name
 )
 def test_entries_say_the_type_and_the_mlp_of_their_network(spec: BackboneSpec) -> None:
     """Against the classes of transformers that hold them at full size."""

@@ -12,6 +12,7 @@ from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.load.checkpoint import read_weights
 from layerboard.zoo.load.networks import unwrap
+from layerboard.zoo.origin import ORIGINAL, TRANSFORMERS
 from tests.zoo.conftest import Loader
 from tests.zoo.published import LAYOUTS, Published, publish
 from tests.zoo.reduced import Reduced, normalised, pixels
@@ -88,7 +89,7 @@ def test_the_same_bits_as_from_the_format_of_transformers(
     file = tmp_path / layout.file
     torch.save(layout.content(reduced.tensors), file)
     images = pixels(2, reduced.spec.input_size, reduced.spec.input_size)
-    original = replace(reduced.spec, repository=str(file), checkpoint="original")
+    original = replace(reduced.spec, repository=str(file), origin=ORIGINAL)
     if name == "clip":  # Published in half precision.
         torch.save(reduced.tensors, file)
     for ours, theirs in zip(
@@ -119,7 +120,7 @@ def test_the_layout_is_recognised_whatever_the_entry_says(tmp_path: Path, loader
     published = publish("mae", tmp_path)
     path = Path(published.spec.repository)
     images = pixels(1, published.spec.input_size, published.spec.input_size)
-    from_file = layers(loader(replace(published.spec, checkpoint="transformers")), images)
+    from_file = layers(loader(replace(published.spec, origin=TRANSFORMERS)), images)
     path.rename(tmp_path / "pytorch_model.bin")
     from_directory = layers(loader(replace(published.spec, repository=str(tmp_path))), images)
     assert all(torch.equal(one, two) for one, two in zip(from_file, from_directory, strict=True))

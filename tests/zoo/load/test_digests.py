@@ -17,7 +17,8 @@ from layerboard.benchmark.plan.backbones import with_weights
 from layerboard.mini import checkpoints
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import BackboneIdentity
-from layerboard.zoo.load.backbone import identify, load_backbone, locate
+from layerboard.zoo.load.backbone import identify, load_backbone
+from layerboard.zoo.load.files import locate
 from layerboard.zoo.registry import find
 from tests.zoo.load.test_infer import save
 from tests.zoo.load.test_onnx_file import MAPS, MAPS_OUT, write

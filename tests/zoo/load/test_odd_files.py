@@ -15,6 +15,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.checkpoint import read_weights
 from layerboard.zoo.load.infer import infer
+from layerboard.zoo.origin import ORIGINAL
 from layerboard.zoo.registry import find
 from tests.zoo.conftest import Loader
 from tests.zoo.load.test_infer import save
@@ -148,7 +149,7 @@ def test_foreign_tensors(small: Callable[[str], Reduced], loader: Loader, tmp_pa
     foreign = {"model.layers.0.mlp.up_proj.weight": torch.ones(3, 2), "rows": torch.arange(4)}
     for path, spec in (
         (reduced.folder / "model.safetensors", reduced.spec),
-        (file, replace(reduced.spec, repository=str(file), checkpoint="original")),
+        (file, replace(reduced.spec, repository=str(file), origin=ORIGINAL)),
     ):
         save_file(foreign, path)
         with pytest.raises(InputError, match=r"^dino-s16: .*(floating-point|names of no known layout)") as e:
@@ -187,7 +188,7 @@ def test_dictionaries_inside_each_other_without_end(tmp_path: Path, loader: Load
     torch.save(content, tmp_path / "endless.pth")
     (spec,) = find(["dino-s16"])
     with pytest.raises(InputError, match="have names of no known layout: none"):
-        loader(replace(spec, repository=str(tmp_path / "endless.pth"), checkpoint="original"))
+        loader(replace(spec, repository=str(tmp_path / "endless.pth"), origin=ORIGINAL))
 
 
 @pytest.mark.parametrize("name", ["many.safetensors", "many.pth"])

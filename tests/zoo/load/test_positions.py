@@ -19,6 +19,7 @@ from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.adapters import fitted_positions
 from layerboard.zoo.load.backbone import identify
 from layerboard.zoo.load.infer import infer
+from layerboard.zoo.origin import ORIGINAL
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import BackboneSpec, Interpolation
 from tests.zoo import originals
@@ -211,9 +212,7 @@ def test_no_record_names_a_rule_that_changes_nothing(
     reduced = small(name).spec
     side = reduced.patch_size
     images = pixels(1, 9 * side, 7 * side)
-    specs = (
-        [reduced] if reduced.checkpoint == "original" else [reduced, infer(reduced.repository, None, None)]
-    )
+    specs = [reduced] if reduced.origin == ORIGINAL else [reduced, infer(reduced.repository, None, None)]
     for spec in specs:
         asked = with_rule(spec, "timm")
         changes = not torch.equal(*(first_layer(each, images, loader) for each in (spec, asked)))

@@ -11,6 +11,7 @@ import pytest
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.config import check_facts, read_network
 from layerboard.zoo.load.network import check_count
+from layerboard.zoo.origin import ORIGINAL, TRANSFORMERS
 from layerboard.zoo.registry import all_specs, find
 from layerboard.zoo.spec import BackboneSpec
 from tests.zoo.conftest import Loader
@@ -26,12 +27,12 @@ def described(spec: BackboneSpec, **options: object) -> BackboneSpec:
 
 def kind(spec: BackboneSpec) -> tuple[str, str, tuple[str, ...], bool]:
     """What the sizes of a family share: those of one kind are told apart by their numbers alone."""
-    return spec.family, spec.checkpoint, spec.model_types, spec.heads is None
+    return spec.family, spec.origin, spec.model_types, spec.heads is None
 
 
 def pairs() -> Iterator[tuple[str, str]]:
     """The smallest and the largest network of each kind, in both orders."""
-    loaded = [spec for spec in all_specs() if spec.checkpoint in ("transformers", "original")]
+    loaded = [spec for spec in all_specs() if spec.origin in (TRANSFORMERS, ORIGINAL)]
     for _, group in groupby(sorted(loaded, key=kind), key=kind):
         every = sorted(group, key=lambda spec: (spec.width, spec.depth, spec.parameters or 0))
         if every[0].stages != every[-1].stages:
@@ -59,7 +60,7 @@ def test_another_size(given: str, asked: str, tmp_path: Path, loader: Loader) ->
 
 def test_which_families_have_one_size() -> None:
     asked = {find([name])[0].family for pair in pairs() for name in pair}
-    loaded = {spec.family for spec in all_specs() if spec.checkpoint in ("transformers", "original")}
+    loaded = {spec.family for spec in all_specs() if spec.origin in (TRANSFORMERS, ORIGINAL)}
     assert loaded - asked == {"CAPI", "RADIO"}
 
 

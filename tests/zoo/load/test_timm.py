@@ -15,8 +15,8 @@ from layerboard.benchmark.plan.backbones import with_weights
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures, Shown
 from layerboard.zoo.load import timm_models
-from layerboard.zoo.load.backbone import identify, load_backbone
-from layerboard.zoo.load.infer import describe_inferred
+from layerboard.zoo.load.backbone import describe, identify, load_backbone
+from layerboard.zoo.origin import TIMM
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import Layer, Stage
 from tests.zoo.load.module.networks import SIZE, WIDTH, Vit
@@ -109,12 +109,12 @@ def test_a_family_is_that_of_the_code_in_timm(
 def test_facts_are_timm_s_and_the_trial_s() -> None:
     for text in ("timm:vit_small.tag", "timm:vit_small@tag"):
         (spec,) = find([text])
-        assert (spec.name, spec.checkpoint, spec.repository) == (text, "timm", "timm/vit_small.tag")
+        assert (spec.name, spec.origin, spec.repository) == (text, TIMM, "timm/vit_small.tag")
     assert (spec.mean, spec.std) == ((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
     assert (spec.input_size, spec.fixed_size, spec.licence) == (SIZE, False, "mit")
     assert (spec.family, spec.supervision, spec.has_cls) == ("vit", "timm tag tag", True)
     assert spec.stages == (Stage(3, WIDTH, 8),)
-    lines = describe_inferred(spec, None).splitlines()
+    lines = describe(spec, None).splitlines()
     assert lines[0].startswith("timm:vit_small@tag: 3 blocks of net.blocks, 1 prefix token + 4x4 grid")
     assert "(from its pretrained_cfg)" in lines[2]
     assert find(["timm:plain"])[0].fixed_size
@@ -123,7 +123,7 @@ def test_facts_are_timm_s_and_the_trial_s() -> None:
 @pytest.mark.usefixtures("double")
 def test_weights_are_a_file_s_and_the_identity_is_theirs(weights: Path, tmp_path: Path) -> None:
     (spec,) = with_weights(find(["timm:vit_small.tag"]), {"timm:vit_small.tag": weights})
-    assert (spec.checkpoint, spec.repository) == ("timm", str(weights))
+    assert (spec.origin, spec.repository) == (TIMM, str(weights))
     identity = identify(spec, cache_dir=tmp_path)
     assert identity.revision.startswith("sha256:")
     backbone = load_backbone(spec, device=CPU, cache_dir=tmp_path)

@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
+from pathlib import Path
 from types import CodeType, FunctionType
 from weakref import WeakValueDictionary
 
@@ -13,17 +14,21 @@ from torch import nn
 
 from layerboard.zoo.architecture import Layout, Sublayers
 from layerboard.zoo.errors import InputError, shortened
-from layerboard.zoo.features.hooked import Network
+from layerboard.zoo.features import BackboneIdentity
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.features.hooked import HookedBackbone, Network
 from layerboard.zoo.features.taps import FUSED
 from layerboard.zoo.features.weights import are_zero
+from layerboard.zoo.load.backbone import Loader, identity_of
+from layerboard.zoo.load.described import normalisation_of
 from layerboard.zoo.load.module.blocks import Paths, named_blocks, path_of, path_pattern
 from layerboard.zoo.load.module.hints import ModuleHints, has_class_token, with_images
 from layerboard.zoo.load.module.trial import LAYOUT_WORDS, Trial, find_attention, try_out
 from layerboard.zoo.load.own import faults
+from layerboard.zoo.origin import MODULE
 from layerboard.zoo.spec import BackboneSpec, Stage
 from layerboard.zoo.view.geometry import nearest_multiple
 
-MARK = "given:"  # prefix of the names by which a run refers to networks of this process
 # Attributes of a module that are settings; others are weights, modules, or cannot be compared.
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 USUAL_STRIDE = 32  # pixels per cell of the coarsest grid of most networks with several grids
@@ -57,8 +62,8 @@ class NetworkCopy:
     def __init__(self, net: nn.Module, examined: Examined) -> None:
         self._net, self._examined = net, examined
         self.revision = _digest_of(net, examined.blocks, examined.final_norm, examined.layouts)
-        self.reference = f"{MARK}{examined.spec.name}#{self.revision.partition(':')[2]}"
-        self.spec = replace(examined.spec, repository=self.reference, checkpoint="module")
+        self.reference = f"{MODULE.mark}{examined.spec.name}#{self.revision.partition(':')[2]}"
+        self.spec = replace(examined.spec, repository=self.reference, origin=MODULE)
         self.name, self.lines = self.spec.name, examined.lines
         _COPIES[self.reference] = self
 
@@ -77,11 +82,25 @@ def given(reference: str) -> NetworkCopy:
     """The network of that reference; raises InputError if there is none, or no longer."""
     if network := _COPIES.get(reference):
         return network
-    name = reference.removeprefix(MARK).partition("#")[0]
+    name = reference.removeprefix(MODULE.mark).partition("#")[0]
     raise InputError(
         f"the network {name} is not in this process; keep what from_module gave as long as it is run, and "
         "run it in the process that made it"
     )
+
+
+class ModuleLoader(Loader):
+    """Loader of the networks of this process; what is known of one was said when it was made."""
+
+    def find(self, text: str, cache_dir: Path | None) -> BackboneSpec:
+        return given(text).spec
+
+    def identify(self, spec: BackboneSpec, cache_dir: Path) -> BackboneIdentity:
+        return identity_of(spec, given(spec.repository).revision)
+
+    def load(self, spec: BackboneSpec, device: torch.device, cache_dir: Path) -> Backbone:
+        network = given(spec.repository).network()
+        return HookedBackbone(spec, network, self.identify(spec, cache_dir), device)
 
 
 def given_network(net: nn.Module, hints: ModuleHints) -> NetworkCopy:
@@ -139,11 +158,10 @@ def examine(net: nn.Module, hints: ModuleHints) -> Examined:
     attends, heads = find_attention(trial)
     spec = replace(spec, heads=heads or None)
     layouts = tuple(reading.layout for reading in trial.readings)
-    mean, std = (", ".join(f"{value:.4g}" for value in values) for values in (spec.mean, spec.std))
     lines = [
         f"blocks {'found' if blocks is None else 'as given'}; each returns "
         + " then ".join(dict.fromkeys(LAYOUT_WORDS[layout] for layout in layouts)),
-        f"images of {spec.input_size} px ({trial.subject.size_source}); mean ({mean}) and std ({std}) "
+        f"images of {spec.input_size} px ({trial.subject.size_source}); {normalisation_of(spec)} "
         f"({subject.normalisation_source})",
     ]
     if spec.prefix_tokens and reason:

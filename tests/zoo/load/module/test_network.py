@@ -14,6 +14,7 @@ from layerboard.zoo.features.taps import AttentionCall
 from layerboard.zoo.load.backbone import identify, load_backbone
 from layerboard.zoo.load.module.hints import ModuleHints
 from layerboard.zoo.load.module.network import NetworkCopy, given_network
+from layerboard.zoo.origin import MODULE
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import BackboneSpec, Dtype, Layer, Stage
 from tests.zoo.load.module.networks import (
@@ -341,7 +342,7 @@ def test_a_network_is_found_as_long_as_somebody_holds_it() -> None:
     reference = network.reference
     (spec,) = find([reference])
     assert isinstance(spec, BackboneSpec)
-    assert (spec.name, spec.checkpoint) == ("own", "module")
+    assert (spec.name, spec.origin) == ("own", MODULE)
     del network
     gc.collect()
     with pytest.raises(

@@ -1,0 +1,113 @@
+"""Backbones of files: of the Hub, of a user, and those that come with this package or are written by it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import BackboneIdentity
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.features.hooked import HookedBackbone, Network
+from layerboard.zoo.load.adapters import use_rule
+from layerboard.zoo.load.backbone import Loader, identity_of
+from layerboard.zoo.load.checkpoint import (
+    Checkpoint,
+    files_digest,
+    in_directory,
+    of_user,
+    read_network_json,
+    read_weights,
+)
+from layerboard.zoo.load.described import images_of, shape_of, titled
+from layerboard.zoo.load.hub import fetch
+from layerboard.zoo.load.infer import infer
+from layerboard.zoo.load.network import build_network, read_network_of
+from layerboard.zoo.load.networks import LAYOUTS, Names, choice_in_words, networks_of
+from layerboard.zoo.origin import ORIGINAL, TRANSFORMERS
+from layerboard.zoo.references import PART, find_object, split_part
+from layerboard.zoo.spec import BackboneSpec, Layer
+
+
+class FileLoader(Loader):
+    """Loader of networks of a known architecture, from files of weights."""
+
+    def find(self, text: str, cache_dir: Path | None) -> BackboneSpec:
+        repository, _, revision = (text, "", "") if Path(text).is_dir() else text.partition("@")
+        return infer(repository, revision or None, cache_dir)
+
+    def identify(self, spec: BackboneSpec, cache_dir: Path) -> BackboneIdentity:
+        checkpoint = locate(spec, cache_dir)
+        if split_part(spec.repository)[0].exists():  # a user's own, which may be of another network
+            self.require_fit(spec, checkpoint)
+        return identity_of(spec, checkpoint.revision)
+
+    def load(self, spec: BackboneSpec, device: torch.device, cache_dir: Path) -> Backbone:
+        checkpoint = locate(spec, cache_dir)
+        return HookedBackbone(
+            spec, self.network(spec, checkpoint), identity_of(spec, checkpoint.revision), device
+        )
+
+    def describe(self, spec: BackboneSpec, cache_dir: Path | None) -> str:
+        preprocessor = locate(spec, cache_dir).preprocessor
+        values = {} if preprocessor is None else read_network_json(preprocessor)
+        if values.get("do_normalize") is False:
+            source = "preprocessor_config.json, which does not normalise"
+        elif "image_mean" in values and "image_std" in values:
+            source = "preprocessor_config.json"
+        else:
+            file = "preprocessor_config.json"
+            lacks = f"{file} has none" if preprocessor else f"no {file}"
+            source = f"what is usual for the {spec.paper}, since {lacks}"
+        facts = f"{shape_of(spec)}, from config.json ({spec.paper})"
+        return f"{titled(spec)}: {facts}; {images_of(spec)} from {source}"
+
+    def with_weights(self, spec: BackboneSpec, path: Path) -> tuple[BackboneSpec, str]:
+        file, part = split_part(str(path))
+        usual = ORIGINAL if file.is_file() else TRANSFORMERS
+        origin = usual if spec.origin.has_architecture else spec.origin
+        spec = replace(spec, repository=str(path), revision=None, origin=origin, trained=True)
+        if part or not file.is_file():
+            return spec, ""
+        try:
+            return spec, choice_in_words(networks_of(read_weights((file,)), self.layouts(spec)), spec)
+        except InputError:
+            return spec, ""  # said when the backbone is identified
+
+    def network(self, spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
+        """The network with the weights of a checkpoint; raises InputError if they are others'."""
+        network = build_network(spec, checkpoint)
+        use_rule(network.body, spec.stage_of(Layer(0)).stride, spec.interpolation)
+        return network
+
+    def require_fit(self, spec: BackboneSpec, checkpoint: Checkpoint) -> None:
+        """Raise InputError if a checkpoint holds no such network."""
+        read_network_of(spec, checkpoint)
+
+    def layouts(self, spec: BackboneSpec) -> tuple[Names, ...]:
+        """Names of tensors by which the network is found in a file."""
+        del spec
+        return LAYOUTS
+
+
+def locate(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
+    """Files of a backbone, fetched or generated if needed; raises InputError if they are unavailable."""
+    if spec.origin.supply:
+        directory_of = find_object(spec.repository)
+        assert callable(directory_of)
+        return in_directory(*directory_of(spec, cache_dir))
+    if not spec.repository:
+        raise InputError(
+            f"{spec.name} has weights in no repository of the Hub that can be read; fetch {spec.original} "
+            f"and give the file: --weights {spec.entry}=FILE."
+        )
+    local, part = split_part(spec.repository)
+    if local.is_file():  # as the authors of MoCo-v3 and MAE publish it
+        checkpoint = Checkpoint((local,), None, None, files_digest((local,)))
+    elif local.is_dir():
+        checkpoint = of_user(local)
+    else:
+        return fetch(spec.repository, spec.revision, cache_dir)
+    if not part:
+        return checkpoint
+    return replace(checkpoint, part=part, revision=f"{checkpoint.revision}{PART}{part}")
