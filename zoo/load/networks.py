@@ -200,7 +200,7 @@ def _require_meant(network: FoundNetwork, spec: BackboneSpec) -> None:
 
 
 def choice_in_words(networks: list[FoundNetwork], spec: BackboneSpec) -> str:
-    """Which of several networks `choose_network` takes, and how to have another; "" for one alone."""
+    """The network that `choose_network` takes of several, and how to have another; "" for one alone."""
     if len(networks) < 2:
         return ""
     taken = choose_network(networks, spec)
