@@ -314,7 +314,7 @@ def _self_matches(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterat
 
 AGREEMENT = Agreement(
     title="Keypoints by other papers' rules",
-    module="tasks/metrics/correspondence.py`, `spread.py`, `bilinear.py` and `tasks/datasets/spair_facts.py",
+    module="tasks/metrics/correspondence.py`, `spread.py`, `bilinear.py`, `tasks/datasets/spair_facts.py",
     file="correspondence",
     recipes={
         "insid3_plain": "two grids of 48 x 48 that show one world; a Gaussian around the best token",
