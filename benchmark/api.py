@@ -20,10 +20,10 @@ from layerboard.benchmark.plan.facts import with_seen
 from layerboard.benchmark.plan.plan import Plan
 from layerboard.benchmark.request import Request
 from layerboard.benchmark.scores.records import file_under
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.pages.build import write_board
+from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.records.record import suite_records
 from layerboard.leaderboards.records.thumbnails import named_thumbnails, remove_thumbnails
+from layerboard.leaderboards.writers.build import write_board
 from layerboard.tasks.protocols import EvaluationProtocol
 
 

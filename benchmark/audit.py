@@ -21,7 +21,7 @@ from layerboard.benchmark.jobs.prepare import identified, plan_of
 from layerboard.benchmark.jobs.scores import readers_of
 from layerboard.benchmark.request import Request
 from layerboard.benchmark.vectors import vector_jobs
-from layerboard.leaderboards.pages.csv import csv_text, sums_text
+from layerboard.leaderboards.blocks.csv import csv_text, sums_text
 from layerboard.leaderboards.records.record import read_records
 from layerboard.leaderboards.records.thumbnails import FOLDER, write_thumbnail
 from layerboard.leaderboards.report.audit import COLUMNS, KINDS, NOTE, PICTURED, SUMS, TABLE

@@ -15,10 +15,10 @@ from layerboard.benchmark.engines.progress import Advance, Reporter
 from layerboard.benchmark.plan.layers import select_layers
 from layerboard.benchmark.plan.plan import view_for
 from layerboard.benchmark.plan.sizes import at_size
-from layerboard.leaderboards.display import natural
+from layerboard.leaderboards.blocks.display import natural
+from layerboard.leaderboards.report import principal
 from layerboard.leaderboards.report.look import BackboneMaps, LayerMaps, Picture
 from layerboard.tasks.datasets.tree import read_tree
-from layerboard.tasks.metrics import principal
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.tasks.metrics.attention import fuse_heads, patch_query_map, roll
 from layerboard.zoo.errors import InputError, counted, some

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.facts import Facts
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.findings.facts import Facts
 from layerboard.leaderboards.records.record import Record, to_frame
 from layerboard.leaderboards.report.content import report_of
 from layerboard.leaderboards.report.page import report_page

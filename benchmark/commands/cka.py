@@ -127,7 +127,7 @@ def _of_backbones(call: CkaCall, first: str, second: str) -> Similarity:
     """CKA that a run measured between two backbones; rows are layers of the first, in forward order."""
     import pandas as pd
 
-    from layerboard.leaderboards.scores.frames import latest
+    from layerboard.leaderboards.board.frames import latest
 
     rows = latest(_compared(call.output, first, second))
     rows = rows[rows["dataset"] == call.dataset] if call.dataset is not None else rows
@@ -155,8 +155,8 @@ def _of_backbones(call: CkaCall, first: str, second: str) -> Similarity:
 
 def _compared(output: Path, first: str, second: str) -> "pd.DataFrame":
     """The records of the comparison of two backbones, in whichever order the run named them."""
+    from layerboard.leaderboards.board.frames import between
     from layerboard.leaderboards.records.key import COMPARISON_TASK
-    from layerboard.leaderboards.scores.frames import between
 
     records = records_of(output)
     pairs = records[(records["task"] == COMPARISON_TASK) & records["value"].notna()]

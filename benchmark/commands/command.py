@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from layerboard.benchmark.engines.progress import Terminal
     from layerboard.benchmark.extraction.failures import Failure
-    from layerboard.leaderboards.board import Board
-    from layerboard.leaderboards.literature import Published
+    from layerboard.leaderboards.board.board import Board
+    from layerboard.leaderboards.published.literature import Published
 
 WIDEST_CHOICES = 40  # in characters; longer lists of choices are not shown, to leave room for the help
 PUBLISHED = "CSV files of published numbers: columns source, backbone, task, dataset, metric and value."
@@ -162,8 +162,8 @@ def boards_of(
 ) -> "list[Board]":
     """The boards of all suites in the records of an output folder, or of the named one."""
     from layerboard.benchmark.plan.facts import with_seen
-    from layerboard.leaderboards.board import Board
-    from layerboard.leaderboards.display import page_problem
+    from layerboard.leaderboards.blocks.display import page_problem
+    from layerboard.leaderboards.board.board import Board
     from layerboard.leaderboards.records.record import suites_of
 
     suites = suites_of(records)

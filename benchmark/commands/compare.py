@@ -77,8 +77,8 @@ def compare(request: CompareRequest) -> Comparison:
 
 
 def _compared(request: CompareRequest) -> Comparison:
-    from layerboard.leaderboards.board import Board
-    from layerboard.leaderboards.versus import conclusion, match_backbones, match_frame, match_table
+    from layerboard.leaderboards.board.board import Board
+    from layerboard.leaderboards.findings.paired import conclusion, match_backbones, match_frame, match_table
 
     board = Board.of(records_of(request.output), items=request.output / "items")
     matched = match_backbones(board, (request.first, request.second), request.layers, request.tasks)

@@ -79,8 +79,8 @@ def decompose(
     backbone has scores under all configs.
     """
     from layerboard.benchmark.api import execute
-    from layerboard.leaderboards.pages.build import write_page
     from layerboard.leaderboards.sections.decomposition import changes, decomposition_page
+    from layerboard.leaderboards.writers.build import write_page
     from layerboard.tasks.decompose import steps_protocols, task_steps
 
     first, second = ends

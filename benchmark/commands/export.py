@@ -21,7 +21,7 @@ from layerboard.zoo.errors import InputError, printable, unknown
 if TYPE_CHECKING:
     import pandas as pd
 
-    from layerboard.leaderboards.board import Board
+    from layerboard.leaderboards.board.board import Board
 
 CAPTION = "The best layer of each backbone (layer/depth), in percent; the best in bold."
 INTERVALS = r"$\pm$ is the 95\,\% margin of error."
@@ -47,9 +47,9 @@ FileTexts = Iterator[tuple[str, str]]  # texts of files by their path below the 
 
 def _latex(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
     """For each suite its leaderboard and honest scores; also comparisons, CKA and costs where they exist."""
-    from layerboard.leaderboards.pages.latex import escaped, latex_table
     from layerboard.leaderboards.sections.best import honest_table, untested
     from layerboard.leaderboards.sections.tables import main_table
+    from layerboard.leaderboards.writers.latex import escaped, latex_table
 
     for board in boards_of(records, request.output):
         yield from _further_latex(board, request.backbones)
@@ -67,10 +67,10 @@ def _latex(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
 
 def _further_latex(board: "Board", named: Sequence[str]) -> FileTexts:
     """Comparisons of the first named backbone with each of the others; CKA of last blocks; costs."""
-    from layerboard.leaderboards.pages.latex import escaped, latex_table
+    from layerboard.leaderboards.findings.paired import match_backbones, match_table
     from layerboard.leaderboards.sections.cost import whole_table
     from layerboard.leaderboards.sections.similarity import cka_tables, last_table
-    from layerboard.leaderboards.versus import match_backbones, match_table
+    from layerboard.leaderboards.writers.latex import escaped, latex_table
 
     names = [each.name for each in board.backbones if not each.floor]
     firsts = [name for pattern in named[:1] for name in fnmatch.filter(names, pattern)][:1]
@@ -92,8 +92,8 @@ def _further_latex(board: "Board", named: Sequence[str]) -> FileTexts:
 
 
 def _csv(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
-    from layerboard.leaderboards.pages.build import pages_of
-    from layerboard.leaderboards.pages.csv import SUMS, csv_page, sums_text
+    from layerboard.leaderboards.blocks.csv import SUMS, csv_page, sums_text
+    from layerboard.leaderboards.writers.build import pages_of
 
     pages = [page for board in boards_of(records, request.output) for page in pages_of(board)]
     texts = dict(sorted((f"{page.name}.csv", csv_page(page)) for page in pages))
@@ -101,8 +101,8 @@ def _csv(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
 
 
 def _hub(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
-    from layerboard.leaderboards.board import Board
-    from layerboard.leaderboards.hub import eval_results, model_indices
+    from layerboard.leaderboards.board.board import Board
+    from layerboard.leaderboards.exchange.hub import eval_results, model_indices
 
     board = Board.of(records)
     for name, text in model_indices(board).items():
@@ -259,7 +259,7 @@ def _network(request: ExportRequest) -> Files:
 
 def chosen(records: "pd.DataFrame", patterns: Sequence[str]) -> "pd.DataFrame":
     """The records of the named backbones and of the random floor; all of them without a pattern."""
-    from layerboard.leaderboards.scores.frames import is_floor
+    from layerboard.leaderboards.board.frames import is_floor
 
     if not patterns:
         return records

@@ -37,12 +37,12 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
 
     Example: `layerboard leaderboard --check --baseline baseline -b my-net --tolerance 1`
     """
-    from layerboard.leaderboards.check import check_pages
-    from layerboard.leaderboards.literature import own_published
-    from layerboard.leaderboards.pages.build import tables_folder, write_board
+    from layerboard.leaderboards.exchange.check import check_pages
+    from layerboard.leaderboards.findings.reproduce import NOT_MEASURED, reproduce
+    from layerboard.leaderboards.published.literature import own_published
     from layerboard.leaderboards.records.record import read_records
-    from layerboard.leaderboards.reproduce import NOT_MEASURED, reproduce
     from layerboard.leaderboards.sections.published import published_table
+    from layerboard.leaderboards.writers.build import tables_folder, write_board
 
     if request.baseline is None and (request.backbones or request.tolerance is not None):
         raise InputError("--backbones and --tolerance need --check --baseline DIR")
@@ -70,7 +70,7 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
 
 
 def _compare(records: "pd.DataFrame", baseline: Path, request: LeaderboardRequest) -> int:
-    from layerboard.leaderboards.check import (
+    from layerboard.leaderboards.exchange.check import (
         cut_files,
         moved_table,
         read_baseline,

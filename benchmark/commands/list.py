@@ -12,7 +12,7 @@ from layerboard.benchmark.commands.command import command, say, say_json
 from layerboard.benchmark.commands.result import Result, rows_text, screen
 from layerboard.benchmark.option import Form, Option, Plain, Words, called_with
 from layerboard.benchmark.plan.facts import teachers
-from layerboard.leaderboards.facts import fits_licence
+from layerboard.leaderboards.findings.facts import fits_licence
 from layerboard.tasks.protocols import PROTOCOLS
 from layerboard.tasks.registry import TASKS
 from layerboard.zoo.errors import InputError, counted

@@ -57,9 +57,9 @@ def merge(request: MergeRequest) -> Files:
 
 def _merged(request: MergeRequest) -> list[str]:
     """Merge and write the pages; returns lines that say what was written where, and what was left out."""
-    from layerboard.leaderboards.merge import merge_outputs
-    from layerboard.leaderboards.pages.build import write_board
+    from layerboard.leaderboards.exchange.merge import merge_outputs
     from layerboard.leaderboards.records.record import read_records
+    from layerboard.leaderboards.writers.build import write_board
 
     if len(request.folders) < 2:
         raise InputError("merge takes two output folders or more; found one")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from layerboard.benchmark.engines.progress import Reporter
-    from layerboard.leaderboards.board import Board
+    from layerboard.leaderboards.board.board import Board
 
 Network = Option[str | Path | GivenNetwork, str]
 
@@ -219,7 +219,7 @@ def _scores(board: "Board", names: tuple[str, str]) -> Iterator[Result]:
     """The paired differences of scores at every layer; nothing if there are no scores."""
     import pandas as pd
 
-    from layerboard.leaderboards.versus import conclusion, match_backbones, match_frame, match_table
+    from layerboard.leaderboards.findings.paired import conclusion, match_backbones, match_frame, match_table
 
     if not board.columns:
         return

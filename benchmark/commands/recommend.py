@@ -14,7 +14,7 @@ from layerboard.benchmark.commands.command import command, records_of, rows_of, 
 from layerboard.benchmark.commands.export import chosen
 from layerboard.benchmark.commands.result import Result, table_text, wrap_text
 from layerboard.benchmark.option import Form, OnePath, Option, Plain, Words
-from layerboard.leaderboards.display import score_text
+from layerboard.leaderboards.blocks.display import score_text
 from layerboard.zoo.errors import InputError, counted, require_known
 from layerboard.zoo.local_names import as_path
 from layerboard.zoo.origin import marked
@@ -24,9 +24,9 @@ from layerboard.zoo.spec import NameParts
 if TYPE_CHECKING:
     import pandas as pd
 
-    from layerboard.leaderboards.board import Board
-    from layerboard.leaderboards.recommendation import Compared, Pick, Recommendation
-    from layerboard.leaderboards.scores.column import Column
+    from layerboard.leaderboards.board.board import Board
+    from layerboard.leaderboards.board.column import Column
+    from layerboard.leaderboards.findings.recommendation import Compared, Pick, Recommendation
 
     Candidates = Mapping[Column, pd.DataFrame]
 
@@ -72,7 +72,7 @@ def recommend_command(request: RecommendRequest) -> None:
 
     Example: `layerboard recommend --tasks knn spair --may-lose 1 --max-ms 10 --licence commercial`
     """
-    from layerboard.leaderboards.recommendation import pareto_table, pick_table
+    from layerboard.leaderboards.findings.recommendation import pareto_table, pick_table
 
     advice = recommended(request)
     if request.json:
@@ -112,7 +112,7 @@ def recommend(request: RecommendRequest) -> Advice:
         >>> print(found.code[0].splitlines()[0])
         import layerboard
     """
-    from layerboard.leaderboards.recommendation import pick_table
+    from layerboard.leaderboards.findings.recommendation import pick_table
 
     advice = recommended(request)
     names = ", ".join(dict.fromkeys(column.heading for column in advice.columns))
@@ -134,21 +134,21 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     """
     from layerboard.benchmark.plan.backbones import read_local_names
     from layerboard.benchmark.plan.facts import known_facts
-    from layerboard.leaderboards.answers import unscored
-    from layerboard.leaderboards.board import Board
-    from layerboard.leaderboards.limits import candidates_of
-    from layerboard.leaderboards.recommendation import (
-        Recommendation,
-        compare_candidates,
-        least_loss,
-        picks_of,
-    )
-    from layerboard.leaderboards.scores.costs import (
+    from layerboard.leaderboards.board.board import Board
+    from layerboard.leaderboards.board.costs import (
         DISTURBANCE,
         disturbances,
         find_measured_device,
         layer_costs,
         pareto_front,
+    )
+    from layerboard.leaderboards.findings.answers import unscored
+    from layerboard.leaderboards.findings.limits import candidates_of
+    from layerboard.leaderboards.findings.recommendation import (
+        Recommendation,
+        compare_candidates,
+        least_loss,
+        picks_of,
     )
 
     if request.may_lose < 0:
@@ -200,7 +200,7 @@ def _columns(board: "Board", tasks: Sequence[str]) -> "tuple[Column, ...]":
 
 def _within(every: "Candidates", request: RecommendRequest) -> "tuple[Candidates, list[str]]":
     """The candidates within the limits and what each limit leaves out; raises InputError if none remains."""
-    from layerboard.leaderboards.limits import within
+    from layerboard.leaderboards.findings.limits import within
 
     ceilings = {name: getattr(request, f"max_{name}") for name in ("ms", "dim", "parameters", "bytes")}
     candidates, left_out = {}, []
@@ -229,7 +229,7 @@ def _notes(
     columns: "Mapping[Column, Compared]", first: "Pick", device: str | None, command: str, commercial: bool
 ) -> Iterator[str]:
     """What the recommendation rests on, and its caveats, one sentence each."""
-    from layerboard.leaderboards.facts import NOTE
+    from layerboard.leaderboards.findings.facts import NOTE
 
     if device:
         yield f"Milliseconds are for one image on {device}, up to the layer."

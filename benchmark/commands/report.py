@@ -11,8 +11,8 @@ from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Pat
 from layerboard.zoo.errors import InputError, first_line, require_known
 
 if TYPE_CHECKING:
-    from layerboard.leaderboards.repository import Repository
-    from layerboard.leaderboards.submission import Submission
+    from layerboard.leaderboards.exchange.repository import Repository
+    from layerboard.leaderboards.exchange.submission import Submission
 
 
 class ReportRequest(Form):
@@ -59,8 +59,8 @@ def report(request: ReportRequest) -> Files:
         ['.html']
     """
     from layerboard.benchmark.plan.facts import known_names
+    from layerboard.leaderboards.exchange.repository import Repository
     from layerboard.leaderboards.records.manifest import SUBMISSIONS
-    from layerboard.leaderboards.repository import Repository
 
     if not (request.output / SUBMISSIONS).is_dir():
         if request.since is not None:
@@ -100,7 +100,7 @@ def _culprit(repository: "Repository") -> "Submission | None":
 
 def _site(request: ReportRequest, repository: "Repository") -> Files:
     """The site of a repository, written from its files alone."""
-    from layerboard.leaderboards.merge import write_results
+    from layerboard.leaderboards.exchange.merge import write_results
 
     with TemporaryDirectory() as folder:
         write_results(repository.results(len(repository.submissions)).values(), Path(folder))
@@ -110,7 +110,7 @@ def _site(request: ReportRequest, repository: "Repository") -> Files:
 def _report(request: ReportRequest, output: Path, repository: "Repository | None" = None) -> Files:
     """Write the report of an output folder, and the site if it was merged from a results repository."""
     from layerboard.benchmark.plan.facts import known_facts
-    from layerboard.leaderboards.literature import all_published, own_published
+    from layerboard.leaderboards.published.literature import all_published, own_published
     from layerboard.leaderboards.report.audit import audit_sections
     from layerboard.leaderboards.report.content import report_of
     from layerboard.leaderboards.report.figures import FORMATS, write_figures

@@ -12,7 +12,7 @@ from layerboard.benchmark.option import Form, OnePath, Option, Paths, Plain, Wor
 from layerboard.zoo.errors import InputError, unknown
 
 if TYPE_CHECKING:
-    from layerboard.leaderboards.literature import Published
+    from layerboard.leaderboards.published.literature import Published
 
 
 class ReproduceRequest(Form):
@@ -36,9 +36,9 @@ def reproduce_command(request: ReproduceRequest) -> int:
 
     Example: `layerboard reproduce -b 'dino-*' --published my-paper.csv`
     """
-    from layerboard.leaderboards.literature import all_published, own_published
-    from layerboard.leaderboards.pages.csv import csv_text
-    from layerboard.leaderboards.reproduce import answered, concerned, counts, disputes, reproduce
+    from layerboard.leaderboards.blocks.csv import csv_text
+    from layerboard.leaderboards.findings.reproduce import answered, concerned, counts, disputes, reproduce
+    from layerboard.leaderboards.published.literature import all_published, own_published
     from layerboard.leaderboards.sections.published import published_table
     from layerboard.zoo.registry import all_specs
 

@@ -12,7 +12,7 @@ from layerboard.benchmark.option import Form, OnePath, Option, Plain, Words
 from layerboard.zoo.errors import InputError, require_known
 
 if TYPE_CHECKING:
-    from layerboard.leaderboards.board import Board
+    from layerboard.leaderboards.board.board import Board
 
 
 NO_FAILURES = "No failures to show: the folder has none, or keeps no examples of these tasks."
@@ -139,8 +139,14 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
 
     If only costs were measured or asked for, it has the cost of each whole backbone instead.
     """
-    from layerboard.leaderboards.answers import answer_frame, answer_notes, answer_table, answers_of, unscored
-    from layerboard.leaderboards.scores.costs import DISTURBANCE, disturbances, find_measured_device
+    from layerboard.leaderboards.board.costs import DISTURBANCE, disturbances, find_measured_device
+    from layerboard.leaderboards.findings.answers import (
+        answer_frame,
+        answer_notes,
+        answer_table,
+        answers_of,
+        unscored,
+    )
     from layerboard.leaderboards.sections.cost import whole_table
     from layerboard.tasks.registry import COST
 

@@ -47,10 +47,10 @@ def submit(request: SubmitRequest) -> Files:
         'repository/submissions/mini/submission.json'
     """
     from layerboard.benchmark.plan.facts import known_names
+    from layerboard.leaderboards.exchange.repository import add_accepted
+    from layerboard.leaderboards.exchange.submission import public_results, write_submission
     from layerboard.leaderboards.records.fields import name_problem, names_differing_in_case
     from layerboard.leaderboards.records.manifest import MANIFEST, SUBMISSIONS, digests_of
-    from layerboard.leaderboards.repository import add_accepted
-    from layerboard.leaderboards.submission import public_results, write_submission
     from layerboard.zoo.atomic import remove_leftovers
 
     results = public_results(request.folder, known_names())

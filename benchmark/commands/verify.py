@@ -17,7 +17,7 @@ from layerboard.zoo.errors import InputError
 
 if TYPE_CHECKING:
     from layerboard.benchmark.engines.progress import Reporter
-    from layerboard.leaderboards.merge import StoredResult
+    from layerboard.leaderboards.exchange.merge import StoredResult
 
 SHARE = 0.1  # share of the results that are measured again
 
@@ -76,8 +76,8 @@ def _verified(request: VerifyRequest, report: "Reporter") -> Result:
 
     from layerboard.benchmark.plan.facts import known_names
     from layerboard.benchmark.scores.rescore import rescore
+    from layerboard.leaderboards.exchange.submission import read_submission, weights_by_backbone
     from layerboard.leaderboards.records.manifest import mark_verified, marks_file, of_others
-    from layerboard.leaderboards.submission import read_submission, weights_by_backbone
 
     if request.mark and not (request.again or request.data):
         raise InputError("--mark needs a new measurement: give --data DIR, or --again for the mini suite")
@@ -145,7 +145,7 @@ def _absence(result: "StoredResult", request: VerifyRequest) -> str:
     """
     from layerboard.benchmark.engines.progress import Silent
     from layerboard.benchmark.jobs.prepare import plan_of
-    from layerboard.leaderboards.submission import public_name
+    from layerboard.leaderboards.exchange.submission import public_name
     from layerboard.tasks.protocols import find_protocol
     from layerboard.zoo.registry import all_specs
     from layerboard.zoo.spec import entry_name
@@ -188,9 +188,9 @@ def _suite_of(result: "StoredResult", request: VerifyRequest) -> str:
 def _measured_again(result: "StoredResult", request: VerifyRequest, report: "Reporter") -> str:
     """What differs when a result is measured again, as a sentence; "" if nothing does."""
     from layerboard.benchmark.api import execute
-    from layerboard.leaderboards.merge import difference
+    from layerboard.leaderboards.exchange.merge import difference
+    from layerboard.leaderboards.exchange.submission import public_results
     from layerboard.leaderboards.records.key import keys_of
-    from layerboard.leaderboards.submission import public_results
     from layerboard.tasks.protocols import find_protocol
     from layerboard.zoo.atomic import temporary_folder
 
@@ -207,7 +207,7 @@ def _measured_again(result: "StoredResult", request: VerifyRequest, report: "Rep
 
 def _run_of(result: "StoredResult", request: VerifyRequest, output: Path) -> Request:
     """The run that measures a result again, possibly with other layers, too."""
-    from layerboard.leaderboards.submission import public_name
+    from layerboard.leaderboards.exchange.submission import public_name
     from layerboard.zoo.spec import NameParts
 
     row = result.records.iloc[0]

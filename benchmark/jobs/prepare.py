@@ -23,7 +23,7 @@ from layerboard.benchmark.plan.sizes import shown_alike
 from layerboard.benchmark.plan.suites import choose_suite, images_suite
 from layerboard.benchmark.request import Request
 from layerboard.benchmark.scores.records import ResultFiles, is_current
-from layerboard.leaderboards.merge import paths_of
+from layerboard.leaderboards.exchange.merge import paths_of
 from layerboard.leaderboards.records.checksum import results_version
 from layerboard.leaderboards.records.files import RESULTS_VERSION
 from layerboard.tasks.protocols import EvaluationProtocol

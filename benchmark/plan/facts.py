@@ -3,7 +3,7 @@
 from math import nan
 from typing import TYPE_CHECKING
 
-from layerboard.leaderboards.facts import Facts
+from layerboard.leaderboards.findings.facts import Facts
 from layerboard.zoo.registry import all_specs
 from layerboard.zoo.spec import BackboneSpec
 

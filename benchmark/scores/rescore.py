@@ -6,9 +6,9 @@ from math import nan
 import numpy as np
 
 from layerboard.benchmark.scores.records import assess_items
-from layerboard.leaderboards.merge import StoredResult
+from layerboard.leaderboards.board.frames import is_floor
+from layerboard.leaderboards.exchange.merge import StoredResult
 from layerboard.leaderboards.records.items import read_items
-from layerboard.leaderboards.scores.frames import is_floor
 from layerboard.tasks.base import Items
 from layerboard.tasks.uncertainty import score_of
 

@@ -8,9 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from layerboard.leaderboards.blocks.blocks import (
+    Gallery,
+    HeatMap,
+    Maps,
+    Matrix,
+    Picture,
+    Plot,
+    SmallMap,
+    Span,
+    own_span,
+)
 from layerboard.leaderboards.charts.raster import GAP, Sheet, Spot, cells_to_merge, map_png
 from layerboard.leaderboards.charts.style import FONT, SCHEMA, Spec, config, looks
-from layerboard.tasks.blocks import Gallery, HeatMap, Maps, Matrix, Picture, Plot, SmallMap, Span, own_span
 
 WIDTH = 720  # approximate width of a figure in pixels at full size
 LETTER = 6.6  # approximate width of a letter

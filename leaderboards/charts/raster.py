@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from layerboard.leaderboards.blocks.blocks import Numbers2D, Rgb, Span, own_span
 from layerboard.leaderboards.charts.style import RAMP
-from layerboard.tasks.blocks import Numbers2D, Rgb, Span, own_span
 
 LEVELS = 64  # levels of a map; more cannot be distinguished
 MOST_CELLS = 32  # maximum cells along a side of a drawn map; larger maps are averaged

@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
+from layerboard.leaderboards.blocks.blocks import Picture, Plot, alternative
 from layerboard.leaderboards.charts import engine
 from layerboard.leaderboards.charts.pictures import picture_spec
 from layerboard.leaderboards.charts.style import FONT
-from layerboard.tasks.blocks import Picture, Plot, alternative
 
 SVG, LINK = "http://www.w3.org/2000/svg", "{http://www.w3.org/1999/xlink}href"
 

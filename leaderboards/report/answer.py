@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from layerboard.leaderboards.answers import Answer, Choice, fewest_choices
-from layerboard.leaderboards.display import (
+from layerboard.leaderboards.blocks.blocks import Strong, Text
+from layerboard.leaderboards.blocks.display import (
     fixed,
     ms_text,
     plain_name,
@@ -16,11 +16,11 @@ from layerboard.leaderboards.display import (
     score_text,
     task_display,
 )
+from layerboard.leaderboards.board.column import Column
+from layerboard.leaderboards.board.frames import PIXELS, RANDOM
+from layerboard.leaderboards.findings.answers import Answer, Choice, fewest_choices
 from layerboard.leaderboards.report.content import Report
-from layerboard.leaderboards.report.html import filled
-from layerboard.leaderboards.scores.column import Column
-from layerboard.leaderboards.scores.frames import PIXELS, RANDOM
-from layerboard.tasks.blocks import Strong, Text
+from layerboard.leaderboards.report.templates.environment import filled
 from layerboard.zoo.errors import some
 
 NAMED = 3  # maximum number of tied backbones named on a card

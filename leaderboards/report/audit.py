@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.pages.csv import read_csv_table, sums_text
+from layerboard.leaderboards.blocks.csv import read_csv_table, sums_text
+from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.records.thumbnails import FOLDER
 from layerboard.leaderboards.report.gallery.drawing import HEIGHT, SharedPictures
-from layerboard.leaderboards.report.html import PageSection, filled
+from layerboard.leaderboards.report.templates.environment import PageSection, filled
 from layerboard.tasks.audit import Finding
 from layerboard.zoo.errors import InputError, first_line, shortened
 

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.scores.frames import BoardBackbone
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.frames import BoardBackbone
 from layerboard.leaderboards.sections.similarity import CkaTable, cka_tables
 
 CELLS = 400_000  # maximum numbers on a page; matrices beyond it are left out and reported

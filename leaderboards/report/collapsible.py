@@ -5,9 +5,9 @@ from itertools import count
 
 from markupsafe import Markup
 
+from layerboard.leaderboards.blocks.blocks import Block, Heading, Numbers, Picture, Text
 from layerboard.leaderboards.charts.svg import svg_element
-from layerboard.leaderboards.report.html import filled
-from layerboard.tasks.blocks import Block, Heading, Numbers, Picture, Text
+from layerboard.leaderboards.report.templates.environment import filled
 
 ROOM = 1_500_000  # maximum characters of all pictures of a page together
 

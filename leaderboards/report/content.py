@@ -7,18 +7,18 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.display import task_display
-from layerboard.leaderboards.facts import UNKNOWN, Facts
-from layerboard.leaderboards.pages.tidy import numbers_of
+from layerboard.leaderboards.blocks.blocks import Numbers
+from layerboard.leaderboards.blocks.display import task_display
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.column import Column
+from layerboard.leaderboards.board.costs import find_measured_device, layer_costs
+from layerboard.leaderboards.board.differences import Estimate, Ties
+from layerboard.leaderboards.board.frames import PIXELS, RANDOM, BoardBackbone
+from layerboard.leaderboards.board.ranks import mean_ranks
+from layerboard.leaderboards.board.tidy import numbers_of
+from layerboard.leaderboards.findings.facts import UNKNOWN, Facts
+from layerboard.leaderboards.findings.reproduce import reproduce, reproduced
 from layerboard.leaderboards.report.cka import BlockCka, cka_matrices
-from layerboard.leaderboards.reproduce import reproduce, reproduced
-from layerboard.leaderboards.scores.column import Column
-from layerboard.leaderboards.scores.costs import find_measured_device, layer_costs
-from layerboard.leaderboards.scores.differences import Estimate, Ties
-from layerboard.leaderboards.scores.frames import PIXELS, RANDOM, BoardBackbone
-from layerboard.leaderboards.scores.ranks import mean_ranks
-from layerboard.tasks.blocks import Numbers
 from layerboard.zoo.spec import entry_name
 
 BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters", "depth", "claim")

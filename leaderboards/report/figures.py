@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from layerboard.leaderboards.blocks.display import plain_name, score_text
+from layerboard.leaderboards.board.costs import pareto_front
+from layerboard.leaderboards.board.frames import half_widths
 from layerboard.leaderboards.charts import engine
 from layerboard.leaderboards.charts.style import FONT, SCHEMA, Spec, looks
-from layerboard.leaderboards.display import plain_name, score_text
 from layerboard.leaderboards.report import charts
 from layerboard.leaderboards.report.cka import BlockCka
 from layerboard.leaderboards.report.content import Report
-from layerboard.leaderboards.scores.costs import pareto_front
-from layerboard.leaderboards.scores.frames import half_widths
 from layerboard.zoo.atomic import write_whole
 
 FORMATS = ("svg", "pdf")

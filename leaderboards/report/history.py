@@ -7,12 +7,12 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.pages.csv import csv_text
+from layerboard.leaderboards.blocks.csv import csv_text
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.exchange.repository import EVERY, Repository
 from layerboard.leaderboards.records.files import RESULTS_VERSION
-from layerboard.leaderboards.report.html import filled
 from layerboard.leaderboards.report.page import ASSETS
-from layerboard.leaderboards.repository import EVERY, Repository
+from layerboard.leaderboards.report.templates.environment import filled
 from layerboard.leaderboards.sections.means import table_with_means
 
 STYLE = ASSETS / "report.css"

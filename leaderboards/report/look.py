@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from layerboard.leaderboards.charts.raster import colour_steps
-from layerboard.leaderboards.report.html import filled
 from layerboard.leaderboards.report.packing import json_script, script_digest
+from layerboard.leaderboards.report.principal import COLOURS, PrincipalTokens, colours
+from layerboard.leaderboards.report.templates.environment import filled
 from layerboard.tasks.metrics.arrays import Floats
-from layerboard.tasks.metrics.principal import COLOURS, PrincipalTokens, colours
 from layerboard.zoo.errors import printable
 from layerboard.zoo.spec import BackboneSpec
 

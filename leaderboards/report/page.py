@@ -6,17 +6,17 @@ from typing import Any
 
 from markupsafe import Markup
 
-from layerboard.leaderboards.answers import answers_of
+from layerboard.leaderboards.blocks.blocks import Block, Heading
+from layerboard.leaderboards.blocks.csv import csv_text
+from layerboard.leaderboards.blocks.display import plain_name
 from layerboard.leaderboards.charts.engine import vega_script
 from layerboard.leaderboards.charts.style import RAMP, looks
-from layerboard.leaderboards.display import plain_name
-from layerboard.leaderboards.pages.csv import csv_text
-from layerboard.leaderboards.pages.inside.page import inside_page
+from layerboard.leaderboards.findings.answers import answers_of
+from layerboard.leaderboards.inside.page import inside_page
 from layerboard.leaderboards.report import charts
 from layerboard.leaderboards.report.answer import answer_html
 from layerboard.leaderboards.report.collapsible import CollapsibleWriter, collapsibles
 from layerboard.leaderboards.report.content import FIRST, MAYBE, Report
-from layerboard.leaderboards.report.html import PageSection, filled
 from layerboard.leaderboards.report.packing import (
     json_script,
     packed,
@@ -25,10 +25,10 @@ from layerboard.leaderboards.report.packing import (
     script_digest,
 )
 from layerboard.leaderboards.report.table import best_table
+from layerboard.leaderboards.report.templates.environment import PageSection, filled
 from layerboard.leaderboards.sections.cost import cost_page
 from layerboard.leaderboards.sections.order import section_blocks
 from layerboard.leaderboards.sections.provenance import provenance_blocks, run_sentence
-from layerboard.tasks.blocks import Block, Heading
 from layerboard.zoo.errors import counted, printable
 
 ASSETS = Path(__file__).parent / "assets"

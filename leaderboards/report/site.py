@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from layerboard.leaderboards.display import page_name
-from layerboard.leaderboards.pages.csv import csv_text
+from layerboard.leaderboards.blocks.csv import csv_text
+from layerboard.leaderboards.blocks.display import page_name
 from layerboard.leaderboards.report.content import Report
-from layerboard.leaderboards.report.html import filled
+from layerboard.leaderboards.report.templates.environment import filled
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import printable
 

@@ -6,10 +6,10 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from layerboard.leaderboards.display import fixed, score_text
+from layerboard.leaderboards.blocks.display import fixed, score_text
+from layerboard.leaderboards.board.differences import Estimate
 from layerboard.leaderboards.report.content import FIRST, MAYBE, Report
-from layerboard.leaderboards.report.html import filled
-from layerboard.leaderboards.scores.differences import Estimate
+from layerboard.leaderboards.report.templates.environment import filled
 
 FACTS = {  # columns after the scores
     "family": "family",

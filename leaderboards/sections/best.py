@@ -5,15 +5,15 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from layerboard.leaderboards import display
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.scores.column import Column
-from layerboard.leaderboards.scores.differences import enough_images
-from layerboard.leaderboards.scores.frames import PIXELS, RANDOM
+from layerboard.leaderboards.blocks import display
+from layerboard.leaderboards.blocks.blocks import Block, Cell, Heading, Table, Text, said, wrapped
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.column import Column
+from layerboard.leaderboards.board.differences import enough_images
+from layerboard.leaderboards.board.frames import PIXELS, RANDOM
 from layerboard.leaderboards.sections.means import mean_blocks, table_with_means
 from layerboard.leaderboards.sections.provenance import join, list_blocks
 from layerboard.leaderboards.sections.tables import board_table, mark_of
-from layerboard.tasks.blocks import Block, Cell, Heading, Table, Text, said, wrapped
 
 CAPTION = "The best layer of each backbone"
 HONEST_CAPTION = f"{CAPTION} with an honest choice"

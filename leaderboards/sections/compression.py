@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.display import fixed, signed_text
-from layerboard.leaderboards.scores.column import Side
-from layerboard.leaderboards.scores.costs import Vector, bytes_of
+from layerboard.leaderboards.blocks.blocks import Block, Heading, Plot, said
+from layerboard.leaderboards.blocks.display import fixed, signed_text
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.column import Side
+from layerboard.leaderboards.board.costs import Vector, bytes_of
 from layerboard.leaderboards.sections.transforms import (
     Gain,
     difference_text,
@@ -17,7 +18,6 @@ from layerboard.leaderboards.sections.transforms import (
     missing_blocks,
     side_text,
 )
-from layerboard.tasks.blocks import Block, Heading, Plot, said
 
 NOTE = """\
 Scores of compressed vectors and of float32 vectors from the same forward passes. A compression is fitted,

@@ -5,13 +5,13 @@ from collections import defaultdict
 
 import pandas as pd
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.display import count_text, fixed, ms_text
-from layerboard.leaderboards.scores.costs import DISTURBANCE, disturbances
-from layerboard.leaderboards.scores.frames import BoardBackbone, backbones_of
+from layerboard.leaderboards.blocks.blocks import Block, Heading, Page, Table, said
+from layerboard.leaderboards.blocks.display import count_text, fixed, ms_text
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.costs import DISTURBANCE, disturbances
+from layerboard.leaderboards.board.frames import BoardBackbone, backbones_of
 from layerboard.leaderboards.sections.provenance import provenance_blocks
 from layerboard.leaderboards.sections.tables import cell_table
-from layerboard.tasks.blocks import Block, Heading, Page, Table, said
 
 MEGABYTE = 1e6
 

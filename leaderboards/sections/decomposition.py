@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from layerboard.leaderboards.display import fixed, page_name
+from layerboard.leaderboards.blocks.blocks import Block, Bullets, Heading, Numbers, Page, Table, said
+from layerboard.leaderboards.blocks.display import fixed, page_name
 from layerboard.leaderboards.records.files import RESULTS_VERSION, scored_path, task_key
 from layerboard.leaderboards.records.items import read_items
 from layerboard.leaderboards.records.record import companion
 from layerboard.tasks.base import Items
-from layerboard.tasks.blocks import Block, Bullets, Heading, Numbers, Page, Table, said
 from layerboard.tasks.decompose import CEILING, step_metric
 from layerboard.tasks.metrics.uncertainty import influence, sample
 from layerboard.tasks.metrics.weighted import Ratios

@@ -6,12 +6,12 @@ from typing import get_args
 
 import pandas as pd
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.display import fixed, task_display
-from layerboard.leaderboards.scores.column import Column
+from layerboard.leaderboards.blocks.blocks import Block, Heading, Plot, Table, said, slug
+from layerboard.leaderboards.blocks.display import fixed, task_display
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.sections.provenance import units_text
 from layerboard.leaderboards.sections.transforms import difference_text, gain_of, side_text
-from layerboard.tasks.blocks import Block, Heading, Plot, Table, said, slug
 from layerboard.tasks.registry import DRIFT
 from layerboard.zoo.spec import Dtype, NameParts
 

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.display import pooling_name, ranges_text, task_rank
+from layerboard.leaderboards.blocks.display import pooling_name, ranges_text, task_rank
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.record import UNLIKE, companion_state
-from layerboard.leaderboards.scores.column import Column
 from layerboard.zoo.spec import SUBLAYER_TAPS, stands_for_set
 
 NOT_RUN = "not run"

@@ -2,13 +2,13 @@
 
 import pandas as pd
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.display import fixed, pooling_name, pooling_rank, score_text
-from layerboard.leaderboards.scores.column import Column
-from layerboard.leaderboards.scores.differences import known_items, sides_of
+from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, said, wrapped
+from layerboard.leaderboards.blocks.display import fixed, pooling_name, pooling_rank, score_text
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.column import Column
+from layerboard.leaderboards.board.differences import known_items, sides_of
 from layerboard.leaderboards.sections import tables
 from layerboard.leaderboards.sections.provenance import partial_line, units_text
-from layerboard.tasks.blocks import Block, Heading, Table, said, wrapped
 
 SHOWN_SHARE = 0.05  # blocks chosen by a smaller share of the splits are not listed
 

@@ -6,13 +6,13 @@ from math import sqrt
 
 import pandas as pd
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.display import score_text
-from layerboard.leaderboards.scores.column import Column
-from layerboard.leaderboards.scores.frames import half_widths
+from layerboard.leaderboards.blocks.blocks import Block, Cell
+from layerboard.leaderboards.blocks.display import score_text
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.column import Column
+from layerboard.leaderboards.board.frames import half_widths
 from layerboard.leaderboards.sections.provenance import list_blocks
 from layerboard.leaderboards.sections.tables import main_table
-from layerboard.tasks.blocks import Block, Cell
 
 LEAST = 2  # minimum number of datasets in a mean
 

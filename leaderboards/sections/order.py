@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.blocks.blocks import Block
+from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.best import best_blocks
 from layerboard.leaderboards.sections.compression import compression_blocks
 from layerboard.leaderboards.sections.formats import format_blocks
@@ -13,7 +14,6 @@ from layerboard.leaderboards.sections.similarity import similarity_blocks
 from layerboard.leaderboards.sections.sizes import ceiling_blocks, size_blocks
 from layerboard.leaderboards.sections.transforms import set_blocks, transform_blocks
 from layerboard.leaderboards.sections.variants import variant_blocks
-from layerboard.tasks.blocks import Block
 
 # every section in the order of the page, before the one on provenance: a function to its blocks, which are
 # empty if the board has nothing for it

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.display import task_rank
-from layerboard.leaderboards.pages.csv import csv_text, text_digest
-from layerboard.leaderboards.pages.tidy import numbers_of
+from layerboard.leaderboards.blocks.blocks import Block, Bullets, Heading, Table, Text, said
+from layerboard.leaderboards.blocks.csv import csv_text, text_digest
+from layerboard.leaderboards.blocks.display import task_rank
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.tidy import numbers_of
 from layerboard.leaderboards.records.files import RESULTS_VERSION
 from layerboard.leaderboards.sections.gaps import empty_cells
-from layerboard.tasks.blocks import Block, Bullets, Heading, Table, Text, said
 from layerboard.tasks.protocols import PROTOCOLS
 from layerboard.zoo.errors import counted
 

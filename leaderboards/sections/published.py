@@ -5,11 +5,11 @@ from typing import Any
 
 import pandas as pd
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.display import fixed
-from layerboard.leaderboards.reproduce import NOT_MEASURED, answered, disputes, reproduce
+from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, said
+from layerboard.leaderboards.blocks.display import fixed
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.findings.reproduce import NOT_MEASURED, answered, disputes, reproduce
 from layerboard.leaderboards.sections.provenance import list_blocks
-from layerboard.tasks.blocks import Block, Heading, Table, said
 
 AGREES = """\
 A published number agrees if it overlaps the 95 % interval of the measured one. Layers are in brackets. The

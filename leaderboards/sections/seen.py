@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from layerboard.leaderboards.board import Board
-from layerboard.tasks.blocks import Block, Heading, Table, said
+from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, said
+from layerboard.leaderboards.board.board import Board
 
 # column of marks, joined to records by code that knows backbones; without it there is no such table
 COLUMN = "seen"

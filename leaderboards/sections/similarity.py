@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.display import number_text, pooling_name, pooling_rank
-from layerboard.leaderboards.scores.frames import RecordGroup, groups_of, half_widths
+from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, said
+from layerboard.leaderboards.blocks.display import number_text, pooling_name, pooling_rank
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.frames import RecordGroup, groups_of, half_widths
 from layerboard.leaderboards.sections.provenance import partial_line, units_text
 from layerboard.leaderboards.sections.tables import cell_table
-from layerboard.tasks.blocks import Block, Heading, Table, said
 
 NOTE = """\
 Linear CKA compares two layers, of one backbone or of two: 1 means equal up to rotation and scale, 0

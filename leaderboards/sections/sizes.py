@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.display import score_text
-from layerboard.leaderboards.scores.column import Column, Side
-from layerboard.leaderboards.scores.differences import MISSING, Estimate, best_side, differences_of
+from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, said
+from layerboard.leaderboards.blocks.display import score_text
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.column import Column, Side
+from layerboard.leaderboards.board.differences import MISSING, Estimate, best_side, differences_of
 from layerboard.leaderboards.sections.tables import cell_table
 from layerboard.leaderboards.sections.transforms import difference_text
 from layerboard.tasks.base import area_ceiling_metric, ceiling_metric
-from layerboard.tasks.blocks import Block, Heading, Table, said
 from layerboard.zoo.spec import NameParts
 
 CEILING_NOTE = """\

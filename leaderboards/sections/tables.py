@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.display import (
+from layerboard.leaderboards.blocks.blocks import Cell, Mark
+from layerboard.leaderboards.blocks.display import (
     GLOBAL_AVERAGE,
     fixed,
     metric_rank,
@@ -13,9 +13,10 @@ from layerboard.leaderboards.display import (
     score_text,
     task_display,
 )
-from layerboard.leaderboards.scores.column import Column
-from layerboard.leaderboards.scores.differences import Ties
-from layerboard.leaderboards.scores.frames import (
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.column import Column
+from layerboard.leaderboards.board.differences import Ties
+from layerboard.leaderboards.board.frames import (
     RANDOM,
     backbones_of,
     best_rows,
@@ -24,7 +25,6 @@ from layerboard.leaderboards.scores.frames import (
     is_floor,
 )
 from layerboard.tasks.base import area_ceiling_metric, ceiling_metric
-from layerboard.tasks.blocks import Cell, Mark
 from layerboard.tasks.datasets.spair_facts import AZIMUTH, KINDS, MISTAKABLE
 from layerboard.tasks.registry import PULL
 from layerboard.zoo.errors import counted

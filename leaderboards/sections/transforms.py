@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.display import fixed, natural, score_text, signed_text
-from layerboard.leaderboards.scores.column import Column, Side, chosen_elsewhere
-from layerboard.leaderboards.scores.differences import MISSING, Estimate, best_side, differences_of, sides_of
-from layerboard.leaderboards.scores.frames import backbones_of, is_floor
-from layerboard.tasks.blocks import Block, Bullets, Heading, Table, said
+from layerboard.leaderboards.blocks.blocks import Block, Bullets, Heading, Table, said
+from layerboard.leaderboards.blocks.display import fixed, natural, score_text, signed_text
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.column import Column, Side, chosen_elsewhere
+from layerboard.leaderboards.board.differences import MISSING, Estimate, best_side, differences_of, sides_of
+from layerboard.leaderboards.board.frames import backbones_of, is_floor
 from layerboard.tasks.sets import SETS, names_of
 from layerboard.zoo.spec import Layer
 

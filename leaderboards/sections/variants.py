@@ -11,12 +11,12 @@ from math import isnan
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.display import number_text
-from layerboard.leaderboards.scores.frames import between, half_widths
+from layerboard.leaderboards.blocks.blocks import Block, Heading, Plot, Table, said, slug
+from layerboard.leaderboards.blocks.display import number_text
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.frames import between, half_widths
 from layerboard.leaderboards.sections.provenance import partial_line
 from layerboard.leaderboards.sections.similarity import CkaTable, cka_tables
-from layerboard.tasks.blocks import Block, Heading, Plot, Table, said, slug
 from layerboard.tasks.metrics.locality import partition
 
 PRIMARY = "patch"  # pooling that is drawn; others have tables

@@ -12,8 +12,8 @@ import torch
 from layerboard.benchmark.engines import choose as device
 from layerboard.benchmark.engines.choose import device_name
 from layerboard.benchmark.jobs import prepare, questions
-from layerboard.leaderboards.check import check_pages
-from layerboard.leaderboards.merge import merge_outputs
+from layerboard.leaderboards.exchange.check import check_pages
+from layerboard.leaderboards.exchange.merge import merge_outputs
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.record import read_frame
 from layerboard.tasks import registry

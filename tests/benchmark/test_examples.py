@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layerboard.leaderboards.merge import merge_outputs
+from layerboard.leaderboards.exchange.merge import merge_outputs
 from layerboard.leaderboards.records.arrays import read_arrays
 from layerboard.leaderboards.records.checksum import companions_of, file_digest, read_checked
 from layerboard.leaderboards.records.files import scored_path, task_key

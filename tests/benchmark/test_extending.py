@@ -19,12 +19,12 @@ from layerboard.benchmark.commands import export
 from layerboard.benchmark.engines.base import Engine, Job, JobQueue, LocalEngine, Result, Work
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.request import Request
-from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.blocks.blocks import Block, Heading, said
+from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections import order
 from layerboard.tasks import registry
 from layerboard.tasks.analyses.base import ImageAnalysis, KeptImages, Tally
 from layerboard.tasks.base import Device, Findings, LayerOutcome, Outcome, Score, Source, digest
-from layerboard.tasks.blocks import Block, Heading, said
 from layerboard.tasks.feeds import ATTENTION
 from layerboard.tasks.registry import TaskEntry
 from layerboard.tasks.task import VectorTask

@@ -15,9 +15,9 @@ from layerboard.benchmark.commands.parity import first_difference
 from layerboard.benchmark.commands.recommend import RecommendRequest, code_of, recommended
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.jobs import prepare
-from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.blocks.blocks import Table
+from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.formats import format_blocks, formats_of
-from layerboard.tasks.blocks import Table
 from layerboard.tasks.protocols import PAPER, STANDARD
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.hooked import HookedBackbone

@@ -13,12 +13,12 @@ import pytest
 
 import layerboard
 from layerboard.benchmark.plan.suites import MINI_INTERVENTIONS, MINI_SUITE
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.check import table_differences
-from layerboard.leaderboards.pages.build import tables_folder
-from layerboard.leaderboards.pages.csv import read_numbers
-from layerboard.leaderboards.pages.tidy import TIDY, tidy_frame
+from layerboard.leaderboards.blocks.csv import read_numbers
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.tidy import TIDY, tidy_frame
+from layerboard.leaderboards.exchange.check import table_differences
 from layerboard.leaderboards.records.key import Tolerance
+from layerboard.leaderboards.writers.build import tables_folder
 from layerboard.zoo.origin import PACKAGED
 from layerboard.zoo.registry import find
 

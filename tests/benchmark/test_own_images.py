@@ -13,8 +13,8 @@ from layerboard.benchmark.commands.check import check
 from layerboard.benchmark.plan.datasets import bind_tasks, own_datasets
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.suites import MINI_SUITE
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.pages.inside.page import inside_page
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.inside.page import inside_page
 from layerboard.tasks import sources
 from layerboard.tasks.datasets.classes import EVERY
 from layerboard.tasks.datasets.files import IMAGE_EXTENSIONS

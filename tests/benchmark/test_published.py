@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import layerboard
-from layerboard.leaderboards.literature import all_published
-from layerboard.leaderboards.reproduce import reproduce
+from layerboard.leaderboards.findings.reproduce import reproduce
+from layerboard.leaderboards.published.literature import all_published
 
 TOLERANCE = {"knn": 0.5, "davis": 1.5}
 """Points of a score that other decoders, resizers and interpolations of position embeddings may make."""

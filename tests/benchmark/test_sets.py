@@ -8,8 +8,8 @@ import pytest
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.plan import PlanRecipe, make_plan
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.scores.frames import is_set
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.frames import is_set
 from layerboard.leaderboards.sections.transforms import blocks_of, set_gains
 from layerboard.tasks.protocols import STANDARD
 from layerboard.tasks.sets import MIXED

@@ -10,7 +10,7 @@ import pytest
 from layerboard.benchmark.api import execute
 from layerboard.benchmark.plan.layers import select_layers
 from layerboard.benchmark.request import Request
-from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.tables import layer_table
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.origin import OBJECT

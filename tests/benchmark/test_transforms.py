@@ -14,10 +14,10 @@ import layerboard
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.plan import PlanRecipe, make_plan
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
-from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.blocks.blocks import Table
+from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.compression import compression_blocks
 from layerboard.leaderboards.sections.transforms import gains_of
-from layerboard.tasks.blocks import Table
 from layerboard.tasks.protocols import STANDARD
 from layerboard.tasks.registry import TASKS
 from layerboard.tasks.transforms import parse_transform

@@ -17,13 +17,13 @@ import pyarrow.parquet as pq
 
 import layerboard
 from layerboard.benchmark.plan.facts import known_names
-from layerboard.leaderboards.check import tidy_records
-from layerboard.leaderboards.pages.csv import csv_text
+from layerboard.leaderboards.blocks.csv import csv_text
+from layerboard.leaderboards.exchange.check import tidy_records
+from layerboard.leaderboards.exchange.repository import Repository
 from layerboard.leaderboards.records import checksum
 from layerboard.leaderboards.records.checksum import companions_of, file_digest, write_checked
 from layerboard.leaderboards.records.files import safe_name, scored_path, task_key
 from layerboard.leaderboards.records.manifest import MANIFEST, digests_of, mark_verified, verified_results
-from layerboard.leaderboards.repository import Repository
 from tests.campaign.counts import Count
 from tests.campaign.places import Reference
 from tests.campaign.submissions import problems_of

@@ -19,8 +19,8 @@ import torch
 from onnx import numpy_helper
 
 from layerboard.benchmark.commands.export import export
-from layerboard.leaderboards.check import cut_files, read_baseline
-from layerboard.leaderboards.pages.csv import csv_text, sums_text
+from layerboard.leaderboards.blocks.csv import csv_text, sums_text
+from layerboard.leaderboards.exchange.check import cut_files, read_baseline
 from layerboard.leaderboards.report.audit import COLUMNS, SUMS, TABLE, is_changed, read_audit
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.load.backbone import load_backbone

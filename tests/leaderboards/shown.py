@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.pages.build import ENDINGS, leaderboard_page, write_board
-from layerboard.leaderboards.pages.markdown import cell_text, markdown_page
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.differences import ColumnTies
 from layerboard.leaderboards.records.record import suites_of
-from layerboard.leaderboards.scores.differences import ColumnTies
 from layerboard.leaderboards.sections.gaps import empty_cells
+from layerboard.leaderboards.writers.build import ENDINGS, leaderboard_page, write_board
+from layerboard.leaderboards.writers.markdown import cell_text, markdown_page
 
 
 def render_page(records: pd.DataFrame, suite: str, items: Path | None = None) -> str:

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.board.board import Board
 from tests.leaderboards.builder import floor, frame, full_suite, layers, pair
 
 

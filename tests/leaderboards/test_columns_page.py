@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from layerboard.leaderboards import literature
-from layerboard.leaderboards.answers import answer_frame
-from layerboard.leaderboards.pages.tidy import INSIDE, TIDY
+from layerboard.leaderboards.board.tidy import INSIDE, TIDY
+from layerboard.leaderboards.findings.answers import answer_frame
+from layerboard.leaderboards.findings.paired import Match, match_frame
+from layerboard.leaderboards.published import literature
 from layerboard.leaderboards.records.record import COLUMNS
-from layerboard.leaderboards.versus import Match, match_frame
 
 TEXT = (Path(__file__).parents[2] / "docs" / "reference" / "columns.md").read_text()
 SECTIONS = {part.partition("\n")[0]: part for part in TEXT.split("\n## ")}

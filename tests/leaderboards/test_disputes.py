@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.literature import all_published
+from layerboard.leaderboards.blocks.blocks import Bullets
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.findings.reproduce import disputes
+from layerboard.leaderboards.published.literature import all_published
 from layerboard.leaderboards.records.record import to_frame
-from layerboard.leaderboards.reproduce import disputes
 from layerboard.leaderboards.sections.published import published_blocks
-from layerboard.tasks.blocks import Bullets
 from tests.leaderboards.builder import record
 from tests.leaderboards.test_reproduce import README
 

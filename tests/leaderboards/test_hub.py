@@ -4,8 +4,8 @@ import pytest
 import yaml
 from huggingface_hub import EvalResultEntry, ModelCard, parse_eval_result_entries
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.hub import eval_results, model_indices
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.exchange.hub import eval_results, model_indices
 from layerboard.zoo.errors import InputError
 from tests.leaderboards.builder import floor, frame, layers, unsure
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from layerboard.leaderboards.pages.build import tables_folder
-from layerboard.leaderboards.pages.csv import read_numbers
-from layerboard.leaderboards.pages.tidy import INSIDE
+from layerboard.leaderboards.blocks.csv import read_numbers
+from layerboard.leaderboards.board.tidy import INSIDE
+from layerboard.leaderboards.writers.build import tables_folder
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "inside.md"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from layerboard.leaderboards.literature import (
+from layerboard.leaderboards.published.literature import (
     CHOICES,
     COLUMNS,
     FOLDER,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.merge import merge_outputs
+from layerboard.leaderboards.exchange.merge import merge_outputs
 from layerboard.leaderboards.records.checksum import companions_of, file_digest, read_checked, write_checked
 from layerboard.leaderboards.records.record import read_frame
 from layerboard.zoo.errors import InputError

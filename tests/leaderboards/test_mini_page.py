@@ -6,9 +6,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.pages.build import tables_folder
-from layerboard.leaderboards.pages.csv import read_numbers
-from layerboard.leaderboards.pages.tidy import TIDY
+from layerboard.leaderboards.blocks.csv import read_numbers
+from layerboard.leaderboards.board.tidy import TIDY
+from layerboard.leaderboards.writers.build import tables_folder
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "mini.md"
 CELL = re.compile(r"(\d+\.\d) \((\d+)/(\d+)\)")

@@ -2,8 +2,9 @@
 
 import math
 
-from layerboard.leaderboards.display import count_text, ms_text
-from layerboard.leaderboards.recommendation import (
+from layerboard.leaderboards.blocks.display import count_text, ms_text
+from layerboard.leaderboards.board.costs import pareto_front
+from layerboard.leaderboards.findings.recommendation import (
     PICK,
     Compared,
     Pick,
@@ -12,7 +13,6 @@ from layerboard.leaderboards.recommendation import (
     pick_table,
     picks_of,
 )
-from layerboard.leaderboards.scores.costs import pareto_front
 from tests.leaderboards.builder import NAN
 from tests.leaderboards.scores.test_picks import KNN, SPAIR, shown
 

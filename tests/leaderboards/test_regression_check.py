@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from layerboard.leaderboards.check import (
+from layerboard.leaderboards.exchange.check import (
     SHOWN,
     cut_files,
     moved_table,

@@ -12,8 +12,11 @@ import pandas as pd
 import pytest
 
 import layerboard
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.merge import merge_outputs
+from layerboard.leaderboards.blocks.blocks import Table
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.exchange.merge import merge_outputs
+from layerboard.leaderboards.exchange.repository import COLUMN, EVERY, Repository, add_accepted
+from layerboard.leaderboards.exchange.submission import public_results, write_submission
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.fields import Known
 from layerboard.leaderboards.records.files import safe_name
@@ -27,11 +30,8 @@ from layerboard.leaderboards.records.manifest import (
 from layerboard.leaderboards.records.record import read_records
 from layerboard.leaderboards.report.content import report_of
 from layerboard.leaderboards.report.table import best_table
-from layerboard.leaderboards.repository import COLUMN, EVERY, Repository, add_accepted
 from layerboard.leaderboards.sections.provenance import provenance_blocks
 from layerboard.leaderboards.sections.tables import main_table
-from layerboard.leaderboards.submission import public_results, write_submission
-from layerboard.tasks.blocks import Table
 from layerboard.zoo.errors import InputError
 from tests.leaderboards.builder import frame, layers
 

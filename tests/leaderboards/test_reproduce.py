@@ -6,9 +6,9 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.literature import Published, all_published
+from layerboard.leaderboards.findings.reproduce import COLUMNS, VERDICTS, counts, reproduce
+from layerboard.leaderboards.published.literature import Published, all_published
 from layerboard.leaderboards.records.record import to_frame
-from layerboard.leaderboards.reproduce import COLUMNS, VERDICTS, counts, reproduce
 from tests.leaderboards.builder import NAN, floor, frame, layers, record
 
 README = Published(

@@ -7,11 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.records.files import scored_path, task_key
-from layerboard.leaderboards.records.items import write_items
-from layerboard.leaderboards.scores.column import Side
-from layerboard.leaderboards.versus import (
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.column import Side
+from layerboard.leaderboards.findings.paired import (
     Match,
     blocks_at_equal_depth,
     conclusion,
@@ -19,6 +17,8 @@ from layerboard.leaderboards.versus import (
     match_frame,
     match_table,
 )
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.items import write_items
 from layerboard.tasks.base import Statistic
 from layerboard.zoo.errors import InputError
 from tests.leaderboards.builder import floor, frame, layers, measured, record, unsure

@@ -6,10 +6,10 @@ import numpy as np
 from markupsafe import Markup
 from scipy.special import betaincinv
 
+from layerboard.leaderboards.blocks.blocks import Cell
 from layerboard.leaderboards.report.gallery.drawing import SharedPictures
 from layerboard.leaderboards.report.gallery.examples import ExampleSet, ExampleSets
 from layerboard.leaderboards.sections.tables import mark_of
-from layerboard.tasks.blocks import Cell
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.zoo.errors import counted
 

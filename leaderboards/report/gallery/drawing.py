@@ -15,7 +15,7 @@ from PIL import Image
 
 from layerboard.leaderboards.records.thumbnails import is_whole
 from layerboard.leaderboards.report.gallery.examples import ExampleSet, ExampleSets
-from layerboard.leaderboards.report.html import filled
+from layerboard.leaderboards.report.templates.environment import filled
 from layerboard.zoo.reading import read_regular
 
 ROOM = 420_000  # maximum characters of all pictures together; later ones are only named

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.records.files import task_key
 from layerboard.leaderboards.records.record import known_arrays
 from layerboard.leaderboards.records.thumbnails import FOLDER, NAMES
-from layerboard.leaderboards.scores.column import Column
 from layerboard.tasks.examples import VERSION
 
 Array = NDArray[Any]

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.report.gallery.classes import class_accuracy
 from layerboard.leaderboards.report.gallery.drawing import GOOD, Drawing, found_again, missed
 from layerboard.leaderboards.report.gallery.examples import ExampleSets

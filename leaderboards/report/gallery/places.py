@@ -10,7 +10,7 @@ from layerboard.leaderboards.charts.raster import indexed_png
 from layerboard.leaderboards.report.gallery import drawing
 from layerboard.leaderboards.report.gallery.drawing import Drawing, Example, Floats, SharedPictures, judged
 from layerboard.leaderboards.report.gallery.examples import Array, ExampleSet
-from layerboard.leaderboards.report.html import filled
+from layerboard.leaderboards.report.templates.environment import filled
 
 # colours of objects (Okabe and Ito), safe for colour-blind readers; after the last comes the first
 OBJECTS = ((230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (204, 121, 167), (213, 94, 0))

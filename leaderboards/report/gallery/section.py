@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 
-from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.report.gallery.classes import class_table
 from layerboard.leaderboards.report.gallery.drawing import Drawing, SharedPictures, draw_examples
 from layerboard.leaderboards.report.gallery.examples import ExampleSet, read_examples
 from layerboard.leaderboards.report.gallery.nearest import INSTANCES, KNN, PROBES, RETRIEVAL, clusters
 from layerboard.leaderboards.report.gallery.places import DEFECTS, LABELS, MASKS, POINTS
 from layerboard.leaderboards.report.gallery.predictions import PREDICTIONS
-from layerboard.leaderboards.report.html import PageSection, filled
-from layerboard.leaderboards.scores.column import Column
+from layerboard.leaderboards.report.templates.environment import PageSection, filled
 
 # drawing of the examples of each task; clusterings show images by cluster
 DRAWINGS: Mapping[str, Drawing] = {

@@ -10,8 +10,8 @@ import pytest
 
 from layerboard.benchmark.commands.list import BackboneFilters, details, facts, weights_text
 from layerboard.benchmark.plan.facts import teachers
-from layerboard.leaderboards.facts import commercial_use
-from layerboard.leaderboards.limits import within
+from layerboard.leaderboards.findings.facts import commercial_use
+from layerboard.leaderboards.findings.limits import within
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry import all_specs, find
 from layerboard.zoo.seen import Seen, Training

@@ -15,10 +15,10 @@ import torch
 from PIL import Image
 
 from layerboard.benchmark.commands.recommend import RecommendRequest, code_of, recommended
-from layerboard.leaderboards.recommendation import Pick
+from layerboard.leaderboards.board.column import Column
+from layerboard.leaderboards.findings.recommendation import Pick
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.record import to_frame
-from layerboard.leaderboards.scores.column import Column
 from layerboard.tasks.protocols import PROTOCOLS
 from layerboard.tasks.registry import TASKS, find_tasks
 from layerboard.zoo.errors import InputError

@@ -8,10 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.literature import all_published
+from layerboard.leaderboards.findings.reproduce import COLUMNS, disputes
+from layerboard.leaderboards.published.literature import all_published
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.record import to_frame
-from layerboard.leaderboards.reproduce import COLUMNS, disputes
 from tests.benchmark.runs import command
 from tests.leaderboards.builder import layers, record
 

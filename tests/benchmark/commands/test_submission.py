@@ -11,11 +11,11 @@ import pytest
 
 import layerboard
 from layerboard.benchmark.commands.verify import VerifyRequest, _suite_of
-from layerboard.leaderboards.merge import StoredResult
+from layerboard.leaderboards.exchange.merge import StoredResult
+from layerboard.leaderboards.exchange.submission import PATH, public_name
 from layerboard.leaderboards.records.checksum import companions_of, write_checked
 from layerboard.leaderboards.records.manifest import MANIFEST, verified_results
 from layerboard.leaderboards.records.record import read_records
-from layerboard.leaderboards.submission import PATH, public_name
 from layerboard.zoo.errors import InputError
 from tests.benchmark.conftest import Whole
 from tests.benchmark.runs import command, run
@@ -196,7 +196,7 @@ def test_made_up_results_are_drawn_and_not_marked(submission: Path, data: Path, 
 def test_a_killed_submit_leaves_nothing_that_counts(out: Path, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     options = {"to": tmp_path, "name": "x", "partial": True}
     with monkeypatch.context() as patch:
-        patch.setattr("layerboard.leaderboards.submission.weights_by_backbone", lambda _: 1 / 0)
+        patch.setattr("layerboard.leaderboards.exchange.submission.weights_by_backbone", lambda _: 1 / 0)
         patch.setattr("shutil.rmtree", lambda *_, **__: None)  # as if killed
         with pytest.raises(ZeroDivisionError):
             layerboard.submit(out, **options)

@@ -5,11 +5,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from layerboard.leaderboards.blocks.blocks import (
+    Gallery,
+    HeatMap,
+    Maps,
+    Matrix,
+    Page,
+    Plot,
+    SmallMap,
+    alternative,
+)
+from layerboard.leaderboards.blocks.csv import csv_page
 from layerboard.leaderboards.charts.style import series_look
 from layerboard.leaderboards.charts.svg import svg_element, svg_file
-from layerboard.leaderboards.pages.csv import csv_page
-from layerboard.leaderboards.pages.markdown import markdown_page
-from layerboard.tasks.blocks import Gallery, HeatMap, Maps, Matrix, Page, Plot, SmallMap, alternative
+from layerboard.leaderboards.writers.markdown import markdown_page
 from tests.leaderboards.reader import page_html
 
 NAN = float("nan")

@@ -3,10 +3,10 @@ from xml.etree import ElementTree as ET
 import pandas as pd
 import pytest
 
+from layerboard.leaderboards.blocks.blocks import Plot
 from layerboard.leaderboards.charts.pictures import whole_ticks
 from layerboard.leaderboards.charts.style import COLOURS
 from layerboard.leaderboards.charts.svg import svg_file
-from layerboard.tasks.blocks import Plot
 
 NAN = float("nan")
 SVG = "{http://www.w3.org/2000/svg}"

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from layerboard.leaderboards.blocks.blocks import own_span
 from layerboard.leaderboards.charts.raster import (
     GAP,
     LEVELS,
@@ -14,7 +15,6 @@ from layerboard.leaderboards.charts.raster import (
     map_png,
     smaller,
 )
-from layerboard.tasks.blocks import own_span
 
 NAN = float("nan")
 DEUTERANOPIA = np.array([[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]])

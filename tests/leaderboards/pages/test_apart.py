@@ -2,8 +2,8 @@
 
 import pytest
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.pages.tidy import tidy_frame
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.tidy import tidy_frame
 from layerboard.leaderboards.sections.gaps import empty_cells
 from layerboard.leaderboards.sections.similarity import cka_tables
 from tests.leaderboards.builder import NAN, floor, frame, layers, pair, record, unsure

@@ -1,6 +1,6 @@
 import pytest
 
-from layerboard.leaderboards.check import check_pages
+from layerboard.leaderboards.exchange.check import check_pages
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.planted import plant, records
 from tests.leaderboards.shown import write_pages

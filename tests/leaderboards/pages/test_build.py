@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.check import check_pages
-from layerboard.leaderboards.display import page_name
-from layerboard.leaderboards.pages.build import tables_folder
-from layerboard.leaderboards.pages.csv import read_numbers
-from layerboard.leaderboards.pages.tidy import INSIDE, TIDY, tidy_frame
+from layerboard.leaderboards.blocks.csv import read_numbers
+from layerboard.leaderboards.blocks.display import page_name
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.tidy import INSIDE, TIDY, tidy_frame
+from layerboard.leaderboards.exchange.check import check_pages
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
 from layerboard.leaderboards.records.key import Tolerance
 from layerboard.leaderboards.records.record import to_frame
+from layerboard.leaderboards.writers.build import tables_folder
 from layerboard.zoo.errors import InputError
 from tests.leaderboards.builder import NAN, floor, frame, layers, measured, pair, record, unsure
 from tests.leaderboards.goldens import several, uncertain, write_measured

@@ -5,11 +5,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.check import check_pages
-from layerboard.leaderboards.pages.build import pages_of
-from layerboard.leaderboards.pages.markdown import markdown_page
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.exchange.check import check_pages
 from layerboard.leaderboards.sections.cost import cost_page, up_to_table, whole_table
+from layerboard.leaderboards.writers.build import pages_of
+from layerboard.leaderboards.writers.markdown import markdown_page
 from tests.leaderboards.builder import NAN, frame, layers, record
 from tests.leaderboards.scores.test_picks import CPU, cost
 from tests.leaderboards.shown import write_pages

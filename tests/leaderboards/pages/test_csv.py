@@ -5,12 +5,12 @@ import re
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.pages.build import leaderboard_page
-from layerboard.leaderboards.pages.csv import csv_page, read_numbers
-from layerboard.leaderboards.pages.markdown import markdown_page
-from layerboard.leaderboards.pages.tidy import TIDY, tidy_frame
-from layerboard.tasks.blocks import Numbers, Page
+from layerboard.leaderboards.blocks.blocks import Numbers, Page
+from layerboard.leaderboards.blocks.csv import csv_page, read_numbers
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.tidy import TIDY, tidy_frame
+from layerboard.leaderboards.writers.build import leaderboard_page
+from layerboard.leaderboards.writers.markdown import markdown_page
 from tests.leaderboards.builder import frame, layers, pair
 from tests.leaderboards.reader import page_html
 

@@ -3,18 +3,18 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards import display
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.check import check_pages
-from layerboard.leaderboards.display import number_text
-from layerboard.leaderboards.pages.inside.page import inside_page, layers_table, ranges_table
-from layerboard.leaderboards.pages.markdown import markdown_page
-from layerboard.leaderboards.pages.tidy import INSIDE, inside_frame, tidy_frame
+from layerboard.leaderboards.blocks import display
+from layerboard.leaderboards.blocks.blocks import Plot, Table
+from layerboard.leaderboards.blocks.display import number_text
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.differences import column_ties
+from layerboard.leaderboards.board.frames import RecordGroup, backbones_of, groups_of, is_analysis
+from layerboard.leaderboards.board.tidy import INSIDE, inside_frame, tidy_frame
+from layerboard.leaderboards.exchange.check import check_pages
+from layerboard.leaderboards.inside.page import inside_page, layers_table, ranges_table
 from layerboard.leaderboards.records.key import Tolerance
-from layerboard.leaderboards.scores.differences import column_ties
-from layerboard.leaderboards.scores.frames import RecordGroup, backbones_of, groups_of, is_analysis
 from layerboard.leaderboards.sections.gaps import empty_cells
-from layerboard.tasks.blocks import Plot, Table
+from layerboard.leaderboards.writers.markdown import markdown_page
 from tests.leaderboards.analyses import DISTANCE, NO_ATTENTION, PIXELS, TASK, distances, without_attention
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
 from tests.leaderboards.reader import page_html

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 import layerboard
-from layerboard.leaderboards.pages.latex import escaped, latex_cell, latex_table
+from layerboard.leaderboards.blocks.blocks import Cell
 from layerboard.leaderboards.records.checksum import write_checked
-from layerboard.tasks.blocks import Cell
+from layerboard.leaderboards.writers.latex import escaped, latex_cell, latex_table
 from tests.leaderboards.builder import frame, full_suite
 from tests.leaderboards.report.boards import cost
 

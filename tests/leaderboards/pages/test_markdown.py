@@ -1,8 +1,7 @@
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.pages.markdown import markdown_page, plain
-from layerboard.tasks.blocks import (
+from layerboard.leaderboards.blocks.blocks import (
     Break,
     Bullets,
     Cell,
@@ -16,6 +15,7 @@ from layerboard.tasks.blocks import (
     Table,
     Text,
 )
+from layerboard.leaderboards.writers.markdown import markdown_page, plain
 
 FRAME = pd.DataFrame({"series": ["a"], "x": [1.0], "y": [2.0]})
 

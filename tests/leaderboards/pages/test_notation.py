@@ -1,6 +1,6 @@
 import pytest
 
-from layerboard.tasks.blocks import Break, Code, Link, Strong, Text, said
+from layerboard.leaderboards.blocks.blocks import Break, Code, Link, Strong, Text, said
 
 
 def test_our_own_sentences_are_read():

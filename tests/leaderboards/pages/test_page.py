@@ -3,10 +3,10 @@ import re
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.display import number_text, ranges_text, score_text, task_display
-from layerboard.leaderboards.pages.markdown import markdown_table, plain
+from layerboard.leaderboards.blocks.display import number_text, ranges_text, score_text, task_display
+from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.gaps import empty_cells
+from layerboard.leaderboards.writers.markdown import markdown_table, plain
 from tests.leaderboards.builder import NAN, floor, frame, full_suite, layers, record, unsure
 from tests.leaderboards.goldens import EXPECTED, PAGES, page, uncertain, write_knn, write_measured
 from tests.leaderboards.shown import render_page

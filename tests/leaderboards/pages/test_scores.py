@@ -1,9 +1,9 @@
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.scores.differences import Ties
-from layerboard.leaderboards.scores.frames import backbones_of, floor_draws
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.differences import Ties
+from layerboard.leaderboards.board.frames import backbones_of, floor_draws
 from layerboard.leaderboards.sections.tables import floor_sentence, layer_table, main_table, metrics_table
 from layerboard.zoo.spec import FAMILIES, FLOORS
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure

@@ -1,10 +1,10 @@
 """The table of what was seen in training: beside the scores, and never in their place."""
 
 from layerboard.benchmark.plan.facts import with_seen
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.pages.build import pages_of
-from layerboard.leaderboards.pages.markdown import markdown_page
+from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.seen import seen_blocks
+from layerboard.leaderboards.writers.build import pages_of
+from layerboard.leaderboards.writers.markdown import markdown_page
 from tests.leaderboards.builder import floor, frame, layers
 from tests.leaderboards.shown import write_pages
 

@@ -1,5 +1,5 @@
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.scores.frames import backbones_of, pair_rows
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.frames import backbones_of, pair_rows
 from layerboard.leaderboards.sections.similarity import CkaTable, cka_tables, last_table, most_similar_blocks
 from tests.leaderboards.builder import NAN, frame, pair, unsure
 

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.frames import BoardBackbone, backbones_of
+from layerboard.leaderboards.findings.reproduce import reproduce
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
-from layerboard.leaderboards.reproduce import reproduce
-from layerboard.leaderboards.scores.frames import BoardBackbone, backbones_of
 from layerboard.leaderboards.sections.sizes import AtSize, by_size, size_columns
 from layerboard.zoo.spec import NameParts
 from tests.leaderboards.builder import floor, frame, layers, measured

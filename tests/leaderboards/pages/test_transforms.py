@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.pages.tidy import tidy_frame
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.tidy import tidy_frame
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
 from layerboard.leaderboards.records.record import Record

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.display import page_problem
-from layerboard.leaderboards.merge import results_of
+from layerboard.leaderboards.blocks.display import page_problem
+from layerboard.leaderboards.exchange.merge import results_of
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.fields import (
     Known,

@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from layerboard.leaderboards.board.frames import latest
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.record import (
     COLUMNS,
@@ -12,7 +13,6 @@ from layerboard.leaderboards.records.record import (
     suites_of,
     to_frame,
 )
-from layerboard.leaderboards.scores.frames import latest
 from layerboard.zoo.errors import InputError
 from tests.leaderboards.builder import NAN, frame, layers, record
 

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.facts import Facts
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.findings.facts import Facts
 from layerboard.leaderboards.report.content import report_of
 from tests.leaderboards.builder import floor, frame, layers, pair, record, unsure
 

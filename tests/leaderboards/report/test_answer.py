@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from layerboard.leaderboards.answers import answers_of, fewest_choices
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.facts import Facts
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.column import Side
+from layerboard.leaderboards.board.ranks import mean_ranks
+from layerboard.leaderboards.findings.answers import answers_of, fewest_choices
+from layerboard.leaderboards.findings.facts import Facts
 from layerboard.leaderboards.report.answer import answer_html
 from layerboard.leaderboards.report.content import report_of
 from layerboard.leaderboards.report.page import report_page
-from layerboard.leaderboards.scores.column import Side
-from layerboard.leaderboards.scores.ranks import mean_ranks
 from tests.leaderboards.builder import frame
 from tests.leaderboards.report.boards import HOSTILE, SCORES, content, scored
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.pages.csv import csv_text
+from layerboard.leaderboards.blocks.csv import csv_text
+from layerboard.leaderboards.board.costs import pareto_front
 from layerboard.leaderboards.report.page import report_page
-from layerboard.leaderboards.scores.costs import pareto_front
 from tests.leaderboards.report.boards import DAVIS, HOSTILE, KNN, content
 
 pytestmark = pytest.mark.browser

@@ -3,10 +3,7 @@ import re
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.pages.build import leaderboard_page
-from layerboard.leaderboards.report.collapsible import CollapsibleWriter, collapsibles
-from layerboard.tasks.blocks import (
+from layerboard.leaderboards.blocks.blocks import (
     Bullets,
     Cell,
     Code,
@@ -19,6 +16,9 @@ from layerboard.tasks.blocks import (
     Table,
     Text,
 )
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.report.collapsible import CollapsibleWriter, collapsibles
+from layerboard.leaderboards.writers.build import leaderboard_page
 from tests.leaderboards.builder import floor, frame, full_suite, layers, record, unsure
 from tests.leaderboards.reader import Reader, page_html
 

@@ -2,9 +2,9 @@ import math
 
 import pandas as pd
 
-from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.costs import pareto_front
 from layerboard.leaderboards.report.content import report_of
-from layerboard.leaderboards.scores.costs import pareto_front
 from tests.leaderboards.report.boards import FACTS, HOSTILE, small
 
 

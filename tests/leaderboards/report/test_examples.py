@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.report.gallery.places import outline
 from layerboard.leaderboards.report.gallery.section import example_sections
 from layerboard.leaderboards.report.page import ASSETS

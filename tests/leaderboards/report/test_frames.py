@@ -2,10 +2,10 @@ import math
 
 import pytest
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.literature import Published
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.differences import Ties
+from layerboard.leaderboards.published.literature import Published
 from layerboard.leaderboards.report.content import BEST, FIRST, LAYERS, MAYBE, UNTESTED, WORSE, report_of
-from layerboard.leaderboards.scores.differences import Ties
 from tests.leaderboards.builder import floor, frame, layers
 from tests.leaderboards.report.boards import DAVIS, FACTS, HOSTILE, KNN, SCORES, small
 

@@ -8,8 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.answers import answer_frame, answer_notes, answer_table, answers_of, unscored
-from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.findings.answers import (
+    answer_frame,
+    answer_notes,
+    answer_table,
+    answers_of,
+    unscored,
+)
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
 from tests.leaderboards.builder import floor, frame, layers, measured, record, unsure

@@ -1,7 +1,7 @@
 import pytest
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.scores.column import HonestChoice
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.column import HonestChoice
 from layerboard.leaderboards.sections.best import honest_table
 from layerboard.leaderboards.sections.layers import choice_table
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure

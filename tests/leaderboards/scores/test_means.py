@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.means import dataset_means, mean_blocks, table_with_means
 from layerboard.leaderboards.sections.tables import main_table
 from tests.leaderboards.builder import NAN, floor, frame, layers

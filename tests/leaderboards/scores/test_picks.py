@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.facts import COMMERCIAL_USE, Facts, commercial_use
-from layerboard.leaderboards.limits import CANDIDATE, candidates_of, within
-from layerboard.leaderboards.recommendation import Compared, compare_candidates, least_loss, picks_of
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.column import Column
+from layerboard.leaderboards.board.costs import LAYER_COSTS, find_measured_device, layer_costs, pareto_front
+from layerboard.leaderboards.findings.facts import COMMERCIAL_USE, Facts, commercial_use
+from layerboard.leaderboards.findings.limits import CANDIDATE, candidates_of, within
+from layerboard.leaderboards.findings.recommendation import Compared, compare_candidates, least_loss, picks_of
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
-from layerboard.leaderboards.scores.column import Column
-from layerboard.leaderboards.scores.costs import LAYER_COSTS, find_measured_device, layer_costs, pareto_front
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry import all_specs
 from tests.leaderboards.builder import NAN, floor, frame, layers, measured, record, unsure

@@ -3,10 +3,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.differences import Ties, column_ties
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
-from layerboard.leaderboards.scores.differences import Ties, column_ties
 from layerboard.tasks.base import Items
 from tests.leaderboards.builder import NAN, floor, frame, layers, measured, unsure
 from tests.leaderboards.goldens import write_knn

@@ -7,9 +7,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.pages.inside.page import inside_page
-from layerboard.leaderboards.pages.inside.unlabelled import (
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.frames import latest
+from layerboard.leaderboards.inside.page import inside_page
+from layerboard.leaderboards.inside.unlabelled import (
     CRITERIA,
     RULES,
     TESTED,
@@ -18,9 +19,8 @@ from layerboard.leaderboards.pages.inside.unlabelled import (
     choices_without_labels,
     mean_over_backbones,
 )
-from layerboard.leaderboards.pages.markdown import markdown_page
 from layerboard.leaderboards.records.record import Record
-from layerboard.leaderboards.scores.frames import latest
+from layerboard.leaderboards.writers.markdown import markdown_page
 from layerboard.tasks.metrics.layer_choice import mean_reach
 from layerboard.tasks.registry import TASKS
 from tests.leaderboards.builder import NAN, floor, frame, layers

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.blocks.blocks import Heading, Plot, Table
+from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.variants import (
     first_difference_table,
     partition_of,
@@ -11,7 +12,6 @@ from layerboard.leaderboards.sections.variants import (
     trainings_of,
     variant_blocks,
 )
-from layerboard.tasks.blocks import Heading, Plot, Table
 from tests.leaderboards.builder import NAN, frame, pair, unsure
 
 FULL, SEED, NOSKIP, RAW = "full", "full-seed1", "full-noskip2", "full-untrained"

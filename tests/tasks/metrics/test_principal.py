@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from layerboard.tasks.metrics.principal import (
+from layerboard.leaderboards.report.principal import (
     colours,
     principal,
     quantised,

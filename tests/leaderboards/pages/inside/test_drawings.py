@@ -5,14 +5,14 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.blocks.blocks import Gallery, HeatMap, Maps, Picture, Plot, Text
+from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.charts.svg import svg_file
-from layerboard.leaderboards.pages.inside.drawings import DRAWINGS
-from layerboard.leaderboards.pages.inside.page import inside_page
-from layerboard.leaderboards.pages.markdown import markdown_page
+from layerboard.leaderboards.inside.drawings.order import DRAWINGS
+from layerboard.leaderboards.inside.page import inside_page
 from layerboard.leaderboards.records.arrays import write_arrays
 from layerboard.leaderboards.records.files import scored_path
-from layerboard.tasks.blocks import Gallery, HeatMap, Maps, Picture, Plot, Text
+from layerboard.leaderboards.writers.markdown import markdown_page
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.planted import DATASET, arrays, compared, metrics, plant, records
 from tests.leaderboards.reader import page_html

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from layerboard.leaderboards.board import Board
-from layerboard.leaderboards.pages.inside.page import evidence_of
+from layerboard.leaderboards.blocks.blocks import slug
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.inside.evidence import deep, evenly
+from layerboard.leaderboards.inside.page import evidence_of
 from layerboard.leaderboards.records.arrays import write_arrays
 from layerboard.leaderboards.records.files import scored_path
-from layerboard.tasks.analyses.drawings.evidence import deep, evenly
-from layerboard.tasks.blocks import slug
 from tests.leaderboards.analyses import distances
 from tests.leaderboards.builder import frame
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from layerboard.leaderboards.board import Board
+from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.report.gallery.failures import failure_frames
 from tests.leaderboards.builder import layers
 from tests.leaderboards.report.kept import keep, keep_knn, read

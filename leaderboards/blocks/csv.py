@@ -1,0 +1,61 @@
+"""Writing the numbers of a page as CSV, and reading such a CSV."""
+
+import hashlib
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from layerboard.leaderboards.blocks.blocks import Page
+from layerboard.zoo.errors import InputError, first_line, inert, printable, restored
+from layerboard.zoo.reading import read_regular
+
+LARGEST = 2**28  # bytes of a table that is read
+
+SUMS = "SHA256SUMS"  # file of digests beside exported files, for `sha256sum --check`
+
+
+def csv_page(page: Page) -> str:
+    """The CSV of the numbers of a page; "" if it has none."""
+    return csv_text(page.numbers.frame) if page.numbers else ""
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """A frame as the text of a CSV file, with an apostrophe before formulas; `read_csv_table` removes it."""
+    cells = frame.astype(object)  # keeps whole numbers beside missing ones from becoming floats
+    cells = cells.map(lambda cell: inert(cell) if isinstance(cell, str) else cell).rename(columns=inert)
+    return printable(cells.to_csv(index=False, lineterminator="\n"))
+
+
+def text_digest(text: str) -> str:
+    """First digits of the SHA-256 of a CSV, by which a page identifies its numbers."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def sums_text(texts: Mapping[str, str]) -> str:
+    """Digests of some files by name, one per line."""
+    return "".join(f"{hashlib.sha256(text.encode()).hexdigest()}  {name}\n" for name, text in texts.items())
+
+
+def read_numbers(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+    """Text of a CSV that was written from numbers with those columns; raises InputError for any other."""
+    try:
+        frame = read_csv_table(path)
+        if np.isinf(pd.to_numeric(frame["value"])).any():
+            raise ValueError("a value is infinite")
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(
+            f"expected a leaderboard table in {path} but cannot read it: {first_line(error)}; write it again"
+        ) from error
+    if list(frame.columns) != list(columns):
+        raise InputError(f"expected the columns {', '.join(columns)} in {path}; write it again")
+    return frame
+
+
+def read_csv_table(path: Path) -> pd.DataFrame:
+    """Text of a CSV that `csv_text` wrote; raises OSError or ValueError for any other file."""
+    text = read_regular(path, LARGEST).decode()
+    frame = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
+    return frame.map(restored).rename(columns=restored)

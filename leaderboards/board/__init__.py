@@ -1,0 +1,1 @@
+"""The board: each fact of a suite's records, computed once."""

@@ -1,0 +1,221 @@
+"""A leaderboard: everything that the records of one suite say, computed once for pages and reports."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from layerboard.leaderboards.blocks.display import page_name
+from layerboard.leaderboards.board.column import Column, columns_of
+from layerboard.leaderboards.board.differences import ColumnTies, column_ties
+from layerboard.leaderboards.board.frames import (
+    SOURCE,
+    BoardBackbone,
+    RecordGroup,
+    backbones_of,
+    groups_of,
+    in_order,
+    is_analysis,
+    is_floor,
+    is_set,
+    latest,
+    pair_rows,
+)
+from layerboard.leaderboards.published.literature import Published
+from layerboard.leaderboards.records.key import COMPARISON_TASK
+from layerboard.leaderboards.records.manifest import CLAIMS
+from layerboard.leaderboards.records.record import VERIFIED, of_suite
+from layerboard.tasks.registry import COST, DRIFT
+from layerboard.tasks.transforms import is_compression
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """The newest records of one suite, and what is derived from them, computed once on demand.
+
+    `Board.of` makes one from any records. ``items`` and ``arrays`` are the folders of per-item measurements
+    and of arrays of analyses; ``published`` are published numbers to show beside those measured here.
+    """
+
+    suite: str  # "" for records of any suite
+    records: pd.DataFrame  # one per `leaderboards.records.key.RecordKey`, sorted by it
+    items: Path | None = None
+    arrays: Path | None = None
+    published: tuple[Published, ...] = ()
+    part: str = ""  # suffix of the names of its pages, such as ``.inside`` for analyses
+
+    @classmethod
+    def of(
+        cls,
+        records: pd.DataFrame,
+        suite: str = "",
+        *,
+        items: Path | None = None,
+        arrays: Path | None = None,
+        published: Sequence[Published] = (),
+    ) -> "Board":
+        """The board of the records of a suite, in any order, or of all records if no suite is named."""
+        records = latest(of_suite(records, suite) if suite else records)
+        return cls(suite, records, items, arrays, tuple(published))
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @property
+    def page(self) -> str:
+        """Name of its page files, without an extension."""
+        return page_name(self.suite) + self.part
+
+    def only(self, records: pd.DataFrame) -> "Board":
+        """The board of a part of its records, or of changed ones; each key once and in order."""
+        return replace(self, records=records)
+
+    @cached_property
+    def groups(self) -> tuple[RecordGroup, ...]:
+        """Its records by task, dataset, protocol and data."""
+        return groups_of(self.records)
+
+    @cached_property
+    def measured(self) -> pd.DataFrame:
+        """Records that rank or compare layers: no analyses and no costs."""
+        return self.records[~is_analysis(self.records)]
+
+    @cached_property
+    def plain(self) -> pd.DataFrame:
+        """Records of `measured` for single layers without transforms."""
+        return self.measured[(self.measured["transform"] == "") & ~is_set(self.measured)]
+
+    @cached_property
+    def plain_backbones(self) -> tuple[BoardBackbone, ...]:
+        return backbones_of(self.plain)
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """Scores of single layers without transforms: no comparisons, no single heads, no sets."""
+        alone = (self.plain["other"] == "") & (self.plain["head"] == -1)
+        return self.plain[alone & (self.plain["task"] != COMPARISON_TASK)]
+
+    @cached_property
+    def transformed(self) -> pd.DataFrame:
+        """Records of transformed features that rank, without layer sets."""
+        rows = self.measured[(self.measured["transform"] != "") & ~is_set(self.measured)]
+        return rows[~rows["transform"].map(is_compression).astype(bool)]
+
+    @cached_property
+    def compressed(self) -> pd.DataFrame:
+        """Records of compressed vectors."""
+        return self.measured[self.measured["transform"].map(is_compression).astype(bool)]
+
+    @cached_property
+    def sets(self) -> pd.DataFrame:
+        return self.measured[is_set(self.measured)]
+
+    @cached_property
+    def analyses(self) -> "Board":
+        """The board of its analyses, which describe and do not rank, without costs."""
+        rows = self.records[is_analysis(self.records) & (self.records["task"] != COST)]
+        return replace(self, records=rows, part=".inside")
+
+    @cached_property
+    def costs(self) -> "Board":
+        """The board of its costs, one group per device."""
+        return replace(self, records=self.records[self.records["task"] == COST], part=".cost")
+
+    @cached_property
+    def backbones(self) -> tuple[BoardBackbone, ...]:
+        """All backbones, including those that were only compared with others, in table order.
+
+        If analyses and scores tell different depths, that of the scores counts.
+        """
+        backbones = {backbone.name: backbone for backbone in backbones_of(self.records)}
+        backbones |= {backbone.name: backbone for backbone in self.plain_backbones}
+        return tuple(sorted(backbones.values(), key=lambda backbone: backbone.rank))
+
+    @cached_property
+    def labels(self) -> Mapping[str, str]:
+        return {backbone.name: backbone.label for backbone in self.backbones}
+
+    @cached_property
+    def ranks(self) -> Mapping[str, int]:
+        """Positions of its backbones in tables, by name."""
+        return {backbone.name: rank for rank, backbone in enumerate(self.backbones)}
+
+    @cached_property
+    def claims(self) -> Mapping[str, str]:
+        """Who measured the results of each backbone, by its name; empty if one party measured all."""
+        if self.records["claim"].nunique() < 2:
+            return {}
+        results = self.records[["backbone", "claim", "other", *SOURCE, "transform"]].drop_duplicates()
+        return {
+            str(name): _claims_text(
+                {str(claim): int(count) for claim, count in claims.value_counts().items()}
+            )
+            for name, claims in results.groupby("backbone")["claim"]
+        }
+
+    @cached_property
+    def scored_backbones(self) -> tuple[BoardBackbone, ...]:
+        return backbones_of(self.scores)
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        return columns_of(self.scores)
+
+    @cached_property
+    def best(self) -> pd.DataFrame:
+        """The records of the best layer of every backbone in every column, in table order.
+
+        A backbone without a score in a column has no row there; the random floor has none at all.
+        """
+        parts = [column.best for column in self.columns if len(column.best)]
+        return in_order(pd.concat(parts or [self.scores[:0]]), self.backbones)
+
+    @cached_property
+    def ties(self) -> ColumnTies:
+        """The backbones that may be the best of each column, by `Column.key`; empty without items."""
+        return {} if self.items is None else column_ties(self.columns, self.items)
+
+    @cached_property
+    def compared(self) -> bool:
+        """Whether any two backbones of a column were compared."""
+        return any(ties.tied or ties.apart for ties in self.ties.values())
+
+    @cached_property
+    def has_intervals(self) -> bool:
+        """Whether any score of a backbone has an interval, not counting the random floor."""
+        return bool(self.scores.loc[~is_floor(self.scores), "ci_low"].notna().any())
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """CKA between two layers, turned so that the backbone higher in the tables is first."""
+        pairs = self.plain[(self.plain["other"] != "") & (self.plain["task"] != DRIFT)]
+        return pair_rows(pairs, self.backbones)
+
+    @cached_property
+    def block_pairs(self) -> pd.DataFrame:
+        """CKA between two blocks, from 1 on."""
+        blocks = (self.pairs["tap"] == "block") & (self.pairs["other_tap"] == "block")
+        return self.pairs[blocks & (self.pairs["layer"] >= 1) & (self.pairs["other_layer"] >= 1)]
+
+    @cached_property
+    def drifts(self) -> pd.DataFrame:
+        """Drift of the layers of a backbone from the same backbone in a wider format or resized by Pillow."""
+        return self.plain[self.plain["task"] == DRIFT]
+
+    @cached_property
+    def last_blocks(self) -> pd.DataFrame:
+        """CKA between the last blocks of two backbones."""
+        depths = {backbone.name: backbone.depth for backbone in self.backbones}
+        pairs = self.block_pairs[self.block_pairs["layer"] == self.block_pairs["backbone"].map(depths)]
+        return pairs[pairs["other_layer"] == pairs["other"].map(depths)]
+
+
+def _claims_text(counts: Mapping[str, int]) -> str:
+    """Who measured some results, from the number of those with each claim."""
+    others = sorted(CLAIMS.get(claim, claim) for claim in counts if claim != VERIFIED)
+    if verified := counts.get(VERIFIED, 0):
+        said = f"verified here: {verified} of {sum(counts.values())} results" if others else CLAIMS[VERIFIED]
+        others.append(said)
+    return ", ".join(others)

@@ -1,0 +1,191 @@
+"""The columns of a leaderboard with their scores: poolings, candidates, best layers, honest choices."""
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import pandas as pd
+
+from layerboard.leaderboards.blocks.display import metric_rank, pooling_rank
+from layerboard.leaderboards.board.frames import (
+    RecordGroup,
+    best_rows,
+    candidates,
+    floor_draws,
+    groups_of,
+    in_order,
+    is_floor,
+)
+from layerboard.leaderboards.records.items import Place
+
+COLUMN_FIELDS = ("task", "dataset", "data", "protocol", "metric", "partial")  # identify the column
+
+
+@dataclass(frozen=True, slots=True)
+class HonestChoice:
+    """The layer of one backbone in one column, chosen on halves of the data."""
+
+    score: float  # mean score of the chosen layers on the other halves, in percent
+    optimism: float  # by how much the best layer's score on all data exceeds it
+    shares: tuple[tuple[int, float], ...]  # blocks chosen in the splits, the most frequent first
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A layer of a backbone, or a set of layers, with its score in a column."""
+
+    backbone: str
+    layer: int  # block, from 1
+    depth: int  # blocks of the backbone
+    pooling: str
+    score: float  # percent
+    tap: str = "block"
+    transform: str = ""  # transform of the features
+
+    @property
+    def place(self) -> Place:
+        return self.layer, self.tap, self.pooling
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column(RecordGroup):
+    """A column of the leaderboard: the primary metric of a task on a dataset, and scores by all metrics.
+
+    Scores over different images or another ground truth, such as those of a limited run, have columns of
+    their own, whatever the dataset is called: only scores in one column are ranked.
+    """
+
+    metric: str  # the primary one
+    heading: str
+    partial: bool  # whether some scores are on a part of the official data
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """The identity of the column; the dataset with its digest, if records have one."""
+        return (self.task, f"{self.dataset} {self.data}".strip(), self.protocol, self.metric)
+
+    @cached_property
+    def scored(self) -> pd.DataFrame:
+        """Its scores by its metric, in every pooling."""
+        return self.rows[self.rows["metric"] == self.metric]
+
+    @cached_property
+    def poolings(self) -> dict[str, str]:
+        """The pooling that the leaderboard shows for each backbone."""
+        rows = self.scored[self.scored["primary"].astype(bool)]
+        return dict(zip(rows["backbone"], rows["pooling"], strict=True))
+
+    @cached_property
+    def other_poolings(self) -> tuple[str, ...]:
+        """Other poolings in which its metric exists, in order."""
+        rows = self.scored[~self.scored["primary"].astype(bool)]
+        return tuple(sorted({str(pooling) for pooling in rows["pooling"]}, key=pooling_rank))
+
+    def in_pooling(self, pooling: str | None = None) -> pd.DataFrame:
+        """Its rows, all metrics, in one pooling; for None, in each backbone's primary pooling."""
+        wanted = self.rows["backbone"].map(self.poolings) if pooling is None else pooling
+        return self.rows[self.rows["pooling"] == wanted]
+
+    @cached_property
+    def candidates(self) -> pd.DataFrame:
+        """Rows from which the best layer is chosen: scored blocks of the primary pooling, no random floor."""
+        rows = self.in_pooling()
+        return candidates(rows[(rows["metric"] == self.metric) & ~is_floor(rows)])
+
+    @cached_property
+    def best(self) -> pd.DataFrame:
+        """The best layer of each backbone that has a score, in table order.
+
+        Candidates are the blocks 1..depth (neither the input of block 1 nor the output of the final norm);
+        ties go to the lower layer. The random floor has none, since its layers are draws.
+        """
+        return in_order(best_rows(self.candidates), self.backbones)
+
+    @cached_property
+    def at_best(self) -> pd.DataFrame:
+        """All metrics of the layers that are best in the column's metric."""
+        rows = self.rows[(self.rows["tap"] == "block") & (self.rows["metric"] != "")]
+        return rows.merge(self.best[["backbone", "layer", "pooling"]])
+
+    @cached_property
+    def floors(self) -> pd.DataFrame:
+        """The `floor_draws` of the leaderboard's scores of random floors, by its metric."""
+        floors = floor_draws(self.scored)
+        return floors[floors["primary"].astype(bool)]
+
+    @cached_property
+    def honest(self) -> Mapping[str, HonestChoice]:
+        """The choice of the layer on halves of the data, by backbone; empty if the data were not split."""
+        best = dict(zip(self.best["backbone"], self.best["value"].astype(float), strict=True))
+        choices = {}
+        for name, rows in self.candidates.groupby("backbone"):
+            score, chosen = chosen_elsewhere(rows)
+            if not math.isnan(score):
+                shares = zip(chosen["layer"].tolist(), chosen["chosen"].tolist(), strict=True)
+                choices[str(name)] = HonestChoice(score, best[name] - score, tuple(shares))
+        return choices
+
+    @cached_property
+    def other_sides(self) -> Mapping[str, tuple[Side, ...]]:
+        """For each backbone its best blocks in other poolings than the leaderboard's, the best one first."""
+        sides: dict[str, list[Side]] = {}
+        for pooling in self.other_poolings:
+            rows = self.scored[self.scored["pooling"] == pooling]
+            for row in best_rows(rows[~rows["primary"].astype(bool)]).to_dict("records"):
+                block = str(row["backbone"]), int(row["layer"]), int(row["depth"])
+                sides.setdefault(block[0], []).append(Side(*block, pooling, float(row["value"])))
+        return {name: tuple(sorted(own, key=lambda side: -side.score)) for name, own in sides.items()}
+
+    @cached_property
+    def better_poolings(self) -> Mapping[str, Side]:
+        """For each backbone whose best score is with another pooling than the leaderboard's, that score."""
+        primary = dict(zip(self.best["backbone"], self.best["value"], strict=True))
+        sides = {name: own[0] for name, own in self.other_sides.items()}
+        return {name: side for name, side in sides.items() if side.score > primary.get(name, -math.inf)}
+
+    @cached_property
+    def by_best_pooling(self) -> "Column":
+        """The column with each backbone in the pooling of its best score."""
+        taken = self.poolings | {name: side.pooling for name, side in self.better_poolings.items()}
+        best = self.rows["pooling"] == self.rows["backbone"].map(taken)
+        primary = (self.rows["metric"] == self.metric) & best
+        return replace(self, rows=self.rows.assign(primary=primary)) if self.better_poolings else self
+
+
+def chosen_elsewhere(rows: pd.DataFrame) -> tuple[float, pd.DataFrame]:
+    """Mean held-out score of the rows that halves of the data chose, and these rows.
+
+    The most frequent come first. NaN if they were not split together, since the choice is unknown then.
+    """
+    rows = rows[rows["chosen"] > 0].sort_values(["chosen", "layer"], ascending=[False, True], kind="stable")
+    shares, scores = rows["chosen"].astype(float), rows["held_out"].astype(float)
+    whole = math.isclose(math.fsum(shares), 1.0, abs_tol=1e-6)
+    return math.fsum(shares * scores) if whole else math.nan, rows
+
+
+def columns_of(scores: pd.DataFrame) -> tuple[Column, ...]:
+    """The leaderboard's columns in order: one for each primary metric of a task, dataset, protocol and data.
+
+    ``scores`` are of single layers without transforms, each once. Of one task, dataset and protocol, the
+    complete data come first, then those with scores of most backbones.
+    """
+    ranked = groups_of(scores[scores["primary"].astype(bool) & (scores["metric"] != "")])
+    columns: dict[Column, tuple[object, ...]] = {}
+    for group in ranked:
+        same = [other for other in ranked if other.task == group.task]
+        facts = (*group.source, group.apart, group.select(scores))
+        partial, count = bool(group.rows["partial"].any()), group.rows["backbone"].nunique()
+        for metric in group.metrics:
+            heading = _heading(group, metric, same) + (" †" if partial else "")
+            column = Column(*facts, metric=metric, heading=heading, partial=partial)
+            columns[column] = (group.rank, partial, -count, metric_rank(group.task, metric), group.data)
+    return tuple(sorted(columns, key=columns.__getitem__))
+
+
+def _heading(group: RecordGroup, metric: str, same: Collection[RecordGroup]) -> str:
+    """A column's heading, with dataset, protocol and data only if its task has several of them."""
+    heading = f"{group.task} {metric}"
+    heading += f", {group.dataset}" if len({other.dataset for other in same}) > 1 else ""
+    heading += f" ({group.protocol})" if len({other.protocol for other in same}) > 1 else ""
+    return heading + (f" [{group.data}]" if group.apart else "")

@@ -1,0 +1,105 @@
+"""All numbers of a page as one tidy frame of text: scores and CKA, or numbers of analyses."""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from layerboard.leaderboards.blocks.blocks import Numbers
+from layerboard.leaderboards.blocks.display import fixed, metric_rank, pooling_rank, task_rank
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.frames import COLUMN
+from layerboard.leaderboards.records.key import COMPARISON_TASK
+from layerboard.zoo.spec import Layer
+
+DECIMALS = 4
+NUMBERS = ["value", "ci_low", "ci_high", "chosen", "held_out"]
+# Columns of the CSV: ``other`` ones are empty for scores, ``value`` without a score, and those on uncertainty
+# if it is unknown; the digest ``data`` distinguishes datasets of one name.
+TIDY = [
+    *("backbone", "family", "trained", "task", "dataset", "protocol", "pooling", "metric"),
+    *("layer", "tap", "other", "other_layer", "other_tap", "value", "ci_low", "ci_high"),
+    *("n", "partial", "data", "best", "tied", "chosen", "held_out"),
+]
+INSIDE_DECIMALS = 6
+# Columns of the CSV of analyses: ``layer`` is -1 for a whole backbone, ``head`` is -1 for all heads together,
+# ``other`` is the backbone that it is compared with; ``reason`` says why a ``value`` is empty.
+INSIDE = [
+    *("backbone", "family", "trained", "task", "dataset", "protocol", "pooling", "metric"),
+    *("layer", "tap", "head", "other", "value", "ci_low", "ci_high", "n", "partial", "data", "reason"),
+]
+
+Row = Mapping[Hashable, Any]  # a record, by field
+
+
+def numbers_of(board: Board) -> Numbers:
+    """The numbers that the page of a board, or of its analyses or costs, offers as a file."""
+    return Numbers(inside_frame(board) if board.part else tidy_frame(board), board.page)
+
+
+def tidy_frame(board: Board) -> pd.DataFrame:
+    """The numbers of one suite as text, columns `TIDY`, in the order of the page.
+
+    They are the scores by the primary metric of every layer in every pooling, including draws of the random
+    floor, and the CKA between last blocks of each two backbones; ``best`` marks the layer that the
+    leaderboard shows, ``tied`` those that are tied with the best of their backbone. Analyses have a file of
+    their own.
+    """
+    primary = {(column.task, column.metric) for column in board.columns}
+    scores = board.scores
+    asked = [key in primary for key in zip(scores["task"], scores["metric"], strict=True)]
+    scores = scores[np.array(asked, bool)]
+    rows = pd.concat([frame for frame in (scores, board.last_blocks) if len(frame)] or [scores])
+    families = {backbone.name: backbone.family for backbone in board.backbones}
+    fields = ["backbone", *COLUMN, "pooling", "layer"]
+    best = set(board.best[fields].itertuples(index=False, name=None))
+    chosen = np.array([key in best for key in rows[fields].itertuples(index=False, name=None)], bool)
+    chosen = chosen & (rows["tap"] == "block") & (rows["task"] != COMPARISON_TASK)
+    rows = rows.assign(best=chosen, family=rows["backbone"].map(families))
+
+    def rest(row: Row) -> tuple[object, ...]:
+        tap, layer = row["tap"], Layer.of_record(row["layer"], row["tap"])
+        ends = (tap != "block", tap != "final")
+        return (board.ranks.get(row["other"], -1), pooling_rank(row["pooling"]), *ends, layer.place)
+
+    rows = _in_order(rows, board.ranks, rest)
+    text = _texts(rows, TIDY, DECIMALS)
+    return text.assign(other_layer=text["other_layer"].where(rows["other"] != "", ""))
+
+
+def inside_frame(board: Board) -> pd.DataFrame:
+    """The numbers of a board of analyses or of costs as text, columns `INSIDE`, in the order of the page.
+
+    The many numbers of two layers are only in the records and arrays.
+    """
+
+    def rest(row: Row) -> tuple[object, ...]:
+        layer = Layer(row["layer"], row["tap"])
+        return (pooling_rank(row["pooling"]), layer.place, row["head"], row["other"])
+
+    rows = board.records[board.records["other_layer"] < 0]
+    return _texts(_in_order(rows, board.ranks, rest), INSIDE, INSIDE_DECIMALS)
+
+
+def _in_order(
+    rows: pd.DataFrame, ranks: Mapping[str, int], rest: Callable[[Row], tuple[object, ...]]
+) -> pd.DataFrame:
+    """Rows sorted by what they were measured on, metric and backbone, and then by ``rest``."""
+    keys = [
+        (
+            (task_rank(row["task"]), row["dataset"], row["protocol"] != "standard", row["protocol"]),
+            (metric_rank(row["task"], row["metric"]), ranks[row["backbone"]]),
+            rest(row),
+        )
+        for row in rows.to_dict("records")
+    ]
+    return rows.iloc[sorted(range(len(rows)), key=keys.__getitem__)].reset_index(drop=True)
+
+
+def _texts(rows: pd.DataFrame, columns: Sequence[str], decimals: int) -> pd.DataFrame:
+    text = pd.DataFrame({column: rows[column].astype(str) for column in columns})
+    for column in NUMBERS:
+        if column in text:
+            text[column] = [fixed(float(value), decimals) for value in rows[column]]
+    return text

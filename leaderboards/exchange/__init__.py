@@ -1,0 +1,1 @@
+"""Records of several people: merging, checks against a baseline, submissions, repositories."""

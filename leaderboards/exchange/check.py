@@ -1,0 +1,288 @@
+"""Comparison of current records with committed pages, and with a baseline."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pandas as pd
+
+from layerboard.leaderboards.blocks.blocks import Numbers
+from layerboard.leaderboards.blocks.csv import SUMS, read_numbers, sums_text, text_digest
+from layerboard.leaderboards.blocks.display import fixed
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.tidy import TIDY, numbers_of, tidy_frame
+from layerboard.leaderboards.records.key import (
+    TOLERANCE,
+    Limit,
+    RecordKey,
+    Row,
+    Tolerance,
+    keys_of,
+    layer_text,
+    text_rows,
+)
+from layerboard.leaderboards.records.record import read_records, suites_of
+from layerboard.leaderboards.writers.figures import figure_differences
+from layerboard.zoo.errors import InputError, some, unknown
+
+SHOWN = 20  # maximum rows of a table of moved numbers; the rest are counted
+_DESCRIBING = (".inside.csv", ".cost.csv")  # suffixes of files whose numbers do not rank
+
+Group = tuple[str, ...]  # backbone, task, dataset and protocol
+Rows = dict[RecordKey, Row]
+"""Rows of one group and set of data; the key tells them apart by anything but the data."""
+
+
+def check_pages(records: pd.DataFrame, folder: Path, tolerance: Tolerance = TOLERANCE) -> list[str]:
+    """Differences between the records and the committed files of their suites.
+
+    Reported are missing and new rows, values beyond the tolerance, counts and partial data; not dates,
+    versions, devices or which layer is best. Intervals are only checked for presence; they move with the
+    scores, and how often a layer is chosen and what is tied move more than the scores do. Analyses are
+    compared if the records have any, since they are run only if named. Costs are not compared: every machine
+    has its own. If either side has several sets of data under one name, each is compared with that of the
+    same digest.
+    """
+    sentences: list[str] = []
+    for suite in suites_of(records):
+        board = Board.of(records, suite)
+        if len(board.measured) or (len(board.analyses) and (folder / f"{board.page}.csv").is_file()):
+            sentences += _check_page(folder, numbers_of(board), tolerance)
+        if board.analyses:
+            sentences += _check_page(folder, numbers_of(board.analyses), tolerance)
+    return sentences
+
+
+def _check_page(folder: Path, today: Numbers, tolerance: Tolerance) -> list[str]:
+    """Differences between one page with its numbers and the current numbers."""
+    page, numbers = (folder / f"{today.name}.{ending}" for ending in ("md", "csv"))
+    absent = [path for path in (page, numbers) if not path.is_file()]
+    sentences = [f"{path.name} is not in {folder}; write the leaderboard again" for path in absent]
+    if numbers in absent:
+        return sentences
+    try:
+        committed = read_numbers(numbers, [*today.frame.columns])
+    except InputError as error:
+        return [*sentences, str(error)]
+    if page not in absent:
+        text = page.read_text(encoding="utf-8")
+        if text_digest(numbers.read_text(encoding="utf-8")) not in text:
+            sentences.append(f"{page.name} was not written with {numbers.name}; write the leaderboard again")
+        sentences += figure_differences(text, folder, today.name)
+    return sentences + [
+        f"{numbers.name}: {each}" for each in table_differences(committed, today.frame, tolerance)
+    ]
+
+
+def table_differences(committed: pd.DataFrame, fresh: pd.DataFrame, tolerance: Tolerance) -> list[str]:
+    """One sentence for each backbone and task, and kind of difference, in sorted order."""
+    old, new = _by_group(committed), _by_group(fresh)
+    sentences = []
+    for group in sorted({*old, *new}):
+        backbone, task, dataset, protocol = group
+        name = f"{backbone}, {task} on {dataset} ({protocol})"
+        limit = tolerance.limit(task, analysis="head" in committed)
+        before, now = old.get(group, {}), new.get(group, {})
+        if not (several := len(before) > 1 or len(now) > 1):
+            # a single set is compared with a single set whatever the digests: they depend on file sizes, and
+            # images that are rendered on two machines may differ in size
+            before, now = ({"": next(iter(sets.values()), {})} for sets in (before, now))
+        for data in sorted({*before, *now}):
+            changes = _differences(before.get(data, {}), now.get(data, {}), limit)
+            where = f"{name}, data {data}" if several else name
+            sentences += [f"{where}: {sentence}" for sentence in changes]
+    return sentences
+
+
+def _by_group(table: pd.DataFrame) -> dict[Group, dict[str, Rows]]:
+    groups: dict[Group, dict[str, Rows]] = {}
+    for key, row in text_rows(table).items():
+        groups.setdefault(key[:4], {}).setdefault(key.data, {})[key._replace(data="")] = row
+    return groups
+
+
+def _differences(before: Rows, now: Rows, limit: Limit) -> list[str]:
+    lost, came = len(before.keys() - now.keys()), len(now.keys() - before.keys())
+    both = [(before[key], now[key]) for key in before if key in now]
+    scored = [(old, new) for old, new in both if old["value"] and new["value"]]
+    distances = [limit.distance(float(old["value"]), float(new["value"])) for old, new in scored]
+    sentences = [f"{_rows(lost)} that the records lack; run the suite in full"] if lost else []
+    if came:
+        sentences.append(f"lacks {_rows(came)} of the records; write the leaderboard again")
+    if moved := sum(distance > limit.amount for distance in distances):
+        old, new = scored[distances.index(max(distances))]
+        sentences.append(
+            f"{_rows(moved)} moved by more than {limit}, most {_layer_text(old)}: "
+            f"committed {float(old['value']):g}, now {float(new['value']):g}"
+        )
+    sentences += _turned(both, "value", "empty", "scored")
+    sentences += _turned(scored, "ci_low", "without an interval", "with an interval")
+    for column in ("n", "partial"):
+        other = [(old[column], new[column]) for old, new in both if old[column] != new[column]]
+        sentences += [f"{column} was {other[0][0]}, is {other[0][1]}"] if other else []
+    return sentences
+
+
+def _turned(both: Sequence[tuple[Row, Row]], column: str, empty: str, filled: str) -> list[str]:
+    """Rows in which a column was filled or emptied, with words for both cases."""
+    back = [old for old, new in both if new[column] and not old[column]]
+    gone = [old for old, new in both if old[column] and not new[column]]
+    turns = ((back, f"{empty}, now {filled}"), (gone, f"{filled}, now {empty}"))
+    return [f"{_rows(len(rows))} {words}, first {_layer_text(rows[0])}" for rows, words in turns if rows]
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count} rows"
+
+
+def _layer_text(row: Row) -> str:
+    layer = layer_text(row)
+    layer = layer if layer == "final" else f"layer {layer}"
+    if row.get("head", "-1") != "-1":
+        layer += f" head {row['head']}"
+    other = f" with {row['other']} layer {row['other_layer']}" if row.get("other") else ""
+    return f"{layer}, {row['pooling']}{other}"
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A number of the baseline that has changed or is missing."""
+
+    row: Row  # row of the baseline, columns `TIDY`
+    now: str  # the current number; "" without one
+    reason: str  # why it counts as moved
+
+    @property
+    def distance(self) -> float:
+        """How much the number moved; infinite if it cannot be compared."""
+        there = self.now and self.row["value"]
+        return abs(float(self.now) - float(self.row["value"])) if there else float("inf")
+
+
+def regression_check(
+    baseline: pd.DataFrame, now: pd.DataFrame, backbones: Sequence[str], tolerance: Tolerance
+) -> tuple[int, tuple[Moved, ...]]:
+    """The number of baseline numbers of some backbones, and those that moved, the furthest first.
+
+    Both tables have the columns `TIDY`, as text. A number moved if it differs by more than the tolerance, is
+    missing, or is over another number of items. Only numbers of the same images and ground truth are
+    compared, and numbers that the baseline lacks are ignored. ``backbones`` are names and patterns, all if
+    empty; for comparisons either side counts. Raises InputError for one that matches nothing in the baseline.
+    """
+    names = sorted({*baseline["backbone"]})
+    for pattern in backbones:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            raise unknown("backbone", pattern, names)
+    today = text_rows(now)
+    rows = {
+        key: row
+        for key, row in text_rows(baseline).items()
+        if not backbones
+        or any(fnmatchcase(name, pattern) for name in (key.backbone, key.other) for pattern in backbones)
+    }
+    changes = {key: _moved(row, today.get(key), tolerance.limit(key.task)) for key, row in rows.items()}
+    moved = {key: change for key, change in changes.items() if change}
+    return len(rows), tuple(moved[key] for key in sorted(moved, key=lambda key: (-moved[key].distance, key)))
+
+
+def read_baseline(folder: Path) -> pd.DataFrame:
+    """The numbers of an output folder or of a folder of CSV files, `TIDY` as text; InputError if none."""
+    if (folder / "records").is_dir():
+        return tidy_records(read_records([folder / "records"]))
+    paths = sorted(path for path in _tables_of(folder).glob("*.csv") if not path.name.endswith(_DESCRIBING))
+    if not paths:
+        raise InputError(
+            f"expected a baseline (an output folder, or CSV files of `leaderboard`) in {folder}, found none; "
+            "`layerboard export csv --to DIR` writes one"
+        )
+    return _together([read_numbers(path, TIDY) for path in paths])
+
+
+def cut_files(folder: Path) -> list[str]:
+    """One sentence per file of a baseline that was changed after writing, by digests or its page."""
+    if (folder / "records").is_dir():
+        return []  # which carry checksums
+    folder = _tables_of(folder)
+    named = _sums_of(folder)
+    sentences = []
+    for name in sorted({path.name for path in folder.glob("*.csv")} | {*named}):
+        path = folder / name
+        text = path.read_bytes().decode(errors="replace") if path.is_file() else ""
+        page = folder / f"{name.removesuffix('.csv')}.md"
+        said = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else text_digest(text)
+        same = sums_text({name: text})
+        if not text.endswith("\n") or named.get(name, same) != same or text_digest(text) not in said:
+            sentences.append(f"{path} has fewer numbers than expected, or others than were written")
+        elif named and name not in named and not page.is_file():
+            sentences.append(
+                f"{path} is not listed in {folder / SUMS}, so nobody can tell whether it was changed"
+            )
+    return sentences
+
+
+def unsealed_files(folder: Path) -> str:
+    """A sentence on files of a baseline if neither digests nor a page say whether they are whole."""
+    if (folder / "records").is_dir():
+        return ""
+    folder = _tables_of(folder)
+    paths = [path for path in sorted(folder.glob("*.csv")) if not path.name.endswith(_DESCRIBING)]
+    names = [path.name for path in paths if not path.with_suffix(".md").is_file()]
+    if not (names := [name for name in names if name not in _sums_of(folder)]):
+        return ""
+    return (
+        f"Nothing says whether numbers were cut from {some(names)}: {folder / SUMS} does not name them, and "
+        "there is no page beside them; `layerboard export csv --to DIR` writes numbers with digests."
+    )
+
+
+def _tables_of(folder: Path) -> Path:
+    return folder if any(folder.glob("*.csv")) else folder / "tables"
+
+
+def _sums_of(folder: Path) -> dict[str, str]:
+    """The lines of the file of digests, by the names of files; none if there is no such file."""
+    path = folder / SUMS
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
+    return {line.partition("  ")[2]: f"{line}\n" for line in lines}
+
+
+def tidy_records(records: pd.DataFrame) -> pd.DataFrame:
+    """The numbers of the suites of the records, columns `TIDY` as text, each once."""
+    return _together([tidy_frame(Board.of(records, suite)).astype(str) for suite in suites_of(records)])
+
+
+def _together(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The rows of several tables, each number once, since suites share results."""
+    rows = pd.concat(list(frames), ignore_index=True)[TIDY]
+    return rows[~pd.Series(keys_of(rows), dtype=object).duplicated().to_numpy()].reset_index(drop=True)
+
+
+def moved_table(moved: Sequence[Moved]) -> pd.DataFrame:
+    """A text table of moved numbers, the furthest first, at most `SHOWN` rows."""
+    return pd.DataFrame(
+        {
+            "backbone": f"{row['backbone']} with {row['other']}" if row["other"] else row["backbone"],
+            "score": f"{row['task']} {row['metric']}, {row['dataset']} ({row['protocol']})",
+            "layer": f"{layer_text(row)} {row['pooling']}",
+            "baseline": row["value"],
+            "now": now,
+            "moved": f"{float(now) - float(row['value']):+.4g}" if now and row["value"] else "",
+            "why": number.reason,
+        }
+        for number in moved[:SHOWN]
+        for row, now in [(number.row, number.now)]
+    )
+
+
+def _moved(row: Row, today: Row | None, limit: Limit) -> Moved | None:
+    if today is None:
+        return Moved(row, "", "not measured on these images")
+    now = today["value"]
+    if row["n"] != today["n"]:
+        return Moved(row, now, f"of {today['n']} items, before of {row['n']}")
+    if bool(row["value"]) != bool(now):
+        return Moved(row, now, "has a score now" if now else "has no score now")
+    if now and limit.is_moved(float(row["value"]), float(now)):
+        return Moved(row, now, f"by more than {fixed(limit.amount, 4).rstrip('0').rstrip('.')}")
+    return None

@@ -1,0 +1,1 @@
+"""What a board says in words: answers, recommendations, paired comparisons, limits."""

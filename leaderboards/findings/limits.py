@@ -1,0 +1,116 @@
+"""Candidates for a choice, with their costs, and which of them limits leave."""
+
+from collections.abc import Iterable, Mapping
+from math import nan
+
+import pandas as pd
+
+from layerboard.leaderboards.blocks.display import score_text
+from layerboard.leaderboards.board.column import Column
+from layerboard.leaderboards.board.costs import UP_TO, VECTOR, Vector, bytes_of
+from layerboard.leaderboards.board.frames import candidates, half_widths, is_floor
+from layerboard.leaderboards.findings.facts import UNKNOWN, Facts, fits_licence
+from layerboard.tasks.transforms import FLOAT32
+from layerboard.zoo.spec import entry_name
+
+CANDIDATE = [
+    *("backbone", "layer", "depth", "pooling", "tap", "input_size", "protocol", "value", "half", "n", "unit"),
+    *("ms", "parameters", "gflops", "dim", "licence", "other_poolings", "transform", "bytes"),
+]
+LOADED = ("cls", "mean")  # poolings in which any vectors can be loaded, besides the one of the tables
+MOST_NAMED = 5  # maximum number of backbones named in a sentence
+
+
+def candidates_of(
+    columns: Iterable[Column],
+    costs: pd.DataFrame,
+    facts: Mapping[str, Facts],
+    compressed: pd.DataFrame | None = None,
+) -> dict[Column, pd.DataFrame]:
+    """Scored blocks of trained and untrained backbones, each in its best pooling, with their costs.
+
+    Weights are those up to the layer if these were measured for all candidates. Otherwise they are those of
+    whole networks for all, from the facts or else from the deepest measured layer, since the two cannot be
+    compared. ``costs`` have the columns `leaderboards.board.costs.LAYER_COSTS`, ``facts`` are by name of the
+    entry; the frames have the columns `CANDIDATE`. Records of compressed vectors, if given, are candidates,
+    too.
+    """
+    costs = costs.astype({"layer": int, "input_size": int})
+    sizes = {} if compressed is None else bytes_of(compressed)
+    every = {column: _best_poolings(column, compressed) for column in columns}
+    by_column = {column: _with_costs(rows, costs, facts, sizes) for column, rows in every.items()}
+    if any(rows["parameters"].isna().any() for rows in by_column.values()):
+        measured = costs.groupby("backbone")["parameters"].max()
+        for rows in by_column.values():
+            known = rows["backbone"].map(lambda name: _known(name, facts).parameters).astype(float)
+            rows["parameters"] = known.fillna(rows["backbone"].map(measured))
+    return by_column
+
+
+def _known(name: str, facts: Mapping[str, Facts]) -> Facts:
+    return facts.get(entry_name(name), UNKNOWN)
+
+
+def _best_poolings(column: Column, compressed: pd.DataFrame | None) -> pd.DataFrame:
+    """The scored blocks of a column, each in its best pooling, with the scores of other poolings."""
+    rows = column.scored
+    if compressed is not None:
+        also = column.select(compressed)
+        rows = pd.concat([rows, also[also["metric"] == column.metric]], ignore_index=True)
+    rows = candidates(rows[~is_floor(rows)])
+    rows = rows[rows["primary"].astype(bool) | rows["pooling"].isin(LOADED)]
+    rows = rows.sort_values(["value", "primary"], ascending=False, kind="stable")
+    texts = rows["pooling"] + " " + rows["value"].map(score_text)
+    keys = ["backbone", "layer", "transform"]
+    others = texts.groupby([rows[key] for key in keys]).transform(lambda own: ", ".join(own[1:]))
+    rows = rows.assign(half=half_widths(rows), other_poolings=others)
+    return rows.drop_duplicates(keys).sort_index()
+
+
+def _with_costs(
+    rows: pd.DataFrame, costs: pd.DataFrame, facts: Mapping[str, Facts], sizes: Mapping[Vector, float]
+) -> pd.DataFrame:
+    keys = ["backbone", "input_size", "layer"]
+    rows = rows.astype({"layer": int, "input_size": int}).merge(costs, on=keys, how="left")
+    known = [_known(name, facts) for name in rows["backbone"]]
+    places = zip(known, rows["layer"], strict=True)
+    widths = [dict(enumerate(each.widths, start=1)).get(layer, nan) for each, layer in places]
+    rows = rows.astype(dict.fromkeys(UP_TO, float))
+    rows = rows.assign(licence=[each.licence or "unknown" for each in known])
+    rows = rows.assign(dim=rows["dim"].fillna(pd.Series(widths, rows.index, dtype=float)))
+    vectors = zip(*(rows[name].tolist() for name in (*VECTOR, "dim")), strict=True)
+    return rows.assign(bytes=[sizes.get((*key,), FLOAT32 * dim) for *key, dim in vectors])[CANDIDATE]
+
+
+def within(
+    rows: pd.DataFrame, ceilings: Mapping[str, float | None], *, commercial: bool = False
+) -> tuple[pd.DataFrame, list[str]]:
+    """The candidates within all limits, and what each limit alone excludes, one sentence each.
+
+    ``ceilings`` are by column, None is no limit; an unknown value exceeds any limit. With ``commercial``, the
+    licence must be known to allow commercial use. Of a layer, the best vectors are kept; of equal ones the
+    smallest.
+    """
+    refused = {
+        f"--max-{name} {most:{'' if isinstance(most, int) else 'g'}}": ~(rows[name] <= most)
+        for name, most in ceilings.items()
+        if most is not None
+    }
+    if commercial:
+        fits = [fits_licence(name, "commercial") for name in rows["licence"]]
+        refused["--licence commercial"] = ~pd.Series(fits, rows.index, dtype=bool)
+    several = rows.duplicated(["backbone", "layer"]).any()  # plain and compressed
+    what = "pairs of a layer and a compression" if several else "layers"
+    keep, sentences = pd.Series(data=True, index=rows.index), []
+    for words, beyond in refused.items():
+        keep &= ~beyond
+        by_backbone = beyond.groupby(rows["backbone"]).all()
+        names = sorted(str(name) for name in by_backbone.index[by_backbone])
+        more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+        all_of = f", all of {', '.join([*names[:MOST_NAMED], *more])}" if names else ""
+        if beyond.all() and len(rows):
+            sentences.append(f"{words} leaves out all {len(rows)} {what}")
+        elif beyond.any():
+            sentences.append(f"{words} leaves out {beyond.sum()} of {len(rows)} {what}{all_of}")
+    rows = rows[keep].sort_values(["value", "bytes"], ascending=[False, True], kind="stable")
+    return rows.drop_duplicates(["backbone", "layer"]).sort_index().reset_index(drop=True), sentences

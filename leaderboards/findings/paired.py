@@ -1,0 +1,261 @@
+"""Paired comparison of two backbones: differences on the same items, task by task."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from layerboard.leaderboards.blocks.display import fixed, score_text
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.column import COLUMN_FIELDS, Column, Side
+from layerboard.leaderboards.board.differences import best_side, sides_of
+from layerboard.leaderboards.board.frames import is_floor
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.items import Place, read_items
+from layerboard.leaderboards.records.record import companion
+from layerboard.tasks.base import Items
+from layerboard.tasks.metrics.best_set import holm
+from layerboard.tasks.uncertainty import paired_differences
+from layerboard.zoo.errors import InputError, require_known
+
+Which = Literal["best", "same", "numbered"]
+
+LEVEL = 0.05  # corrected p-values below it count as differences
+
+OPTIMISTIC = "Each backbone is shown at its best layer on the items that are compared, which is optimistic"
+HELD_OUT = "; the held-out difference chooses layers on half of the items and compares on the rest"
+AT_ONCE = "Leaderboards test all backbones and layers jointly, and may show two as tied that differ here."
+
+_SIDE = ("layer", "depth", "pooling", "score")
+_NUMBERS = ("difference", "ci_low", "ci_high", "p", "p_corrected", "held_out")
+
+
+@dataclass(frozen=True, slots=True)
+class Versus:
+    """One layer of one backbone against one of the other, on their common items.
+
+    ``difference`` is first minus second, in points; its 95 % interval and p are NaN if there are too few
+    items to vary.
+    """
+
+    column: Column
+    first: Side
+    second: Side
+    difference: float
+    ci_low: float
+    ci_high: float
+    p: float  # two-sided, of no difference
+    p_corrected: float = math.nan  # by Holm's method for all comparisons that are made together
+    held_out: float = math.nan  # with layers chosen on held-out halves of the data; NaN without a choice
+
+    @property
+    def higher(self) -> str:
+        """The backbone that the data show to score higher; "" if they show none.
+
+        A best layer was chosen on the items that score it; if the difference vanishes when the layers are
+        chosen on other items, nothing is shown.
+        """
+        turned = not math.isnan(self.held_out) and self.held_out * self.difference <= 0
+        if turned or not self.p_corrected < LEVEL:
+            return ""
+        return (self.first if self.difference > 0 else self.second).backbone
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """All comparisons of two backbones, in table order."""
+
+    names: tuple[str, str]
+    # ``best``: the best block of each; ``same``: all blocks at equal relative depth; ``numbered``: all blocks
+    # with equal numbers
+    which: Which
+    rows: tuple[Versus, ...]
+    left_out: tuple[str, ...]  # one sentence for each task that could not be compared
+    better: tuple[str, ...] = ()  # higher scores with other poolings than those compared, with their layers
+
+
+def match_backbones(board: Board, names: tuple[str, str], which: Which, tasks: Sequence[str] = ()) -> Match:
+    """Compare two backbones in the primary metric of every task in which both have scores on the same data.
+
+    Raises InputError for an unknown backbone or task, or if nothing can be compared.
+    """
+    rows = board.scores[board.scores["primary"].astype(bool) & (board.scores["metric"] != "")]
+    _require(rows, names, tasks)
+    rows = rows[rows["backbone"].isin(names)]
+    pair = board.only(rows[rows["task"].isin(tasks)] if tasks else rows)
+    left_out: list[str] = []
+    compared: list[Versus] = []
+    for column in pair.columns:
+        try:
+            pairs, items = _planned(pair, column, names, which)
+            compared += [_compared(column, sides, items, which) for sides in pairs]
+        except InputError as error:
+            left_out.append(f"{column.heading}: {error}")
+    if not compared:
+        reasons = "; ".join(dict.fromkeys(left_out)) or "they share no task"
+        raise InputError(f"{names[0]} and {names[1]} cannot be compared: {reasons}")
+    corrected = holm(np.array([versus.p for versus in compared]))
+    together = (replace(versus, p_corrected=float(p)) for versus, p in zip(compared, corrected, strict=True))
+    return Match(names, which, tuple(together), tuple(dict.fromkeys(left_out)), _better(board, compared))
+
+
+def _better(board: Board, compared: Sequence[Versus]) -> tuple[str, ...]:
+    """Higher scores that other poolings of the backbones reach in the compared columns, in words."""
+    poolings = {column.key: column.better_poolings for column in board.columns}
+    headings = {versus.column.key: versus.column.heading for versus in compared}
+    return tuple(
+        f"{name} {score_text(side.score)} on {heading} ({side.layer}/{side.depth}, {side.pooling})"
+        for key, heading in headings.items()
+        for name in (compared[0].first.backbone, compared[0].second.backbone)
+        if (side := poolings[key].get(name))
+    )
+
+
+def _require(rows: pd.DataFrame, names: tuple[str, str], tasks: Sequence[str]) -> None:
+    require_known("backbone", names, sorted({str(name) for name in rows["backbone"]}))
+    for name in names:
+        if is_floor(rows[rows["backbone"] == name]).any():
+            raise InputError(f"{name} is an untrained baseline, which takes part in no comparison")
+    if names[0] == names[1]:
+        raise InputError(f"expected two different backbones, found {names[0]} twice")
+    require_known("task", tasks, sorted({str(name) for name in rows["task"]}))
+
+
+def _planned(
+    board: Board, column: Column, names: tuple[str, str], which: Which
+) -> tuple[list[tuple[Side, Side]], list[Mapping[Place, Items]]]:
+    """The pairs to compare in a column, and the items of both; raises InputError if there are none."""
+    first, second = (sides_of(column.candidates, name) for name in names)
+    if not first or not second:
+        name = names[1] if first else names[0]
+        others = [other for other in board.columns if other.source[:3] == column.source[:3]]
+        scored = [other.data for other in others if name in set(other.rows["backbone"])]
+        if scored and column.data not in scored:
+            raise InputError(f"{names[0]} and {names[1]} were scored on different images or ground truth")
+        raise InputError(f"{name} has no score")
+    if which == "same":
+        pairs = blocks_at_equal_depth(first, second)
+    elif which == "numbered":
+        pairs = [(side, other) for side in first for other in second if side.layer == other.layer]
+    else:
+        pairs = [(best_side(column.candidates, names[0]), best_side(column.candidates, names[1]))]
+    return pairs, [_items(board, column, sides) for sides in zip(*pairs, strict=True)]
+
+
+def blocks_at_equal_depth(first: Sequence[Side], second: Sequence[Side]) -> list[tuple[Side, Side]]:
+    """Blocks of two backbones at equal relative depth: each of the shallower one with its nearest.
+
+    Of two that are equally near, the deeper one is taken. Raises InputError if there are none.
+    """
+    if first[0].depth > second[0].depth:
+        return [(side, other) for other, side in blocks_at_equal_depth(second, first)]
+
+    def apart(side: Side, other: Side) -> float:
+        return abs(other.layer / other.depth - side.layer / side.depth)
+
+    pairs = []
+    for side in first:
+        nearest = min(second, key=lambda other: (round(apart(side, other), 9), -other.layer))
+        if apart(side, nearest) <= 0.5 / second[0].depth + 1e-9:
+            pairs.append((side, nearest))
+    if not pairs:
+        raise InputError("no two layers that were run are at the same relative depth")
+    return pairs
+
+
+def _items(board: Board, column: Column, sides: Sequence[Side]) -> Mapping[Place, Items]:
+    """Items of some blocks of a backbone; raises InputError if one is missing."""
+    if board.items is None:
+        raise InputError("there are no per-item measurements to compare")
+    key = task_key(column.task, column.dataset, column.protocol)
+    path = companion(board.items, scored_path(key, sides[0].backbone))
+    items = read_items(path, {side.place for side in sides})
+    if not all(side.place in items for side in sides):
+        raise InputError(f"expected measurements of every layer in {path}; delete the file and run again")
+    return items
+
+
+def _compared(
+    column: Column, sides: tuple[Side, Side], places: Sequence[Mapping[Place, Items]], which: Which
+) -> Versus:
+    """One comparison; raises InputError if the items differ."""
+    items = [by_place[side.place] for by_place, side in zip(places, sides, strict=True)]
+    difference = paired_differences(items, column.metric, reference=1)
+    if difference is None:
+        raise InputError("the backbones were scored on different items")
+    honest = column.honest if which == "best" else {}
+    scores = [honest[side.backbone].score for side in sides if side.backbone in honest]
+    value, low, high = (float(ends[0]) for ends in (difference.value, difference.low, difference.high))
+    held_out = scores[0] - scores[1] if len(scores) == 2 else math.nan
+    return Versus(column, *sides, value, low, high, float(difference.p[0]), held_out=held_out)
+
+
+def match_frame(result: Match) -> pd.DataFrame:
+    """One row per comparison; ``higher`` names the backbone that the data show to score higher, or is ""."""
+    rows = [
+        {name: getattr(versus.column, name) for name in COLUMN_FIELDS}
+        | {name: getattr(versus.first, name) for name in _SIDE}
+        | {f"other_{name}": getattr(versus.second, name) for name in _SIDE}
+        | {name: getattr(versus, name) for name in _NUMBERS}
+        | {"higher": versus.higher}
+        for versus in result.rows
+    ]
+    return pd.DataFrame(rows)
+
+
+def match_table(result: Match) -> pd.DataFrame:
+    """The comparisons as text: scores with layers in brackets, differences in points."""
+    first, second = result.names
+    table = pd.DataFrame(
+        {
+            "task": versus.column.heading,
+            first: _score(versus.first, versus),
+            second: _score(versus.second, versus),
+            "difference": _number(versus.difference, "+.1f"),
+            "95 % interval": " to ".join(filter(None, (fixed(versus.ci_low, 1), fixed(versus.ci_high, 1)))),
+            "p": _number(versus.p, ".2g"),
+            "p (Holm)": _number(versus.p_corrected, ".2g"),
+            "held-out difference": _number(versus.held_out, "+.1f"),
+            "higher": versus.higher or ("too few items" if math.isnan(versus.p) else "not shown"),
+        }
+        for versus in result.rows
+    )
+    return table.drop(columns="held-out difference") if (table["held-out difference"] == "").all() else table
+
+
+def conclusion(result: Match) -> str:
+    """What the comparisons show, in one sentence, and how the layers were chosen, in another."""
+    count = len(result.rows)
+    corrected = f", corrected for {count} comparisons," if count > 1 else ""
+    states = {name: f"{name} scores higher" for name in result.names} | {"": "no difference shows"}
+    parts = [f"{words} on {where}" for name, words in states.items() if (where := _where(result, name))]
+    shown = f"At {100 * LEVEL:g} %{corrected} {'; '.join(parts)}."
+    if result.which != "best":
+        return shown
+    known = any(not math.isnan(versus.held_out) for versus in result.rows)
+    alone = f" {AT_ONCE}" if any(versus.higher for versus in result.rows) else ""
+    better = f" Other poolings score higher: {'; '.join(result.better)}." if result.better else ""
+    return f"{shown} {OPTIMISTIC}{HELD_OUT if known else ''}.{alone}{better}"
+
+
+def _where(result: Match, higher: str) -> str:
+    """The columns where a backbone is higher, or none; for many layers, at how many of them."""
+    counts = Counter(versus.column.heading for versus in result.rows if versus.higher == higher)
+    if result.which == "best":
+        return ", ".join(counts)
+    total = Counter(versus.column.heading for versus in result.rows)
+    return ", ".join(f"{heading} at {count} of {total[heading]} depths" for heading, count in counts.items())
+
+
+def _score(side: Side, versus: Versus) -> str:
+    """A score with its layer, and its pooling if the other backbone has another."""
+    pooling = f", {side.pooling}" if versus.first.pooling != versus.second.pooling else ""
+    return f"{score_text(side.score)} ({side.layer}/{side.depth}{pooling})"
+
+
+def _number(value: float, form: str) -> str:
+    return "" if math.isnan(value) else f"{value:{form}}"

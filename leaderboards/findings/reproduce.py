@@ -1,0 +1,256 @@
+"""Measured beside published numbers (`leaderboards.literature`), and disagreements among published ones."""
+
+import math
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import asdict
+from itertools import combinations
+from typing import Literal, get_args
+
+import pandas as pd
+
+from layerboard.leaderboards.blocks.display import fixed, ranges_text
+from layerboard.leaderboards.board.frames import RANDOM, best_rows, floor_draws, is_floor, latest
+from layerboard.leaderboards.published.literature import Published
+from layerboard.zoo.errors import some
+from layerboard.zoo.spec import Dtype, NameParts, entry_name
+
+Verdict = Literal["agrees", "off", "no interval", "partial data", "no score", "not run", "not comparable"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)  # every verdict, in the order of summaries
+NOT_MEASURED = ("not run", "not comparable")  # verdicts without a measured number
+DECIMALS = 4  # decimals of measured percentages in a frame
+COLUMNS = (
+    *("source", "table", "second_hand", "backbone", "task", "dataset", "protocol", "transform", "metric"),
+    *("pooling", "tap", "rule", "published", "decimals", "published_layer"),
+    *("measured", "ci_low", "ci_high", "measured_layer", "difference", "verdict", "reason", "conditions"),
+)
+"""Columns of `reproduce`: those of `Published`; the percent that was measured, its 95 % interval and its
+block, from 1; measured minus published; the reason why there is no value, no interval or no judgement."""
+
+_ROUNDING = 1e-9
+_RUN = ["backbone", "task", "dataset", "protocol", "pooling"]
+_Run = tuple[str, ...]
+_Finding = tuple[Verdict, str, dict[str, object]]  # a verdict, its reason, and the measured number
+
+
+def reproduce(
+    records: pd.DataFrame, published: Sequence[Published], registry: Collection[str] | None = None
+) -> pd.DataFrame:
+    """Published numbers, each with the measured one and a verdict.
+
+    - ``agrees``: the published number, plus or minus half a unit of its last digit, overlaps the 95 %
+      interval of the measured one; without an interval, the measured one rounds to the printed digits.
+    - ``off``: it does not overlap the interval.
+    - ``no interval``: the printed digits differ, and there is no interval to judge the difference by.
+    - ``partial data``: measured on other data than the official ones; the difference is given, not judged.
+    - ``no score``: run, but its features could not be scored.
+    - ``not run``, ``not comparable``: nothing was measured, or nothing could be.
+
+    Records of untrained backbones, and of another input size or transform than the source's, are ignored.
+
+    One row per published number in the given order, columns `COLUMNS`, percentages with `DECIMALS` decimals;
+    None and NaN if missing. ``registry`` names the backbones that can be run: for others the reason says that
+    they cannot; None skips this.
+    """
+    records = _of_networks(records) if len(records) else records
+    runs, rows = _by_run(records, published), []
+    every = sorted({*_runs_of(records)})
+    for number in published:
+        run = runs.get(_run_of(number))
+        verdict, reason, measured = _compared(number, run, _absent(number, every) if run is None else "")
+        if registry is not None and number.backbone not in registry and verdict in NOT_MEASURED:
+            reason = f"{reason}; not in the registry"
+        judged = {"published": number.value, "published_layer": number.layer} | measured
+        rows.append(asdict(number) | judged | {"verdict": verdict, "reason": reason})
+    layers = {"published_layer": "Int64", "measured_layer": "Int64"}
+    numbers = dict.fromkeys(("measured", "ci_low", "ci_high", "difference"), "float64")
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(layers | numbers)
+
+
+def reproduced(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `reproduce` with a measured number."""
+    return frame[~frame["verdict"].isin(NOT_MEASURED)]
+
+
+def answered(frame: pd.DataFrame, published: Sequence[Published]) -> pd.DataFrame:
+    """The rows of `reproduce` with a measured number, and those of the user's own numbers without one."""
+    own = pd.Series([number.own for number in published], frame.index, bool)
+    return frame[own | ~frame["verdict"].isin(NOT_MEASURED)]
+
+
+def counts(frame: pd.DataFrame) -> dict[str, int]:
+    """The number of rows of a frame with each verdict, in the order of `VERDICTS`."""
+    return {verdict: int((frame["verdict"] == verdict).sum()) for verdict in VERDICTS}
+
+
+def _run_of(number: Published) -> _Run:
+    return tuple(getattr(number, name) for name in _RUN)
+
+
+def _by_run(records: pd.DataFrame, published: Sequence[Published]) -> dict[_Run, pd.DataFrame]:
+    """The scores of every backbone, task, dataset, protocol and pooling of a published number."""
+    if records.empty:
+        return {}
+    shown = records.groupby(_RUN)["primary"].transform("any")  # of the pooling that the leaderboard shows
+    records = pd.concat([records, records[shown].assign(pooling="")], ignore_index=True)
+    wanted = {_run_of(number) for number in published if number.comparable}
+    rows = records[[run in wanted for run in _runs_of(records)]]
+    return {tuple(map(str, run)): part for run, part in rows.groupby(_RUN, sort=False)}
+
+
+def _runs_of(records: pd.DataFrame) -> list[_Run]:
+    return [*records[_RUN].itertuples(index=False, name=None)] if len(records) else []
+
+
+def _of_networks(records: pd.DataFrame) -> pd.DataFrame:
+    """Records that a published number may be compared with, whose backbones are named as in the registry."""
+    asked = (records["trained"].astype(bool) | is_floor(records)) & (records["other"] == "")
+    asked &= ~records["backbone"].map(lambda name: NameParts.of(name).fast_resize)
+    # published numbers state their input size themselves
+    networks = records[asked]
+    return networks.assign(backbone=networks["backbone"].map(entry_name))
+
+
+def _absent(number: Published, runs: Sequence[_Run]) -> str:
+    """Why no run is that of a number: the first thing in which all that are left differ from it."""
+    alike: list[str] = []
+    for column, what in enumerate(_RUN):
+        wanted = getattr(number, what)
+        there = sorted({run[column] for run in runs})
+        if wanted not in there and (wanted or what != "pooling"):
+            start = f"records of {', '.join(alike)} have" if alike else "there are records of"
+            return f"{start} the {what} {some(there, 6)}, not {wanted}" if there else "there are no records"
+        alike.append(wanted)
+        runs = [run for run in runs if run[column] == wanted]
+    return "none of its poolings is the one that tables show"
+
+
+def _compared(number: Published, run: pd.DataFrame | None, absent: str) -> _Finding:
+    if not number.comparable:
+        return "not comparable", number.not_comparable, {}
+    if run is None:
+        return "not run", absent, {}
+    run = run[run["transform"] == number.transform]
+    if run.empty:
+        lacks = f"without its transform {number.transform}" if number.transform else "with a transform only"
+        return "not run", f"run {lacks}", {}
+    sized = run[run["input_size"] == number.input_size]
+    if sized.empty:
+        sizes = ", ".join(f"{size} px" for size in sorted(set(run["input_size"].tolist())))
+        return "not run", f"run at {sizes}, published at {number.input_size} px", {}
+    formats = sized["dtype"].map(lambda dtype: get_args(Dtype).index(dtype or "float32"))
+    sized = sized[formats == formats.min()]  # the widest one
+    last = sized.loc[sized["date"] == sized["date"].max(), "data"].max()  # other data are not mixed in
+    return _measured(number, latest(sized[sized["data"] == last]))
+
+
+def _measured(number: Published, run: pd.DataFrame) -> _Finding:
+    if number.rule == "draws":
+        return _floor(number, run[run["metric"] == number.metric])
+    blocks = run[(run["tap"] == "block") & (run["layer"] >= 1)]
+    depth = int(run["depth"].max())
+    if number.rule == "final":
+        return _at(number, run[run["tap"] == "final"], "the output of the final norm was not run")
+    if number.rule != "best":
+        layer = depth if number.rule == "last" else number.layer
+        return _at(number, blocks[blocks["layer"] == layer], f"layer {layer} was not run")
+    layers = sorted({int(layer) for layer in blocks["layer"]})
+    if len(layers) < depth:
+        known = ranges_text(layers) or "none"
+        return "not run", f"the best of all {depth} layers is published; layers that were run: {known}", {}
+    rows = blocks[blocks["metric"] == number.metric]
+    if number.chosen_decimals is not None:  # as the source chose, including its ties
+        rows = rows.assign(value=rows["value"].round(number.chosen_decimals))
+    best = best_rows(rows)
+    return _at(number, blocks if best.empty else blocks[blocks["layer"] == best["layer"].iloc[0]], "")
+
+
+def _at(number: Published, rows: pd.DataFrame, absent: str) -> _Finding:
+    """The number's metric in the rows of one layer, or why that layer has no score."""
+    if rows.empty:
+        return "not run", absent, {}
+    scored = rows[(rows["metric"] == number.metric) & rows["value"].notna()]
+    if scored.empty:
+        reasons = sorted({str(reason) for reason in rows["reason"]} - {""})
+        return "no score", "; ".join(reasons) or f"no {number.metric} was computed", {}
+    record = scored.iloc[0]
+    value, low, high = (float(record[name]) for name in ("value", "ci_low", "ci_high"))
+    note = str(record["coverage"]) if record["partial"] else ""
+    verdict, reason, measured = _beside(number, (value, low, high), note, partial=bool(record["partial"]))
+    return verdict, reason, measured | {"measured_layer": int(record["layer"])}
+
+
+def _floor(number: Published, rows: pd.DataFrame) -> _Finding:
+    floors = floor_draws(rows[rows["family"] == RANDOM])
+    if floors.empty:
+        return "not run", "there are no draws of the random floor", {}
+    partial = rows[rows["partial"].astype(bool)]
+    note = str(partial["coverage"].iloc[0]) if len(partial) else f"mean of {floors['draws'].iloc[0]} draws"
+    value = float(floors["mean"].iloc[0])
+    return _beside(number, (value, math.nan, math.nan), note, partial=len(partial) > 0)
+
+
+def _beside(number: Published, measured: tuple[float, float, float], note: str, *, partial: bool) -> _Finding:
+    """Whether a measured percentage with its 95 % interval agrees with the published one."""
+    value, low, high = measured
+    half, sure = number.half_unit + _ROUNDING, not (math.isnan(low) or math.isnan(high))
+    if sure:
+        agrees = low <= number.value + half and number.value - half <= high
+    else:
+        agrees = abs(value - number.value) <= half
+    verdict: Verdict = "agrees" if agrees else "off" if sure else "no interval"
+    reason = "; ".join(filter(None, [note, "" if sure else "no interval was computed"]))
+    numbers = {"measured": value, "difference": value - number.value}
+    numbers |= {"ci_low": low, "ci_high": high} if sure else {}
+    rounded: dict[str, object] = {name: round(percent, DECIMALS) for name, percent in numbers.items()}
+    return "partial data" if partial else verdict, reason, rounded
+
+
+def concerned(published: Sequence[Published]) -> list[Published]:
+    """The numbers of the backbones and tasks that the user's own are of; all if there are none of these."""
+    own = {(number.backbone, number.task) for number in published if number.own}
+    return [number for number in published if not own or (number.backbone, number.task) in own]
+
+
+def disputes(published: Sequence[Published]) -> tuple[str, ...]:
+    """A sentence for each group of contradictory published numbers, in the order given.
+
+    Numbers belong to one group if they are of the same backbone, task and dataset and state the same
+    `Published.claim`, or if one run could be compared with all of them. Two numbers disagree if they differ
+    by more than their printed digits allow.
+    """
+    groups: dict[Hashable, list[Published]] = {}
+    for number in published:
+        if number.claim or number.comparable:
+            groups.setdefault(_subject(number), []).append(number)
+    return tuple(_sentence(group) for group in groups.values() if _disagree(group))
+
+
+def _subject(number: Published) -> Hashable:
+    task = (number.backbone, number.task, number.dataset)
+    if number.claim:
+        return (*task, number.claim)
+    how = (number.protocol, number.transform, number.input_size)
+    # sources may name different best layers: that is part of the disagreement
+    layer = number.layer if number.rule == "layer" else None
+    return (*task, *how, number.metric, number.pooling, number.rule, layer)
+
+
+def _disagree(group: Sequence[Published]) -> bool:
+    return any(
+        abs(number.value - other.value) > number.half_unit + other.half_unit + _ROUNDING
+        for number, other in combinations(group, 2)
+    )
+
+
+def _sentence(group: Sequence[Published]) -> str:
+    """Every number of a group with its source, and with its metric unless all have the same."""
+    first, metrics = group[0], {number.metric for number in group}
+    named = len(metrics) > 1
+    what = first.task if named else f"{first.task} {first.metric}"
+    numbers = [
+        f"{fixed(number.value, number.decimals)}{f' ({number.metric})' if named else ''} by "
+        f"{number.origin}{' (second hand)' if number.second_hand else ''}"
+        for number in group
+    ]
+    how = f"{first.dataset} ({first.claim or first.protocol})"
+    return f"{first.backbone}, {what}, {how}: published numbers disagree: {', '.join(numbers)}."

@@ -1,0 +1,191 @@
+"""Drawings of attention: distance, average maps, attention to special tokens, and overlap with objects.
+
+Sources: Dosovitskiy et al., ICLR 2021, figure 7; Raghu et al., NeurIPS 2021, figures 3 to 5; Walmer et al.,
+CVPR 2023, figures 2, 3 and 5.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from layerboard.leaderboards.blocks.blocks import Block, Gallery, Maps, Plot, SmallMap
+from layerboard.leaderboards.inside.evidence import (
+    PANELS,
+    DrawnBackbone,
+    Evidence,
+    at_depths,
+    backbone_points,
+    evenly,
+    in_depth_order,
+    not_drawn,
+)
+from layerboard.tasks.metrics.arrays import Floats
+
+DISTANCE = "attention-distance"
+PIXELS = f"{DISTANCE}-px"
+ENDS = {"lowest block": 0, "highest block": -1, "second lowest": 1, "second highest": -2}
+
+SORTED = """\
+Attention distance in pixels of the heads of the first two and last two blocks, sorted within each block:
+a rising curve is a block with both local and global heads (after Raghu et al., NeurIPS 2021, figure 3). """
+
+MOST_HEADS, MOST_IMAGES = 6, 4
+
+CLS = """\
+Attention maps of the class token, averaged over images (after Walmer et al., CVPR 2023, figure 2).
+{depths}"""
+
+ALIGNED = """\
+Attention maps of patch tokens relative to the query patch, which is the centre of each map: a bright
+centre is attention to the patch itself, a bright spot beside it attention to a fixed offset (after
+Walmer et al., CVPR 2023, figure 3). {depths}"""
+
+GALLERY = """\
+Attention maps of the class token in single images, mean over heads, at several depths, and attention
+rollout through all blocks; of patch tokens where there is no class token. {depths}"""
+
+IOU = "saliency-iou"
+OVERLAPS = {
+    "best head for each image": f"{IOU}-oracle",
+    "best head": f"{IOU}-best",
+    "mean of all heads": f"{IOU}-merged",
+    "rollout": "rollout-iou",
+    "uniform map": f"{IOU}-uniform",
+}
+"""Lines of a figure of saliency and their metrics, in the order of the meaning of the source's legend."""
+
+ROLLOUT = """\
+Attention rollout, averaged over images, at several depths. {depths}"""
+
+WINDOWS = """\
+Groups of the first block's heads, from those that look near to those that look far: how alike what they
+give is to the first blocks of a ConvNet (after Raghu et al., NeurIPS 2021, figure 5)."""
+
+
+def draw_distance(evidence: Evidence) -> list[Block]:
+    """Mean distance over depth, sorted heads, and every head over depth."""
+    rows, title = {"": evidence.select(DISTANCE)}, "Mean attention distance"
+    heads = evidence.of_heads(PIXELS)
+    points = []
+    for backbone in evidence.backbones:
+        drawn = heads[heads["backbone"] == backbone.name]
+        layers = sorted({int(layer) for layer in drawn["layer"]})
+        there = {name: layers[end] for name, end in ENDS.items() if -len(layers) <= end < len(layers)}
+        for name, block in in_depth_order(there).items():
+            distances = sorted(drawn.loc[drawn["layer"] == block, "value"].tolist())
+            points += [(backbone.label, name, float(rank), value) for rank, value in enumerate(distances, 1)]
+    frame, unit = pd.DataFrame(points, columns=PANELS), f"{DISTANCE}, pixels"
+    plot = Plot(frame, "lines", "Heads sorted by attention distance", "head, sorted", unit)
+    return [
+        *evidence.depth_panels(rows, title, DISTANCE, "depth"),
+        *evidence.explained(SORTED, points, plot, "sorted"),
+        *evidence.head_points(DISTANCE, "heads"),
+    ]
+
+
+def draw_shares(evidence: Evidence) -> list[Block]:
+    """A figure for each kind of query token, with a panel per metric."""
+    titles = {"patch": "Attention of patch tokens", "cls": "Attention of the class token"}
+    return evidence.token_panels(titles, "share, or entropy")
+
+
+def draw_maps(evidence: Evidence) -> list[Block]:
+    """Maps of heads over depth, share of heads with a fixed offset, and single images."""
+    aligned, cls = evidence.numbers("aaam", 4), evidence.numbers("cls_map", 3)
+    grids = {backbone: _on_grid(cls[backbone], maps) for backbone, maps in aligned.items() if backbone in cls}
+    of_cls, of_patches = _heads_by_depth(grids), _heads_by_depth(aligned)
+    sides, title = {"": evidence.select("offset-heads")}, "Share of heads with a fixed offset"
+    seen = Maps(of_patches, "Attention maps relative to the query patch", "attention")
+    return [
+        *evidence.explained(
+            CLS, of_cls, Maps(of_cls, "Attention maps of the class token", "attention"), "cls"
+        ),
+        *evidence.explained(ALIGNED, of_patches, seen, "aligned"),
+        *evidence.depth_panels(sides, title, "offset-heads", "offset-heads"),
+        *_gallery(evidence),
+        evidence.lacking("Attention maps", aligned),
+    ]
+
+
+def _on_grid(maps: Floats, aligned: Floats) -> Floats:
+    """Attention to the patches [blocks heads rows columns], from that to all tokens [blocks heads tokens].
+
+    Patches are the last tokens; their grid follows from the aligned maps.
+    """
+    rows, columns = ((side + 1) // 2 for side in aligned.shape[2:])
+    return maps[:, :, -rows * columns :].reshape(*maps.shape[:2], rows, columns)
+
+
+def _heads_by_depth(maps: Mapping[DrawnBackbone, Floats]) -> tuple[SmallMap, ...]:
+    """Maps [blocks heads height width] of some heads (rows) and blocks (columns), a panel per backbone."""
+    return tuple(
+        drawn
+        for backbone, values in maps.items()
+        for head in evenly(values.shape[1], MOST_HEADS)
+        for drawn in at_depths(backbone.label, f"head {head + 1}", values[:, head])
+    )
+
+
+def _gallery(evidence: Evidence) -> list[Block]:
+    """A few images with the attention of each backbone; empty if no backbone has stored any."""
+    names = ("sample_image", "sample_cls", "sample_rollout")  # kept together
+    images, attended, rollout = (evidence.numbers(name, 4) for name in names)
+    if not images:
+        return []
+    pictures = next(iter(images.values()))
+    chosen = {f"image {number}": i for number, i in enumerate(evenly(len(pictures), MOST_IMAGES), 1)}
+    maps = []
+    for panel, image in chosen.items():
+        for backbone in images:
+            maps += at_depths(panel, backbone.label, attended[backbone][image])
+            maps.append(SmallMap(panel, backbone.label, "rollout", rollout[backbone][image, -1]))
+    pixels = {panel: pictures[image].astype(np.uint8) for panel, image in chosen.items()}
+    unit = "Brightness follows the root of attention."
+    picture = Gallery(pixels, tuple(maps), "Attention maps of single images", unit)
+    return evidence.explained(GALLERY, maps, picture, "gallery")
+
+
+def draw_saliency(evidence: Evidence) -> list[Block]:
+    """Overlap with objects over depth for each kind of query token, and average maps of rollout."""
+    blocks: list[Block] = []
+    for pooling, asking in (("cls", "the class token"), ("patch", "patch tokens")):
+        series = {name: evidence.select(metric, pooling=pooling) for name, metric in OVERLAPS.items()}
+        if any(len(rows) for name, rows in series.items() if name != "uniform map"):
+            title, order = f"Overlap of attention from {asking} with objects", tuple(series)
+            plot = Plot(backbone_points(evidence.known, series), "lines", title, "block", "IoU", order=order)
+            blocks.append(evidence.titled(plot, pooling))
+    rollout = evidence.numbers("rollout_map", 2)
+    maps = []
+    for backbone, values in rollout.items():
+        grids = values.reshape(len(values), *evidence.grid(backbone, values.shape[1]))
+        maps += at_depths("", backbone.label, grids)
+    blocks += evidence.explained(ROLLOUT, maps, Maps(tuple(maps), "Rollout", "rollout"), "rollout")
+    return [*blocks, evidence.lacking("Maps of rollout", rollout)]
+
+
+def draw_locality(evidence: Evidence) -> list[Block]:
+    """CKA with a ConvNet's first blocks over the attention distance, a panel for each pair of backbones."""
+    points, lacking = [], []
+    for pair in dict.fromkeys(zip(evidence.pairs["backbone"], evidence.pairs["other"], strict=True)):
+        kept = {"head_cka": 2, "distance": 1}
+        cka, distance = (evidence.array(name, axes, *sorted(pair)) for name, axes in kept.items())
+        if cka is None or distance is None:
+            lacking.append(" and ".join(pair))
+        else:
+            of_pair = np.asarray(distance, np.float64), np.asarray(cka, np.float64)
+            points += _windows(", ".join(pair), *of_pair)
+    frame, title = pd.DataFrame(points, columns=PANELS), "Heads that look near, and a ConvNet's blocks"
+    plot = Plot(frame, "lines", title, "attention distance, pixels", "CKA")
+    sentence = not_drawn("Groups of heads", "; ".join(lacking))
+    return [*evidence.explained(WINDOWS, points, plot, "windows"), sentence]
+
+
+def _windows(panel: str, distance: Floats, cka: Floats) -> list[tuple[str, str, float, float]]:
+    """Points of CKA [groups blocks] over the attention distance [groups] of groups of heads, ascending."""
+    order = np.argsort(distance, kind="stable")
+    return [
+        (panel, f"block {block + 1} of the ConvNet", float(distance[group]), float(cka[group, block]))
+        for block in range(cka.shape[1])
+        for group in order
+    ]

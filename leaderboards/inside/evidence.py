@@ -1,0 +1,238 @@
+"""Evidence of an analysis for its drawing: numbers, arrays and their backbones.
+
+A drawing is a function from `Evidence` to blocks, named in the analysis's entry. Numbers over depth are drawn
+here: a line per backbone, or a panel per backbone or metric.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from layerboard.leaderboards.blocks.blocks import (
+    Block,
+    Gallery,
+    HeatMap,
+    Maps,
+    Plot,
+    SmallMap,
+    Text,
+    said,
+    slug,
+)
+from layerboard.tasks.metrics.arrays import Floats
+
+Array = NDArray[np.generic]
+Drawn = TypeVar("Drawn", Plot, HeatMap, Maps, Gallery)
+
+PANELS = ["panel", "series", "x", "y"]  # columns of a `Plot` of several panels
+
+SHARES = {"first": 0.0, "last": 1.0, "1/2": 0.5, "1/4": 0.25, "3/4": 0.75}
+"""Relative depths of the blocks that represent a network: 0 is the first block, 1 the last.
+
+If two depths fall on the same block, the first name is kept."""
+
+DEPTHS = "Columns are blocks by how deep they lie, from the first to the last."
+
+
+class DrawnBackbone(Protocol):
+    """A backbone in a drawing: its names in records and in tables, and its number of blocks."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def depth(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One analysis of one suite.
+
+    ``rows`` are its records of single backbones that have a number, for all metrics, layers, taps, poolings
+    and heads; ``pairs`` those that compare two whole backbones. ``load`` reads a stored array of one
+    backbone, or of a comparison of two, by their names in order; None if it cannot be read.
+    """
+
+    task: str
+    dataset: str
+    metrics: tuple[str, ...]  # the primary one first
+    title: str  # the analysis in words
+    file: str  # prefix of the figures' file names, unique on the page
+    rows: pd.DataFrame
+    pairs: pd.DataFrame
+    known: Sequence[DrawnBackbone]  # all, in the order of tables
+    load: Callable[[tuple[str, ...], str], Array | None]
+
+    @property
+    def backbones(self) -> tuple[DrawnBackbone, ...]:
+        """The backbones with any number."""
+        return among(self.known, self.rows if len(self.rows) else self.pairs)
+
+    def named(self, what: str) -> str:
+        """File name of a figure, unique on the page."""
+        return slug(f"{self.file}.{what}")
+
+    def titled(self, picture: Drawn, what: str) -> Drawn:
+        """A picture of the analysis; ``what`` ends the name of its file."""
+        return replace(picture, name=self.named(what))
+
+    def explained(self, text: str, parts: Sequence[object], picture: Drawn, what: str) -> list[Block]:
+        """A picture of the parts below an explanation; empty without parts."""
+        return [said(text, depths=DEPTHS), self.titled(picture, what)] if parts else []
+
+    def select(self, metric: str, **where: str | int) -> pd.DataFrame:
+        """Rows of one metric and of single blocks; of all heads together unless ``head`` says else."""
+        return rows_of_metric(self.rows, metric, **where)
+
+    def of_heads(self, metric: str, **where: str | int) -> pd.DataFrame:
+        """Rows of one metric and of single heads."""
+        return matching(self.rows[(self.rows["metric"] == metric) & (self.rows["head"] >= 0)], where)
+
+    def array(self, name: str, axes: int, *backbones: str) -> Array | None:
+        """An array with ``axes`` axes, of a backbone or of two by their names in order; None if missing."""
+        array = self.load(backbones, name)
+        return array if array is not None and array.ndim == axes and array.size else None
+
+    def numbers(self, name: str, axes: int) -> dict[DrawnBackbone, Floats]:
+        """An array of each backbone that has it, as float64."""
+        arrays = {backbone: self.array(name, axes, backbone.name) for backbone in self.backbones}
+        return {key: np.asarray(array, np.float64) for key, array in arrays.items() if array is not None}
+
+    def texts(self, backbone: DrawnBackbone, name: str) -> list[str]:
+        """Names along an axis, from an array of one backbone; empty without it."""
+        array = self.array(name, 1, backbone.name)
+        return [] if array is None else [str(text) for text in array]
+
+    def first_block(self, backbone: DrawnBackbone, count: int) -> int:
+        """Number of the first block in a backbone's arrays of ``count`` blocks: array ``block``, else 1."""
+        blocks = self.array("block", 1, backbone.name)
+        return 1 if blocks is None or len(blocks) != count else int(blocks[0])
+
+    def grid(self, backbone: DrawnBackbone, patches: int) -> tuple[int, int]:
+        """Rows and columns of a backbone's patches: array ``cells``, else a square, else one row."""
+        cells = self.array("cells", 1, backbone.name)
+        if cells is not None and cells.shape == (2,) and int(cells[0]) * int(cells[1]) == patches:
+            return int(cells[0]), int(cells[1])
+        side = round(patches**0.5)
+        return (side, side) if side * side == patches else (1, patches)
+
+    def depth_panels(self, panels: Mapping[str, pd.DataFrame], title: str, y: str, what: str) -> list[Plot]:
+        """A line per backbone for several metrics or views, each in a panel with its own vertical scale.
+
+        A panel without a name is a plot of its own. The axis has block numbers if all backbones have equally
+        many blocks, otherwise shares of the depth.
+        """
+        panels = {name: rows for name, rows in panels.items() if len(rows)}
+        if not panels:
+            return []
+        shares = len({backbone.depth for backbone in among(self.known, *panels.values())}) > 1
+        points = [
+            (panel, backbone.label, layer / (backbone.depth if shares else 1), value)
+            for panel, rows in panels.items()
+            for backbone in among(self.known, rows)
+            for layer, value in by_layer(rows[rows["backbone"] == backbone.name])
+        ]
+        frame, x = pd.DataFrame(points, columns=PANELS), "block / depth" if shares else "block"
+        if list(panels) == [""]:
+            return [self.titled(Plot(frame.drop(columns="panel"), "lines", title, x, y), what)]
+        order = tuple(backbone.label for backbone in self.backbones)
+        return [self.titled(Plot(frame, "lines", title, x, y, shared=False, order=order), what)]
+
+    def token_panels(self, titles: Mapping[str, str], y: str, **where: str | int) -> list[Block]:
+        """A figure with a title for each kind of token, with a panel per metric."""
+        blocks: list[Block] = []
+        for pooling, title in titles.items():
+            panels = {metric: self.select(metric, pooling=pooling, **where) for metric in self.metrics}
+            blocks += self.depth_panels(panels, title, y, pooling)
+        return blocks
+
+    def head_points(self, metric: str, what: str, **where: str | int) -> list[Plot]:
+        """A point per head over depth, and the mean, a panel per backbone; empty without heads."""
+        heads, means = self.of_heads(metric, **where), self.select(metric, **where)
+        if heads.empty:
+            return []
+        series = {"one head": heads, "mean over heads": means[means["backbone"].isin(heads["backbone"])]}
+        points = backbone_points(self.known, series)
+        return [self.titled(Plot(points, "points", "Every head", "block", metric), what)]
+
+    def views(self, *metrics: str) -> dict[str, pd.DataFrame]:
+        """Rows of metrics by view: taps and poolings are named if there are several."""
+        rows = self.rows[self.rows["metric"].isin(metrics) & (self.rows["layer"] >= 0)]
+        keys = dict.fromkeys(zip(rows["metric"], rows["tap"], rows["pooling"], strict=True))
+        several = [len({key[side] for key in keys}) > 1 for side in range(3)]
+        by_view = {}
+        for key in keys:
+            name = ", ".join(part for part, named in zip(key, several, strict=True) if named) or key[0]
+            by_view[name] = self.select(key[0], tap=key[1], pooling=key[2])
+        return by_view
+
+    def lacking(self, what: str, drawn: Mapping[DrawnBackbone, object]) -> Text:
+        """The sentence on backbones without arrays, which a figure leaves out; empty if there are none."""
+        return not_drawn(what, ", ".join(each.label for each in self.backbones if each not in drawn))
+
+
+def not_drawn(what: str, names: str) -> Text:
+    """The sentence on what a figure leaves out because arrays are missing; empty without names."""
+    lacking = "{what} of {names} cannot be drawn: their arrays are not beside the records."
+    return said(lacking, what=what, names=names) if names else Text(())
+
+
+def among(known: Sequence[DrawnBackbone], *frames: pd.DataFrame) -> tuple[DrawnBackbone, ...]:
+    """The known backbones with rows in any of the frames."""
+    names = {name for rows in frames for name in rows["backbone"]}
+    return tuple(backbone for backbone in known if backbone.name in names)
+
+
+def matching(rows: pd.DataFrame, where: Mapping[str, str | int]) -> pd.DataFrame:
+    """Rows with those values in some columns."""
+    for column, value in where.items():
+        rows = rows[rows[column] == value]
+    return rows
+
+
+def rows_of_metric(rows: pd.DataFrame, metric: str, **where: str | int) -> pd.DataFrame:
+    """Rows of one metric and of single blocks; of all heads together unless ``head`` says else."""
+    return matching(rows[(rows["metric"] == metric) & (rows["layer"] >= 0)], {"head": -1} | where)
+
+
+def by_layer(rows: pd.DataFrame) -> list[tuple[int, float]]:
+    """Layers and numbers in order."""
+    pairs = zip(rows["layer"], rows["value"], strict=True)
+    return sorted((int(layer), float(value)) for layer, value in pairs)
+
+
+def in_depth_order(places: dict[str, int]) -> dict[str, int]:
+    """Named indices in ascending order, each once; of two names for one index the first is kept."""
+    names = {index: name for name, index in reversed(places.items())}
+    return {names[index]: index for index in sorted(names)}
+
+
+def deep(count: int) -> dict[str, int]:
+    """Indices of the representative blocks (`SHARES`) among ``count`` blocks, by depth."""
+    return in_depth_order({name: round(share * (count - 1)) for name, share in SHARES.items()})
+
+
+def at_depths(panel: str, row: str, maps: Floats) -> list[SmallMap]:
+    """Maps of the representative blocks in ``maps``, a column each."""
+    return [SmallMap(panel, row, name, maps[block]) for name, block in deep(len(maps)).items()]
+
+
+def evenly(count: int, most: int) -> list[int]:
+    """At most ``most`` evenly spaced indices below ``count``, including the first and the last."""
+    return sorted({round(step * (count - 1) / (most - 1)) for step in range(most)})
+
+
+def backbone_points(known: Sequence[DrawnBackbone], series: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Points of several numbers of every layer, a panel for each known backbone that has them."""
+    points = [
+        (backbone.label, name, layer, value)
+        for backbone in among(known, *series.values())
+        for name, rows in series.items()
+        for layer, value in by_layer(rows[rows["backbone"] == backbone.name])
+    ]
+    return pd.DataFrame(points, columns=PANELS)

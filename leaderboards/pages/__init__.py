@@ -1,1 +1,0 @@
-"""Records as pages: blocks of text, tables and figures, and their writers."""

@@ -1,1 +1,0 @@
-"""The page of analyses: its tables, and the figures of each analysis."""

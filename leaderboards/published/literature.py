@@ -1,0 +1,218 @@
+"""Published numbers to compare a run with: the tables in ``published/``, one file per source."""
+
+import csv
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from io import StringIO
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from layerboard.leaderboards.blocks.display import POOLINGS, task_display
+from layerboard.tasks.protocols import PROTOCOLS
+from layerboard.tasks.registry import TASKS
+from layerboard.zoo.errors import InputError, first_line
+from layerboard.zoo.reading import read_regular
+from layerboard.zoo.spec import Tap
+
+LARGEST = 2**26  # bytes of a file of published numbers
+FOLDER = Path(__file__).parents[1] / "published"
+
+SOURCES: dict[str, str] = {  # the publication of each file in ``published/``
+    "teaching-matters": (
+        "Walmer et al., Teaching Matters: Investigating the Role of Supervision in Vision Transformers, "
+        "CVPR 2023, arXiv:2212.03862"
+    ),
+    "dino-readme": "facebookresearch/dino, README",
+    "dino": (
+        "Caron et al., Emerging Properties in Self-Supervised Vision Transformers, ICCV 2021, "
+        "arXiv:2104.14294"
+    ),
+    "vit": (
+        "Dosovitskiy et al., An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale, "
+        "ICLR 2021, arXiv:2010.11929"
+    ),
+    "dinov2-readme": "facebookresearch/dinov2, README",
+    "revisitop-readme": "filipradenovic/revisitop, README",
+    "spair-others": "results on SPair-71k as third parties tell them",
+    "aim-readme": "apple/ml-aim, aim-v1/README.md, commit bd9e068",
+    "capi-readme": "facebookresearch/capi, README, commit 98b4fa1",
+    "dino-threads": "facebookresearch/dino, authors in threads of issues",
+    "dinov3-card": "facebookresearch/dinov3, MODEL_CARD.md, commit 6876159",
+    "franca-readme": "valeoai/Franca, README, commit 24f8c60",
+    "hummingbird-readme": "vpariza/open-hummingbird-eval, README, commit 5e79da2",
+    "insid3-readme": "visinf/INSID3, README, commit f1c9622",
+    "pe-readme": "facebookresearch/perception_models, apps/pe/README.md, commit 3e352cc",
+    "radio-report": "NVlabs/RADIO, RADIOv2.5_tech_report.md, commit c0f3701",
+    "tips-readme": "google-deepmind/tips, README, commit 4db271d",
+}
+
+Rule = Literal["best", "layer", "last", "final", "draws"]
+
+CHOICES: dict[str, tuple[str, ...]] = {  # allowed values of cells in these columns
+    "protocol": (*(protocol.name for protocol in PROTOCOLS), "none"),
+    "pooling": tuple(POOLINGS),
+    "tap": get_args(Tap),
+    "rule": get_args(Rule),
+    "printed": ("percent", "fraction"),
+    "second_hand": ("yes", "no"),
+}
+
+INPUT_SIZE = 224  # input size in pixels of the backbones in every source; views scale with it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """One published number, in the terms of this package, and the run that it can be compared with."""
+
+    source: str  # key of its source in `SOURCES`
+    table: str  # location in the source
+    backbone: str
+    task: str
+    dataset: str
+    protocol: str  # of a comparable run; ``none`` if there is none
+    metric: str
+    pooling: str  # "": that of the leaderboard
+    tap: Tap
+    rule: Rule  # of the best block, a block, the last, the final norm, or the mean of the floor
+    layer: int | None  # block of the rule ``layer``, or the best one, from 1; None if not published
+    chosen_decimals: int | None  # of the percentages among which the best block was chosen; None if exact
+    value: float  # in percent
+    decimals: int  # number of printed decimals
+    printed: str
+    second_hand: bool  # whether it was read from a third party's transcription
+    not_comparable: str  # why no run can be compared with it; "" if one can
+    conditions: str  # how it was measured, if the protocol does not say so, or differs
+    input_size: int = INPUT_SIZE  # as in records: 224 if the protocol determines the size of images
+    transform: str = ""  # as in records
+    claim: str = ""  # what it claims to measure, if others published numbers for the same claim
+    own: bool = False  # whether it is from a file of the user
+
+    @property
+    def comparable(self) -> bool:
+        """Whether a run can be compared with it."""
+        return not self.not_comparable
+
+    @property
+    def origin(self) -> str:
+        """Where it was published."""
+        return ", ".join(filter(None, (self.source, self.table)))
+
+    @property
+    def half_unit(self) -> float:
+        """Half a unit of the last printed digit, in percent: the bound of its rounding error."""
+        return 0.5 * 10.0**-self.decimals
+
+
+COLUMNS = tuple(field.name for field in fields(Published) if field.name != "own")
+NEEDED = ("source", "backbone", "task", "dataset", "metric", "value")  # columns; others may be missing
+USUAL = {"protocol": "standard", "rule": "best", "printed": "percent", "second_hand": "no"}  # for empty cells
+
+WHOLE = ("decimals", "layer", "chosen_decimals", "input_size")  # columns of whole numbers
+
+UNIQUE = ("table", "backbone", "task", "dataset", "protocol", "metric", "pooling", "rule", "conditions")
+"""What no two numbers of a source have in common."""
+
+
+@cache
+def all_published() -> tuple[Published, ...]:
+    """Every published number, in the order of `SOURCES` and of the files."""
+    return tuple(number for source in SOURCES for number in read_published(FOLDER / f"{source}.csv"))
+
+
+def own_published(paths: Iterable[Path]) -> tuple[Published, ...]:
+    """The numbers of the user's own CSV files."""
+    return tuple(number for path in paths for number in read_published(path, own=True))
+
+
+def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
+    """The numbers of a CSV file of the source with its name, or of any source if it is the user's own.
+
+    Raises InputError if it cannot be read, or if a row is inconsistent.
+    """
+    try:
+        text = read_regular(path, LARGEST).decode("utf-8-sig")
+        reader = csv.DictReader(StringIO(text, newline=""), strict=True)
+        names = tuple(reader.fieldnames or ())
+        rows = [(reader.line_num, row) for row in reader]
+    except (OSError, ValueError, csv.Error) as error:
+        raise InputError(f"cannot read the published numbers in {path}: {first_line(error)}") from error
+    missing = sorted({*NEEDED} - {*names})
+    if wrong := missing or sorted({name for name in names if name not in COLUMNS or names.count(name) > 1}):
+        raise InputError(
+            f"{path}, line 1: expected the columns {', '.join(NEEDED)}, further ones once each "
+            f"(docs/reference/columns.md); found {'without' if missing else 'with'} {', '.join(wrong)}"
+        )
+    numbers: list[Published] = []
+    lines: dict[tuple[object, ...], int] = {}
+    for line, row in rows:
+        where = f"{path}, line {line}"
+        number = replace(_parse(row, where, () if own else tuple(SOURCES)), own=own)
+        if not own and number.source != path.stem:
+            expected = f"expected the source {path.stem} of the file's name"
+            raise InputError(f"{where}: {expected}, not {number.source}")
+        first = lines.setdefault(tuple(getattr(number, column) for column in UNIQUE), line)
+        if first != line:
+            raise InputError(f"{where}: says the same as line {first}; keep one of them")
+        numbers.append(number)
+    return tuple(numbers)
+
+
+def _parse(row: Mapping[str, str], where: str, sources: tuple[str, ...]) -> Published:
+    """One checked row; its source is one of ``sources``, or any if that is empty."""
+    if any(not isinstance(text, str) for text in row.values()):
+        raise InputError(f"{where}: expected as many cells as columns")
+    if empty := [name for name in NEEDED if not row[name].strip()]:
+        raise InputError(f"{where}: {', '.join(empty)} may not be empty")
+    row = {name: row.get(name, "").strip() or USUAL.get(name, "") for name in COLUMNS}
+    row["tap"] = row["tap"] or ("final" if row["rule"] == "final" else "block")
+    row["decimals"] = row["decimals"] or str(len(row["value"].partition(".")[2]))
+    for column, words in {"source": sources, **CHOICES}.items():
+        if words and row[column] not in words and (row[column] or column != "pooling"):
+            raise InputError(f"{where}: {column} must be one of {', '.join(words)}, not {row[column]!r}")
+    numbers = {name: _whole(row[name], name, where) for name in WHOLE}
+    changed: dict[str, Any] = {**row, **numbers, "second_hand": row["second_hand"] == "yes"}
+    changed["value"] = _percent(row["value"], numbers["decimals"], where)
+    number = Published(**changed | {"input_size": numbers["input_size"] or INPUT_SIZE})
+    if problem := _problem(number):
+        raise InputError(f"{where}: {problem}")
+    return number
+
+
+def _problem(number: Published) -> str:
+    """What is inconsistent: an unknown protocol, task or metric, or a layer that does not fit the rule."""
+    known, metrics = [task.name for task in TASKS], task_display(number.task).metrics
+    if (number.protocol == "none") == number.comparable:
+        return (
+            "expected a protocol, or the protocol none and the reason in not_comparable; found the protocol "
+            f"{number.protocol} and the reason {number.not_comparable!r}"
+        )
+    if number.comparable and number.task not in known:
+        return f"there is no task {number.task!r}; known tasks: {', '.join(known)}"
+    if number.comparable and number.metric not in metrics:
+        return f"{number.task} has no metric {number.metric!r}; it has {', '.join(metrics)}"
+    if (number.tap == "final") != (number.rule == "final"):
+        return f"tap and rule are both final or neither is; found {number.tap}, {number.rule}"
+    if number.rule == "layer" and number.layer is None:
+        return "the rule layer needs the number of the block in the column layer"
+    if number.rule not in ("best", "layer") and number.layer is not None:
+        return f"the rule {number.rule} takes no layer; found {number.layer}"
+    return ""
+
+
+def _whole(text: str, column: str, where: str) -> int | None:
+    if not text:
+        return None
+    if not re.fullmatch(r"[0-9]{1,4}", text):
+        raise InputError(f"{where}: {column} must be a whole number or empty, not {text!r}")
+    return int(text)
+
+
+def _percent(text: str, decimals: int | None, where: str) -> float:
+    digits = re.fullmatch(r"[0-9]+(?:\.([0-9]+))?", text)
+    if digits is None or not 0 <= float(text) <= 100:
+        raise InputError(f"{where}: the value must be a percentage from 0 to 100, not {text!r}")
+    if len(digits[1] or "") != decimals:
+        raise InputError(f"{where}: the value {text} has not the decimals that are given: {decimals}")
+    return float(text)

@@ -1,0 +1,1 @@
+"""Templates of the report, and the environment that fills them."""

@@ -1,1 +1,0 @@
-"""Findings from records: which layer is best, how sure that is, what may be compared."""

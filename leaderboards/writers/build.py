@@ -1,0 +1,64 @@
+"""From records to files: every page of every suite, in every requested format."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from layerboard.leaderboards.blocks.blocks import Page, said
+from layerboard.leaderboards.blocks.csv import csv_page
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.inside.page import inside_page
+from layerboard.leaderboards.sections.cost import cost_page
+from layerboard.leaderboards.sections.order import section_blocks
+from layerboard.leaderboards.sections.provenance import provenance_blocks
+from layerboard.leaderboards.writers.figures import write_page_figures
+from layerboard.leaderboards.writers.markdown import markdown_page
+from layerboard.zoo.atomic import write_whole
+from layerboard.zoo.errors import require_known
+
+ELSEWHERE = "Analyses of attention, residuals and receptive fields are on a page of their own: `{name}`."
+
+# the writer of each file extension
+WRITERS: dict[str, Callable[[Page], str]] = {"csv": csv_page, "md": markdown_page}
+ENDINGS = tuple(WRITERS)  # default formats
+
+
+def tables_folder() -> Path:
+    """Folder of the committed pages."""
+    return Path(__file__).parents[1] / "tables"
+
+
+def write_board(board: Board, folder: Path, endings: Sequence[str] = ENDINGS) -> list[Path]:
+    """Write the pages of one suite; returns the files, page by page. Raises InputError for an unknown format.
+
+    The leaderboard has the name of the suite, the page of analyses is ``<suite>.inside``, the page of costs
+    ``<suite>.cost``. The returned files do not include the figures beside the pages.
+    """
+    require_known("format", endings, WRITERS)
+    return [path for page in pages_of(board) for path in write_page(page, folder, endings)]
+
+
+def write_page(page: Page, folder: Path, endings: Sequence[str] = ENDINGS) -> list[Path]:
+    """Write one page in some formats, names of `WRITERS`; returns the files, in order."""
+    paths = {ending: folder / f"{page.name}.{ending}" for ending in endings}
+    if "md" in paths:
+        write_page_figures(page, folder)
+    for ending, path in paths.items():
+        write_whole(path, WRITERS[ending](page))
+    return [*paths.values()]
+
+
+def pages_of(board: Board) -> list[Page]:
+    """The pages of one suite: its leaderboard, and its analyses and costs if there are any."""
+    pages = [leaderboard_page(board)] if len(board.measured) else []
+    pages += [inside_page(board)] if board.analyses else []
+    pages += [cost_page(board)] if board.costs else []
+    labels = tuple(backbone.label for backbone in board.backbones if not backbone.floor)
+    return [replace(page, backbones=labels) for page in pages]
+
+
+def leaderboard_page(board: Board) -> Page:
+    """The leaderboard of one suite: the same blocks for the same records in any order."""
+    blocks = section_blocks(board)
+    blocks += [said(ELSEWHERE, name=board.analyses.page)] if board.analyses else []
+    return Page(board.page, f"Leaderboard: {board.suite}", (*blocks, *provenance_blocks(board)))
