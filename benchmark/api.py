@@ -9,17 +9,17 @@ import pandas as pd
 
 from layerboard.benchmark.engines.choose import find_engine
 from layerboard.benchmark.engines.progress import Reporter, over_all
-from layerboard.benchmark.extraction.one_pass import PassResult
+from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs.job import BackboneJobs
 from layerboard.benchmark.jobs.passes import BackboneCache, run_job
 from layerboard.benchmark.jobs.pieces import Pieces
 from layerboard.benchmark.jobs.prepare import plan_of, prepare
 from layerboard.benchmark.jobs.questions import measure_costs, run_backbone_tasks
 from layerboard.benchmark.jobs.scores import compare_all, run_scores
+from layerboard.benchmark.passes.one_pass import PassResult
 from layerboard.benchmark.plan.facts import with_seen
 from layerboard.benchmark.plan.plan import Plan
-from layerboard.benchmark.request import Request
-from layerboard.benchmark.scores.records import file_under
+from layerboard.benchmark.records.records import file_under
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.records.record import suite_records
 from layerboard.leaderboards.records.thumbnails import named_thumbnails, remove_thumbnails

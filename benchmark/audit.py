@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from layerboard.benchmark.engines.progress import Reporter
-from layerboard.benchmark.extraction.one_pass import PassResult
+from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs.job import BackboneJobs
 from layerboard.benchmark.jobs.passes import BackboneCache, run_job
 from layerboard.benchmark.jobs.prepare import identified, plan_of
 from layerboard.benchmark.jobs.scores import readers_of
-from layerboard.benchmark.request import Request
+from layerboard.benchmark.passes.one_pass import PassResult
 from layerboard.benchmark.vectors import vector_jobs
 from layerboard.leaderboards.blocks.csv import csv_text, sums_text
 from layerboard.leaderboards.records.record import read_records

@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from layerboard.benchmark.engines.choose import find_engine
 from layerboard.benchmark.engines.progress import Reporter
-from layerboard.benchmark.extraction.failures import failure
-from layerboard.benchmark.extraction.one_pass import PassResult
+from layerboard.benchmark.forms.parsers import USUAL_POOLINGS
+from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs.fingerprints import JobMaker
 from layerboard.benchmark.jobs.job import BackboneJobs, ScoreJob, Setup
 from layerboard.benchmark.jobs.passes import BackboneCache, run_job
 from layerboard.benchmark.jobs.prepare import identified, plan_of
 from layerboard.benchmark.jobs.scores import readers_of
-from layerboard.benchmark.parsers import USUAL_POOLINGS
+from layerboard.benchmark.passes.failures import failure
+from layerboard.benchmark.passes.one_pass import PassResult
 from layerboard.benchmark.plan.plan import Plan
-from layerboard.benchmark.request import Request
 from layerboard.leaderboards.records.files import safe_name
 from layerboard.tasks.registry import DRIFT, TASKS, load_code
 from layerboard.tasks.task import Task

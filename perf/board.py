@@ -14,11 +14,11 @@ from torch import Tensor
 
 from layerboard.benchmark.api import RunSummary, execute
 from layerboard.benchmark.engines.progress import Silent
-from layerboard.benchmark.extraction.loading import Batch, Loader
+from layerboard.benchmark.forms.request import Request
+from layerboard.benchmark.passes.loading import Batch, Loader
 from layerboard.benchmark.plan.location import find_data, find_protocols
 from layerboard.benchmark.plan.plan import Plan, PlanRecipe, make_plan, view_for
 from layerboard.benchmark.plan.suites import choose_suite
-from layerboard.benchmark.request import Request
 from layerboard.zoo.features.backbone import Backbone
 from perf.measuring import Budget, Rounds, Row, Setting
 from perf.networks import random_network, write_random_network

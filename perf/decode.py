@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from layerboard.benchmark.extraction.loading import KEPT_BYTES, KeptViews, Loader
+from layerboard.benchmark.passes.loading import KEPT_BYTES, KeptViews, Loader
 from layerboard.mini.render.sample import sample_image
 from layerboard.tasks.base import Group, Source
 from layerboard.tasks.datasets.base import PhotoSample

@@ -12,8 +12,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from layerboard.benchmark.extraction.collectors import Collector
-from layerboard.benchmark.extraction.loading import Batch, Member
+from layerboard.benchmark.passes.collectors import Collector
+from layerboard.benchmark.passes.loading import Batch, Member
 from layerboard.tasks.base import Group, Source
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.classes import Unlabelled

@@ -8,7 +8,7 @@ from typing import get_args
 
 import torch
 
-from layerboard.benchmark.extraction.collectors import Collector, MeasuredCollector, VectorCollector
+from layerboard.benchmark.passes.collectors import Collector, MeasuredCollector, VectorCollector
 from layerboard.tasks.analyses.attention import AttentionDistance, AttentionShares
 from layerboard.tasks.analyses.attention_maps import AttentionMapsTask
 from layerboard.tasks.analyses.saliency import IMAGES_PER_GROUP, SaliencyTask

@@ -21,8 +21,8 @@ from PIL import ExifTags, Image
 
 import layerboard
 from layerboard.benchmark.engines.progress import Silent
+from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.plan.mini_data import mini_data
-from layerboard.benchmark.request import Request
 from layerboard.mini.checkpoints import SUMS, WEIGHTS
 from layerboard.mini.render.seeds import MINI_VERSION
 

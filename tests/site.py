@@ -19,7 +19,7 @@ from typing import Any
 import layerboard
 from layerboard.benchmark.commands.app import COMMANDS
 from layerboard.benchmark.commands.command import Command
-from layerboard.benchmark.option import Option, declared
+from layerboard.benchmark.forms.option import Option, declared
 from layerboard.tasks.registry import TASKS, TaskEntry
 from layerboard.zoo.words import TASK_WORDS
 

@@ -15,7 +15,7 @@ from layerboard.benchmark.commands.command import Command, say
 from layerboard.benchmark.commands.score import SCORE_COMMANDS
 from layerboard.benchmark.commands.slips import require_understood
 from layerboard.benchmark.engines.base import WorkerDiedError
-from layerboard.benchmark.parsers import require_working_folder
+from layerboard.benchmark.forms.parsers import require_working_folder
 from layerboard.leaderboards.records.files import VERSION
 from layerboard.zoo.errors import InputError, about_file, first_line
 from layerboard.zoo.libraries import explained
@@ -161,7 +161,7 @@ def _sentence_of(error: Exception) -> str | None:
         return f"warnings are errors here ({first_line(error)}); unset PYTHONWARNINGS, or leave out -W"
     if not isinstance(error, MemoryError | RuntimeError):
         return None
-    from layerboard.benchmark.extraction.failures import is_out_of_memory  # torch
+    from layerboard.benchmark.passes.failures import is_out_of_memory  # torch
 
     return "out of memory; try with less data, or on a machine with more" if is_out_of_memory(error) else None
 

@@ -5,11 +5,11 @@ from dataclasses import fields
 from multiprocessing.pool import ThreadPool
 from typing import TYPE_CHECKING
 
-from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import command, say
 from layerboard.benchmark.commands.result import Result, table_text
-from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Plain, of_form
-from layerboard.benchmark.request import (
+from layerboard.benchmark.forms import parsers
+from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPath, Plain, of_form
+from layerboard.benchmark.forms.request import (
     AS_IT_LOOKS,
     BACKBONES,
     COPIES,

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from layerboard.benchmark.commands.command import records_of
 from layerboard.benchmark.commands.result import Result
-from layerboard.benchmark.option import Form, OnePath, Option, Plain, called_with
+from layerboard.benchmark.forms.option import Form, OnePath, Option, Plain, called_with
 from layerboard.zoo.errors import InputError, require_known, shortened
 from layerboard.zoo.spec import Layer
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from layerboard.benchmark.scores.exported.arrays import Array
+    from layerboard.benchmark.exported.arrays import Array
 
 CkaEstimator = Literal["unbiased", "biased", "paper"]
 
@@ -88,7 +88,7 @@ def _backbone(given: Any) -> str | None:  # noqa: ANN401  # a network, a name or
 def _of_arrays(call: CkaCall) -> Similarity:
     import pandas as pd
 
-    from layerboard.benchmark.scores.exported.cka import compare_arrays
+    from layerboard.benchmark.exported.cka import compare_arrays
 
     given = {"the first array": call.first, "the second array": call.second}
     names = [str(each) if isinstance(each, str | Path) else name for name, each in given.items()]
@@ -109,7 +109,7 @@ def _similarity(title: str, frame: "pd.DataFrame", matrix: "pd.DataFrame") -> Si
 def _array(given: Any, name: str) -> "Array":  # noqa: ANN401  # arrays of any library
     import numpy as np
 
-    from layerboard.benchmark.scores.exported.arrays import read_array
+    from layerboard.benchmark.exported.arrays import read_array
 
     if isinstance(given, str | Path):
         return read_array(Path(given), mapped=True)

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, get_args
 
 import typer
 
-from layerboard.benchmark.option import Filled, Option, P, Result, called_with, declared, docstring
+from layerboard.benchmark.forms.option import Filled, Option, P, Result, called_with, declared, docstring
 from layerboard.zoo.errors import InputError, printable, require_known
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from layerboard.benchmark.engines.progress import Terminal
-    from layerboard.benchmark.extraction.failures import Failure
+    from layerboard.benchmark.passes.failures import Failure
     from layerboard.leaderboards.board.board import Board
     from layerboard.leaderboards.published.literature import Published
 

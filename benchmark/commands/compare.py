@@ -3,11 +3,11 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
-from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import command, records_of, rows_of, say, say_json
 from layerboard.benchmark.commands.result import Result, table_text, wrap_text
-from layerboard.benchmark.option import Form, OnePath, Option, Plain, Words
-from layerboard.benchmark.request import GivenNetwork
+from layerboard.benchmark.forms import parsers
+from layerboard.benchmark.forms.option import Form, OnePath, Option, Plain, Words
+from layerboard.benchmark.forms.request import GivenNetwork
 
 Network = Option[str | GivenNetwork, str]
 

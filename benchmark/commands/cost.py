@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from layerboard.benchmark.commands.command import command, ended_by_signals, exit_code, rows_of, say, say_json
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.commands.run import RunForm, run, run_command
-from layerboard.benchmark.option import Option, Plain
-from layerboard.benchmark.request import Request
+from layerboard.benchmark.forms.option import Option, Plain
+from layerboard.benchmark.forms.request import Request
 from layerboard.zoo.errors import InputError
 
 if TYPE_CHECKING:

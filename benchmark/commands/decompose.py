@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from layerboard.benchmark.commands.command import command, ended_by_signals, say
 from layerboard.benchmark.commands.result import table_text
-from layerboard.benchmark.option import Option, Plain
-from layerboard.benchmark.request import Request
+from layerboard.benchmark.forms.option import Option, Plain
+from layerboard.benchmark.forms.request import Request
 from layerboard.tasks.transforms import parse_transform
 from layerboard.zoo.errors import InputError
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from layerboard.benchmark.engines.progress import Reporter
-    from layerboard.benchmark.extraction.failures import Failure
+    from layerboard.benchmark.passes.failures import Failure
     from layerboard.tasks.decompose import Given
 
 EndTap = Literal["block", "final"]  # what a protocol may read, as in `tasks.paths`

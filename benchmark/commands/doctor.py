@@ -14,9 +14,9 @@ from importlib import import_module
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import command, say
-from layerboard.benchmark.option import Form
+from layerboard.benchmark.forms import parsers
+from layerboard.benchmark.forms.option import Form
 from layerboard.zoo.errors import InputError, error_kind, first_line, shortened
 from layerboard.zoo.libraries import (
     DOCTOR,

@@ -9,12 +9,21 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import boards_of, command, ended_by_signals, records_of, say
 from layerboard.benchmark.commands.load import LoadRequest, Pooling, whole_backbone
 from layerboard.benchmark.commands.result import Files, files_result
-from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain, Words, of_form
-from layerboard.benchmark.request import Cache, cache_option
+from layerboard.benchmark.forms import parsers
+from layerboard.benchmark.forms.option import (
+    Form,
+    OnePath,
+    Option,
+    OptionalPath,
+    Paths,
+    Plain,
+    Words,
+    of_form,
+)
+from layerboard.benchmark.forms.request import Cache, cache_option
 from layerboard.leaderboards.records.files import safe_name
 from layerboard.zoo.errors import InputError, printable, unknown
 

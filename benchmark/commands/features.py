@@ -5,8 +5,8 @@ from collections import Counter
 from layerboard.benchmark.commands.command import command, ended_by_signals, exit_code
 from layerboard.benchmark.commands.result import Files
 from layerboard.benchmark.commands.run import OF_THE_COMMAND, RunForm, require_names
-from layerboard.benchmark.option import called_with
-from layerboard.benchmark.request import ELSEWHERE, Request
+from layerboard.benchmark.forms.option import called_with
+from layerboard.benchmark.forms.request import ELSEWHERE, Request
 from layerboard.zoo.errors import counted
 
 WITHOUT = ("floor", "transform", "compress", "fuse", *ELSEWHERE)

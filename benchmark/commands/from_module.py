@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, Literal
 
-from layerboard.benchmark.option import Form, Option, Plain, called_with
+from layerboard.benchmark.forms.option import Form, Option, Plain, called_with
 
 if TYPE_CHECKING:
     from layerboard.zoo.load.module.network import NetworkCopy

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from layerboard.benchmark.commands.command import PUBLISHED, boards_of, command, say
 from layerboard.benchmark.commands.result import table_text
-from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain, Words
+from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPath, Paths, Plain, Words
 from layerboard.zoo.errors import InputError
 
 if TYPE_CHECKING:

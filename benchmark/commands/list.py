@@ -7,10 +7,10 @@ from pathlib import Path
 from textwrap import fill
 from typing import Literal
 
-from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import command, say, say_json
 from layerboard.benchmark.commands.result import Result, rows_text, screen
-from layerboard.benchmark.option import Form, Option, Plain, Words, called_with
+from layerboard.benchmark.forms import parsers
+from layerboard.benchmark.forms.option import Form, Option, Plain, Words, called_with
 from layerboard.benchmark.plan.facts import teachers
 from layerboard.leaderboards.findings.facts import fits_licence
 from layerboard.tasks.protocols import PROTOCOLS

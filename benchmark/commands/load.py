@@ -4,9 +4,9 @@ from dataclasses import KW_ONLY, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from layerboard.benchmark import parsers
-from layerboard.benchmark.option import Form, Option, OptionalPath, Plain, called_with
-from layerboard.benchmark.request import Cache, InterpolationChoice, cache_option
+from layerboard.benchmark.forms import parsers
+from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Plain, called_with
+from layerboard.benchmark.forms.request import Cache, InterpolationChoice, cache_option
 from layerboard.tasks.transforms import misfit, parse_compression
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import BackboneSpec, Dtype, Layer

@@ -5,11 +5,19 @@ from dataclasses import KW_ONLY
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import command, ended_by_signals, say
 from layerboard.benchmark.commands.result import Files, files_result
-from layerboard.benchmark.option import Form, OnePath, Option, Paths, Plain
-from layerboard.benchmark.request import BACKBONES, WEIGHTS, Backbones, Cache, Request, Weights, cache_option
+from layerboard.benchmark.forms import parsers
+from layerboard.benchmark.forms.option import Form, OnePath, Option, Paths, Plain
+from layerboard.benchmark.forms.request import (
+    BACKBONES,
+    WEIGHTS,
+    Backbones,
+    Cache,
+    Request,
+    Weights,
+    cache_option,
+)
 from layerboard.zoo.spec import Dtype
 
 if TYPE_CHECKING:

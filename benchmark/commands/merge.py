@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY
 
 from layerboard.benchmark.commands.command import boards_of, command, say
 from layerboard.benchmark.commands.result import Files
-from layerboard.benchmark.option import Form, Option, OptionalPath, Paths, Plain
+from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Paths, Plain
 from layerboard.zoo.errors import InputError
 
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING
 
-from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import command, ended_by_signals, say
 from layerboard.benchmark.commands.result import rows_text
-from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Plain, Words
+from layerboard.benchmark.forms import parsers
+from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPath, Plain, Words
 from layerboard.zoo.errors import InputError, require_known
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import command, ended_by_signals, rows_of, say, say_json
 from layerboard.benchmark.commands.result import Result
-from layerboard.benchmark.option import Form, Option, OptionalPath, Plain
-from layerboard.benchmark.request import (
+from layerboard.benchmark.forms import parsers
+from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Plain
+from layerboard.benchmark.forms.request import (
     BACKBONES,
     IMAGES,
     WEIGHTS,

@@ -9,11 +9,11 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import command, records_of, rows_of, say, say_json
 from layerboard.benchmark.commands.export import chosen
 from layerboard.benchmark.commands.result import Result, table_text, wrap_text
-from layerboard.benchmark.option import Form, OnePath, Option, Plain, Words
+from layerboard.benchmark.forms import parsers
+from layerboard.benchmark.forms.option import Form, OnePath, Option, Plain, Words
 from layerboard.leaderboards.blocks.display import score_text
 from layerboard.zoo.errors import InputError, counted, require_known
 from layerboard.zoo.local_names import as_path

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from layerboard.benchmark.commands.command import PUBLISHED, boards_of, command, records_of, say
 from layerboard.benchmark.commands.result import Files, files_result
-from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain, of_form
+from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPath, Paths, Plain, of_form
 from layerboard.zoo.errors import InputError, first_line, require_known
 
 if TYPE_CHECKING:

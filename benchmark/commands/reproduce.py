@@ -5,10 +5,10 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import PUBLISHED, command, records_of, rows_of, say, say_json
 from layerboard.benchmark.commands.result import table_text
-from layerboard.benchmark.option import Form, OnePath, Option, Paths, Plain, Words
+from layerboard.benchmark.forms import parsers
+from layerboard.benchmark.forms.option import Form, OnePath, Option, Paths, Plain, Words
 from layerboard.zoo.errors import InputError, unknown
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from layerboard.benchmark.commands.command import command, ended_by_signals, exit_code, say, say_json
 from layerboard.benchmark.commands.result import Result, table_text
 from layerboard.benchmark.commands.show import answers_to
-from layerboard.benchmark.option import Option, Plain, called_with
-from layerboard.benchmark.request import Request
+from layerboard.benchmark.forms.option import Option, Plain, called_with
+from layerboard.benchmark.forms.request import Request
 from layerboard.leaderboards.records.files import VERSION
 from layerboard.zoo.errors import InputError, counted
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from layerboard.benchmark.api import RunSummary
-    from layerboard.benchmark.jobs.forecast import Forecast
+    from layerboard.benchmark.forecast.forecast import Forecast
 
 OF_THE_COMMAND = ("plan", "json")  # options that the Python function lacks
 MOST_NAMED = 5  # unreadable images that are named one by one
@@ -98,7 +98,7 @@ def require_names(request: Request) -> None:
 
 def _plan(given: RunForm) -> None:
     with ended_by_signals("interrupted; nothing was kept") as report:
-        from layerboard.benchmark.jobs.forecast import forecast_run
+        from layerboard.benchmark.forecast.forecast import forecast_run
 
         foreseen = forecast_run(given.request, report)
     if given.json:
@@ -194,7 +194,7 @@ def forecast(call: RunForm) -> Result:
     """
     require_names(call.request)
     from layerboard.benchmark.engines.progress import reporter_for
-    from layerboard.benchmark.jobs.forecast import forecast_run as foresee
+    from layerboard.benchmark.forecast.forecast import forecast_run as foresee
 
     return _planned(foresee(call.request, reporter_for(call.progress)))
 

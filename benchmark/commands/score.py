@@ -10,16 +10,25 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
-from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.cka import CkaEstimator
 from layerboard.benchmark.commands.command import Command, say, say_json
 from layerboard.benchmark.engines.progress import PrintableConsole
-from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Paths, Plain, Wholes, docstring
+from layerboard.benchmark.forms import parsers
+from layerboard.benchmark.forms.option import (
+    Form,
+    OnePath,
+    Option,
+    OptionalPath,
+    Paths,
+    Plain,
+    Wholes,
+    docstring,
+)
 from layerboard.tasks.protocols import PROTOCOLS
 from layerboard.zoo.errors import InputError
 
 if TYPE_CHECKING:
-    from layerboard.benchmark.scores.exported.report import ScoreReport
+    from layerboard.benchmark.exported.report import ScoreReport
 
 OF_PROTOCOL = "the standard protocol's"  # read only when a scorer runs
 WIDEST = 10_000  # characters per line of a table
@@ -28,7 +37,7 @@ WIDEST = 10_000  # characters per line of a table
 class ScoreRequest(Form):
     """What to score, and how: a form whose docstring is the help of its command."""
 
-    home: ClassVar[str] = ""  # module of `benchmark.scores.exported`; "": of the command's name
+    home: ClassVar[str] = ""  # module of `benchmark.exported`; "": of the command's name
     json: Plain[bool] = Option(False, "Print JSON: scores, parameters and details.")
 
     @classmethod
@@ -38,7 +47,7 @@ class ScoreRequest(Form):
 
     def report(self) -> "ScoreReport":
         """The scores; raises InputError for wrong input."""
-        module = import_module(f"layerboard.benchmark.scores.exported.{self.home or self.command()}")
+        module = import_module(f"layerboard.benchmark.exported.{self.home or self.command()}")
         score = getattr(module, f"score_{self.command()}")
         report: ScoreReport = score(*(value for name, value in vars(self).items() if name != "json"))
         return report
@@ -172,8 +181,8 @@ class SegmentRequest(ScoreRequest):
     )
 
     def report(self) -> "ScoreReport":
-        from layerboard.benchmark.scores.exported import segment
-        from layerboard.benchmark.scores.exported.report import one_of
+        from layerboard.benchmark.exported import segment
+        from layerboard.benchmark.exported.report import one_of
 
         name, path = one_of(features=self.features, predictions=self.predictions)
         judged = segment.Judged(self.classes, self.ignore or (255,))

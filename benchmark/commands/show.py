@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import boards_of, command, records_of, rows_of, say, say_json
 from layerboard.benchmark.commands.result import Result
-from layerboard.benchmark.option import Form, OnePath, Option, Plain, Words
+from layerboard.benchmark.forms import parsers
+from layerboard.benchmark.forms.option import Form, OnePath, Option, Plain, Words
 from layerboard.zoo.errors import InputError, require_known
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from layerboard.benchmark.commands.command import Command
-from layerboard.benchmark.option import declared
-from layerboard.benchmark.parsers import kind_of_name
+from layerboard.benchmark.forms.option import declared
+from layerboard.benchmark.forms.parsers import kind_of_name
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.zoo.errors import InputError, either, likely, shortened
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from layerboard.benchmark.commands.command import command, say
 from layerboard.benchmark.commands.result import Files, files_result
-from layerboard.benchmark.option import Form, OnePath, Option, Plain, of_form
+from layerboard.benchmark.forms.option import Form, OnePath, Option, Plain, of_form
 from layerboard.zoo.errors import InputError, require_known, some
 
 Claim = Literal["submitted", "authors"]

@@ -7,11 +7,11 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from layerboard.benchmark import parsers
 from layerboard.benchmark.commands.command import command, ended_by_signals, say
 from layerboard.benchmark.commands.result import Result
-from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Plain
-from layerboard.benchmark.request import DATA, Backbones, Cache, Request, cache_option
+from layerboard.benchmark.forms import parsers
+from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPath, Plain
+from layerboard.benchmark.forms.request import DATA, Backbones, Cache, Request, cache_option
 from layerboard.tasks.transforms import is_compression
 from layerboard.zoo.errors import InputError
 
@@ -75,7 +75,7 @@ def _verified(request: VerifyRequest, report: "Reporter") -> Result:
     import pandas as pd
 
     from layerboard.benchmark.plan.facts import known_names
-    from layerboard.benchmark.scores.rescore import rescore
+    from layerboard.benchmark.records.rescore import rescore
     from layerboard.leaderboards.exchange.submission import read_submission, weights_by_backbone
     from layerboard.leaderboards.records.manifest import mark_verified, marks_file, of_others
 

@@ -11,7 +11,7 @@ import torch
 
 from layerboard.benchmark.engines.base import Engine, LocalEngine
 from layerboard.benchmark.engines.processes import ProcessEngine
-from layerboard.benchmark.request import ENGINES, Request
+from layerboard.benchmark.forms.request import ENGINES, Request
 from layerboard.zoo.errors import InputError, likely
 from layerboard.zoo.libraries import optional
 from layerboard.zoo.references import find_object

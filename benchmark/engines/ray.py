@@ -26,7 +26,7 @@ from ray.exceptions import RayError
 from layerboard.benchmark.engines import base
 from layerboard.benchmark.engines.base import Job, JobQueue, Result, Work, WorkerDiedError, WorkerSlot
 from layerboard.benchmark.engines.progress import ForwardedReports, ForwardingReporter, Message, Reporter
-from layerboard.benchmark.request import Request
+from layerboard.benchmark.forms.request import Request
 from layerboard.zoo.atomic import remove_leftovers, temporary_folder
 from layerboard.zoo.errors import InputError, shortened
 

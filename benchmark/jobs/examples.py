@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layerboard.benchmark.jobs.job import ScoreJob
-from layerboard.benchmark.scores.records import table_pooling
+from layerboard.benchmark.records.records import table_pooling
 from layerboard.leaderboards.records.arrays import write_arrays
 from layerboard.leaderboards.records.thumbnails import MOST, NAMES, write_thumbnail
 from layerboard.tasks.base import LayerOutcome

@@ -15,12 +15,12 @@ from typing import Any
 import torch
 
 from layerboard.benchmark.engines.base import WorkerSlot
-from layerboard.benchmark.extraction.one_pass import PassResult
-from layerboard.benchmark.extraction.shards import Shards
+from layerboard.benchmark.forms.request import Request
+from layerboard.benchmark.passes.one_pass import PassResult
+from layerboard.benchmark.passes.shards import Shards
 from layerboard.benchmark.plan.layers import kept_layers, select_layers
 from layerboard.benchmark.plan.plan import Pass, Plan, view_for
-from layerboard.benchmark.request import Request
-from layerboard.benchmark.scores.records import ResultFiles, interpolation_of
+from layerboard.benchmark.records.records import ResultFiles, interpolation_of
 from layerboard.leaderboards.records.files import VERSION, scored_path
 from layerboard.leaderboards.records.thumbnails import FOLDER
 from layerboard.tasks.base import Source, digest

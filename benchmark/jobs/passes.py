@@ -7,13 +7,13 @@ from functools import cached_property
 import torch
 
 from layerboard.benchmark.engines.progress import Reporter
-from layerboard.benchmark.extraction.collectors import Collector, MeasuredCollector, VectorCollector
-from layerboard.benchmark.extraction.failures import NO_MEMORY_FORWARD, failure
-from layerboard.benchmark.extraction.loading import KEPT_BYTES, KeptViews, Loader, render_sample
-from layerboard.benchmark.extraction.one_pass import Listener, Listeners, PassResult, run_pass
-from layerboard.benchmark.extraction.shards import MeasuredLayers, Shards
-from layerboard.benchmark.extraction.timing import best_batch
 from layerboard.benchmark.jobs.job import Job, Setup
+from layerboard.benchmark.passes.collectors import Collector, MeasuredCollector, VectorCollector
+from layerboard.benchmark.passes.failures import NO_MEMORY_FORWARD, failure
+from layerboard.benchmark.passes.loading import KEPT_BYTES, KeptViews, Loader, render_sample
+from layerboard.benchmark.passes.one_pass import Listener, Listeners, PassResult, run_pass
+from layerboard.benchmark.passes.shards import MeasuredLayers, Shards
+from layerboard.benchmark.passes.timing import best_batch
 from layerboard.benchmark.plan.location import require_writable_folder
 from layerboard.benchmark.plan.plan import VECTORS
 from layerboard.tasks.analyses.cost import CostTask

@@ -11,9 +11,9 @@ from math import inf
 from time import perf_counter
 
 from layerboard.benchmark.engines.base import JobQueue, WorkerSlot
-from layerboard.benchmark.extraction.one_pass import PassResult
 from layerboard.benchmark.jobs.estimate import Corrections, image_seconds
 from layerboard.benchmark.jobs.job import BackboneJobs, Job, ScoreJob, Setup
+from layerboard.benchmark.passes.one_pass import PassResult
 
 # Minimum seconds of a piece, as estimated: each worker that joins in loads the backbone once more, so
 # backbones of the mini suite stay whole.

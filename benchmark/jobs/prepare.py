@@ -12,17 +12,17 @@ from pyarrow import ArrowException
 
 from layerboard.benchmark.engines.choose import device_name, find_devices
 from layerboard.benchmark.engines.progress import Reporter
-from layerboard.benchmark.extraction.failures import Failure, failure
+from layerboard.benchmark.forms.parsers import AUTO
+from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs.fingerprints import JobMaker
 from layerboard.benchmark.jobs.job import BackboneJobs, CompareJob, ScoreJob, Setup
-from layerboard.benchmark.parsers import AUTO
+from layerboard.benchmark.passes.failures import Failure, failure
 from layerboard.benchmark.plan.backbones import find_backbones, write_local_names
 from layerboard.benchmark.plan.location import find_data, find_protocols, require_writable
 from layerboard.benchmark.plan.plan import Plan, PlanRecipe, find_asked, make_plan
 from layerboard.benchmark.plan.sizes import shown_alike
 from layerboard.benchmark.plan.suites import choose_suite, images_suite
-from layerboard.benchmark.request import Request
-from layerboard.benchmark.scores.records import ResultFiles, is_current
+from layerboard.benchmark.records.records import ResultFiles, is_current
 from layerboard.leaderboards.exchange.merge import paths_of
 from layerboard.leaderboards.records.checksum import results_version
 from layerboard.leaderboards.records.files import RESULTS_VERSION

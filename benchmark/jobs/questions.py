@@ -10,13 +10,13 @@ import torch
 from numpy.typing import NDArray
 
 from layerboard.benchmark.engines.progress import Reporter
-from layerboard.benchmark.extraction.failures import Failure, noting, within_memory
-from layerboard.benchmark.extraction.loading import Batch, Event, Loader, Unreadable
-from layerboard.benchmark.extraction.one_pass import PassResult
-from layerboard.benchmark.extraction.timing import measure_cost
 from layerboard.benchmark.jobs.job import ScoreJob, Setup
 from layerboard.benchmark.jobs.passes import BackboneCache
 from layerboard.benchmark.jobs.scores import keep
+from layerboard.benchmark.passes.failures import Failure, noting, within_memory
+from layerboard.benchmark.passes.loading import Batch, Event, Loader, Unreadable
+from layerboard.benchmark.passes.one_pass import PassResult
+from layerboard.benchmark.passes.timing import measure_cost
 from layerboard.benchmark.plan.plan import view_for
 from layerboard.tasks.analyses.cost import CostConfig, MeasuredCosts
 from layerboard.tasks.base import Source

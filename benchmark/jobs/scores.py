@@ -10,13 +10,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from layerboard.benchmark.engines.progress import Advance, Reporter
-from layerboard.benchmark.extraction.failures import Failure, noting
-from layerboard.benchmark.extraction.one_pass import PassResult
-from layerboard.benchmark.extraction.shards import MeasuredLayers, Shards, VectorReader
 from layerboard.benchmark.jobs.examples import keep_examples
 from layerboard.benchmark.jobs.job import CompareJob, ScoreJob
+from layerboard.benchmark.passes.failures import Failure, noting
+from layerboard.benchmark.passes.one_pass import PassResult
+from layerboard.benchmark.passes.shards import MeasuredLayers, Shards, VectorReader
 from layerboard.benchmark.plan.plan import patch_tokens
-from layerboard.benchmark.scores import records
+from layerboard.benchmark.records import records
 from layerboard.leaderboards.records.arrays import write_arrays
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.items import write_items

@@ -8,10 +8,10 @@ from itertools import chain, product
 from pathlib import Path
 
 from layerboard.benchmark.engines.progress import Reporter
+from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.plan.layers import select_layers
 from layerboard.benchmark.plan.sizes import at_sizes, split_variants, with_rule
 from layerboard.benchmark.plan.suites import Suite
-from layerboard.benchmark.request import Request
 from layerboard.tasks.sets import sets_of
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import InputError

@@ -1,6 +1,6 @@
 """Selection of layers of a backbone by options."""
 
-from layerboard.benchmark.parsers import FINAL, comma_separated, ranges_of
+from layerboard.benchmark.forms.parsers import FINAL, comma_separated, ranges_of
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer, Tap
 

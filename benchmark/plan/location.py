@@ -8,10 +8,10 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from layerboard.benchmark.engines.progress import Reporter
+from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.plan.layers import select_layers
 from layerboard.benchmark.plan.mini_data import mini_data
 from layerboard.benchmark.plan.suites import Catalogue, Suite, choose_suite
-from layerboard.benchmark.request import Request
 from layerboard.tasks.datasets.catalogue import DATASETS
 from layerboard.tasks.datasets.files import data_root, is_packed, require_local
 from layerboard.tasks.datasets.labels import AS_IT_IS, Labelling

@@ -5,8 +5,8 @@ from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
+from layerboard.benchmark.forms.request import InterpolationChoice
 from layerboard.benchmark.plan.plan import Plan, view_for
-from layerboard.benchmark.request import InterpolationChoice
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import OWN_POSITIONS, BackboneSpec, NameParts
 from layerboard.zoo.view.geometry import nearest_multiple

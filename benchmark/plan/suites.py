@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 
-from layerboard.benchmark.request import Request
+from layerboard.benchmark.forms.request import Request
 from layerboard.mini.render import counts as mini
 from layerboard.mini.render.templates import TEMPLATES
 from layerboard.tasks.datasets.base import DatasetEntry

@@ -4,9 +4,9 @@ import shlex
 from functools import partial
 from typing import Literal
 
-from layerboard.benchmark import parsers
-from layerboard.benchmark.option import Form, OnePath, Option, Plain
-from layerboard.benchmark.request import Cache, Workers, cache_option
+from layerboard.benchmark.forms import parsers
+from layerboard.benchmark.forms.option import Form, OnePath, Option, Plain
+from layerboard.benchmark.forms.request import Cache, Workers, cache_option
 
 OBJECTIVES = ("fs", "clip", "dino", "moco", "mae", "beit", "resnet")  # of `mini.training.methods`
 

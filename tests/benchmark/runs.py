@@ -16,10 +16,10 @@ from torch import Tensor
 
 import layerboard
 from layerboard.benchmark.commands.app import main
-from layerboard.benchmark.extraction.loading import Rendered
-from layerboard.benchmark.extraction.one_pass import run_pass
 from layerboard.benchmark.jobs import passes
 from layerboard.benchmark.jobs.job import Setup
+from layerboard.benchmark.passes.loading import Rendered
+from layerboard.benchmark.passes.one_pass import run_pass
 from layerboard.tasks import registry
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.registry import COST

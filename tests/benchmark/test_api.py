@@ -15,7 +15,7 @@ from PIL import Image
 
 from layerboard.benchmark.api import execute
 from layerboard.benchmark.engines.progress import Silent
-from layerboard.benchmark.request import Request
+from layerboard.benchmark.forms.request import Request
 from layerboard.tasks.datasets.base import FileSample
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry import find
@@ -309,7 +309,7 @@ def test_vectors_that_cannot_be_kept_fail_the_tasks_that_score_them(
     def bug(*_: object) -> None:
         raise RuntimeError("shapes differ")
 
-    monkeypatch.setattr("layerboard.benchmark.extraction.collectors.VectorCollector.see", bug)
+    monkeypatch.setattr("layerboard.benchmark.passes.collectors.VectorCollector.see", bug)
     records = run(new_place(), ["mini-random"], data=data, layers="1")
     assert set(records["task"]) == {"davis", "spair", "cluster-object", "cluster-part"}
     failed = [sentence.removeprefix("mini-random, ") for sentence in records.attrs["failures"]]

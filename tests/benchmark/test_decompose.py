@@ -10,7 +10,7 @@ import pytest
 
 from layerboard.benchmark.commands.decompose import decompose
 from layerboard.benchmark.engines.progress import Silent
-from layerboard.benchmark.request import Request
+from layerboard.benchmark.forms.request import Request
 from layerboard.leaderboards.sections.decomposition import difference_interval
 from layerboard.tasks.base import Items, Statistic
 from layerboard.tasks.decompose import Given, steps_protocols, task_steps

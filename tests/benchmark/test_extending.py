@@ -14,11 +14,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from layerboard.benchmark import request
 from layerboard.benchmark.commands import export
 from layerboard.benchmark.engines.base import Engine, Job, JobQueue, LocalEngine, Result, Work
 from layerboard.benchmark.engines.progress import Reporter
-from layerboard.benchmark.request import Request
+from layerboard.benchmark.forms import request
+from layerboard.benchmark.forms.request import Request
 from layerboard.leaderboards.blocks.blocks import Block, Heading, said
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections import order

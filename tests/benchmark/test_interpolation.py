@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from layerboard.benchmark.scores.records import interpolation_of
+from layerboard.benchmark.records.records import interpolation_of
 from layerboard.zoo.origin import OBJECT
 from layerboard.zoo.registry import find
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 import layerboard
 from layerboard.benchmark.engines.progress import Silent
-from layerboard.benchmark.request import Request
+from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.vectors import write_vectors
 from layerboard.tasks.protocols import STANDARD
 from layerboard.tasks.registry import COST, config_of, find_tasks

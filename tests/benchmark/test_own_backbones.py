@@ -13,8 +13,8 @@ import torch
 from layerboard.benchmark.api import execute
 from layerboard.benchmark.engines.base import LocalEngine
 from layerboard.benchmark.engines.processes import ProcessEngine
+from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.plan.plan import view_for
-from layerboard.benchmark.request import Request
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown, Weights
 from layerboard.zoo.features.backbone import Backbone

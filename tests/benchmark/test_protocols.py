@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from layerboard.benchmark.engines.progress import Silent
+from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs.prepare import plan_of
 from layerboard.benchmark.plan.backbones import find_backbones
 from layerboard.benchmark.plan.suites import PAPER_SUITE
-from layerboard.benchmark.request import Request
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.origin import TRANSFORMERS
 from layerboard.zoo.registry import find

@@ -28,10 +28,10 @@ from layerboard.benchmark.commands.reproduce import ReproduceRequest
 from layerboard.benchmark.commands.run import RunForm
 from layerboard.benchmark.commands.submit import SubmitRequest
 from layerboard.benchmark.commands.verify import VerifyRequest
-from layerboard.benchmark.option import declared
-from layerboard.benchmark.parsers import default_cache, default_workers
+from layerboard.benchmark.forms.option import declared
+from layerboard.benchmark.forms.parsers import default_cache, default_workers
+from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.pretrain.options import Pretraining
-from layerboard.benchmark.request import Request
 from layerboard.zoo.errors import InputError
 from tests.benchmark.runs import command
 
@@ -295,8 +295,8 @@ HEAVY = "{'torch', 'transformers', 'pandas', 'sklearn', 'numpy', 'ray'} & set(sy
 
 def test_nothing_heavy_comes_before_the_first_line() -> None:
     code = (
-        "import sys, layerboard.benchmark.request\n"
-        "request = layerboard.benchmark.request.Request('mini-fs', ['knn', 'davis'], output='out')\n"
+        "import sys, layerboard.benchmark.forms.request\n"
+        "request = layerboard.benchmark.forms.request.Request('mini-fs', ['knn', 'davis'], output='out')\n"
         f"print(not {HEAVY})\n"
         "import layerboard.benchmark.commands.app as cli, typer\n"
         "def echo(line, err):\n"

@@ -10,9 +10,9 @@ import pytest
 
 import layerboard
 from layerboard.benchmark.engines.base import WorkerSlot
-from layerboard.benchmark.extraction.one_pass import PassResult
 from layerboard.benchmark.jobs import pieces
 from layerboard.benchmark.jobs.pieces import Pieces
+from layerboard.benchmark.passes.one_pass import PassResult
 from layerboard.benchmark.plan import datasets
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.suites import STANDARD_SUITE

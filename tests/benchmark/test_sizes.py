@@ -11,10 +11,10 @@ import layerboard
 from layerboard.benchmark.api import execute
 from layerboard.benchmark.commands.recommend import RecommendRequest, code_of, recommended
 from layerboard.benchmark.engines.progress import Silent
+from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.plan.backbones import find_backbones
 from layerboard.benchmark.plan.sizes import at_sizes
 from layerboard.benchmark.plan.suites import MINI_SUITE
-from layerboard.benchmark.request import Request
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry import find
 from tests.benchmark.engines.test_engines import Heard

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from layerboard.benchmark.api import execute
+from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.plan.layers import select_layers
-from layerboard.benchmark.request import Request
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.tables import layer_table
 from layerboard.zoo.errors import InputError

@@ -21,8 +21,8 @@ import numpy as np
 import torch
 from PIL import Image
 
-from layerboard.benchmark.scores.exported.cka import score_cka
-from layerboard.benchmark.scores.exported.classification import score_knn
+from layerboard.benchmark.exported.cka import score_cka
+from layerboard.benchmark.exported.classification import score_knn
 from layerboard.leaderboards.records.arrays import read_arrays
 from layerboard.tasks.datasets.base import PhotoSample
 from layerboard.tasks.datasets.masks import read_mask

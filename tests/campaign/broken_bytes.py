@@ -14,11 +14,11 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-from layerboard.benchmark.scores.exported.cka import score_cka
-from layerboard.benchmark.scores.exported.classification import score_knn
-from layerboard.benchmark.scores.exported.clustering import score_clustering
-from layerboard.benchmark.scores.exported.davis import score_davis
-from layerboard.benchmark.scores.exported.retrieval import score_retrieval
+from layerboard.benchmark.exported.cka import score_cka
+from layerboard.benchmark.exported.classification import score_knn
+from layerboard.benchmark.exported.clustering import score_clustering
+from layerboard.benchmark.exported.davis import score_davis
+from layerboard.benchmark.exported.retrieval import score_retrieval
 from layerboard.mini import checkpoints
 from layerboard.tasks.datasets.base import PhotoSample
 from layerboard.tasks.datasets.masks import read_mask, write_mask

@@ -2,8 +2,8 @@
 
 import torch
 
-from layerboard.benchmark.extraction.collectors import MeasuredCollector
-from layerboard.benchmark.extraction.loading import Batch, Member
+from layerboard.benchmark.passes.collectors import MeasuredCollector
+from layerboard.benchmark.passes.loading import Batch, Member
 from layerboard.tasks import sources
 from layerboard.zoo.features import AttentionMaps
 from layerboard.zoo.features.census import Census

@@ -8,7 +8,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from layerboard.benchmark.extraction.shards import MeasuredLayers, Shards, VectorReader
+from layerboard.benchmark.passes.shards import MeasuredLayers, Shards, VectorReader
 from layerboard.tasks.base import FINITE
 from layerboard.tasks.cka import CkaTask, cka_matrix
 from layerboard.tasks.datasets.base import Coverage

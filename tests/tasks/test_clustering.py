@@ -13,8 +13,8 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from torch import Tensor
 
-from layerboard.benchmark.extraction.collectors import MeasuredCollector
-from layerboard.benchmark.extraction.loading import Batch, Loader
+from layerboard.benchmark.passes.collectors import MeasuredCollector
+from layerboard.benchmark.passes.loading import Batch, Loader
 from layerboard.tasks.base import Group, Items, Outcome, Statistic
 from layerboard.tasks.clustering import ClusterConfig, ImageClusterTask, RegionClusterTask, region_weights
 from layerboard.tasks.datasets.base import Coverage

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from layerboard.benchmark.extraction.collectors import MeasuredCollector
-from layerboard.benchmark.extraction.loading import Batch, Member
+from layerboard.benchmark.passes.collectors import MeasuredCollector
+from layerboard.benchmark.passes.loading import Batch, Member
 from layerboard.tasks.base import BatchPart
 from layerboard.tasks.feeds import ATTENTION, GRIDS, WHOLE_GRIDS, AttentionFeed, PicturedFeed, ResidualFeed
 from layerboard.tasks.task import Measurable

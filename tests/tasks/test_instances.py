@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from layerboard.benchmark.scores.exported.instances import score_instances
+from layerboard.benchmark.exported.instances import score_instances
 from layerboard.tasks.base import Outcome
 from layerboard.tasks.checks import NOT_FINITE
 from layerboard.tasks.datasets.base import Coverage, FileSample

@@ -11,7 +11,7 @@ import pytest
 import torch
 from PIL import Image
 
-from layerboard.benchmark.extraction.loading import Batch, Loader
+from layerboard.benchmark.passes.loading import Batch, Loader
 from layerboard.benchmark.plan.datasets import bind_tasks
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.suites import REAL, Catalogue

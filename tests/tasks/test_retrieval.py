@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from layerboard.benchmark.extraction.loading import Batch, Loader
+from layerboard.benchmark.passes.loading import Batch, Loader
 from layerboard.tasks.base import Statistic
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.revisitop import Retrieval, RevisitedEntry

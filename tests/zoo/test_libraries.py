@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from layerboard.benchmark.extraction.failures import failure
+from layerboard.benchmark.passes.failures import failure
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.libraries import BrokenLibraryError, explained, imports_explained, optional
 from layerboard.zoo.references import find_object

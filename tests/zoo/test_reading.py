@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from layerboard.benchmark.scores.exported.arrays import read_archive, read_array
+from layerboard.benchmark.exported.arrays import read_archive, read_array
 from layerboard.leaderboards.published.literature import read_published
 from layerboard.leaderboards.records.checksum import file_digest, has_checksum, read_checked
 from layerboard.leaderboards.records.items import read_items

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import layerboard
 from layerboard.benchmark.commands.app import COMMANDS, app_of
 from layerboard.benchmark.commands.command import command
-from layerboard.benchmark.option import Form, OnePath, Option, Plain, Wholes, Words, called_with
+from layerboard.benchmark.forms.option import Form, OnePath, Option, Plain, Wholes, Words, called_with
 from layerboard.zoo.errors import InputError
 
 

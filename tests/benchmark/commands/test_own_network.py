@@ -9,7 +9,7 @@ import layerboard
 from layerboard.benchmark.engines.base import LocalEngine
 from layerboard.benchmark.engines.choose import suited_engine
 from layerboard.benchmark.engines.processes import ProcessEngine
-from layerboard.benchmark.request import Request
+from layerboard.benchmark.forms.request import Request
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry import find
 from tests.benchmark.runs import Tally, run

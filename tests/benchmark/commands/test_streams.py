@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from layerboard.benchmark.commands.app import app_of
 from layerboard.benchmark.commands.command import command
-from layerboard.benchmark.option import Form
+from layerboard.benchmark.forms.option import Form
 from tests.benchmark.runs import environment
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="its streams are of another kind")

@@ -14,8 +14,8 @@ import layerboard
 from layerboard.benchmark.engines.base import ListQueue, LocalEngine, Worker, WorkerDiedError, WorkerSlot
 from layerboard.benchmark.engines.choose import find_devices, find_engine
 from layerboard.benchmark.engines.processes import ProcessEngine
+from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs import pieces
-from layerboard.benchmark.request import Request
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry import find
 from tests.benchmark.conftest import BACKBONES, Whole

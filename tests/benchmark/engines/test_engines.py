@@ -19,7 +19,7 @@ from layerboard.benchmark.engines.base import LocalEngine, WorkerDiedError
 from layerboard.benchmark.engines.choose import suited_engine
 from layerboard.benchmark.engines.processes import ProcessEngine
 from layerboard.benchmark.engines.progress import Silent
-from layerboard.benchmark.request import Request
+from layerboard.benchmark.forms.request import Request
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry import find
 from tests.benchmark.conftest import BACKBONES, Whole

@@ -24,9 +24,9 @@ from layerboard.benchmark.engines import ray as engine
 from layerboard.benchmark.engines.base import ListQueue, WorkerDiedError, WorkerSlot
 from layerboard.benchmark.engines.progress import ForwardedReports, Message
 from layerboard.benchmark.engines.ray import RayEngine
+from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs import pieces
 from layerboard.benchmark.jobs.pieces import Pieces
-from layerboard.benchmark.request import Request
 from layerboard.leaderboards.records.record import read_records
 from layerboard.zoo.errors import InputError
 from tests.benchmark.conftest import BACKBONES, Whole

@@ -9,11 +9,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from layerboard.benchmark.extraction.collectors import MeasuredCollector
-from layerboard.benchmark.extraction.failures import is_out_of_memory
-from layerboard.benchmark.extraction.loading import Loader
-from layerboard.benchmark.extraction.one_pass import Listener, run_pass
-from layerboard.benchmark.extraction.shards import Shards
+from layerboard.benchmark.passes.collectors import MeasuredCollector
+from layerboard.benchmark.passes.failures import is_out_of_memory
+from layerboard.benchmark.passes.loading import Loader
+from layerboard.benchmark.passes.one_pass import Listener, run_pass
+from layerboard.benchmark.passes.shards import Shards
 from layerboard.tasks.base import Source
 from layerboard.tasks.feeds import GRIDS
 from layerboard.zoo.errors import InputError
@@ -177,7 +177,7 @@ def test_a_listener_without_memory_for_one_image_does_not_stop_the_others(
 
     src = source(COLOURS, per_shard=4)
     found = listeners(src, tmp_path)
-    monkeypatch.setattr("layerboard.benchmark.extraction.collectors.VectorCollector.see", see)
+    monkeypatch.setattr("layerboard.benchmark.passes.collectors.VectorCollector.see", see)
     run(src, found, CountingBackbone())
     assert "one image (1 x 32 x 32 pixels) does not fit" in str(found[0].failure)
     assert (found[1].failure, found[1].missing) == (None, set())

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from layerboard.benchmark.engines.progress import Silent
-from layerboard.benchmark.extraction import collectors
-from layerboard.benchmark.extraction.collectors import FAILURE, MeasuredCollector
-from layerboard.benchmark.extraction.loading import Loader
-from layerboard.benchmark.extraction.one_pass import Listener, run_pass
-from layerboard.benchmark.extraction.shards import Shards
+from layerboard.benchmark.passes import collectors
+from layerboard.benchmark.passes.collectors import FAILURE, MeasuredCollector
+from layerboard.benchmark.passes.loading import Loader
+from layerboard.benchmark.passes.one_pass import Listener, run_pass
+from layerboard.benchmark.passes.shards import Shards
 from layerboard.tasks.base import FINITE, Source
 from layerboard.tasks.metrics.spread import debiased, position_basis
 from layerboard.zoo.features import LayerFeatures, Visitor

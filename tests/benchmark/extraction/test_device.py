@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from layerboard.benchmark.engines.progress import Silent
-from layerboard.benchmark.extraction import collectors
-from layerboard.benchmark.extraction.collectors import FAILURE, Collector, MeasuredCollector, VectorCollector
-from layerboard.benchmark.extraction.loading import Loader
-from layerboard.benchmark.extraction.one_pass import Listener, run_pass
-from layerboard.benchmark.extraction.shards import MeasuredLayers, Shards
+from layerboard.benchmark.passes import collectors
+from layerboard.benchmark.passes.collectors import FAILURE, Collector, MeasuredCollector, VectorCollector
+from layerboard.benchmark.passes.loading import Loader
+from layerboard.benchmark.passes.one_pass import Listener, run_pass
+from layerboard.benchmark.passes.shards import MeasuredLayers, Shards
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.plan import Pass, Plan, PlanRecipe, make_plan, view_for
 from layerboard.benchmark.plan.suites import STANDARD_SUITE

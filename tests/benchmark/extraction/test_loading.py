@@ -7,14 +7,7 @@ import pytest
 import torch
 from PIL import Image
 
-from layerboard.benchmark.extraction.loading import (
-    Batch,
-    KeptViews,
-    Loader,
-    ShardEnd,
-    Unreadable,
-    render_sample,
-)
+from layerboard.benchmark.passes.loading import Batch, KeptViews, Loader, ShardEnd, Unreadable, render_sample
 from layerboard.zoo.errors import UnreadableImageError
 from layerboard.zoo.view.views import FitLongSide, Stretch, Tiles
 from tests.benchmark.doubles import MemorySample, source

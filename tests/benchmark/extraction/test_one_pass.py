@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from layerboard.benchmark.engines.progress import Silent
-from layerboard.benchmark.extraction.collectors import NOT_FINITE, MeasuredCollector, VectorCollector
-from layerboard.benchmark.extraction.loading import Loader
-from layerboard.benchmark.extraction.one_pass import Listener, run_pass
-from layerboard.benchmark.extraction.shards import Shards, VectorReader
+from layerboard.benchmark.passes.collectors import NOT_FINITE, MeasuredCollector, VectorCollector
+from layerboard.benchmark.passes.loading import Loader
+from layerboard.benchmark.passes.one_pass import Listener, run_pass
+from layerboard.benchmark.passes.shards import Shards, VectorReader
 from layerboard.tasks.base import FINITE, Source
 from layerboard.tasks.feeds import GRIDS
 from layerboard.tasks.task import Measurable

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from layerboard.benchmark.extraction import shards
-from layerboard.benchmark.extraction.shards import Shards
+from layerboard.benchmark.passes import shards
+from layerboard.benchmark.passes.shards import Shards
 
 
 def filled(folder: Path, count: int = 3) -> Shards:

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from layerboard.benchmark.extraction import timing
-from layerboard.benchmark.extraction.timing import best_batch, measure_cost
+from layerboard.benchmark.passes import timing
+from layerboard.benchmark.passes.timing import best_batch, measure_cost
 from layerboard.tasks.analyses.cost import CostConfig
 from layerboard.zoo.features import LayerFeatures, Visitor
 from layerboard.zoo.spec import Layer
@@ -141,7 +141,7 @@ def test_on_a_card_the_largest_batch_is_the_last_that_fits(
 
     monkeypatch.setattr(timing, "_forward", forward)
     monkeypatch.setattr(timing, "_pixels", lambda backbone, batch: batch)
-    monkeypatch.setattr("layerboard.benchmark.extraction.failures.free_unused", lambda device: None)
+    monkeypatch.setattr("layerboard.benchmark.passes.failures.free_unused", lambda device: None)
     card = CountingBackbone(device=torch.device("cuda"))
     batch, reason = timing._largest(card, (), 4, 1000.0)
     assert batch == expected

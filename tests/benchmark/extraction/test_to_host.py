@@ -2,7 +2,7 @@
 
 import torch
 
-from layerboard.benchmark.extraction.collectors import to_host
+from layerboard.benchmark.passes.collectors import to_host
 
 
 def test_arrays_of_the_host_are_contiguous_and_in_order() -> None:

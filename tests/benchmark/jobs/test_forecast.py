@@ -8,9 +8,9 @@ import pytest
 
 import layerboard
 from layerboard.benchmark.commands.run import RunForm, as_size, as_time
-from layerboard.benchmark.jobs import forecast
+from layerboard.benchmark.forecast import forecast
+from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs.job import Job
-from layerboard.benchmark.request import Request
 from layerboard.zoo.errors import InputError
 from tests import fakes
 from tests.benchmark.runs import command

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from layerboard.benchmark.extraction.loading import Loader
 from layerboard.benchmark.jobs.questions import FieldSums, sum_fields
+from layerboard.benchmark.passes.loading import Loader
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import Channels, ReceptiveField
 from layerboard.zoo.spec import Layer

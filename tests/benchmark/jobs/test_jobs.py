@@ -12,14 +12,14 @@ import torch
 
 from layerboard.benchmark.api import execute
 from layerboard.benchmark.engines.progress import Silent
-from layerboard.benchmark.extraction.failures import NO_MEMORY, DiskFullError, Failure, failure
+from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs import passes
 from layerboard.benchmark.jobs.fingerprints import JobMaker
 from layerboard.benchmark.jobs.prepare import Prepared, prepare
+from layerboard.benchmark.passes.failures import NO_MEMORY, DiskFullError, Failure, failure
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.plan import Plan, PlanRecipe, fewest_passes, make_plan
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
-from layerboard.benchmark.request import Request
 from layerboard.tasks.cka import CkaTask
 from layerboard.tasks.protocols import PAPER
 from layerboard.zoo.errors import InputError

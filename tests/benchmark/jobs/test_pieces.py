@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from layerboard.benchmark.engines.base import WorkerSlot
-from layerboard.benchmark.extraction.failures import Failure
-from layerboard.benchmark.extraction.one_pass import PassResult
 from layerboard.benchmark.jobs import pieces
 from layerboard.benchmark.jobs.job import BackboneJobs
 from layerboard.benchmark.jobs.pieces import Pieces
+from layerboard.benchmark.passes.failures import Failure
+from layerboard.benchmark.passes.one_pass import PassResult
 from tests.benchmark.jobs.test_jobs import planned, prepared
 
 Make = Callable[..., Pieces]

@@ -8,7 +8,7 @@ import pytest
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.plan import Plan, PlanRecipe, make_plan, view_for
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
-from layerboard.benchmark.scores.records import (
+from layerboard.benchmark.records.records import (
     ResultFiles,
     assess_items,
     is_current,

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from layerboard.benchmark.extraction.collectors import MeasuredCollector
-from layerboard.benchmark.extraction.loading import Batch, Member
-from layerboard.benchmark.extraction.shards import MeasuredLayers, Shards
+from layerboard.benchmark.passes.collectors import MeasuredCollector
+from layerboard.benchmark.passes.loading import Batch, Member
+from layerboard.benchmark.passes.shards import MeasuredLayers, Shards
 from layerboard.tasks.base import Source
 from layerboard.tasks.sources import ProbedImages
 from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown

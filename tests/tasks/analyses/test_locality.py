@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from layerboard.benchmark.extraction.shards import MeasuredLayers
+from layerboard.benchmark.passes.shards import MeasuredLayers
 from layerboard.tasks.analyses.locality import Locality
 from layerboard.tasks.comparing import PairFindings
 from layerboard.tasks.protocols import PAPER, STANDARD

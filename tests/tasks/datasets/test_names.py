@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from layerboard.benchmark.scores.exported.arrays import as_labels
+from layerboard.benchmark.exported.arrays import as_labels
 from layerboard.tasks.datasets.defects import read_defects
 from layerboard.tasks.datasets.folder import read_folder
 from layerboard.tasks.datasets.instances import Instances, read_queries

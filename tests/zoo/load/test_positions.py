@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from layerboard.benchmark.forms.request import InterpolationChoice
 from layerboard.benchmark.plan.sizes import with_rule
-from layerboard.benchmark.request import InterpolationChoice
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.adapters import fitted_positions

@@ -3,7 +3,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from layerboard.benchmark.scores.exported.arrays import as_floats, read_archive, read_array
+from layerboard.benchmark.exported.arrays import as_floats, read_archive, read_array
 from layerboard.leaderboards.records.arrays import read_arrays
 from layerboard.zoo.errors import InputError
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layerboard.benchmark.scores.exported.segment import Judged, exported_rule, score_by_pixels
+from layerboard.benchmark.exported.segment import Judged, exported_rule, score_by_pixels
 from layerboard.tasks.datasets.masks import write_mask
 from layerboard.tasks.segmentation.capi import CapiConfig, pixels_of
 from tests.benchmark.scores.exported.conftest import Says, Scores

@@ -9,14 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from layerboard.benchmark.scores.exported.arrays import (
-    Array,
-    Floats,
-    as_feature_pair,
-    as_labels,
-    read_archive,
-)
-from layerboard.benchmark.scores.exported.report import Grid, Json, JsonMap, ScoreReport
+from layerboard.benchmark.exported.arrays import Array, Floats, as_feature_pair, as_labels, read_archive
+from layerboard.benchmark.exported.report import Grid, Json, JsonMap, ScoreReport
 from layerboard.tasks.metrics.arrays import Integers
 from layerboard.tasks.metrics.few_shot import as_tensor, draw_shots, fit_few_shot
 from layerboard.tasks.metrics.folds import stratified_folds

@@ -19,14 +19,14 @@ import torch
 
 from layerboard.benchmark.engines.choose import device_name, find_engine
 from layerboard.benchmark.engines.progress import Reporter, Silent
-from layerboard.benchmark.extraction.failures import Failure, noting
-from layerboard.benchmark.extraction.loading import KEPT_BYTES, KeptViews
+from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs import estimate
 from layerboard.benchmark.jobs.job import Job
 from layerboard.benchmark.jobs.passes import BackboneCache, run_job
 from layerboard.benchmark.jobs.prepare import Prepared, plan_of, prepare
+from layerboard.benchmark.passes.failures import Failure, noting
+from layerboard.benchmark.passes.loading import KEPT_BYTES, KeptViews
 from layerboard.benchmark.plan.plan import VECTORS, patch_tokens
-from layerboard.benchmark.request import Request
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import ResizeCrop, View
 

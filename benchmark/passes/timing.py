@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from layerboard.benchmark.extraction.failures import within_memory
+from layerboard.benchmark.passes.failures import within_memory
 from layerboard.tasks.analyses.cost import CostConfig, MeasuredCosts, Timed
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.census import Census, count_up_to

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from layerboard.benchmark.extraction.failures import is_out_of_memory
-from layerboard.benchmark.extraction.loading import Batch, Member
+from layerboard.benchmark.passes.failures import is_out_of_memory
+from layerboard.benchmark.passes.loading import Batch, Member
 from layerboard.tasks.base import FINITE, BatchPart, Measurer, Settling, Source
 from layerboard.tasks.checks import NOT_FINITE
 from layerboard.tasks.metrics.spread import debiased, position_basis

@@ -5,7 +5,7 @@ from math import nan
 
 import numpy as np
 
-from layerboard.benchmark.scores.records import assess_items
+from layerboard.benchmark.records.records import assess_items
 from layerboard.leaderboards.board.frames import is_floor
 from layerboard.leaderboards.exchange.merge import StoredResult
 from layerboard.leaderboards.records.items import read_items

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from layerboard.benchmark.scores.exported.arrays import as_features, as_floats, as_labels, read_archive
-from layerboard.benchmark.scores.exported.report import Grid, ScoreReport
+from layerboard.benchmark.exported.arrays import as_features, as_floats, as_labels, read_archive
+from layerboard.benchmark.exported.report import Grid, ScoreReport
 from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.targets import ImageLabels, ImageNumbers, Targets
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING, group_numbers, stratified_folds

@@ -8,8 +8,8 @@ from dataclasses import KW_ONLY, fields
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol
 
-from layerboard.benchmark import parsers
-from layerboard.benchmark.option import Form, OnePath, Option, OptionalPath, Plain, Wholes, Words
+from layerboard.benchmark.forms import parsers
+from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPath, Plain, Wholes, Words
 from layerboard.zoo.spec import Dtype, Tap
 
 StoreDtype = Literal["float32", "float16"]

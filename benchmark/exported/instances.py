@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from layerboard.benchmark.scores.exported.arrays import as_features, as_labels, read_archive
-from layerboard.benchmark.scores.exported.report import Grid, ScoreReport
+from layerboard.benchmark.exported.arrays import as_features, as_labels, read_archive
+from layerboard.benchmark.exported.report import Grid, ScoreReport
 from layerboard.tasks.datasets.instances import DISTRACTOR, ROLES
 from layerboard.tasks.instances import ALONE, pair_metrics, query_metrics, retrieve_things
 from layerboard.tasks.protocols import STANDARD

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from layerboard.benchmark.scores.exported.arrays import Array, Floats, as_floats, read_archive
-from layerboard.benchmark.scores.exported.report import Grid, Json, JsonMap, ScoreReport
+from layerboard.benchmark.exported.arrays import Array, Floats, as_floats, read_archive
+from layerboard.benchmark.exported.report import Grid, Json, JsonMap, ScoreReport
 from layerboard.tasks.checks import ALIKE, unusable
 from layerboard.tasks.datasets.files import file_names
 from layerboard.tasks.datasets.masks import read_mask

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from math import inf
 
 from layerboard.benchmark.engines.progress import Reporter
-from layerboard.benchmark.extraction.collectors import Collector
-from layerboard.benchmark.extraction.failures import Failure, free_unused, is_out_of_memory
-from layerboard.benchmark.extraction.loading import Batch, Loader, ShardEnd, Unreadable
-from layerboard.benchmark.extraction.shards import Shards
+from layerboard.benchmark.passes.collectors import Collector
+from layerboard.benchmark.passes.failures import Failure, free_unused, is_out_of_memory
+from layerboard.benchmark.passes.loading import Batch, Loader, ShardEnd, Unreadable
+from layerboard.benchmark.passes.shards import Shards
 from layerboard.tasks.base import Source
 from layerboard.tasks.task import Task
 from layerboard.zoo.errors import InputError

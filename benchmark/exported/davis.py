@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from layerboard.benchmark.scores.exported.report import Grid, ScoreReport
+from layerboard.benchmark.exported.report import Grid, ScoreReport
 from layerboard.tasks.datasets.davis import (
     DAVIS_2017_VAL,
     PredictedSequence,

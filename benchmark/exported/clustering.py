@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from layerboard.benchmark.scores.exported.arrays import Array, as_features, as_labels, read_archive
-from layerboard.benchmark.scores.exported.report import Grid, Json, ScoreReport, one_of
+from layerboard.benchmark.exported.arrays import Array, as_features, as_labels, read_archive
+from layerboard.benchmark.exported.report import Grid, Json, ScoreReport, one_of
 from layerboard.tasks.datasets.files import describe
 from layerboard.tasks.metrics.clustering import kmeans_starts
 from layerboard.tasks.metrics.partitions import AGREEMENTS

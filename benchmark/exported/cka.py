@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from layerboard.benchmark.scores.exported.arrays import Array, as_floats, read_array
-from layerboard.benchmark.scores.exported.report import Grid, ScoreReport
+from layerboard.benchmark.exported.arrays import Array, as_floats, read_array
+from layerboard.benchmark.exported.report import Grid, ScoreReport
 from layerboard.tasks.metrics.similarity import (
     SMALLEST_BATCH,
     CkaAccumulator,

@@ -28,7 +28,7 @@ from typing import (
     overload,
 )
 
-from layerboard.benchmark import parsers
+from layerboard.benchmark.forms import parsers
 from layerboard.zoo.errors import InputError, either, likely, shortened
 from layerboard.zoo.libraries import imports_explained
 

@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from layerboard.benchmark.scores.exported.arrays import as_floats, read_array
-from layerboard.benchmark.scores.exported.report import Grid, Json, ScoreReport, one_of
+from layerboard.benchmark.exported.arrays import as_floats, read_array
+from layerboard.benchmark.exported.report import Grid, Json, ScoreReport, one_of
 from layerboard.tasks.checks import unusable
 from layerboard.tasks.datasets.fields import numbers, read_json
 from layerboard.tasks.datasets.files import describe

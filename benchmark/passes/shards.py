@@ -20,7 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from layerboard.benchmark.extraction.collectors import FAILURE
+from layerboard.benchmark.passes.collectors import FAILURE
 from layerboard.tasks.base import Measurements, Source
 from layerboard.tasks.stored import LayerMeasurements
 from layerboard.zoo.atomic import write_whole

@@ -1,1 +1,0 @@
-"""Passes: each image goes through a backbone once, and what tasks need of it is stored."""

@@ -1,0 +1,1 @@
+"""Forms: the options of commands, how they are read, and the request of a run."""

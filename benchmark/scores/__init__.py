@@ -1,1 +1,0 @@
-"""From stored results to scores of every layer, their uncertainty, and their records."""
