@@ -24,7 +24,7 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.records.record import suite_records
 from layerboard.leaderboards.records.thumbnails import named_thumbnails, remove_thumbnails
 from layerboard.leaderboards.writers.build import write_board
-from layerboard.tasks.protocols import EvaluationProtocol
+from layerboard.tasks.framework.protocols import EvaluationProtocol
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,12 @@ from layerboard.leaderboards.blocks.csv import csv_text, sums_text
 from layerboard.leaderboards.records.record import read_records
 from layerboard.leaderboards.records.thumbnails import FOLDER, write_thumbnail
 from layerboard.leaderboards.report.audit import COLUMNS, KINDS, NOTE, PICTURED, SUMS, TABLE
-from layerboard.tasks.audit import DUPLICATE, LABEL, SERIES, Audit, Photo, audit, choose_space
+from layerboard.tasks.audit.audit import DUPLICATE, LABEL, SERIES, Audit, Photo, audit, choose_space
+from layerboard.tasks.audit.label_doubt import WRONG
+from layerboard.tasks.audit.near_duplicates import SMALL
 from layerboard.tasks.datasets.base import Data, Sample
-from layerboard.tasks.identity import own_name
+from layerboard.tasks.framework.identity import own_name
 from layerboard.tasks.metrics.arrays import Mask
-from layerboard.tasks.metrics.label_doubt import WRONG
-from layerboard.tasks.metrics.near_duplicates import SMALL
 from layerboard.tasks.metrics.neighbours import Vectors
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import InputError, UnreadableImageError, counted

@@ -22,8 +22,8 @@ from layerboard.benchmark.passes.failures import failure
 from layerboard.benchmark.passes.one_pass import PassResult
 from layerboard.benchmark.plan.plan import Plan
 from layerboard.leaderboards.records.files import safe_name
-from layerboard.tasks.registry import DRIFT, TASKS, load_code
-from layerboard.tasks.task import Task
+from layerboard.tasks.framework.registry import DRIFT, TASKS, load_code
+from layerboard.tasks.framework.task import Task
 from layerboard.zoo.atomic import whole_file
 from layerboard.zoo.errors import InputError
 

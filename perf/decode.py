@@ -19,8 +19,8 @@ from PIL import Image
 
 from layerboard.benchmark.passes.loading import KEPT_BYTES, KeptViews, Loader
 from layerboard.mini.render.sample import sample_image
-from layerboard.tasks.base import Group, Source
 from layerboard.tasks.datasets.base import PhotoSample
+from layerboard.tasks.framework.base import Group, Source
 from layerboard.zoo.view.photos import as_seen, open_file
 from layerboard.zoo.view.views import FastResized, ResizeCrop, View, to_tensor
 from perf.measuring import Budget, Row, Setting, processors, take_turns

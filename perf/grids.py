@@ -10,14 +10,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from layerboard.tasks.base import Measurer
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.spair import KeypointPair, Keypoints
+from layerboard.tasks.framework.base import Measurer
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.keypoints.task import KeypointTask
-from layerboard.tasks.metrics.propagation import Propagation
-from layerboard.tasks.metrics.segmentation import score_video
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import config_of
+from layerboard.tasks.propagation.j_and_f import score_video
+from layerboard.tasks.propagation.metric import Propagation
 from layerboard.zoo.spec import Layer
 from perf.measuring import Budget, Row, Setting, take_turns
 from perf.networks import SIDE, nothings

@@ -14,11 +14,11 @@ from torch import Tensor
 
 from layerboard.benchmark.passes.collectors import Collector
 from layerboard.benchmark.passes.loading import Batch, Member
-from layerboard.tasks.base import Group, Source
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.classes import Unlabelled
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.sources import IMAGES, Batches, ProbedImages
+from layerboard.tasks.framework.base import Group, Source
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.sources import IMAGES, Batches, ProbedImages
 from layerboard.zoo.features import Shown
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.load.backbone import load_backbone

@@ -12,13 +12,13 @@ from layerboard.benchmark.passes.collectors import Collector, MeasuredCollector,
 from layerboard.tasks.analyses.attention import AttentionDistance, AttentionShares
 from layerboard.tasks.analyses.attention_maps import AttentionMapsTask
 from layerboard.tasks.analyses.saliency import IMAGES_PER_GROUP, SaliencyTask
-from layerboard.tasks.cka import CkaTask
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.coco import CocoRegion, RegionImage, Regions
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import config_of
-from layerboard.tasks.sources import IMAGES
-from layerboard.tasks.task import Measurable
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
+from layerboard.tasks.framework.sources import IMAGES
+from layerboard.tasks.framework.task import Measurable
+from layerboard.tasks.similarity.cka import CkaTask
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.census import Census
 from layerboard.zoo.spec import Dtype, Layer

@@ -16,7 +16,7 @@ from layerboard.leaderboards.findings.facts import Facts
 from layerboard.leaderboards.records.record import Record, to_frame
 from layerboard.leaderboards.report.content import report_of
 from layerboard.leaderboards.report.page import report_page
-from layerboard.tasks.registry import TASKS
+from layerboard.tasks.framework.registry import TASKS
 from layerboard.zoo.spec import FAMILIES, FLOORS
 from perf.measuring import Budget, Row, Setting
 from tests.leaderboards import builder

@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from layerboard.tasks.cka import Grams
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.metrics.neighbours import Cosines, nearest
-from layerboard.tasks.metrics.similarity import CkaAccumulator
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import config_of
+from layerboard.tasks.similarity.cka import Grams
+from layerboard.tasks.similarity.metric import CkaAccumulator
 from perf.grids import normal_tensor
 from perf.measuring import Budget, Row, Setting, take_turns
 from perf.networks import one_batch

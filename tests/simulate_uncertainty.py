@@ -24,21 +24,21 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 from sklearn.datasets import load_digits
 
-from layerboard.tasks.base import Items, Over, Statistic
-from layerboard.tasks.instances import InstancesConfig, pair_columns, pair_metrics, retrieve_things
-from layerboard.tasks.metrics import linearised
+from layerboard.tasks.classification.calibration import calibration_gaps
+from layerboard.tasks.classification.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
+from layerboard.tasks.clustering.kmeans import kmeans_starts
+from layerboard.tasks.framework.assess import intervals_of, score_of
+from layerboard.tasks.framework.base import Items, Over, Statistic
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.metrics.arrays import Features, Floats, Integers, Mask
-from layerboard.tasks.metrics.best_set import best_set
-from layerboard.tasks.metrics.calibration import calibration_gaps
-from layerboard.tasks.metrics.clustering import kmeans_starts
-from layerboard.tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
-from layerboard.tasks.metrics.linearised import placements
-from layerboard.tasks.metrics.uncertainty import differences, intervals
-from layerboard.tasks.metrics.weighted import Index, Partitions, Ratios, Trials
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import config_of
-from layerboard.tasks.targets import FEW_LABELS
-from layerboard.tasks.uncertainty import intervals_of, score_of
+from layerboard.tasks.retrieval.instances import InstancesConfig, pair_columns, pair_metrics, retrieve_things
+from layerboard.tasks.statistics import linearised
+from layerboard.tasks.statistics.best_set import best_set
+from layerboard.tasks.statistics.linearised import placements
+from layerboard.tasks.statistics.uncertainty import differences, intervals
+from layerboard.tasks.statistics.weighted import Index, Partitions, Ratios, Trials
+from layerboard.tasks.targets.task import FEW_LABELS
 
 Kind = Literal["independent", "clustered", "stratified"]
 KINDS: tuple[Kind, ...] = ("independent", "clustered", "stratified")

@@ -20,7 +20,7 @@ import layerboard
 from layerboard.benchmark.commands.app import COMMANDS
 from layerboard.benchmark.commands.command import Command
 from layerboard.benchmark.forms.option import Option, declared
-from layerboard.tasks.registry import TASKS, TaskEntry
+from layerboard.tasks.framework.registry import TASKS, TaskEntry
 from layerboard.zoo.words import TASK_WORDS
 
 ROOT = Path(__file__).parents[1]

@@ -13,7 +13,7 @@ import typer
 
 import layerboard
 from layerboard.benchmark.commands.app import COMMANDS, app, repeat_options
-from layerboard.tasks.registry import TASKS
+from layerboard.tasks.framework.registry import TASKS
 from tests.site import DOCS, ROOT, arranged, pages
 
 CALL = re.compile(r"^ *(layerboard .*)", flags=re.MULTILINE)
@@ -104,7 +104,7 @@ def test_the_readme_is_short() -> None:
 
 
 def test_a_search_finds_public_pages_first_and_under_other_words() -> None:
-    metrics = "reference/metrics.html#layerboard.tasks.metrics.near_duplicates"
+    metrics = "reference/metrics.html#layerboard.tasks.audit.near_duplicates"
     places = [
         (metrics, "near_duplicates"),
         (f"{metrics}.near_pairs", "near_pairs"),

@@ -93,7 +93,7 @@ def _indexes(request: CostRequest, report: "Reporter") -> tuple[Result, int]:
     import pandas as pd
 
     from layerboard.benchmark.vectors import write_vectors
-    from layerboard.tasks.metrics.search_index import index_costs
+    from layerboard.tasks.retrieval.search_index import index_costs
 
     if sys.platform == "darwin":
         raise InputError("--index needs faiss, whose wheels are incompatible with those of torch on macOS")

@@ -8,7 +8,7 @@ from layerboard.benchmark.commands.command import command, ended_by_signals, say
 from layerboard.benchmark.commands.result import table_text
 from layerboard.benchmark.forms.option import Option, Plain
 from layerboard.benchmark.forms.request import Request
-from layerboard.tasks.transforms import parse_transform
+from layerboard.tasks.framework.transforms import parse_transform
 from layerboard.zoo.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from layerboard.benchmark.engines.progress import Reporter
     from layerboard.benchmark.passes.failures import Failure
-    from layerboard.tasks.decompose import Given
+    from layerboard.tasks.decompose.task import Given
 
 EndTap = Literal["block", "final"]  # what a protocol may read, as in `tasks.paths`
 
@@ -54,8 +54,8 @@ def decompose_command(given: DecomposeRequest) -> int:
     """
     with ended_by_signals("interrupted; finished work is kept, run again to continue") as report:
         from layerboard.leaderboards.sections.decomposition import changes_table
-        from layerboard.tasks.decompose import Given
-        from layerboard.tasks.protocols import find_protocol
+        from layerboard.tasks.decompose.task import Given
+        from layerboard.tasks.framework.protocols import find_protocol
 
         first = Given(find_protocol(given.start), given.from_tap, given.from_transform)
         second = Given(find_protocol(given.to), given.to_tap, given.to_transform)
@@ -81,14 +81,14 @@ def decompose(
     from layerboard.benchmark.api import execute
     from layerboard.leaderboards.sections.decomposition import changes, decomposition_page
     from layerboard.leaderboards.writers.build import write_page
-    from layerboard.tasks.decompose import steps_protocols, task_steps
+    from layerboard.tasks.decompose.task import steps_protocols, task_steps
 
     first, second = ends
     steps = task_steps(task, first, second)
     final = any(stop.tap == "final" for stop in steps.stops) and request.layers != "all"
     stepwise = replace(
         request,
-        tasks=(f"layerboard.tasks.decompose:{task}",),
+        tasks=(f"layerboard.tasks.decompose.task:{task}",),
         output=request.output / "decompose",
         floor=False,
         examples=False,

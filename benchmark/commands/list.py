@@ -13,8 +13,8 @@ from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Form, Option, Plain, Words, called_with
 from layerboard.benchmark.plan.facts import teachers
 from layerboard.leaderboards.findings.facts import fits_licence
-from layerboard.tasks.protocols import PROTOCOLS
-from layerboard.tasks.registry import TASKS
+from layerboard.tasks.framework.protocols import PROTOCOLS
+from layerboard.tasks.framework.registry import TASKS
 from layerboard.zoo.errors import InputError, counted
 from layerboard.zoo.registry import all_specs, find
 from layerboard.zoo.seen import DATASETS

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Plain, called_with
 from layerboard.benchmark.forms.request import Cache, InterpolationChoice, cache_option
-from layerboard.tasks.transforms import misfit, parse_compression
+from layerboard.tasks.framework.transforms import misfit, parse_compression
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import BackboneSpec, Dtype, Layer
 
@@ -131,7 +131,7 @@ def compression(call: CompressionCall) -> "Callable[[ArrayLike], NDArray[np.floa
     import numpy as np
     import torch
 
-    from layerboard.tasks.transformed import fit_compression
+    from layerboard.tasks.framework.transformed import fit_compression
 
     def array(vectors: "ArrayLike") -> "NDArray[np.float32]":
         there = vectors.cpu() if isinstance(vectors, torch.Tensor) else vectors
@@ -158,9 +158,9 @@ def compression(call: CompressionCall) -> "Callable[[ArrayLike], NDArray[np.floa
 
 
 def _view(request: LoadRequest) -> "View":
-    from layerboard.tasks.protocols import find_protocol
-    from layerboard.tasks.registry import config_of, find_tasks
-    from layerboard.tasks.sources import IMAGES
+    from layerboard.tasks.framework.protocols import find_protocol
+    from layerboard.tasks.framework.registry import config_of, find_tasks
+    from layerboard.tasks.framework.sources import IMAGES
 
     rules = find_protocol(request.protocol)
     (task,) = find_tasks((request.task,))[:1]

@@ -110,7 +110,7 @@ def _parity(request: ParityRequest, report: "Reporter") -> Parity:
     from layerboard.tasks.datasets.catalogue import read_own
     from layerboard.tasks.datasets.classes import Classification
     from layerboard.tasks.datasets.zipped import unpacked
-    from layerboard.tasks.protocols import STANDARD
+    from layerboard.tasks.framework.protocols import STANDARD
 
     same = {name: getattr(request, name) for name in ("images", "weights", "dtype", "device", "cache")}
     asked = Request((request.first, request.second), floor=False, examples=False, **same)
@@ -122,7 +122,7 @@ def _parity(request: ParityRequest, report: "Reporter") -> Parity:
     classes = all(
         isinstance(read_own(unpacked(folder, request.cache)), Classification) for folder in request.images
     )
-    tasks = ["layerboard.tasks.drift:PARITY", *(["knn"] if classes else [])]
+    tasks = ["layerboard.tasks.similarity.drift:PARITY", *(["knn"] if classes else [])]
     with TemporaryDirectory() as folder:
         output = request.output or Path(folder)
         whole = replace(asked, tasks=tasks, layers=layers, output=output, engine="local")

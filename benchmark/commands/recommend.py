@@ -298,7 +298,7 @@ def code_of(pick: "Pick", local: Collection[str] = ()) -> str:
 
 
 def _call(name: str, column: "Column", row: "pd.Series", local: Collection[str]) -> str:
-    from layerboard.tasks.registry import TASKS
+    from layerboard.tasks.framework.registry import TASKS
 
     entry, size, dtype, fast = NameParts.of(name)
     name = str(NameParts(as_path(entry, local), fast_resize=fast))

@@ -24,7 +24,7 @@ from layerboard.benchmark.forms.option import (
     Wholes,
     docstring,
 )
-from layerboard.tasks.protocols import PROTOCOLS
+from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.zoo.errors import InputError
 
 if TYPE_CHECKING:

@@ -148,7 +148,7 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
         unscored,
     )
     from layerboard.leaderboards.sections.cost import whole_table
-    from layerboard.tasks.registry import COST
+    from layerboard.tasks.framework.registry import COST
 
     if board and tasks:
         board = board.only(board.records[board.records["task"].isin([*tasks, COST])])

@@ -12,7 +12,7 @@ from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPath, Plain
 from layerboard.benchmark.forms.request import DATA, Backbones, Cache, Request, cache_option
-from layerboard.tasks.transforms import is_compression
+from layerboard.tasks.framework.transforms import is_compression
 from layerboard.zoo.errors import InputError
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _absence(result: "StoredResult", request: VerifyRequest) -> str:
     from layerboard.benchmark.engines.progress import Silent
     from layerboard.benchmark.jobs.prepare import plan_of
     from layerboard.leaderboards.exchange.submission import public_name
-    from layerboard.tasks.protocols import find_protocol
+    from layerboard.tasks.framework.protocols import find_protocol
     from layerboard.zoo.registry import all_specs
     from layerboard.zoo.spec import entry_name
 
@@ -174,7 +174,7 @@ def _suite_of(result: "StoredResult", request: VerifyRequest) -> str:
     The result must be of single blocks, and name no Python object: a submission must run no code.
     """
     from layerboard.benchmark.plan.suites import SUITES
-    from layerboard.tasks.registry import COST
+    from layerboard.tasks.framework.registry import COST
 
     rows = result.records
     names = {*rows["task"], *rows["backbone"], *rows["other"]} - {*request.backbones}
@@ -191,7 +191,7 @@ def _measured_again(result: "StoredResult", request: VerifyRequest, report: "Rep
     from layerboard.leaderboards.exchange.merge import difference
     from layerboard.leaderboards.exchange.submission import public_results
     from layerboard.leaderboards.records.key import keys_of
-    from layerboard.tasks.protocols import find_protocol
+    from layerboard.tasks.framework.protocols import find_protocol
     from layerboard.zoo.atomic import temporary_folder
 
     protocol = find_protocol(result.records["protocol"].iloc[0])

@@ -9,16 +9,16 @@ from torch import Tensor
 
 from layerboard.benchmark.exported.arrays import Array, as_floats, read_array
 from layerboard.benchmark.exported.report import Grid, ScoreReport
-from layerboard.tasks.metrics.similarity import (
+from layerboard.tasks.framework.protocols import PAPER, STANDARD
+from layerboard.tasks.framework.registry import config_of
+from layerboard.tasks.framework.sources import IMAGES
+from layerboard.tasks.similarity.metric import (
     SMALLEST_BATCH,
     CkaAccumulator,
     centred_gram,
     gram_matrix,
     normalise,
 )
-from layerboard.tasks.protocols import PAPER, STANDARD
-from layerboard.tasks.registry import config_of
-from layerboard.tasks.sources import IMAGES
 from layerboard.zoo.errors import InputError
 
 

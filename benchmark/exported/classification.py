@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from layerboard.benchmark.exported.arrays import Array, Floats, as_feature_pair, as_labels, read_archive
 from layerboard.benchmark.exported.report import Grid, Json, JsonMap, ScoreReport
+from layerboard.tasks.classification.few_shot import as_tensor, draw_shots, fit_few_shot
+from layerboard.tasks.classification.leave_out import nearest_outside
+from layerboard.tasks.classification.probes import ECE, Answers, metric_of, too_few
+from layerboard.tasks.classification.softmax import fit_softmax, held_out, standardised
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.metrics.arrays import Integers
-from layerboard.tasks.metrics.few_shot import as_tensor, draw_shots, fit_few_shot
 from layerboard.tasks.metrics.folds import stratified_folds
-from layerboard.tasks.metrics.leave_out import nearest_outside
 from layerboard.tasks.metrics.neighbours import nearest, top_k_correct, vote, vote_share
-from layerboard.tasks.metrics.softmax import fit_softmax, held_out, standardised
-from layerboard.tasks.probes import ECE, Answers, metric_of, too_few
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import config_of
 from layerboard.zoo.errors import InputError
 
 ARRAYS = ("train", "train_labels", "test", "test_labels")

@@ -6,11 +6,11 @@ import numpy as np
 
 from layerboard.benchmark.exported.arrays import Array, as_features, as_labels, read_archive
 from layerboard.benchmark.exported.report import Grid, Json, ScoreReport, one_of
+from layerboard.tasks.clustering.kmeans import kmeans_starts
 from layerboard.tasks.datasets.files import describe
-from layerboard.tasks.metrics.clustering import kmeans_starts
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.metrics.partitions import AGREEMENTS
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import config_of
 from layerboard.zoo.errors import InputError
 
 SEEDS = 2**32  # number of seeds of the random generator of k-means

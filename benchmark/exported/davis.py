@@ -12,7 +12,7 @@ from layerboard.tasks.datasets.davis import (
 from layerboard.tasks.datasets.files import folder_names
 from layerboard.tasks.datasets.masks import read_mask
 from layerboard.tasks.metrics.arrays import VOID
-from layerboard.tasks.metrics.segmentation import Statistics, VideoScores, score_video, statistics, summarise
+from layerboard.tasks.propagation.j_and_f import Statistics, VideoScores, score_video, statistics, summarise
 from layerboard.zoo.errors import InputError, some
 
 

@@ -7,9 +7,9 @@ import numpy as np
 from layerboard.benchmark.exported.arrays import as_features, as_labels, read_archive
 from layerboard.benchmark.exported.report import Grid, ScoreReport
 from layerboard.tasks.datasets.instances import DISTRACTOR, ROLES
-from layerboard.tasks.instances import ALONE, pair_metrics, query_metrics, retrieve_things
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import config_of
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
+from layerboard.tasks.retrieval.instances import ALONE, pair_metrics, query_metrics, retrieve_things
 from layerboard.zoo.errors import InputError, some
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from layerboard.benchmark.exported.arrays import Floats, as_feature_pair, as_floats, read_archive, read_array
 from layerboard.benchmark.exported.report import Grid, ScoreReport, one_of
 from layerboard.tasks.datasets.revisitop import read_ground_truth
-from layerboard.tasks.metrics.ranking import (
+from layerboard.tasks.retrieval.ranking import (
     CUTOFFS,
     Difficulty,
     cosine_similarities,

@@ -11,16 +11,16 @@ from torch.nn import functional
 
 from layerboard.benchmark.exported.arrays import Array, Floats, as_floats, read_archive
 from layerboard.benchmark.exported.report import Grid, Json, JsonMap, ScoreReport
-from layerboard.tasks.checks import ALIKE, unusable
 from layerboard.tasks.datasets.files import file_names
 from layerboard.tasks.datasets.masks import read_mask
 from layerboard.tasks.datasets.scenes import VOC_2012
+from layerboard.tasks.framework.checks import ALIKE, unusable
 from layerboard.tasks.metrics.arrays import VOID, Integers, Labels, in_range
 from layerboard.tasks.metrics.cell_labels import cell_counts, label_map
 from layerboard.tasks.metrics.label_vote import most_similar, vote_labels
-from layerboard.tasks.metrics.overlaps import Overlaps, confusion, names_of_predictions
 from layerboard.tasks.segmentation.capi import CapiConfig, CapiTask, pixels_of
 from layerboard.tasks.segmentation.in_context import Vote, label_vectors, remembered_cells
+from layerboard.tasks.segmentation.overlaps import Overlaps, confusion, names_of_predictions
 from layerboard.tasks.segmentation.pixel_memory import (
     PixelMemory,
     Pixels,

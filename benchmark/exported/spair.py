@@ -11,15 +11,15 @@ from torch import Tensor
 
 from layerboard.benchmark.exported.arrays import as_floats, read_array
 from layerboard.benchmark.exported.report import Grid, Json, ScoreReport, one_of
-from layerboard.tasks.checks import unusable
 from layerboard.tasks.datasets.fields import numbers, read_json
 from layerboard.tasks.datasets.files import describe
 from layerboard.tasks.datasets.spair import KeypointPair, SpairEntry
+from layerboard.tasks.framework.checks import unusable
+from layerboard.tasks.framework.protocols import find_protocol
+from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.keypoints.places import point_geometry, true_places
 from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.tasks.metrics.arrays import in_range
-from layerboard.tasks.protocols import find_protocol
-from layerboard.tasks.registry import config_of
 from layerboard.zoo.errors import InputError, some
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Letterbox

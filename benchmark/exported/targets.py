@@ -10,11 +10,11 @@ from layerboard.benchmark.exported.arrays import as_features, as_floats, as_labe
 from layerboard.benchmark.exported.report import Grid, ScoreReport
 from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.targets import ImageLabels, ImageNumbers, Targets
+from layerboard.tasks.framework.assess import intervals_of
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING, group_numbers, stratified_folds
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import config_of
-from layerboard.tasks.targets import MultilabelTask, RegressTask, TargetTask
-from layerboard.tasks.uncertainty import intervals_of
+from layerboard.tasks.targets.task import MultilabelTask, RegressTask, TargetTask
 from layerboard.zoo.errors import InputError, some
 
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from layerboard.tasks.protocols import PROTOCOLS
-from layerboard.tasks.registry import TASKS, find_tasks
-from layerboard.tasks.sets import SETS, parse_sets
-from layerboard.tasks.transforms import parse_compression, parse_transform
+from layerboard.tasks.framework.protocols import PROTOCOLS
+from layerboard.tasks.framework.registry import TASKS, find_tasks
+from layerboard.tasks.framework.sets import SETS, parse_sets
+from layerboard.tasks.framework.transforms import parse_compression, parse_transform
 from layerboard.zoo.errors import InputError, either, likely, shortened
 from layerboard.zoo.references import is_reference
 from layerboard.zoo.registry import all_specs, require_named

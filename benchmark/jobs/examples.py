@@ -12,9 +12,9 @@ from layerboard.benchmark.jobs.job import ScoreJob
 from layerboard.benchmark.records.records import table_pooling
 from layerboard.leaderboards.records.arrays import write_arrays
 from layerboard.leaderboards.records.thumbnails import MOST, NAMES, write_thumbnail
-from layerboard.tasks.base import LayerOutcome
 from layerboard.tasks.datasets.base import Sample
-from layerboard.tasks.examples import VERSION
+from layerboard.tasks.framework.base import LayerOutcome
+from layerboard.tasks.framework.examples import VERSION
 from layerboard.zoo.errors import UnreadableImageError
 
 Arrays = dict[str, NDArray[np.generic]]

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from layerboard.benchmark.jobs.job import Job, ScoreJob, Setup
 from layerboard.benchmark.plan.plan import VECTORS, Pass, view_for
 from layerboard.leaderboards.records.files import safe_name
-from layerboard.tasks.base import Source, digest
-from layerboard.tasks.examples import VERSION as EXAMPLES
-from layerboard.tasks.task import Task
+from layerboard.tasks.framework.base import Source, digest
+from layerboard.tasks.framework.examples import VERSION as EXAMPLES
+from layerboard.tasks.framework.task import Task
 from layerboard.zoo.view.views import View
 
 FORMAT = 2  # raise it when stored features, measurements or scores change for the same input

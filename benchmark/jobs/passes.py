@@ -17,8 +17,8 @@ from layerboard.benchmark.passes.timing import best_batch
 from layerboard.benchmark.plan.location import require_writable_folder
 from layerboard.benchmark.plan.plan import VECTORS
 from layerboard.tasks.analyses.cost import CostTask
-from layerboard.tasks.task import Task
-from layerboard.tasks.transforms import components
+from layerboard.tasks.framework.task import Task
+from layerboard.tasks.framework.transforms import components
 from layerboard.zoo.features.backbone import Backbone
 
 ATTENTION_BYTES = 1 << 29  # maximum bytes of the attention maps of one block for one batch

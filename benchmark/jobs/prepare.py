@@ -26,8 +26,8 @@ from layerboard.benchmark.records.records import ResultFiles, is_current
 from layerboard.leaderboards.exchange.merge import paths_of
 from layerboard.leaderboards.records.checksum import results_version
 from layerboard.leaderboards.records.files import RESULTS_VERSION
-from layerboard.tasks.protocols import EvaluationProtocol
-from layerboard.tasks.task import Task
+from layerboard.tasks.framework.protocols import EvaluationProtocol
+from layerboard.tasks.framework.task import Task
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.backbone import identify
 from layerboard.zoo.reading import read_regular

@@ -19,9 +19,9 @@ from layerboard.benchmark.passes.one_pass import PassResult
 from layerboard.benchmark.passes.timing import measure_cost
 from layerboard.benchmark.plan.plan import view_for
 from layerboard.tasks.analyses.cost import CostConfig, MeasuredCosts
-from layerboard.tasks.base import Source
-from layerboard.tasks.checks import nothing_read
-from layerboard.tasks.stored import Fields
+from layerboard.tasks.framework.base import Source
+from layerboard.tasks.framework.checks import nothing_read
+from layerboard.tasks.framework.stored import Fields
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import Channels, Weights
 from layerboard.zoo.features.backbone import Backbone

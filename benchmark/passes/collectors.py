@@ -13,10 +13,10 @@ from torch import Tensor
 
 from layerboard.benchmark.passes.failures import is_out_of_memory
 from layerboard.benchmark.passes.loading import Batch, Member
-from layerboard.tasks.base import FINITE, BatchPart, Measurer, Settling, Source
-from layerboard.tasks.checks import NOT_FINITE
+from layerboard.tasks.framework.base import FINITE, BatchPart, Measurer, Settling, Source
+from layerboard.tasks.framework.checks import NOT_FINITE
+from layerboard.tasks.framework.task import Measurable
 from layerboard.tasks.metrics.spread import debiased, position_basis
-from layerboard.tasks.task import Measurable
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures, Shown
 from layerboard.zoo.features.backbone import Backbone

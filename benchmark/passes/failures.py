@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import torch
 
-from layerboard.tasks.task import Task
+from layerboard.tasks.framework.task import Task
 from layerboard.zoo.errors import DISK_FULL, InputError, about_file, error_kind, first_line, shortened
 from layerboard.zoo.libraries import explained
 

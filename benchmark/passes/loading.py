@@ -15,8 +15,8 @@ from threading import Lock
 import torch
 from torch import Tensor
 
-from layerboard.tasks.base import Source
 from layerboard.tasks.datasets.base import Sample
+from layerboard.tasks.framework.base import Source
 from layerboard.zoo.errors import UnreadableImageError
 from layerboard.zoo.view.views import View
 

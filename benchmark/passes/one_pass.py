@@ -9,8 +9,8 @@ from layerboard.benchmark.passes.collectors import Collector
 from layerboard.benchmark.passes.failures import Failure, free_unused, is_out_of_memory
 from layerboard.benchmark.passes.loading import Batch, Loader, ShardEnd, Unreadable
 from layerboard.benchmark.passes.shards import Shards
-from layerboard.tasks.base import Source
-from layerboard.tasks.task import Task
+from layerboard.tasks.framework.base import Source
+from layerboard.tasks.framework.task import Task
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import Shown
 from layerboard.zoo.features.backbone import Backbone

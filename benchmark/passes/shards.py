@@ -21,8 +21,8 @@ from safetensors.torch import save
 from torch import Tensor
 
 from layerboard.benchmark.passes.collectors import FAILURE
-from layerboard.tasks.base import Measurements, Source
-from layerboard.tasks.stored import LayerMeasurements
+from layerboard.tasks.framework.base import Measurements, Source
+from layerboard.tasks.framework.stored import LayerMeasurements
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.spec import Layer
 

@@ -12,7 +12,7 @@ from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.plan.layers import select_layers
 from layerboard.benchmark.plan.sizes import at_sizes, split_variants, with_rule
 from layerboard.benchmark.plan.suites import Suite
-from layerboard.tasks.sets import sets_of
+from layerboard.tasks.framework.sets import sets_of
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.local_names import local_path, path_digest

@@ -9,15 +9,15 @@ from typing import Any
 
 from layerboard.benchmark.plan.location import DataLocation, require_datasets
 from layerboard.benchmark.plan.tasks import PlannedTasks, Unbound
-from layerboard.tasks.clustering import REGIONS
+from layerboard.tasks.clustering.task import REGIONS
 from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.catalogue import read_own
 from layerboard.tasks.datasets.classes import Classification, Unlabelled
 from layerboard.tasks.datasets.imagenet import ImageNetEntry, probe_subset
 from layerboard.tasks.datasets.labels import AS_IT_IS, Labelling
 from layerboard.tasks.datasets.scenes import VOC_2012, VOC_2012_AUG
-from layerboard.tasks.identity import own_name
-from layerboard.tasks.registry import (
+from layerboard.tasks.framework.identity import own_name
+from layerboard.tasks.framework.registry import (
     DRIFT,
     INSIDE,
     LAID_OUT,
@@ -27,7 +27,7 @@ from layerboard.tasks.registry import (
     config_of,
     load_code,
 )
-from layerboard.tasks.sources import (
+from layerboard.tasks.framework.sources import (
     IMAGES,
     ClusteredRegions,
     ProbedClasses,

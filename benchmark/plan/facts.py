@@ -31,8 +31,8 @@ def known_names() -> "Known":
     """The names of this package that others' results can neither resemble nor describe otherwise."""
     from layerboard.benchmark.plan.suites import SUITES
     from layerboard.leaderboards.records.fields import Known
-    from layerboard.tasks.protocols import PROTOCOLS
-    from layerboard.tasks.registry import TASKS
+    from layerboard.tasks.framework.protocols import PROTOCOLS
+    from layerboard.tasks.framework.registry import TASKS
 
     families = {spec.name: (spec.family, spec.trained) for spec in all_specs()}
     names = {("backbone", name) for name in families}

@@ -16,7 +16,7 @@ from layerboard.tasks.datasets.catalogue import DATASETS
 from layerboard.tasks.datasets.files import data_root, is_packed, require_local
 from layerboard.tasks.datasets.labels import AS_IT_IS, Labelling
 from layerboard.tasks.datasets.zipped import unpacked
-from layerboard.tasks.protocols import STANDARD, EvaluationProtocol, find_protocol
+from layerboard.tasks.framework.protocols import STANDARD, EvaluationProtocol, find_protocol
 from layerboard.zoo.atomic import remove_leftovers
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry import all_specs

@@ -8,11 +8,11 @@ from functools import lru_cache
 from layerboard.benchmark.plan.datasets import bind_tasks
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.tasks import PlannedTasks, Unbound
-from layerboard.tasks.base import Source, digest
-from layerboard.tasks.protocols import EvaluationProtocol
-from layerboard.tasks.registry import DRIFT, LAID_OUT, TASKS, WITHOUT_LABELS, TaskEntry, find_tasks
-from layerboard.tasks.sources import ANY_SIZE
-from layerboard.tasks.task import Task
+from layerboard.tasks.framework.base import Source, digest
+from layerboard.tasks.framework.protocols import EvaluationProtocol
+from layerboard.tasks.framework.registry import DRIFT, LAID_OUT, TASKS, WITHOUT_LABELS, TaskEntry, find_tasks
+from layerboard.tasks.framework.sources import ANY_SIZE
+from layerboard.tasks.framework.task import Task
 from layerboard.zoo.errors import InputError, MissingDataError
 from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.view.views import Tiles, View, WholeFrame, fast_resized

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from layerboard.tasks.registry import DRIFT
-from layerboard.tasks.task import Needs, Task
+from layerboard.tasks.framework.registry import DRIFT
+from layerboard.tasks.framework.task import Needs, Task
 from layerboard.zoo.errors import InputError
 
 

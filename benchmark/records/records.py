@@ -13,9 +13,9 @@ from layerboard.leaderboards.records.checksum import companions_of, file_digest,
 from layerboard.leaderboards.records.items import Place
 from layerboard.leaderboards.records.record import UNREADABLE, Record, add_suite, read_frame, suite_names
 from layerboard.leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
-from layerboard.tasks.base import Items, LayerOutcome, Outcome, Score
-from layerboard.tasks.registry import TaskEntry
-from layerboard.tasks.uncertainty import assess, intervals_of
+from layerboard.tasks.framework.assess import assess, intervals_of
+from layerboard.tasks.framework.base import Items, LayerOutcome, Outcome, Score
+from layerboard.tasks.framework.registry import TaskEntry
 from layerboard.zoo.spec import BackboneSpec, stands_for_set
 
 NORMAL = 1.959964  # standard errors on each side of a 95 % interval

@@ -9,8 +9,8 @@ from layerboard.benchmark.records.records import assess_items
 from layerboard.leaderboards.board.frames import is_floor
 from layerboard.leaderboards.exchange.merge import StoredResult
 from layerboard.leaderboards.records.items import read_items
-from layerboard.tasks.base import Items
-from layerboard.tasks.uncertainty import score_of
+from layerboard.tasks.framework.assess import score_of
+from layerboard.tasks.framework.base import Items
 
 CLOSE = 1e-5  # relative tolerance for numbers of one machine whose items are rounded to float32
 UNCHOSEN = {"ci_low": nan, "ci_high": nan, "chosen": nan, "held_out": nan, "tied": False}

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from layerboard.leaderboards.records.files import OTHER_PAGES, safe_name
-from layerboard.tasks.registry import TASKS, TaskEntry
+from layerboard.tasks.framework.registry import TASKS, TaskEntry
 from layerboard.zoo.errors import shortened
 
 POOLINGS: dict[str, str] = {

@@ -27,8 +27,8 @@ from layerboard.leaderboards.published.literature import Published
 from layerboard.leaderboards.records.key import COMPARISON_TASK
 from layerboard.leaderboards.records.manifest import CLAIMS
 from layerboard.leaderboards.records.record import VERIFIED, of_suite
-from layerboard.tasks.registry import COST, DRIFT
-from layerboard.tasks.transforms import is_compression
+from layerboard.tasks.framework.registry import COST, DRIFT
+from layerboard.tasks.framework.transforms import is_compression
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,8 @@ import shlex
 
 import pandas as pd
 
-from layerboard.tasks.registry import DISTURBED
-from layerboard.tasks.transforms import BYTES
+from layerboard.tasks.framework.registry import DISTURBED
+from layerboard.tasks.framework.transforms import BYTES
 from layerboard.zoo.errors import InputError
 
 UP_TO = ("ms", "parameters", "gflops", "dim")  # costs of a layer that a choice considers

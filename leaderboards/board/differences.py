@@ -12,8 +12,8 @@ from layerboard.leaderboards.board.frames import best_rows
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import Place, read_items
 from layerboard.leaderboards.records.record import companion
-from layerboard.tasks.base import Items
-from layerboard.tasks.uncertainty import confidence_set, paired_differences
+from layerboard.tasks.framework.assess import confidence_set, paired_differences
+from layerboard.tasks.framework.base import Items
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import stands_for_set
 

@@ -29,7 +29,7 @@ from layerboard.leaderboards.records.record import (
     suites_of,
 )
 from layerboard.leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
-from layerboard.tasks.registry import DEPENDS_ON_LOAD
+from layerboard.tasks.framework.registry import DEPENDS_ON_LOAD
 from layerboard.zoo.atomic import whole_file
 from layerboard.zoo.errors import DamagedError, InputError, first_line
 

@@ -10,7 +10,7 @@ from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import UP_TO, VECTOR, Vector, bytes_of
 from layerboard.leaderboards.board.frames import candidates, half_widths, is_floor
 from layerboard.leaderboards.findings.facts import UNKNOWN, Facts, fits_licence
-from layerboard.tasks.transforms import FLOAT32
+from layerboard.tasks.framework.transforms import FLOAT32
 from layerboard.zoo.spec import entry_name
 
 CANDIDATE = [

@@ -17,9 +17,9 @@ from layerboard.leaderboards.board.frames import is_floor
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import Place, read_items
 from layerboard.leaderboards.records.record import companion
-from layerboard.tasks.base import Items
-from layerboard.tasks.metrics.best_set import holm
-from layerboard.tasks.uncertainty import paired_differences
+from layerboard.tasks.framework.assess import paired_differences
+from layerboard.tasks.framework.base import Items
+from layerboard.tasks.statistics.best_set import holm
 from layerboard.zoo.errors import InputError, require_known
 
 Which = Literal["best", "same", "numbered"]

@@ -16,7 +16,7 @@ from layerboard.leaderboards.blocks.blocks import (
 )
 from layerboard.leaderboards.blocks.display import number_text, task_display
 from layerboard.leaderboards.inside.evidence import Evidence, among, by_layer
-from layerboard.tasks.registry import Headline
+from layerboard.tasks.framework.registry import Headline
 
 READ = "Each analysis with its question, and the lowest and highest answer over the backbones:"
 

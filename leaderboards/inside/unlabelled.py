@@ -19,8 +19,8 @@ from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.frames import candidates
 from layerboard.leaderboards.sections.tables import cell_table
 from layerboard.tasks.metrics.arrays import Floats, Integers
-from layerboard.tasks.metrics.best_set import holm
-from layerboard.tasks.metrics.layer_choice import (
+from layerboard.tasks.statistics.best_set import holm
+from layerboard.tasks.statistics.layer_choice import (
     below_zero,
     mean_reach,
     named_layers,

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from layerboard.leaderboards.blocks.display import POOLINGS, task_display
-from layerboard.tasks.protocols import PROTOCOLS
-from layerboard.tasks.registry import TASKS
+from layerboard.tasks.framework.protocols import PROTOCOLS
+from layerboard.tasks.framework.registry import TASKS
 from layerboard.zoo.errors import InputError, first_line
 from layerboard.zoo.reading import read_regular
 from layerboard.zoo.spec import Tap

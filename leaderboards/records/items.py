@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from layerboard.tasks.base import Items, Statistic
+from layerboard.tasks.framework.base import Items, Statistic
 from layerboard.zoo.atomic import whole_file
 from layerboard.zoo.errors import DamagedError, first_line
 from layerboard.zoo.reading import require_regular

@@ -14,7 +14,7 @@ from stat import S_ISREG
 from PIL import Image
 
 from layerboard.leaderboards.records.arrays import read_arrays
-from layerboard.tasks.examples import SIDE, shrunk
+from layerboard.tasks.framework.examples import SIDE, shrunk
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.reading import read_regular
 

@@ -15,13 +15,13 @@ from layerboard.leaderboards.blocks.display import fixed, page_name
 from layerboard.leaderboards.records.files import RESULTS_VERSION, scored_path, task_key
 from layerboard.leaderboards.records.items import read_items
 from layerboard.leaderboards.records.record import companion
-from layerboard.tasks.base import Items
-from layerboard.tasks.decompose import CEILING, step_metric
-from layerboard.tasks.metrics.uncertainty import influence, sample
-from layerboard.tasks.metrics.weighted import Ratios
-from layerboard.tasks.paths import KIND, SIZE, Steps
-from layerboard.tasks.registry import PULL
-from layerboard.tasks.uncertainty import measure
+from layerboard.tasks.decompose.paths import KIND, SIZE, Steps
+from layerboard.tasks.decompose.task import CEILING, step_metric
+from layerboard.tasks.framework.assess import measure
+from layerboard.tasks.framework.base import Items
+from layerboard.tasks.framework.registry import PULL
+from layerboard.tasks.statistics.uncertainty import influence, sample
+from layerboard.tasks.statistics.weighted import Ratios
 from layerboard.zoo.spec import Layer, Tap
 
 READ = """

@@ -12,7 +12,7 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.sections.provenance import units_text
 from layerboard.leaderboards.sections.transforms import difference_text, gain_of, side_text
-from layerboard.tasks.registry import DRIFT
+from layerboard.tasks.framework.registry import DRIFT
 from layerboard.zoo.spec import Dtype, NameParts
 
 FAR = 0.01  # relative difference that readers should know of

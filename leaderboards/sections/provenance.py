@@ -11,7 +11,7 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.tidy import numbers_of
 from layerboard.leaderboards.records.files import RESULTS_VERSION
 from layerboard.leaderboards.sections.gaps import empty_cells
-from layerboard.tasks.protocols import PROTOCOLS
+from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.zoo.errors import counted
 
 

@@ -13,7 +13,7 @@ from layerboard.leaderboards.board.column import Column, Side
 from layerboard.leaderboards.board.differences import MISSING, Estimate, best_side, differences_of
 from layerboard.leaderboards.sections.tables import cell_table
 from layerboard.leaderboards.sections.transforms import difference_text
-from layerboard.tasks.base import area_ceiling_metric, ceiling_metric
+from layerboard.tasks.framework.base import area_ceiling_metric, ceiling_metric
 from layerboard.zoo.spec import NameParts
 
 CEILING_NOTE = """\

@@ -24,9 +24,9 @@ from layerboard.leaderboards.board.frames import (
     half_widths,
     is_floor,
 )
-from layerboard.tasks.base import area_ceiling_metric, ceiling_metric
 from layerboard.tasks.datasets.spair_facts import AZIMUTH, KINDS, MISTAKABLE
-from layerboard.tasks.registry import PULL
+from layerboard.tasks.framework.base import area_ceiling_metric, ceiling_metric
+from layerboard.tasks.framework.registry import PULL
 from layerboard.zoo.errors import counted
 
 EMPTY = Cell("")

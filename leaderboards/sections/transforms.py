@@ -12,7 +12,7 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column, Side, chosen_elsewhere
 from layerboard.leaderboards.board.differences import MISSING, Estimate, best_side, differences_of, sides_of
 from layerboard.leaderboards.board.frames import backbones_of, is_floor
-from layerboard.tasks.sets import SETS, names_of
+from layerboard.tasks.framework.sets import SETS, names_of
 from layerboard.zoo.spec import Layer
 
 NOTE = """\

@@ -17,7 +17,7 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import between, half_widths
 from layerboard.leaderboards.sections.provenance import partial_line
 from layerboard.leaderboards.sections.similarity import CkaTable, cka_tables
-from layerboard.tasks.metrics.locality import partition
+from layerboard.tasks.analyses.metrics.locality import partition
 
 PRIMARY = "patch"  # pooling that is drawn; others have tables
 

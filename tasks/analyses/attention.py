@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from layerboard.tasks.analyses import base
-from layerboard.tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome
-from layerboard.tasks.feeds import ATTENTION
-from layerboard.tasks.metrics.attention import Cells, attention_distance, cell_distances, entropy
-from layerboard.tasks.sources import ANY_SIZE
+from layerboard.tasks.analyses.metrics.attention import Cells, attention_distance, cell_distances, entropy
+from layerboard.tasks.framework.base import Findings, Group, LayerOutcome, Measurer, Outcome
+from layerboard.tasks.framework.feeds import ATTENTION
+from layerboard.tasks.framework.sources import ANY_SIZE
 from layerboard.zoo.features import AttentionMaps
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View

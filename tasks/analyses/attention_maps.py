@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from layerboard.tasks.analyses import base
-from layerboard.tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome
-from layerboard.tasks.feeds import Pictured, PicturedFeed
-from layerboard.tasks.metrics import attention, offsets
+from layerboard.tasks.analyses.metrics import attention, offsets
+from layerboard.tasks.framework.base import Findings, Group, LayerOutcome, Measurer, Outcome
+from layerboard.tasks.framework.feeds import Pictured, PicturedFeed
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.zoo.features import AttentionMaps
 from layerboard.zoo.spec import Layer

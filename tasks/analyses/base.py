@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from layerboard.tasks.base import (
+from layerboard.tasks.framework.base import (
     Findings,
     Group,
     Items,
@@ -25,9 +25,9 @@ from layerboard.tasks.base import (
     Statistic,
     digest,
 )
-from layerboard.tasks.checks import nothing_read
+from layerboard.tasks.framework.checks import nothing_read
+from layerboard.tasks.framework.task import AnalysisTask
 from layerboard.tasks.metrics.arrays import Floats
-from layerboard.tasks.task import AnalysisTask
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 

@@ -12,10 +12,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from layerboard.tasks.base import Findings, LayerOutcome, Outcome, Score, digest
 from layerboard.tasks.datasets.base import Coverage
-from layerboard.tasks.stored import MeasurableBackbone
-from layerboard.tasks.task import Task
+from layerboard.tasks.framework.base import Findings, LayerOutcome, Outcome, Score, digest
+from layerboard.tasks.framework.stored import MeasurableBackbone
+from layerboard.tasks.framework.task import Task
 from layerboard.zoo.spec import WHOLE_BACKBONE, Layer
 
 FLOAT32 = 4  # bytes of a number of a vector

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from layerboard.tasks.base import Findings, LayerOutcome, Outcome, Score, digest
+from layerboard.tasks.analyses.metrics.effective_rank import equal_shares
+from layerboard.tasks.analyses.metrics.filters import position_similarity, principal_filters
 from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.framework.base import Findings, LayerOutcome, Outcome, Score, digest
+from layerboard.tasks.framework.stored import MeasurableBackbone
+from layerboard.tasks.framework.task import Task
 from layerboard.tasks.metrics.arrays import Floats
-from layerboard.tasks.metrics.effective_rank import equal_shares
-from layerboard.tasks.metrics.filters import position_similarity, principal_filters
-from layerboard.tasks.stored import MeasurableBackbone
-from layerboard.tasks.task import Task
 from layerboard.zoo.features import Weights
 from layerboard.zoo.spec import WHOLE_BACKBONE
 

@@ -15,15 +15,15 @@ import numpy as np
 import torch
 
 from layerboard.tasks.analyses.base import Tally
-from layerboard.tasks.base import Device, Findings, LayerOutcome, Outcome, Source, digest
-from layerboard.tasks.checks import unusable
-from layerboard.tasks.cka import UNDEFINED, CkaConfig, Grams
-from layerboard.tasks.metrics import effective_rank as ranks
+from layerboard.tasks.analyses.metrics import effective_rank as ranks
+from layerboard.tasks.framework.base import Device, Findings, LayerOutcome, Outcome, Source, digest
+from layerboard.tasks.framework.checks import unusable
+from layerboard.tasks.framework.sources import ProbedImages, mirrored
+from layerboard.tasks.framework.stored import StoredBackbone
+from layerboard.tasks.framework.task import Task, map_in_parallel
 from layerboard.tasks.metrics.neighbours import Vectors
-from layerboard.tasks.metrics.similarity import SMALLEST_BATCH, CkaAccumulator
-from layerboard.tasks.sources import ProbedImages, mirrored
-from layerboard.tasks.stored import StoredBackbone
-from layerboard.tasks.task import Task, map_in_parallel
+from layerboard.tasks.similarity.cka import UNDEFINED, CkaConfig, Grams
+from layerboard.tasks.similarity.metric import SMALLEST_BATCH, CkaAccumulator
 from layerboard.zoo.spec import Layer
 
 

@@ -2,7 +2,7 @@
 
 Source: Raghu et al., Do Vision Transformers See Like Convolutional Neural Networks?, NeurIPS 2021, section 5
 and figure 5. The paper does not state its subsets of heads; here they are windows of heads sorted by
-attention distance (`tasks.metrics.locality`).
+attention distance (`tasks.analyses.metrics.locality`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from layerboard.tasks.analyses.base import BatchMeasurer
-from layerboard.tasks.base import Group, Measurer, digest
-from layerboard.tasks.cka import CkaConfig, Grams, split_grams, stored_grams
-from layerboard.tasks.comparing import ComparisonTask, PairFindings
-from layerboard.tasks.feeds import HeadsOrBlocksFeed
-from layerboard.tasks.metrics.attention import attention_distance, cell_distances
-from layerboard.tasks.metrics.layer_choice import FEWEST
-from layerboard.tasks.metrics.locality import HeadSubsets, subsets_of
-from layerboard.tasks.metrics.similarity import gather
-from layerboard.tasks.sources import ANY_SIZE, ProbedImages
-from layerboard.tasks.stored import StoredBackbone
-from layerboard.tasks.task import FedTask
+from layerboard.tasks.analyses.metrics.attention import attention_distance, cell_distances
+from layerboard.tasks.analyses.metrics.locality import HeadSubsets, subsets_of
+from layerboard.tasks.framework.base import Group, Measurer, digest
+from layerboard.tasks.framework.comparing import ComparisonTask, PairFindings
+from layerboard.tasks.framework.feeds import HeadsOrBlocksFeed
+from layerboard.tasks.framework.sources import ANY_SIZE, ProbedImages
+from layerboard.tasks.framework.stored import StoredBackbone
+from layerboard.tasks.framework.task import FedTask
+from layerboard.tasks.similarity.cka import CkaConfig, Grams, split_grams, stored_grams
+from layerboard.tasks.similarity.metric import gather
+from layerboard.tasks.statistics.layer_choice import FEWEST
 from layerboard.zoo.features import AttentionMaps, LayerFeatures
 from layerboard.zoo.spec import WHOLE_BACKBONE, BackboneSpec, Layer
 from layerboard.zoo.view.views import View

@@ -6,7 +6,7 @@ backbones. Finer maps of a ConvNet are averaged to its last grid, as suggested b
 
 Position audit: ridge regression predicts row and column from the tokens of held-out images, and tokens of one
 image are matched with those of another, unrelated one, where matches at the same position are due to position
-information. Sources: see `tasks.metrics.position`.
+information. Sources: see `tasks.analyses.metrics.position`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,15 +18,15 @@ import torch
 from torch import Tensor
 
 from layerboard.tasks.analyses.base import Array, BatchMeasurer, ImageAnalysis, KeptImages, LayerArrays, Tally
-from layerboard.tasks.base import FINITE, Findings, Group, LayerOutcome, Measurer, Outcome, Score
-from layerboard.tasks.checks import ALIKE, varies
-from layerboard.tasks.feeds import WHOLE_GRIDS, GridsOfPixels, PixelFeed
-from layerboard.tasks.metrics import localisation as local
+from layerboard.tasks.analyses.metrics import localisation as local
+from layerboard.tasks.analyses.metrics.attention import Cells
+from layerboard.tasks.analyses.metrics.position import LEAST, matches, place_errors
+from layerboard.tasks.framework.base import FINITE, Findings, Group, LayerOutcome, Measurer, Outcome, Score
+from layerboard.tasks.framework.checks import ALIKE, varies
+from layerboard.tasks.framework.feeds import WHOLE_GRIDS, GridsOfPixels, PixelFeed
+from layerboard.tasks.framework.sources import batch_slices
 from layerboard.tasks.metrics.arrays import Floats
-from layerboard.tasks.metrics.attention import Cells
-from layerboard.tasks.metrics.position import LEAST, matches, place_errors
-from layerboard.tasks.metrics.similarity import SMALLEST_BATCH
-from layerboard.tasks.sources import batch_slices
+from layerboard.tasks.similarity.metric import SMALLEST_BATCH
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 

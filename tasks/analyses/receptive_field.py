@@ -13,12 +13,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from layerboard.tasks.base import Findings, Group, LayerOutcome, Outcome, Score, Source, digest
+from layerboard.tasks.analyses.metrics.residual import half_area, half_radius, share_inside
+from layerboard.tasks.framework.base import Findings, Group, LayerOutcome, Outcome, Score, Source, digest
+from layerboard.tasks.framework.sources import ProbedImages
+from layerboard.tasks.framework.stored import Fields, MeasurableBackbone
+from layerboard.tasks.framework.task import Task
 from layerboard.tasks.metrics.arrays import Floats
-from layerboard.tasks.metrics.residual import half_area, half_radius, share_inside
-from layerboard.tasks.sources import ProbedImages
-from layerboard.tasks.stored import Fields, MeasurableBackbone
-from layerboard.tasks.task import Task
 from layerboard.zoo.spec import Layer, Tap
 
 TAPS: tuple[Tap, ...] = ("attention", "mid", "mlp", "branch", "block")  # a network has some of these

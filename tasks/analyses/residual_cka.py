@@ -14,11 +14,11 @@ from torch import Tensor
 
 from layerboard.tasks.analyses.base import Array, BatchMeasurer, ImageAnalysis, KeptImages, LayerArrays
 from layerboard.tasks.analyses.residuals import Taps, branches, sum_gaps, token_kinds, unsound
-from layerboard.tasks.base import Findings, Group, LayerOutcome, Measurer, Outcome, Score, digest
-from layerboard.tasks.cka import UNDEFINED, CkaConfig, Grams
-from layerboard.tasks.feeds import ResidualFeed, sums_of
+from layerboard.tasks.framework.base import Findings, Group, LayerOutcome, Measurer, Outcome, Score, digest
+from layerboard.tasks.framework.feeds import ResidualFeed, sums_of
 from layerboard.tasks.metrics.arrays import Floats
-from layerboard.tasks.metrics.similarity import CkaAccumulator
+from layerboard.tasks.similarity.cka import UNDEFINED, CkaConfig, Grams
+from layerboard.tasks.similarity.metric import CkaAccumulator
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 

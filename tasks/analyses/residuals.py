@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 
 from layerboard.tasks.analyses.base import Array, ImageAnalysis, KeptImages, LayerArrays, Tally, first
-from layerboard.tasks.base import Findings, LayerOutcome, Outcome, Score
-from layerboard.tasks.feeds import ResidualFeed, Sum, sums_of
+from layerboard.tasks.analyses.metrics.residual import frobenius_ratio, norm_ratio, sum_gap, token_cosines
+from layerboard.tasks.framework.base import Findings, LayerOutcome, Outcome, Score
+from layerboard.tasks.framework.feeds import ResidualFeed, Sum, sums_of
 from layerboard.tasks.metrics.arrays import Floats
-from layerboard.tasks.metrics.residual import frobenius_ratio, norm_ratio, sum_gap, token_cosines
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.spec import WHOLE_BACKBONE, Layer, Tap
 

@@ -22,12 +22,8 @@ from layerboard.tasks.analyses.base import (
     LayerArrays,
     Tally,
 )
-from layerboard.tasks.base import Findings, Group, LayerOutcome, Measurer, Source, digest
-from layerboard.tasks.datasets.coco import RegionImage, Regions
-from layerboard.tasks.feeds import AttentionFeed
-from layerboard.tasks.metrics import saliency as overlap
-from layerboard.tasks.metrics.arrays import Floats
-from layerboard.tasks.metrics.attention import (
+from layerboard.tasks.analyses.metrics import saliency as overlap
+from layerboard.tasks.analyses.metrics.attention import (
     Cells,
     Fusion,
     discard,
@@ -36,7 +32,11 @@ from layerboard.tasks.metrics.attention import (
     patch_query_map,
     roll,
 )
-from layerboard.tasks.sources import IMAGES, consecutive_groups
+from layerboard.tasks.datasets.coco import RegionImage, Regions
+from layerboard.tasks.framework.base import Findings, Group, LayerOutcome, Measurer, Source, digest
+from layerboard.tasks.framework.feeds import AttentionFeed
+from layerboard.tasks.framework.sources import IMAGES, consecutive_groups
+from layerboard.tasks.metrics.arrays import Floats
 from layerboard.zoo.features import AttentionMaps
 from layerboard.zoo.spec import WHOLE_BACKBONE, Layer
 from layerboard.zoo.view.views import View

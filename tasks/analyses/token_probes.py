@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from layerboard.tasks.analyses.base import Array, ImageAnalysis, KeptImages, LayerArrays, Tally, first
-from layerboard.tasks.base import Findings, LayerOutcome, Outcome, digest
-from layerboard.tasks.checks import unlearnable
-from layerboard.tasks.feeds import GRIDS
+from layerboard.tasks.classification.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
+from layerboard.tasks.classification.probes import FewShotTask, too_few
+from layerboard.tasks.framework.base import Findings, LayerOutcome, Outcome, digest
+from layerboard.tasks.framework.checks import unlearnable
+from layerboard.tasks.framework.feeds import GRIDS
+from layerboard.tasks.framework.sources import ProbedClasses
 from layerboard.tasks.metrics.arrays import Floats, Integers
-from layerboard.tasks.metrics.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
-from layerboard.tasks.probes import FewShotTask, too_few
-from layerboard.tasks.sources import ProbedClasses
 from layerboard.zoo.spec import Layer
 
 MOST = 64  # all tokens of a grid are probed up to this number

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from layerboard.tasks.base import FINITE, Measurements
-from layerboard.tasks.metrics import anomaly
+from layerboard.tasks.anomaly import metric as anomaly
+from layerboard.tasks.framework.base import FINITE, Measurements
+from layerboard.tasks.framework.remembered import ComparingMeasurer
+from layerboard.tasks.framework.sets import members_of
+from layerboard.tasks.framework.stored import LayerMeasurements
 from layerboard.tasks.metrics.cell_labels import cell_draws
-from layerboard.tasks.remembered import ComparingMeasurer
-from layerboard.tasks.sets import members_of
-from layerboard.tasks.stored import LayerMeasurements
 from layerboard.zoo.spec import Layer
 
 

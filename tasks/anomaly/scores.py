@@ -7,11 +7,12 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from layerboard.tasks.base import Items, Outcome, Score, Statistic
+from layerboard.tasks.anomaly import metric as anomaly
 from layerboard.tasks.datasets.defects import Product, read_defect
-from layerboard.tasks.examples import small_mask
-from layerboard.tasks.metrics import anomaly, linearised
+from layerboard.tasks.framework.base import Items, Outcome, Score, Statistic
+from layerboard.tasks.framework.examples import small_mask
 from layerboard.tasks.metrics.arrays import SHORTEST, Floats, Mask
+from layerboard.tasks.statistics import linearised
 
 ONE_KIND = "no product has test images both with and without a defect"
 NO_MASKS = "no product has a mask of every defect"

@@ -14,15 +14,15 @@ from torch import Tensor
 
 from layerboard.tasks.anomaly import scores
 from layerboard.tasks.anomaly.references import DistanceMeasurer, Draws, ProductMemories, ReferenceMeasurer
-from layerboard.tasks.base import Group, Measurements, Measurer, Outcome, Score, Source, digest
-from layerboard.tasks.checks import ALIKE
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.datasets.defects import Defects, Product, read_defect
-from layerboard.tasks.examples import Predicted, drawn_indices, small_mask
-from layerboard.tasks.metrics import linearised
-from layerboard.tasks.sources import consecutive_groups
-from layerboard.tasks.stored import LayerMeasurements
-from layerboard.tasks.task import Measurable, MeasuredTask
+from layerboard.tasks.framework.base import Group, Measurements, Measurer, Outcome, Score, Source, digest
+from layerboard.tasks.framework.checks import ALIKE
+from layerboard.tasks.framework.examples import Predicted, drawn_indices, small_mask
+from layerboard.tasks.framework.sources import consecutive_groups
+from layerboard.tasks.framework.stored import LayerMeasurements
+from layerboard.tasks.framework.task import Measurable, MeasuredTask
+from layerboard.tasks.statistics import linearised
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Stretch, View
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from layerboard.tasks.datasets.spair import KeypointPair
-from layerboard.tasks.metrics.correspondence import SoftArgmax
+from layerboard.tasks.keypoints.correspondence import SoftArgmax
 from layerboard.zoo.view.released import CornerSquare, OfTokens
 from layerboard.zoo.view.views import Letterbox, Stretch, View
 

@@ -15,14 +15,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from layerboard.tasks.checks import LayerFlags
 from layerboard.tasks.datasets.spair import KeypointPair
+from layerboard.tasks.framework.checks import LayerFlags
+from layerboard.tasks.framework.sets import MIXED
 from layerboard.tasks.keypoints import places
 from layerboard.tasks.keypoints.config import KeypointConfig
+from layerboard.tasks.keypoints.correspondence import best_pixels, least_errors
 from layerboard.tasks.keypoints.places import Size, point_geometry, predicted_offset
 from layerboard.tasks.metrics.bilinear import Places, sampled
-from layerboard.tasks.metrics.correspondence import best_pixels, least_errors
-from layerboard.tasks.sets import MIXED
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 

@@ -4,10 +4,10 @@ import numpy as np
 import torch
 
 from layerboard.tasks.keypoints.config import KeypointConfig
+from layerboard.tasks.keypoints.correspondence import Axis
 from layerboard.tasks.metrics import bilinear
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.tasks.metrics.bilinear import Places, official_pixels
-from layerboard.tasks.metrics.correspondence import Axis
 from layerboard.zoo.view.geometry import Geometry
 from layerboard.zoo.view.released import CornerSquare
 from layerboard.zoo.view.views import View

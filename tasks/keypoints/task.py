@@ -12,7 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from layerboard.tasks.base import (
+from layerboard.tasks.datasets.base import Coverage, Sample
+from layerboard.tasks.datasets.spair import KeypointPair, Keypoints
+from layerboard.tasks.datasets.spair_facts import AZIMUTH, KINDS, MISTAKABLE
+from layerboard.tasks.framework.base import (
     Group,
     Items,
     Measurements,
@@ -25,17 +28,14 @@ from layerboard.tasks.base import (
     ceiling_metric,
     digest,
 )
-from layerboard.tasks.checks import ALIKE
-from layerboard.tasks.datasets.base import Coverage, Sample
-from layerboard.tasks.datasets.spair import KeypointPair, Keypoints
-from layerboard.tasks.datasets.spair_facts import AZIMUTH, KINDS, MISTAKABLE
-from layerboard.tasks.examples import Predicted, by_key, drawn_indices
+from layerboard.tasks.framework.checks import ALIKE
+from layerboard.tasks.framework.examples import Predicted, by_key, drawn_indices
+from layerboard.tasks.framework.registry import PULL, TaskEntry
+from layerboard.tasks.framework.task import MeasuredTask
 from layerboard.tasks.keypoints.config import CONFIGS, KeypointConfig
+from layerboard.tasks.keypoints.correspondence import pck_averages
 from layerboard.tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
 from layerboard.tasks.metrics.arrays import Floats
-from layerboard.tasks.metrics.correspondence import pck_averages
-from layerboard.tasks.registry import PULL, TaskEntry
-from layerboard.tasks.task import MeasuredTask
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from layerboard.tasks.metrics.carrying import Neighbourhood
+from layerboard.tasks.propagation.carrying import Neighbourhood
 from layerboard.zoo.view.released import ScriptFrame
 from layerboard.zoo.view.views import RaisedFrame, Tiles, View, WholeFrame
 

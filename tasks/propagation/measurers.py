@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from layerboard.tasks.base import area_ceiling_metric, ceiling_metric
-from layerboard.tasks.checks import LayerFlags
 from layerboard.tasks.datasets.davis import Video
 from layerboard.tasks.datasets.masks import read_mask
-from layerboard.tasks.examples import small_mask
+from layerboard.tasks.framework.base import area_ceiling_metric, ceiling_metric
+from layerboard.tasks.framework.checks import LayerFlags
+from layerboard.tasks.framework.examples import small_mask
+from layerboard.tasks.framework.sets import MIXED, Gathered, members_of, of_one_grid
 from layerboard.tasks.metrics.arrays import VOID
 from layerboard.tasks.metrics.cell_labels import area_labels
-from layerboard.tasks.metrics.propagation import Propagation, decode, decode_nearest, seed_labels
-from layerboard.tasks.metrics.segmentation import score_frame
 from layerboard.tasks.propagation.config import PropagationConfig
-from layerboard.tasks.sets import MIXED, Gathered, members_of, of_one_grid
+from layerboard.tasks.propagation.j_and_f import score_frame
+from layerboard.tasks.propagation.metric import Propagation, decode, decode_nearest, seed_labels
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 

@@ -10,7 +10,11 @@ from functools import cached_property
 import numpy as np
 from torch import Tensor
 
-from layerboard.tasks.base import (
+from layerboard.tasks.datasets.base import Sample
+from layerboard.tasks.datasets.davis import Video, Videos
+from layerboard.tasks.datasets.files import stamp
+from layerboard.tasks.datasets.masks import read_mask
+from layerboard.tasks.framework.base import (
     Group,
     Items,
     Measurements,
@@ -21,16 +25,12 @@ from layerboard.tasks.base import (
     Statistic,
     digest,
 )
-from layerboard.tasks.checks import ALIKE
-from layerboard.tasks.datasets.base import Sample
-from layerboard.tasks.datasets.davis import Video, Videos
-from layerboard.tasks.datasets.files import stamp
-from layerboard.tasks.datasets.masks import read_mask
-from layerboard.tasks.examples import Predicted, drawn_indices, small_mask
+from layerboard.tasks.framework.checks import ALIKE
+from layerboard.tasks.framework.examples import Predicted, drawn_indices, small_mask
+from layerboard.tasks.framework.task import MeasuredTask
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.tasks.propagation.config import CONFIGS, PropagationConfig
 from layerboard.tasks.propagation.measurers import CEILINGS, VideoMeasurer
-from layerboard.tasks.task import MeasuredTask
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 

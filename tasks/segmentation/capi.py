@@ -13,8 +13,8 @@ from typing import ClassVar
 import numpy as np
 from torch import Tensor
 
-from layerboard.tasks.base import Group, Measurements, Measurer, Over, digest
 from layerboard.tasks.datasets.scenes import Scene, every_value
+from layerboard.tasks.framework.base import Group, Measurements, Measurer, Over, digest
 from layerboard.tasks.metrics.arrays import VOID
 from layerboard.tasks.segmentation.in_context import Grid, Memories, MemoryMeasurer
 from layerboard.tasks.segmentation.pixel_memory import (

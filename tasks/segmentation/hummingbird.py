@@ -12,13 +12,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from layerboard.tasks.base import Measurements, Over, digest
 from layerboard.tasks.datasets.scenes import Scene, every_value
+from layerboard.tasks.framework.base import Measurements, Over, digest
 from layerboard.tasks.metrics.arrays import VOID, Labels
 from layerboard.tasks.metrics.cell_labels import evenly_spaced
-from layerboard.tasks.metrics.overlaps import Overlaps, names_of_predictions
 from layerboard.tasks.segmentation.augmented import Augmentation, augmented
 from layerboard.tasks.segmentation.in_context import Vote
+from layerboard.tasks.segmentation.overlaps import Overlaps, names_of_predictions
 from layerboard.tasks.segmentation.shown import shown_labels, signatures
 from layerboard.tasks.segmentation.task import SegmentationConfig, SegmentationMemory, SegmentationTask
 from layerboard.zoo.view.views import LoweredSquare, View

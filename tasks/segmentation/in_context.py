@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from layerboard.tasks.base import FINITE, Measurements
 from layerboard.tasks.datasets.scenes import Scene
-from layerboard.tasks.examples import small_mask
+from layerboard.tasks.framework.base import FINITE, Measurements
+from layerboard.tasks.framework.examples import small_mask
+from layerboard.tasks.framework.remembered import ComparingMeasurer
+from layerboard.tasks.framework.sets import members_of
 from layerboard.tasks.metrics import cell_labels
 from layerboard.tasks.metrics.arrays import Integers, Labels
 from layerboard.tasks.metrics.label_vote import most_similar_of_sets, vote_labels
-from layerboard.tasks.metrics.overlaps import confusion
-from layerboard.tasks.remembered import ComparingMeasurer
-from layerboard.tasks.sets import members_of
+from layerboard.tasks.segmentation.overlaps import confusion
 from layerboard.zoo.spec import Layer
 
 NO_MEMORY = "no cell of the images to learn from has a class in half of its pixels"

@@ -11,15 +11,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from layerboard.tasks.base import FINITE, Measurements
-from layerboard.tasks.checks import LayerFlags
 from layerboard.tasks.datasets.scenes import Scene
+from layerboard.tasks.framework.base import FINITE, Measurements
+from layerboard.tasks.framework.checks import LayerFlags
 from layerboard.tasks.metrics import label_vote
 from layerboard.tasks.metrics.arrays import VOID, Integers, Labels
 from layerboard.tasks.metrics.cell_labels import cell_counts, cell_draws, chosen_cells
 from layerboard.tasks.metrics.label_vote import Distance, Scale, judged_cells, most_similar
-from layerboard.tasks.metrics.overlaps import confusion, mean_iou_of_labels
 from layerboard.tasks.segmentation.in_context import Grid, Memories, Read, confusion_entries
+from layerboard.tasks.segmentation.overlaps import confusion, mean_iou_of_labels
 from layerboard.zoo.spec import Layer
 
 NO_MEMORY = "no cell of the images to learn from shows mostly a class"

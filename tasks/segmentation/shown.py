@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from layerboard.tasks.base import (
+from layerboard.tasks.datasets.files import stamp
+from layerboard.tasks.datasets.scenes import Scene, Scenes, every_value, read_classes
+from layerboard.tasks.framework.base import (
     AVERAGED,
     Group,
     Items,
@@ -20,14 +22,12 @@ from layerboard.tasks.base import (
     Statistic,
     digest,
 )
-from layerboard.tasks.checks import ALIKE
-from layerboard.tasks.datasets.files import stamp
-from layerboard.tasks.datasets.scenes import Scene, Scenes, every_value, read_classes
+from layerboard.tasks.framework.checks import ALIKE
+from layerboard.tasks.framework.sources import ANY_SIZE, consecutive_groups
+from layerboard.tasks.framework.task import Measurable, MeasuredTask
 from layerboard.tasks.metrics.arrays import Integers, Labels
 from layerboard.tasks.metrics.cell_labels import evenly_spaced, resized_labels
-from layerboard.tasks.metrics.overlaps import Overlaps
-from layerboard.tasks.sources import ANY_SIZE, consecutive_groups
-from layerboard.tasks.task import Measurable, MeasuredTask
+from layerboard.tasks.segmentation.overlaps import Overlaps
 from layerboard.zoo.view.views import View
 
 NO_LABELS = "no pixel of the images that are labelled has a class"

@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from layerboard.tasks.base import Group, Measurements, Measurer, Outcome, Over, digest
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.datasets.scenes import Scene, read_classes
-from layerboard.tasks.examples import Predicted, drawn_indices, small_mask
+from layerboard.tasks.framework.base import Group, Measurements, Measurer, Outcome, Over, digest
+from layerboard.tasks.framework.examples import Predicted, drawn_indices, small_mask
 from layerboard.tasks.metrics.arrays import VOID, Labels
 from layerboard.tasks.metrics.cell_labels import cell_counts
 from layerboard.tasks.segmentation import in_context

@@ -8,10 +8,10 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from layerboard.tasks.base import Group, Source
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.classes import Unlabelled
-from layerboard.tasks.sources import Batches, ProbedImages
+from layerboard.tasks.framework.base import Group, Source
+from layerboard.tasks.framework.sources import Batches, ProbedImages
 from layerboard.zoo.errors import UnreadableImageError
 from layerboard.zoo.features import Channels, LayerFeatures, ReceptiveField, Visitor, Weights
 from layerboard.zoo.origin import GENERATED

@@ -20,9 +20,9 @@ from layerboard.benchmark.jobs import passes
 from layerboard.benchmark.jobs.job import Setup
 from layerboard.benchmark.passes.loading import Rendered
 from layerboard.benchmark.passes.one_pass import run_pass
-from layerboard.tasks import registry
 from layerboard.tasks.datasets.base import Sample
-from layerboard.tasks.registry import COST
+from layerboard.tasks.framework import registry
+from layerboard.tasks.framework.registry import COST
 from layerboard.zoo.features import Visitor
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.spec import Layer

@@ -16,9 +16,9 @@ from layerboard.leaderboards.exchange.check import check_pages
 from layerboard.leaderboards.exchange.merge import merge_outputs
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.record import read_frame
-from layerboard.tasks import registry
 from layerboard.tasks.analyses.cost import CostConfig, CostTask
-from layerboard.tasks.registry import TASKS
+from layerboard.tasks.framework import registry
+from layerboard.tasks.framework.registry import TASKS
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry import find
 from tests.benchmark.conftest import BACKBONES

@@ -12,10 +12,10 @@ from layerboard.benchmark.commands.decompose import decompose
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.forms.request import Request
 from layerboard.leaderboards.sections.decomposition import difference_interval
-from layerboard.tasks.base import Items, Statistic
-from layerboard.tasks.decompose import Given, steps_protocols, task_steps
-from layerboard.tasks.paths import TAP, TRANSFORM
-from layerboard.tasks.protocols import find_protocol
+from layerboard.tasks.decompose.paths import TAP, TRANSFORM
+from layerboard.tasks.decompose.task import Given, steps_protocols, task_steps
+from layerboard.tasks.framework.base import Items, Statistic
+from layerboard.tasks.framework.protocols import find_protocol
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Layer
 from tests.benchmark.runs import command, run

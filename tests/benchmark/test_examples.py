@@ -14,10 +14,12 @@ from layerboard.leaderboards.records.checksum import companions_of, file_digest,
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.record import read_records
 from layerboard.leaderboards.records.thumbnails import LARGEST, MOST, is_whole, thumbnails_of
-from layerboard.tasks import clustering, knn, probes, retrieval
-from layerboard.tasks.examples import SIDE
+from layerboard.tasks.classification import knn, probes
+from layerboard.tasks.clustering import task as clustering
+from layerboard.tasks.framework.examples import SIDE
 from layerboard.tasks.keypoints import task as keypoints
 from layerboard.tasks.propagation import task as propagation
+from layerboard.tasks.retrieval import landmarks as retrieval
 from layerboard.zoo.errors import InputError
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import Tally, assert_same_records, files, run

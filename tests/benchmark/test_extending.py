@@ -22,13 +22,13 @@ from layerboard.benchmark.forms.request import Request
 from layerboard.leaderboards.blocks.blocks import Block, Heading, said
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections import order
-from layerboard.tasks import registry
 from layerboard.tasks.analyses.base import ImageAnalysis, KeptImages, Tally
-from layerboard.tasks.base import Device, Findings, LayerOutcome, Outcome, Score, Source, digest
-from layerboard.tasks.feeds import ATTENTION
-from layerboard.tasks.registry import TaskEntry
-from layerboard.tasks.task import VectorTask
-from layerboard.tasks.transformed import Vectors
+from layerboard.tasks.framework import registry
+from layerboard.tasks.framework.base import Device, Findings, LayerOutcome, Outcome, Score, Source, digest
+from layerboard.tasks.framework.feeds import ATTENTION
+from layerboard.tasks.framework.registry import TaskEntry
+from layerboard.tasks.framework.task import VectorTask
+from layerboard.tasks.framework.transformed import Vectors
 from layerboard.zoo.features import AttentionMaps
 from layerboard.zoo.spec import BackboneSpec, Layer
 from tests.benchmark import runs

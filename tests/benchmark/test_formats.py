@@ -18,7 +18,7 @@ from layerboard.benchmark.jobs import prepare
 from layerboard.leaderboards.blocks.blocks import Table
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.formats import format_blocks, formats_of
-from layerboard.tasks.protocols import PAPER, STANDARD
+from layerboard.tasks.framework.protocols import PAPER, STANDARD
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.backbone import load_backbone

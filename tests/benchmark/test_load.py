@@ -12,8 +12,8 @@ import layerboard
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.vectors import write_vectors
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import COST, config_of, find_tasks
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import COST, config_of, find_tasks
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.cut import CutBackbone
 from layerboard.zoo.spec import Layer

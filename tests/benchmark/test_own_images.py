@@ -15,7 +15,6 @@ from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.suites import MINI_SUITE
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.inside.page import inside_page
-from layerboard.tasks import sources
 from layerboard.tasks.datasets.classes import EVERY
 from layerboard.tasks.datasets.files import IMAGE_EXTENSIONS
 from layerboard.tasks.datasets.folder import NO_CLASSES, QUERY_SPLITS
@@ -27,8 +26,9 @@ from layerboard.tasks.datasets.labels import (
     SPLIT_COLUMN,
     Labelling,
 )
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import config_of, find_tasks
+from layerboard.tasks.framework import sources
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of, find_tasks
 from layerboard.zoo.errors import InputError
 from tests import fakes
 from tests.benchmark.runs import Tally, command, run

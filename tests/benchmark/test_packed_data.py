@@ -8,7 +8,7 @@ import pytest
 
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.suites import REAL
-from layerboard.tasks.datasets.packs import writing
+from layerboard.tasks.datasets import write_packs as writing
 from layerboard.tasks.datasets.packs.manifest import CARD, read_pack_manifest
 from layerboard.tasks.datasets.packs.shards import write_shard
 from tests.benchmark.runs import command, comparable, run

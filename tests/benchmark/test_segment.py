@@ -18,8 +18,8 @@ from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
 from layerboard.tasks.datasets.masks import read_mask, write_mask
 from layerboard.tasks.datasets.scenes import VOC_2012
-from layerboard.tasks.protocols import EvaluationProtocol, find_protocol
-from layerboard.tasks.registry import config_of
+from layerboard.tasks.framework.protocols import EvaluationProtocol, find_protocol
+from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.segmentation import shown
 from layerboard.tasks.segmentation.hummingbird import HummingbirdConfig
 from tests import fakes

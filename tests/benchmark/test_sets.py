@@ -11,8 +11,8 @@ from layerboard.benchmark.plan.suites import STANDARD_SUITE
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import is_set
 from layerboard.leaderboards.sections.transforms import blocks_of, set_gains
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.sets import MIXED
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.sets import MIXED
 from layerboard.zoo.registry import find
 from tests.benchmark.runs import PUBLIC, Tally, command, files, run
 

@@ -18,9 +18,9 @@ from layerboard.leaderboards.blocks.blocks import Table
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.compression import compression_blocks
 from layerboard.leaderboards.sections.transforms import gains_of
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import TASKS
-from layerboard.tasks.transforms import parse_transform
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import TASKS
+from layerboard.tasks.framework.transforms import parse_transform
 from layerboard.zoo.registry import find
 from tests.benchmark.runs import PUBLIC, Tally, command, files, run
 from tests.fakes import write_fake_class_folders

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from layerboard.leaderboards.records.record import Record, to_frame
-from layerboard.tasks.base import Items, Over, Statistic
+from layerboard.tasks.framework.base import Items, Over, Statistic
 
 NAN = float("nan")
 

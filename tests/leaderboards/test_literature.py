@@ -20,7 +20,7 @@ from layerboard.tasks.datasets.imagenet import ImageNetEntry
 from layerboard.tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
 from layerboard.tasks.datasets.scenes import VOC_2012_AUG
 from layerboard.tasks.datasets.spair import SpairEntry
-from layerboard.tasks.protocols import PROTOCOLS
+from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry import all_specs
 

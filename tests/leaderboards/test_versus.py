@@ -19,7 +19,7 @@ from layerboard.leaderboards.findings.paired import (
 )
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
-from layerboard.tasks.base import Statistic
+from layerboard.tasks.framework.base import Statistic
 from layerboard.zoo.errors import InputError
 from tests.leaderboards.builder import floor, frame, layers, measured, record, unsure
 

@@ -4,7 +4,7 @@ import torch
 
 from layerboard.benchmark.passes.collectors import MeasuredCollector
 from layerboard.benchmark.passes.loading import Batch, Member
-from layerboard.tasks import sources
+from layerboard.tasks.framework import sources
 from layerboard.zoo.features import AttentionMaps
 from layerboard.zoo.features.census import Census
 from layerboard.zoo.spec import Layer

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from layerboard.tasks.metrics.segmentation import score_video
+from layerboard.tasks.propagation.j_and_f import score_video
 from perf import grids
 from perf.__main__ import main, save
 from perf.measuring import Budget, Machine, Row, as_data, as_table

@@ -4,10 +4,10 @@ from dataclasses import fields
 
 from torch import Tensor
 
-from layerboard.tasks.metrics.carrying import Neighbourhood
-from layerboard.tasks.metrics.propagation import Propagation
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import config_of
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
+from layerboard.tasks.propagation.carrying import Neighbourhood
+from layerboard.tasks.propagation.metric import Propagation
 
 TEMPERATURE = config_of(STANDARD, "knn").temperature
 KMEANS = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from layerboard.tasks.audit import DUPLICATE, LABEL, SERIES, Audit, Photo, Space, audit, choose_space
+from layerboard.tasks.audit.audit import DUPLICATE, LABEL, SERIES, Audit, Photo, Space, audit, choose_space
 from layerboard.tasks.metrics.arrays import Integers
 from layerboard.tasks.metrics.neighbours import Vectors, unit_vectors
 

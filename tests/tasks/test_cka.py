@@ -9,13 +9,13 @@ import torch
 from numpy.typing import NDArray
 
 from layerboard.benchmark.passes.shards import MeasuredLayers, Shards, VectorReader
-from layerboard.tasks.base import FINITE
-from layerboard.tasks.cka import CkaTask, cka_matrix
 from layerboard.tasks.datasets.base import Coverage
-from layerboard.tasks.protocols import PAPER, STANDARD, EvaluationProtocol
-from layerboard.tasks.registry import config_of
-from layerboard.tasks.sources import IMAGES, probed_classes
-from layerboard.tasks.stored import StoredBackbone, StoredVectors
+from layerboard.tasks.framework.base import FINITE
+from layerboard.tasks.framework.protocols import PAPER, STANDARD, EvaluationProtocol
+from layerboard.tasks.framework.registry import config_of
+from layerboard.tasks.framework.sources import IMAGES, probed_classes
+from layerboard.tasks.framework.stored import StoredBackbone, StoredVectors
+from layerboard.tasks.similarity.cka import CkaTask, cka_matrix
 from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import SPEC
 from tests.tasks.metrics.agreement.similarity import cka

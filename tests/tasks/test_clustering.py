@@ -15,13 +15,18 @@ from torch import Tensor
 
 from layerboard.benchmark.passes.collectors import MeasuredCollector
 from layerboard.benchmark.passes.loading import Batch, Loader
-from layerboard.tasks.base import Group, Items, Outcome, Statistic
-from layerboard.tasks.clustering import ClusterConfig, ImageClusterTask, RegionClusterTask, region_weights
+from layerboard.tasks.clustering.task import (
+    ClusterConfig,
+    ImageClusterTask,
+    RegionClusterTask,
+    region_weights,
+)
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.coco import CocoEntry, CocoRegion, RegionImage, Regions
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import config_of
-from layerboard.tasks.sources import ClusteredRegions
+from layerboard.tasks.framework.base import Group, Items, Outcome, Statistic
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
+from layerboard.tasks.framework.sources import ClusteredRegions
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Tiles
 from tests.benchmark.doubles import CountingBackbone, MemorySample

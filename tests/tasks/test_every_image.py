@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from layerboard.tasks.base import Outcome
+from layerboard.tasks.classification.few_shot import as_tensor, draw_shots, fit_few_shot
+from layerboard.tasks.classification.knn import KnnTask
+from layerboard.tasks.classification.probes import FewShotTask, LabelledTask, LinearTask
+from layerboard.tasks.classification.softmax import fit_softmax, held_out
 from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.classes import Classification, classification
-from layerboard.tasks.knn import KnnTask
-from layerboard.tasks.metrics.few_shot import as_tensor, draw_shots, fit_few_shot
-from layerboard.tasks.metrics.softmax import fit_softmax, held_out
-from layerboard.tasks.probes import FewShotTask, LabelledTask, LinearTask
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import config_of
-from layerboard.tasks.uncertainty import intervals_of
+from layerboard.tasks.framework.assess import intervals_of
+from layerboard.tasks.framework.base import Outcome
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
 from layerboard.zoo.spec import Layer
 from tests.tasks.test_knn import SMALL, ranked_classes
 from tests.tasks.test_sources import probed, sources

@@ -8,9 +8,16 @@ import torch
 
 from layerboard.benchmark.passes.collectors import MeasuredCollector
 from layerboard.benchmark.passes.loading import Batch, Member
-from layerboard.tasks.base import BatchPart
-from layerboard.tasks.feeds import ATTENTION, GRIDS, WHOLE_GRIDS, AttentionFeed, PicturedFeed, ResidualFeed
-from layerboard.tasks.task import Measurable
+from layerboard.tasks.framework.base import BatchPart
+from layerboard.tasks.framework.feeds import (
+    ATTENTION,
+    GRIDS,
+    WHOLE_GRIDS,
+    AttentionFeed,
+    PicturedFeed,
+    ResidualFeed,
+)
+from layerboard.tasks.framework.task import Measurable
 from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
 from layerboard.zoo.spec import Layer, Tap
 from layerboard.zoo.view.views import ResizeCrop

@@ -8,15 +8,15 @@ import pytest
 from numpy.typing import NDArray
 
 from layerboard.benchmark.exported.instances import score_instances
-from layerboard.tasks.base import Outcome
-from layerboard.tasks.checks import NOT_FINITE
 from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.copies import COPIES
 from layerboard.tasks.datasets.instances import Instance, Instances, Part, instances
-from layerboard.tasks.instances import ALONE, InstancesTask
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import config_of
-from layerboard.tasks.uncertainty import intervals_of, score_of
+from layerboard.tasks.framework.assess import intervals_of, score_of
+from layerboard.tasks.framework.base import Outcome
+from layerboard.tasks.framework.checks import NOT_FINITE
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
+from layerboard.tasks.retrieval.instances import ALONE, InstancesTask
 from layerboard.zoo.errors import InputError
 
 Vectors = dict[str, NDArray[np.float32]]

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from layerboard.tasks.base import Outcome, ceiling_metric
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.davis import Video, Videos
+from layerboard.tasks.framework.assess import intervals_of, measure
+from layerboard.tasks.framework.base import Outcome, ceiling_metric
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.propagation.task import PropagationTask
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import config_of
-from layerboard.tasks.uncertainty import intervals_of, measure
 from layerboard.zoo.spec import Layer
 from tests.tasks import test_clustering as clusters
 from tests.tasks import test_knn as neighbours

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from layerboard.tasks.base import Outcome, Statistic
-from layerboard.tasks.knn import KnnConfig, KnnTask
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import config_of
+from layerboard.tasks.classification.knn import KnnConfig, KnnTask
+from layerboard.tasks.framework.base import Outcome, Statistic
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
 from tests.tasks.test_sources import classification, probed, sources
 
 Floats = NDArray[np.float32]

@@ -5,8 +5,7 @@ from itertools import product
 
 import pytest
 
-from layerboard.tasks.keypoints.config import KeypointConfig
-from layerboard.tasks.paths import (
+from layerboard.tasks.decompose.paths import (
     KEYPOINTS,
     KIND,
     PROPAGATION,
@@ -18,9 +17,10 @@ from layerboard.tasks.paths import (
     Steps,
     steps_between,
 )
+from layerboard.tasks.framework.protocols import PROTOCOLS, find_protocol
+from layerboard.tasks.framework.registry import config_of
+from layerboard.tasks.keypoints.config import KeypointConfig
 from layerboard.tasks.propagation.config import PropagationConfig
-from layerboard.tasks.protocols import PROTOCOLS, find_protocol
-from layerboard.tasks.registry import config_of
 from layerboard.zoo.view.released import CornerSquare, OfPixels, OfTokens, ScriptFrame
 from layerboard.zoo.view.views import Letterbox, RaisedFrame, Stretch, Tiles, WholeFrame
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from layerboard.tasks.base import Outcome, Statistic
-from layerboard.tasks.metrics.few_shot import as_tensor, draw_shots, fit_few_shot
-from layerboard.tasks.probes import FewShotTask, LabelledTask, LinearTask
-from layerboard.tasks.protocols import PAPER, STANDARD
-from layerboard.tasks.registry import config_of
+from layerboard.tasks.classification.few_shot import as_tensor, draw_shots, fit_few_shot
+from layerboard.tasks.classification.probes import FewShotTask, LabelledTask, LinearTask
+from layerboard.tasks.framework.base import Outcome, Statistic
+from layerboard.tasks.framework.protocols import PAPER, STANDARD
+from layerboard.tasks.framework.registry import config_of
 from tests.tasks.test_sources import classification, probed, sources
 
 Floats = NDArray[np.float32]

@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from layerboard.tasks.base import FINITE, Group, Measurer, Settling, Statistic
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL, DavisEntry, Video, Videos
 from layerboard.tasks.datasets.masks import read_mask, write_mask
+from layerboard.tasks.framework.base import FINITE, Group, Measurer, Settling, Statistic
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.metrics.cell_labels import area_labels
-from layerboard.tasks.metrics.propagation import decode, seed_labels
-from layerboard.tasks.metrics.segmentation import score_video
 from layerboard.tasks.propagation.config import PropagationConfig
+from layerboard.tasks.propagation.j_and_f import score_video
+from layerboard.tasks.propagation.metric import decode, seed_labels
 from layerboard.tasks.propagation.task import PropagationTask
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import config_of
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View, WholeFrame
 from tests.benchmark.doubles import MemorySample

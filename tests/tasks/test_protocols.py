@@ -20,13 +20,18 @@ from layerboard.tasks.analyses.cost import CostConfig
 from layerboard.tasks.analyses.inspect import InspectConfig
 from layerboard.tasks.analyses.label_free import LabelFreeConfig
 from layerboard.tasks.analyses.locality import LocalityConfig
+from layerboard.tasks.analyses.metrics.saliency import Threshold, held_out_best, marked
 from layerboard.tasks.analyses.places import LocalisationConfig, PositionConfig
 from layerboard.tasks.analyses.receptive_field import ReceptiveFieldConfig
 from layerboard.tasks.analyses.saliency import SaliencyConfig, SaliencyTask
 from layerboard.tasks.anomaly.references import Draws
 from layerboard.tasks.anomaly.task import AnomalyConfig
-from layerboard.tasks.cka import CkaConfig, CkaTask
-from layerboard.tasks.clustering import (
+from layerboard.tasks.classification.few_shot import FewShotRule
+from layerboard.tasks.classification.knn import KnnConfig, KnnTask
+from layerboard.tasks.classification.probes import FewShotTask, LinearTask
+from layerboard.tasks.classification.softmax import SoftmaxRule
+from layerboard.tasks.clustering.kmeans import kmeans_starts
+from layerboard.tasks.clustering.task import (
     REGIONS,
     ClusterConfig,
     ImageClusterTask,
@@ -39,27 +44,22 @@ from layerboard.tasks.datasets.imagenet import ImageNetEntry
 from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
 from layerboard.tasks.datasets.revisitop import RevisitedEntry
 from layerboard.tasks.datasets.spair import SpairEntry
-from layerboard.tasks.instances import InstancesConfig
+from layerboard.tasks.framework.protocols import PAPER, PROTOCOLS, STANDARD, EvaluationProtocol, find_protocol
+from layerboard.tasks.framework.registry import TASKS, config_of, find_tasks, load_code
+from layerboard.tasks.framework.sources import IMAGES, Batches, ImagesConfig
+from layerboard.tasks.framework.task import Task
 from layerboard.tasks.keypoints.config import KeypointConfig, PairDraw
 from layerboard.tasks.keypoints.task import KeypointTask
-from layerboard.tasks.knn import KnnConfig, KnnTask
-from layerboard.tasks.metrics.clustering import kmeans_starts
-from layerboard.tasks.metrics.few_shot import FewShotRule
 from layerboard.tasks.metrics.neighbours import vote
-from layerboard.tasks.metrics.propagation import Propagation, seed_labels
-from layerboard.tasks.metrics.saliency import Threshold, held_out_best, marked
-from layerboard.tasks.metrics.softmax import SoftmaxRule
-from layerboard.tasks.probes import FewShotTask, LinearTask
 from layerboard.tasks.propagation.config import PropagationConfig
+from layerboard.tasks.propagation.metric import Propagation, seed_labels
 from layerboard.tasks.propagation.task import PropagationTask
-from layerboard.tasks.protocols import PAPER, PROTOCOLS, STANDARD, EvaluationProtocol, find_protocol
-from layerboard.tasks.registry import TASKS, config_of, find_tasks, load_code
-from layerboard.tasks.retrieval import RetrievalConfig, RetrievalTask
+from layerboard.tasks.retrieval.instances import InstancesConfig
+from layerboard.tasks.retrieval.landmarks import RetrievalConfig, RetrievalTask
 from layerboard.tasks.segmentation.in_context import Vote
 from layerboard.tasks.segmentation.task import SegmentationConfig
-from layerboard.tasks.sources import IMAGES, Batches, ImagesConfig
-from layerboard.tasks.targets import TargetConfig
-from layerboard.tasks.task import Task
+from layerboard.tasks.similarity.cka import CkaConfig, CkaTask
+from layerboard.tasks.targets.task import TargetConfig
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import (

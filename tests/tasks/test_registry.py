@@ -1,6 +1,6 @@
 import pytest
 
-from layerboard.tasks.registry import TASKS, find_tasks
+from layerboard.tasks.framework.registry import TASKS, find_tasks
 from layerboard.zoo.errors import InputError
 
 

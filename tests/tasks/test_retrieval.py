@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from layerboard.benchmark.passes.loading import Batch, Loader
-from layerboard.tasks.base import Statistic
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.revisitop import Retrieval, RevisitedEntry
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import config_of
-from layerboard.tasks.retrieval import RetrievalTask
+from layerboard.tasks.framework.base import Statistic
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
+from layerboard.tasks.retrieval.landmarks import RetrievalTask
 from layerboard.zoo.view.views import FitLongSide
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_revisited

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from layerboard.tasks.base import FINITE, Measurer
-from layerboard.tasks.checks import NOT_FINITE
+from layerboard.tasks.classification.knn import KnnTask
 from layerboard.tasks.datasets.davis import DavisEntry, Video, Videos
-from layerboard.tasks.knn import KnnTask
+from layerboard.tasks.framework.base import FINITE, Measurer
+from layerboard.tasks.framework.checks import NOT_FINITE
+from layerboard.tasks.framework.protocols import STANDARD, find_protocol
+from layerboard.tasks.framework.registry import config_of
+from layerboard.tasks.framework.sets import MIXED, Gathered, names_of, parse_sets, sets_of
+from layerboard.tasks.framework.stored import StoredBackbone
 from layerboard.tasks.propagation.task import PropagationTask
-from layerboard.tasks.protocols import STANDARD, find_protocol
-from layerboard.tasks.registry import config_of
-from layerboard.tasks.sets import MIXED, Gathered, names_of, parse_sets, sets_of
-from layerboard.tasks.stored import StoredBackbone
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import SPEC

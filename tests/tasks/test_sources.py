@@ -11,8 +11,15 @@ from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.classes import Classification, ClassImages
 from layerboard.tasks.datasets.folder import read_folder
 from layerboard.tasks.datasets.imagenet import probe_subset
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.sources import CHUNK, IMAGES, Batches, ProbedClasses, batch_slices, probed_classes
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.sources import (
+    CHUNK,
+    IMAGES,
+    Batches,
+    ProbedClasses,
+    batch_slices,
+    probed_classes,
+)
 from layerboard.zoo.view.views import ResizeCrop
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_imagenet

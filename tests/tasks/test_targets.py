@@ -7,14 +7,14 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, mean_absolute_error, r2_score, roc_auc_score
 
-from layerboard.tasks.base import Items, Outcome, Statistic
 from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.targets import ImageLabels, ImageNumbers, Targets
+from layerboard.tasks.framework.assess import intervals_of, score_of
+from layerboard.tasks.framework.base import Items, Outcome, Statistic
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING
-from layerboard.tasks.metrics.ridge import held_out_predictions
-from layerboard.tasks.targets import MultilabelTask, RegressTask, TargetTask
-from layerboard.tasks.uncertainty import intervals_of, score_of
+from layerboard.tasks.targets.ridge import held_out_predictions
+from layerboard.tasks.targets.task import MultilabelTask, RegressTask, TargetTask
 
 COUNT = 60
 RNG = np.random.default_rng(0)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from layerboard.tasks.base import Device, Outcome, Source
-from layerboard.tasks.task import VectorTask
-from layerboard.tasks.transformed import TransformConfig
-from layerboard.tasks.transforms import (
+from layerboard.tasks.framework.base import Device, Outcome, Source
+from layerboard.tasks.framework.task import VectorTask
+from layerboard.tasks.framework.transformed import TransformConfig
+from layerboard.tasks.framework.transforms import (
     BYTES,
     components,
     compressed_bytes,
@@ -98,7 +98,7 @@ def test_fingerprints_tell_transforms_rules_and_tasks_apart(monkeypatch: pytest.
 
     assert mark() == "2b28e5bbfead746ae7c7f8ff814f68ae"
     marks = {mark(), mark("zscore"), mark(task="other"), Watching((bank, queries), (bank,)).fingerprint}
-    monkeypatch.setattr("layerboard.tasks.task.STANDARD", TransformConfig(0.2))
+    monkeypatch.setattr("layerboard.tasks.framework.task.STANDARD", TransformConfig(0.2))
     assert len(marks | {mark()}) == 5
 
 

@@ -9,11 +9,17 @@ from numpy.typing import NDArray
 from scipy.stats import t
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from layerboard.tasks.base import Items, Statistic
-from layerboard.tasks.metrics.best_set import best_set
-from layerboard.tasks.metrics.uncertainty import differences, intervals
-from layerboard.tasks.metrics.weighted import halves
-from layerboard.tasks.uncertainty import assess, confidence_set, intervals_of, measure, paired_differences
+from layerboard.tasks.framework.assess import (
+    assess,
+    confidence_set,
+    intervals_of,
+    measure,
+    paired_differences,
+)
+from layerboard.tasks.framework.base import Items, Statistic
+from layerboard.tasks.statistics.best_set import best_set
+from layerboard.tasks.statistics.uncertainty import differences, intervals
+from layerboard.tasks.statistics.weighted import halves
 from tests.tasks.test_clustering import obvious_purity
 
 Floats = NDArray[np.float64]

@@ -9,18 +9,18 @@ import torch
 from numpy.typing import NDArray
 
 from layerboard.tasks.analyses.attention import AttentionDistance
-from layerboard.tasks.base import FINITE, Outcome
-from layerboard.tasks.checks import ALIKE
+from layerboard.tasks.clustering.kmeans import kmeans_starts
 from layerboard.tasks.datasets.davis import DavisEntry
-from layerboard.tasks.metrics.clustering import kmeans_starts
+from layerboard.tasks.framework.base import FINITE, Outcome
+from layerboard.tasks.framework.checks import ALIKE
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.metrics.neighbours import nearest, top_k_correct, vote
-from layerboard.tasks.metrics.propagation import decode
-from layerboard.tasks.metrics.ranking import rank, revisited
-from layerboard.tasks.metrics.segmentation import statistics
-from layerboard.tasks.metrics.similarity import centred_gram
+from layerboard.tasks.propagation.j_and_f import statistics
+from layerboard.tasks.propagation.metric import decode
 from layerboard.tasks.propagation.task import PropagationTask
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import config_of
+from layerboard.tasks.retrieval.ranking import rank, revisited
+from layerboard.tasks.similarity.metric import centred_gram
 from layerboard.zoo.errors import UnreadableImageError
 from layerboard.zoo.spec import Layer
 from tests.fakes import write_fake_davis

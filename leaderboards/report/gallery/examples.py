@@ -13,7 +13,7 @@ from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.records.files import task_key
 from layerboard.leaderboards.records.record import known_arrays
 from layerboard.leaderboards.records.thumbnails import FOLDER, NAMES
-from layerboard.tasks.examples import VERSION
+from layerboard.tasks.framework.examples import VERSION
 
 Array = NDArray[Any]
 

@@ -19,8 +19,8 @@ from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.findings.recommendation import Pick
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.record import to_frame
-from layerboard.tasks.protocols import PROTOCOLS
-from layerboard.tasks.registry import TASKS, find_tasks
+from layerboard.tasks.framework.protocols import PROTOCOLS
+from layerboard.tasks.framework.registry import TASKS, find_tasks
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry import find
 from tests.benchmark.conftest import BACKBONES, Whole

@@ -14,8 +14,8 @@ from layerboard.benchmark.passes.failures import is_out_of_memory
 from layerboard.benchmark.passes.loading import Loader
 from layerboard.benchmark.passes.one_pass import Listener, run_pass
 from layerboard.benchmark.passes.shards import Shards
-from layerboard.tasks.base import Source
-from layerboard.tasks.feeds import GRIDS
+from layerboard.tasks.framework.base import Source
+from layerboard.tasks.framework.feeds import GRIDS
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import Shown, Visitor
 from layerboard.zoo.spec import Layer

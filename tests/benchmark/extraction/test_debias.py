@@ -14,7 +14,7 @@ from layerboard.benchmark.passes.collectors import FAILURE, MeasuredCollector
 from layerboard.benchmark.passes.loading import Loader
 from layerboard.benchmark.passes.one_pass import Listener, run_pass
 from layerboard.benchmark.passes.shards import Shards
-from layerboard.tasks.base import FINITE, Source
+from layerboard.tasks.framework.base import FINITE, Source
 from layerboard.tasks.metrics.spread import debiased, position_basis
 from layerboard.zoo.features import LayerFeatures, Visitor
 from layerboard.zoo.spec import Layer

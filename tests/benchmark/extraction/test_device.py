@@ -24,9 +24,9 @@ from layerboard.benchmark.passes.shards import MeasuredLayers, Shards
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.plan import Pass, Plan, PlanRecipe, make_plan, view_for
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
-from layerboard.tasks.protocols import PAPER, STANDARD, EvaluationProtocol
-from layerboard.tasks.registry import COST
-from layerboard.tasks.task import Task
+from layerboard.tasks.framework.protocols import PAPER, STANDARD, EvaluationProtocol
+from layerboard.tasks.framework.registry import COST
+from layerboard.tasks.framework.task import Task
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry import find

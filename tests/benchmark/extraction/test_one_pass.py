@@ -11,9 +11,9 @@ from layerboard.benchmark.passes.collectors import NOT_FINITE, MeasuredCollector
 from layerboard.benchmark.passes.loading import Loader
 from layerboard.benchmark.passes.one_pass import Listener, run_pass
 from layerboard.benchmark.passes.shards import Shards, VectorReader
-from layerboard.tasks.base import FINITE, Source
-from layerboard.tasks.feeds import GRIDS
-from layerboard.tasks.task import Measurable
+from layerboard.tasks.framework.base import FINITE, Source
+from layerboard.tasks.framework.feeds import GRIDS
+from layerboard.tasks.framework.task import Measurable
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Tiles

@@ -14,8 +14,8 @@ from layerboard.benchmark.jobs.job import Setup
 from layerboard.benchmark.plan.tasks import PlannedTasks
 from layerboard.leaderboards.records.files import scored_path
 from layerboard.tasks.analyses.cost import CostTask
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import config_of
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
 from layerboard.zoo.registry import find
 from layerboard.zoo.view.views import ResizeCrop
 from tests.benchmark.doubles import SPEC

@@ -20,8 +20,8 @@ from layerboard.benchmark.passes.failures import NO_MEMORY, DiskFullError, Failu
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.plan import Plan, PlanRecipe, fewest_passes, make_plan
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
-from layerboard.tasks.cka import CkaTask
-from layerboard.tasks.protocols import PAPER
+from layerboard.tasks.framework.protocols import PAPER
+from layerboard.tasks.similarity.cka import CkaTask
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry import find
 from tests.benchmark.conftest import BACKBONES
@@ -151,7 +151,7 @@ def test_a_failed_comparison_blames_the_comparison(
 
     place = new_place()
     with monkeypatch.context() as patch:
-        patch.setattr("layerboard.tasks.cka.cka_matrix", bug)
+        patch.setattr("layerboard.tasks.similarity.cka.cka_matrix", bug)
         records = run(place, ["mini-random"], "knn", "cka", data=data, layers="1")
     assert records.attrs["failures"] == ["cka: zero division error: division by zero"]
     assert set(records["task"]) == {"knn"}
@@ -183,7 +183,7 @@ def test_scores_and_comparisons_without_memory_are_lost_alone(
 ) -> None:
     place = new_place()
     with monkeypatch.context() as patch:
-        patch.setattr("layerboard.tasks.knn.KnnTask.results", _full)
+        patch.setattr("layerboard.tasks.classification.knn.KnnTask.results", _full)
         patch.setattr(CkaTask, "compare", _full)
         records = run(place, ["mini-random"], "knn", "davis", "cka", data=data, layers="1")
     assert records.attrs["failures"] == [f"mini-random, knn: {NO_MEMORY}", f"cka: {NO_MEMORY}"]

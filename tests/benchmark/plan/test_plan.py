@@ -16,9 +16,9 @@ from layerboard.benchmark.records.records import (
     to_records,
 )
 from layerboard.leaderboards.records.files import safe_name
-from layerboard.tasks.base import Items, LayerOutcome, Outcome, Score, Statistic
-from layerboard.tasks.clustering import RegionClusterTask
-from layerboard.tasks.protocols import PAPER, STANDARD, EvaluationProtocol, find_protocol
+from layerboard.tasks.clustering.task import RegionClusterTask
+from layerboard.tasks.framework.base import Items, LayerOutcome, Outcome, Score, Statistic
+from layerboard.tasks.framework.protocols import PAPER, STANDARD, EvaluationProtocol, find_protocol
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry import find
 from layerboard.zoo.spec import Layer

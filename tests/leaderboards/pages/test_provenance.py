@@ -3,7 +3,7 @@
 import pytest
 
 from layerboard.leaderboards.sections.provenance import unlike_blocks
-from layerboard.tasks.protocols import PROTOCOLS
+from layerboard.tasks.framework.protocols import PROTOCOLS
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.shown import render_page
 

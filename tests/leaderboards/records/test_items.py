@@ -4,7 +4,7 @@ import pytest
 
 from layerboard.leaderboards.records.files import safe_name, scored_path, task_key
 from layerboard.leaderboards.records.items import read_items, write_items
-from layerboard.tasks.base import Items, Statistic
+from layerboard.tasks.framework.base import Items, Statistic
 from layerboard.zoo.errors import InputError
 from tests.leaderboards.builder import NAN, measured
 

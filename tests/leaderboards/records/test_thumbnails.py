@@ -17,7 +17,7 @@ from layerboard.leaderboards.records.thumbnails import (
     thumbnails_of,
     write_thumbnail,
 )
-from layerboard.tasks.examples import SIDE
+from layerboard.tasks.framework.examples import SIDE
 
 
 def noise(width: int, height: int) -> Image.Image:

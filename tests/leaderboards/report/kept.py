@@ -12,7 +12,7 @@ from layerboard.leaderboards.records.checksum import file_digest, write_checked
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.record import read_records
 from layerboard.leaderboards.records.thumbnails import FOLDER, write_thumbnail
-from layerboard.tasks.examples import VERSION
+from layerboard.tasks.framework.examples import VERSION
 from tests.leaderboards.builder import frame, layers
 
 LAYERS = 3

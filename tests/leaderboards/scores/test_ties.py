@@ -7,7 +7,7 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.differences import Ties, column_ties
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
-from layerboard.tasks.base import Items
+from layerboard.tasks.framework.base import Items
 from tests.leaderboards.builder import NAN, floor, frame, layers, measured, unsure
 from tests.leaderboards.goldens import write_knn
 

@@ -21,8 +21,8 @@ from layerboard.leaderboards.inside.unlabelled import (
 )
 from layerboard.leaderboards.records.record import Record
 from layerboard.leaderboards.writers.markdown import markdown_page
-from layerboard.tasks.metrics.layer_choice import mean_reach
-from layerboard.tasks.registry import TASKS
+from layerboard.tasks.framework.registry import TASKS
+from layerboard.tasks.statistics.layer_choice import mean_reach
 from tests.leaderboards.builder import NAN, floor, frame, layers
 
 PEAK = (10.0, 40.0, 50.0, 30.0, 20.0, 25.0)

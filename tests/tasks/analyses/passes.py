@@ -10,9 +10,9 @@ from torch import Tensor
 from layerboard.benchmark.passes.collectors import MeasuredCollector
 from layerboard.benchmark.passes.loading import Batch, Member
 from layerboard.benchmark.passes.shards import MeasuredLayers, Shards
-from layerboard.tasks.base import Findings, Outcome, Score, Source
-from layerboard.tasks.sources import ProbedImages
-from layerboard.tasks.task import AnalysisTask
+from layerboard.tasks.framework.base import Findings, Outcome, Score, Source
+from layerboard.tasks.framework.sources import ProbedImages
+from layerboard.tasks.framework.task import AnalysisTask
 from layerboard.zoo.features import AttentionMaps
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import ResizeCrop

@@ -11,8 +11,8 @@ from torch import Tensor
 from layerboard.benchmark.passes.collectors import MeasuredCollector
 from layerboard.benchmark.passes.loading import Batch, Member
 from layerboard.benchmark.passes.shards import MeasuredLayers, Shards
-from layerboard.tasks.base import Source
-from layerboard.tasks.sources import ProbedImages
+from layerboard.tasks.framework.base import Source
+from layerboard.tasks.framework.sources import ProbedImages
 from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
 from layerboard.zoo.spec import BackboneSpec, Layer, Tap
 from layerboard.zoo.view.views import ResizeCrop

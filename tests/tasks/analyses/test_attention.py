@@ -11,7 +11,7 @@ from layerboard.benchmark.passes.collectors import MeasuredCollector
 from layerboard.benchmark.passes.loading import Batch, Member
 from layerboard.benchmark.passes.shards import MeasuredLayers, Shards
 from layerboard.tasks.analyses.attention import AttentionDistance, AttentionShares
-from layerboard.tasks.base import Outcome, Source
+from layerboard.tasks.framework.base import Outcome, Source
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import AttentionMaps
 from layerboard.zoo.spec import Layer

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from layerboard.tasks.analyses.attention_maps import AttentionMapsTask, MapConfig
-from layerboard.tasks.protocols import PAPER, STANDARD
-from layerboard.tasks.registry import config_of
+from layerboard.tasks.framework.protocols import PAPER, STANDARD
+from layerboard.tasks.framework.registry import config_of
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Layer
 from tests.tasks.analyses.passes import found_in, outcome_of, probe, scores_of

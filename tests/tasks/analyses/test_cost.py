@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from layerboard.tasks.analyses.cost import CostConfig, CostTask, MeasuredCosts, Timed
-from layerboard.tasks.base import Findings
+from layerboard.tasks.framework.base import Findings
 from layerboard.zoo.spec import WHOLE_BACKBONE, Layer
 
 RULE = CostConfig(

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from layerboard.tasks.analyses.inspect import InspectConfig, InspectTask
-from layerboard.tasks.base import Findings
+from layerboard.tasks.framework.base import Findings
 from layerboard.zoo.features import Weights
 from layerboard.zoo.spec import WHOLE_BACKBONE
 from tests.tasks.metrics.test_filters import sines

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from layerboard.tasks.analyses.label_free import LabelFree, LabelFreeConfig
-from layerboard.tasks.base import Outcome
-from layerboard.tasks.metrics.effective_rank import effective_rank, rankme, spectrum_decay
-from layerboard.tasks.metrics.similarity import CkaAccumulator, centred_gram
-from layerboard.tasks.registry import TASKS
+from layerboard.tasks.analyses.metrics.effective_rank import effective_rank, rankme, spectrum_decay
+from layerboard.tasks.framework.base import Outcome
+from layerboard.tasks.framework.registry import TASKS
+from layerboard.tasks.similarity.metric import CkaAccumulator, centred_gram
 from layerboard.zoo.view.views import Mirrored
 from tests.tasks.analyses.passes import probe
 

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from layerboard.benchmark.passes.shards import MeasuredLayers
 from layerboard.tasks.analyses.locality import Locality
-from layerboard.tasks.comparing import PairFindings
-from layerboard.tasks.protocols import PAPER, STANDARD
-from layerboard.tasks.registry import config_of
+from layerboard.tasks.framework.comparing import PairFindings
+from layerboard.tasks.framework.protocols import PAPER, STANDARD
+from layerboard.tasks.framework.registry import config_of
 from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
 from layerboard.zoo.spec import WHOLE_BACKBONE, BackboneSpec, Layer, Stage
 from tests.benchmark.doubles import SPEC

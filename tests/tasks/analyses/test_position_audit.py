@@ -10,9 +10,9 @@ from torch import Tensor
 from layerboard.benchmark.passes.collectors import MeasuredCollector
 from layerboard.benchmark.passes.loading import Batch, Member
 from layerboard.benchmark.passes.shards import MeasuredLayers, Shards
+from layerboard.tasks.analyses.metrics.position import places
 from layerboard.tasks.analyses.places import PositionAudit, PositionConfig
-from layerboard.tasks.base import Outcome
-from layerboard.tasks.metrics.position import places
+from layerboard.tasks.framework.base import Outcome
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.spec import Layer

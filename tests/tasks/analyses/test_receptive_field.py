@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from layerboard.tasks.analyses.receptive_field import ReceptiveFieldConfig, ReceptiveFieldTask
-from layerboard.tasks.base import Findings, Outcome
-from layerboard.tasks.stored import Fields
+from layerboard.tasks.framework.base import Findings, Outcome
+from layerboard.tasks.framework.stored import Fields
 from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import probed, source
 

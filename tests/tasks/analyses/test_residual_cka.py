@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from layerboard.tasks.analyses.residual_cka import ResidualCka
-from layerboard.tasks.base import Findings
-from layerboard.tasks.cka import UNDEFINED, CkaConfig
-from layerboard.tasks.metrics.similarity import CkaAccumulator, centred_gram
-from layerboard.tasks.protocols import PAPER, STANDARD
-from layerboard.tasks.registry import config_of
+from layerboard.tasks.framework.base import Findings
+from layerboard.tasks.framework.protocols import PAPER, STANDARD
+from layerboard.tasks.framework.registry import config_of
+from layerboard.tasks.similarity.cka import UNDEFINED, CkaConfig
+from layerboard.tasks.similarity.metric import CkaAccumulator, centred_gram
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Layer, Tap
 from tests.benchmark.doubles import SPEC

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from layerboard.tasks.analyses.residuals import Residuals
-from layerboard.tasks.base import Findings, Outcome
+from layerboard.tasks.framework.base import Findings, Outcome
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Layer, Tap
 from tests.benchmark.doubles import SPEC

@@ -13,8 +13,8 @@ from torch import Tensor
 from layerboard.tasks.analyses.saliency import SaliencyConfig, SaliencyTask, object_cells
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.coco import RegionImage, Regions
-from layerboard.tasks.protocols import PAPER, STANDARD
-from layerboard.tasks.registry import config_of
+from layerboard.tasks.framework.protocols import PAPER, STANDARD
+from layerboard.tasks.framework.registry import config_of
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import FitLongSide, ResizeCrop, View

@@ -9,9 +9,9 @@ import torch
 from numpy.typing import NDArray
 
 from layerboard.tasks.analyses.token_probes import TokenProbes, kept_cells
-from layerboard.tasks.base import Group, Measurements
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import config_of
+from layerboard.tasks.framework.base import Group, Measurements
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
 from layerboard.zoo.errors import UnreadableImageError
 from layerboard.zoo.spec import Layer
 from tests.tasks.test_sources import VIEW, classification, probed, sources

@@ -18,13 +18,13 @@ from layerboard.tasks.anomaly import scores as scoring
 from layerboard.tasks.anomaly.references import Draws, ProductMemories
 from layerboard.tasks.anomaly.scores import NO_MASKS, ONE_KIND, ScoredProduct
 from layerboard.tasks.anomaly.task import MEMORY_FIRST, AnomalyConfig, AnomalyTask
-from layerboard.tasks.base import FINITE, Measurements, Outcome
-from layerboard.tasks.checks import ALIKE, NOT_FINITE
 from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.defects import Defects, Product, ScoredImage
-from layerboard.tasks.stored import LayerMeasurements
-from layerboard.tasks.task import Measurable
-from layerboard.tasks.uncertainty import intervals_of, score_of
+from layerboard.tasks.framework.assess import intervals_of, score_of
+from layerboard.tasks.framework.base import FINITE, Measurements, Outcome
+from layerboard.tasks.framework.checks import ALIKE, NOT_FINITE
+from layerboard.tasks.framework.stored import LayerMeasurements
+from layerboard.tasks.framework.task import Measurable
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Stretch
 from tests.tasks.metrics.agreement import anomaly as agreement

@@ -11,7 +11,7 @@ from layerboard.tasks.datasets.classes import Classification, Unlabelled
 from layerboard.tasks.datasets.copies import COPIES, SHORT, CopySample
 from layerboard.tasks.datasets.instances import CUB, InstanceEntry, Instances, has_queries, read_queries
 from layerboard.tasks.datasets.labels import Labelling
-from layerboard.tasks.identity import own_name
+from layerboard.tasks.framework.identity import own_name
 from layerboard.zoo.errors import InputError
 
 THINGS = InstanceEntry("few", "few", things=2, images=4, table="Ebay_test.txt")

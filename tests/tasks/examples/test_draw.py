@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from layerboard.tasks.examples import SIDE, by_key, drawn_indices, shrunk, small_mask
+from layerboard.tasks.framework.examples import SIDE, by_key, drawn_indices, shrunk, small_mask
 from tests.benchmark.doubles import MemorySample
 
 KEYS = [f"image {number}" for number in range(200)]

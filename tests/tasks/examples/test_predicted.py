@@ -6,12 +6,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from layerboard.tasks import clustering, knn, probes, retrieval
+from layerboard.tasks.classification import knn, probes
+from layerboard.tasks.clustering import task as clustering
 from layerboard.tasks.datasets.davis import DavisEntry
 from layerboard.tasks.datasets.masks import read_mask
-from layerboard.tasks.examples import small_mask
+from layerboard.tasks.framework.examples import small_mask
 from layerboard.tasks.keypoints import task as keypoints
 from layerboard.tasks.propagation import task as propagation
+from layerboard.tasks.retrieval import landmarks as retrieval
 from layerboard.zoo.spec import Layer
 from tests.fakes import write_fake_davis
 from tests.tasks import test_clustering, test_knn, test_propagation, test_retrieval

@@ -12,11 +12,11 @@ from torch.nn.functional import interpolate, normalize
 
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.spair import KeypointPair, Keypoints
+from layerboard.tasks.framework.protocols import PAPER
+from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.keypoints.config import PairDraw
 from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.tasks.metrics.bilinear import official_pixels
-from layerboard.tasks.protocols import PAPER
-from layerboard.tasks.registry import config_of
 from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import MemorySample
 from tests.tasks.keypoints.test_problem import SIDE, letterboxed, measured, pair, random_grids, random_problem

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import grid_sample, interpolate, normalize
 
-from layerboard.tasks.base import FINITE, Statistic
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.spair import KeypointPair, Keypoints, SpairEntry
+from layerboard.tasks.framework.base import FINITE, Statistic
+from layerboard.tasks.framework.protocols import PAPER, STANDARD, EvaluationProtocol
+from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.keypoints.task import KeypointTask
-from layerboard.tasks.protocols import PAPER, STANDARD, EvaluationProtocol
-from layerboard.tasks.registry import config_of
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Letterbox, View
 from tests.benchmark.doubles import MemorySample
@@ -305,7 +305,7 @@ def test_pairs_are_matched_alone_as_in_company() -> None:
 def test_any_number_of_points_may_be_searched_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     task, grids = random_problem(3), random_grids(3)
     expected = measured(task, {Layer(0): grids}, 2)[Layer(0)]
-    monkeypatch.setattr("layerboard.tasks.metrics.correspondence.SIMILARITIES_CPU", 1)
+    monkeypatch.setattr("layerboard.tasks.keypoints.correspondence.SIMILARITIES_CPU", 1)
     for left, errors in zip(measured(task, {Layer(0): grids}, 2)[Layer(0)], expected, strict=True):
         np.testing.assert_array_equal(left["error_box"], errors["error_box"])
 

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from layerboard.tasks.base import Outcome
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.spair import KeypointPair, Keypoints
 from layerboard.tasks.datasets.spair_facts import PairFacts
+from layerboard.tasks.framework.base import Outcome
+from layerboard.tasks.framework.protocols import PROTOCOLS, find_protocol
+from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.keypoints.config import KeypointConfig, PairSample
+from layerboard.tasks.keypoints.correspondence import SoftArgmax
 from layerboard.tasks.keypoints.matching import Matcher
 from layerboard.tasks.keypoints.task import KeypointTask
-from layerboard.tasks.metrics.correspondence import SoftArgmax
 from layerboard.tasks.metrics.spread import debiased, position_basis
-from layerboard.tasks.protocols import PROTOCOLS, find_protocol
-from layerboard.tasks.registry import config_of
 from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import MemorySample
 from tests.reference import inputs_corr

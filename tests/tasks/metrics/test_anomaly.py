@@ -6,8 +6,9 @@ import torch
 from scipy.ndimage import gaussian_filter
 from sklearn.metrics import precision_recall_curve, roc_auc_score
 
-from layerboard.tasks.metrics import anomaly, linearised
+from layerboard.tasks.anomaly import metric as anomaly
 from layerboard.tasks.metrics.arrays import Floats, Mask
+from layerboard.tasks.statistics import linearised
 from tests.tasks.metrics.agreement import anomaly as agreement
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from layerboard.tasks.metrics.attention import attention_distance, cell_distances
+from layerboard.tasks.analyses.metrics.attention import attention_distance, cell_distances
 from layerboard.zoo.features import AttentionMaps
 from layerboard.zoo.spec import Layer
 

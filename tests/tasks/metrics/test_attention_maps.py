@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from layerboard.tasks.metrics import attention as attention_maps
-from layerboard.tasks.metrics.attention import (
+from layerboard.tasks.analyses.metrics import attention as attention_maps
+from layerboard.tasks.analyses.metrics.attention import (
     centre_distance,
     deviation_over_heads,
     deviation_over_queries,

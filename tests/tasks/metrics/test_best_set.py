@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from layerboard.tasks.metrics.best_set import best_set
-from layerboard.tasks.metrics.weighted import Partitions, Ratios
+from layerboard.tasks.statistics.best_set import best_set
+from layerboard.tasks.statistics.weighted import Partitions, Ratios
 
 
 def zeros(n):

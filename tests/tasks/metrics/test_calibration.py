@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.calibration import calibration_curve
 
-from layerboard.tasks.metrics.calibration import calibration_gaps, expected_calibration_error
+from layerboard.tasks.classification.calibration import calibration_gaps, expected_calibration_error
 
 GENERATOR = np.random.default_rng(2)
 

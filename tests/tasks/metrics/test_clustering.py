@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from layerboard.tasks.metrics.clustering import kmeans_starts
+from layerboard.tasks.clustering.kmeans import kmeans_starts
 from layerboard.tasks.metrics.partitions import ari, nmi, purity
 from tests.tasks.metrics.agreement import clustering as agreement
 from tests.tasks.standard import KMEANS

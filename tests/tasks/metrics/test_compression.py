@@ -6,10 +6,10 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from layerboard.tasks.metrics.compression import ITERATIONS, SEED, applied, fitted, quantisation_levels
+from layerboard.tasks.framework.compression import ITERATIONS, SEED, applied, fitted, quantisation_levels
+from layerboard.tasks.framework.transforms import step_of
 from layerboard.tasks.metrics.neighbours import nearest, unit_vectors
-from layerboard.tasks.metrics.ranking import cosine_similarities, rank
-from layerboard.tasks.transforms import step_of
+from layerboard.tasks.retrieval.ranking import cosine_similarities, rank
 
 Vectors = NDArray[np.float32]
 

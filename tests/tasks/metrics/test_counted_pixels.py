@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from layerboard.tasks.metrics import anomaly
+from layerboard.tasks.anomaly import metric as anomaly
 from layerboard.tasks.metrics.arrays import Floats, Mask
-from layerboard.tasks.metrics.counted_pixels import CountedPixels
+from layerboard.tasks.statistics.counted_pixels import CountedPixels
 
 Maps = list[tuple[Floats, Mask]]
 METRICS = ("auroc", "f1_max", "AU-PRO 0.3", "AU-PRO 0.05")

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from layerboard.tasks.metrics.effective_rank import (
+from layerboard.tasks.analyses.metrics.effective_rank import (
     EPSILON,
     effective_rank,
     rankme,

@@ -7,10 +7,10 @@ import pytest
 import torch
 from sklearn.linear_model import Ridge
 
-from layerboard.tasks.metrics import few_shot as module
-from layerboard.tasks.metrics.few_shot import RidgeProbe, draw_shots, fit_few_shot
-from layerboard.tasks.protocols import PAPER, STANDARD
-from layerboard.tasks.registry import config_of
+from layerboard.tasks.classification import few_shot as module
+from layerboard.tasks.classification.few_shot import RidgeProbe, draw_shots, fit_few_shot
+from layerboard.tasks.framework.protocols import PAPER, STANDARD
+from layerboard.tasks.framework.registry import config_of
 from tests.tasks.metrics.agreement import few_shot as agreement
 
 RULE = config_of(STANDARD, "fewshot")

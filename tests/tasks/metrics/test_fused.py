@@ -9,11 +9,11 @@ from torch.nn.functional import normalize
 
 from layerboard.tasks.metrics import fused, label_vote
 from layerboard.tasks.metrics import neighbours as search
-from layerboard.tasks.metrics.carrying import Neighbourhood
 from layerboard.tasks.metrics.fused import nearest_of_sets, side_by_side
 from layerboard.tasks.metrics.label_vote import most_similar, most_similar_of_sets
 from layerboard.tasks.metrics.neighbours import nearest
-from layerboard.tasks.metrics.propagation import Propagation
+from layerboard.tasks.propagation.carrying import Neighbourhood
+from layerboard.tasks.propagation.metric import Propagation
 from tests.tasks.standard import LayerPropagation
 
 RANDOM = np.random.default_rng(5)

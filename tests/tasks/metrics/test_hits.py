@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from layerboard.tasks.metrics.uncertainty import hit_intervals, intervals
-from layerboard.tasks.metrics.weighted import Ratios, Trials
+from layerboard.tasks.statistics.uncertainty import hit_intervals, intervals
+from layerboard.tasks.statistics.weighted import Ratios, Trials
 
 
 def zeros(n):

@@ -7,7 +7,6 @@ from torch.nn import functional
 
 from layerboard.tasks.metrics import cell_labels as map_module
 from layerboard.tasks.metrics import label_vote as vote_module
-from layerboard.tasks.metrics.best_set import best_set
 from layerboard.tasks.metrics.cell_labels import (
     cell_counts,
     cell_draws,
@@ -17,7 +16,6 @@ from layerboard.tasks.metrics.cell_labels import (
     shares,
     usable_cells,
 )
-from layerboard.tasks.metrics.class_ratios import ClassRatios
 from layerboard.tasks.metrics.label_vote import (
     Scale,
     comparable_queries,
@@ -28,8 +26,15 @@ from layerboard.tasks.metrics.label_vote import (
     remembered,
     vote_labels,
 )
-from layerboard.tasks.metrics.overlaps import Overlaps, confusion, mean_iou_of_labels, names_of_predictions
-from layerboard.tasks.metrics.uncertainty import differences, intervals
+from layerboard.tasks.segmentation.overlaps import (
+    Overlaps,
+    confusion,
+    mean_iou_of_labels,
+    names_of_predictions,
+)
+from layerboard.tasks.statistics.best_set import best_set
+from layerboard.tasks.statistics.class_ratios import ClassRatios
+from layerboard.tasks.statistics.uncertainty import differences, intervals
 from tests.tasks.metrics.agreement import in_context as agreement
 
 VOID = 255

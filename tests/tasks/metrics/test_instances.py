@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
 
 from layerboard.tasks.metrics import neighbours
-from layerboard.tasks.metrics.instances import NONE, Pairs, Retrieved, retrieve
+from layerboard.tasks.retrieval.pairs import NONE, Pairs, Retrieved, retrieve
 
 Vectors = NDArray[np.float32]
 RNG_SEEDS = range(4)

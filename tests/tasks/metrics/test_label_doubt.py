@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from layerboard.tasks.metrics import label_doubt
-from layerboard.tasks.metrics.arrays import Integers
-from layerboard.tasks.metrics.label_doubt import (
+from layerboard.tasks.audit import label_doubt
+from layerboard.tasks.audit.label_doubt import (
     NeighbourVotes,
     found_of_planted,
     label_doubts,
     neighbour_votes,
     votes_of,
 )
+from layerboard.tasks.metrics.arrays import Integers
 from layerboard.tasks.metrics.neighbours import Neighbours, nearest
 
 CLASSES, EACH = 4, 40

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from layerboard.tasks.metrics.layer_choice import (
+from layerboard.tasks.statistics.layer_choice import (
     MOST_SIGNS,
     below_zero,
     mean_reach,

@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score, precision_recall_curve, r2_score, roc_auc_score
 
-from layerboard.tasks.metrics import linearised
 from layerboard.tasks.metrics.arrays import Floats
-from layerboard.tasks.metrics.linearised import placements
+from layerboard.tasks.statistics import linearised
+from layerboard.tasks.statistics.linearised import placements
 
 Metric = Callable[[Floats, Floats], Floats]
 

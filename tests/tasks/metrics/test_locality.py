@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from layerboard.tasks.metrics.locality import subsets_of, window_size, windows
-from layerboard.tasks.metrics.similarity import gather, gram_matrix, u_centred
+from layerboard.tasks.analyses.metrics.locality import subsets_of, window_size, windows
+from layerboard.tasks.similarity.metric import gather, gram_matrix, u_centred
 from tests.tasks.metrics.agreement.similarity import cka
 
 

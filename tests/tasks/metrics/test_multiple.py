@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from layerboard.tasks.metrics.best_set import holm
+from layerboard.tasks.statistics.best_set import holm
 
 
 @pytest.mark.parametrize(

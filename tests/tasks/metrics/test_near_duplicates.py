@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from layerboard.tasks.metrics.near_duplicates import (
+from layerboard.tasks.audit.near_duplicates import (
     clusters_of,
     copied_pictures,
     distances,

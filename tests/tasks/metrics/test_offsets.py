@@ -8,7 +8,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from layerboard.tasks.metrics.offsets import aligned_map, average_offset, head_offset, offset_index, reachable
+from layerboard.tasks.analyses.metrics.offsets import (
+    aligned_map,
+    average_offset,
+    head_offset,
+    offset_index,
+    reachable,
+)
 from tests.tasks.metrics.planted import corner, cyclic, right, uniform
 
 Floats = NDArray[np.float64]

@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional
 
 from layerboard.tasks.datasets.spair_facts import GROUPS, geometry_aware
-from layerboard.tasks.metrics.correspondence import AVERAGES, Axis, SoftArgmax, least_errors, pck_averages
+from layerboard.tasks.keypoints.correspondence import AVERAGES, Axis, SoftArgmax, least_errors, pck_averages
 from layerboard.tasks.metrics.spread import debiased, position_basis
 from tests.tasks.metrics.agreement import papers as agreement
 

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from layerboard.tasks.metrics import carrying as module
-from layerboard.tasks.metrics.carrying import Neighbourhood
-from layerboard.tasks.metrics.propagation import decode, seed_labels
+from layerboard.tasks.propagation import carrying as module
+from layerboard.tasks.propagation.carrying import Neighbourhood
+from layerboard.tasks.propagation.metric import decode, seed_labels
 from tests.tasks.metrics.agreement import propagation as agreement
 from tests.tasks.metrics.agreement import tracking
 from tests.tasks.standard import HEARD, PROPAGATION, LayerPropagation

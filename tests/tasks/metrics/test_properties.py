@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from layerboard.tasks.metrics.neighbours import nearest, top_k_correct, vote
 from layerboard.tasks.metrics.partitions import ari, nmi, purity
-from layerboard.tasks.metrics.ranking import mean_of_queries, revisited
-from layerboard.tasks.metrics.segmentation import score_video
+from layerboard.tasks.propagation.j_and_f import score_video
+from layerboard.tasks.retrieval.ranking import mean_of_queries, revisited
 from tests.tasks.metrics.agreement.correspondence import match, sample_points
 from tests.tasks.metrics.agreement.similarity import batched, cka
 from tests.tasks.standard import HEARD, TEMPERATURE, LayerPropagation

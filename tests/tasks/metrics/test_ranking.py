@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layerboard.tasks.metrics.ranking import (
+from layerboard.tasks.retrieval.ranking import (
     average_precision_by_trapezoid,
     mean_of_queries,
     precision_at,

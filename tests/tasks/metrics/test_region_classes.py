@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from layerboard.tasks.clustering.kmeans import shown_classes, shown_purity
 from layerboard.tasks.metrics.cell_labels import area_labels, cell_areas, cell_shares
-from layerboard.tasks.metrics.clustering import shown_classes, shown_purity
 
 
 def test_shares_are_exact_where_pixels_lie_in_several_cells() -> None:

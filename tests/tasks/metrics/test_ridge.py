@@ -6,7 +6,7 @@ import torch
 from sklearn.linear_model import Ridge as Reference
 
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING
-from layerboard.tasks.metrics.ridge import Ridge, held_out_predictions
+from layerboard.tasks.targets.ridge import Ridge, held_out_predictions
 
 PENALTIES = tuple(10.0**power for power in range(-4, 5))
 

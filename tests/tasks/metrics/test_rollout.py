@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from layerboard.tasks.metrics.attention import Fusion, discard, fuse_heads, output_map, roll
+from layerboard.tasks.analyses.metrics.attention import Fusion, discard, fuse_heads, output_map, roll
 
 
 def rolled(layers: list[Tensor]) -> Tensor:

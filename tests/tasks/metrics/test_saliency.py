@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from layerboard.tasks.metrics.saliency import (
+from layerboard.tasks.analyses.metrics.saliency import (
     centre_square,
     exact_cell_shares,
     half_covered,
@@ -16,8 +16,8 @@ from layerboard.tasks.metrics.saliency import (
     saliency_iou,
     touched,
 )
-from layerboard.tasks.protocols import PAPER, STANDARD
-from layerboard.tasks.registry import config_of
+from layerboard.tasks.framework.protocols import PAPER, STANDARD
+from layerboard.tasks.framework.registry import config_of
 from tests.tasks.metrics.planted import CASES, built
 
 CLEAN, RELEASED = config_of(STANDARD, "saliency").threshold, config_of(PAPER, "saliency").threshold

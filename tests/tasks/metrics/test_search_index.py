@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from layerboard.tasks.metrics.search_index import index_costs, repeated
+from layerboard.tasks.retrieval.search_index import index_costs, repeated
 
 
 def drawn(rows: int, seed: int = 0) -> np.ndarray:

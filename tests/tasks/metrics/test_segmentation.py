@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from layerboard.tasks.metrics.segmentation import (
+from layerboard.tasks.propagation.j_and_f import (
     VideoScores,
     both,
     boundary_f,

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from layerboard.tasks.audit.series import named_alike, near_next, runs
 from layerboard.tasks.metrics.neighbours import nearest
-from layerboard.tasks.metrics.series import named_alike, near_next, runs
 
 
 def test_files_of_one_folder_class_and_pattern_stand_in_the_order_of_their_numbers() -> None:

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layerboard.tasks.metrics.similarity import CkaAccumulator, centred_gram, gather, normalise
+from layerboard.tasks.similarity.metric import CkaAccumulator, centred_gram, gather, normalise
 from tests.tasks.metrics.agreement import similarity as agreement
 from tests.tasks.metrics.agreement.similarity import batched, cka
 

@@ -7,9 +7,15 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from layerboard.tasks.metrics.softmax import SoftmaxProbe, SoftmaxRule, fit_softmax, held_out, standardised
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import config_of
+from layerboard.tasks.classification.softmax import (
+    SoftmaxProbe,
+    SoftmaxRule,
+    fit_softmax,
+    held_out,
+    standardised,
+)
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
 from tests.tasks.metrics.test_few_shot import blobs, flat
 
 RULE = config_of(STANDARD, "linear")

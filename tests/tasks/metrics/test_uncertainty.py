@@ -7,17 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from layerboard.tasks.metrics import weighted
-from layerboard.tasks.metrics.class_ratios import ClassRatios
 from layerboard.tasks.metrics.partitions import ari, nmi, purity
-from layerboard.tasks.metrics.uncertainty import (
+from layerboard.tasks.statistics import weighted
+from layerboard.tasks.statistics.class_ratios import ClassRatios
+from layerboard.tasks.statistics.uncertainty import (
     Uncertainty,
     choose_on_halves,
     differences,
     influence,
     intervals,
 )
-from layerboard.tasks.metrics.weighted import Partitions, Ratios, halves
+from layerboard.tasks.statistics.weighted import Partitions, Ratios, halves
 
 INDICES = {"purity": purity, "NMI": nmi, "ARI": ari}
 

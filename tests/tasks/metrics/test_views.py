@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from layerboard.tasks.metrics.effective_rank import other_neighbours, overlap, retrieved
+from layerboard.tasks.analyses.metrics.effective_rank import other_neighbours, overlap, retrieved
 
 
 def drawn(rows: int, columns: int, seed: int = 0) -> np.ndarray:

@@ -10,15 +10,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from layerboard.tasks.base import FINITE, Outcome
-from layerboard.tasks.checks import ALIKE
 from layerboard.tasks.datasets.scenes import Scenes
-from layerboard.tasks.protocols import find_protocol
-from layerboard.tasks.registry import config_of
+from layerboard.tasks.framework.assess import intervals_of, measure
+from layerboard.tasks.framework.base import FINITE, Outcome
+from layerboard.tasks.framework.checks import ALIKE
+from layerboard.tasks.framework.protocols import find_protocol
+from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.segmentation.capi import CapiConfig, CapiTask
 from layerboard.tasks.segmentation.pixel_memory import NO_MEMORY, TOO_FEW, Electorate
 from layerboard.tasks.segmentation.shown import NO_LABELS
-from layerboard.tasks.uncertainty import intervals_of, measure
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Stretch
 from tests.tasks.metrics.agreement import in_context as agreement

@@ -9,19 +9,19 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from layerboard.tasks.base import FINITE
-from layerboard.tasks.checks import ALIKE
 from layerboard.tasks.datasets.base import FileSample
 from layerboard.tasks.datasets.scenes import Scene, Scenes
+from layerboard.tasks.framework.assess import intervals_of, measure
+from layerboard.tasks.framework.base import FINITE
+from layerboard.tasks.framework.checks import ALIKE
+from layerboard.tasks.framework.protocols import find_protocol
+from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.metrics.cell_labels import resized_labels
-from layerboard.tasks.protocols import find_protocol
-from layerboard.tasks.registry import config_of
 from layerboard.tasks.segmentation.augmented import Augmentation, AugmentedSample, Colours, augmented
 from layerboard.tasks.segmentation.hummingbird import HummingbirdConfig, HummingbirdTask
 from layerboard.tasks.segmentation.in_context import Vote
 from layerboard.tasks.segmentation.shown import NO_LABELS
 from layerboard.tasks.segmentation.task import SegmentationTask
-from layerboard.tasks.uncertainty import intervals_of, measure
 from layerboard.zoo.view.views import LoweredSquare, Stretch
 from tests.tasks.metrics.agreement import in_context as agreement
 from tests.tasks.segmentation.test_problem import (

@@ -10,18 +10,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from layerboard.tasks.base import FINITE, Outcome, Settling
-from layerboard.tasks.checks import ALIKE
 from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.masks import write_mask
 from layerboard.tasks.datasets.scenes import Scene, Scenes
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import config_of
+from layerboard.tasks.framework.assess import confidence_set, intervals_of, measure
+from layerboard.tasks.framework.base import FINITE, Outcome, Settling
+from layerboard.tasks.framework.checks import ALIKE
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
+from layerboard.tasks.framework.task import Measurable
 from layerboard.tasks.segmentation.in_context import NO_MEMORY, Vote
 from layerboard.tasks.segmentation.shown import NO_LABELS, LabelledImages
 from layerboard.tasks.segmentation.task import SegmentationConfig, SegmentationTask
-from layerboard.tasks.task import Measurable
-from layerboard.tasks.uncertainty import confidence_set, intervals_of, measure
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Stretch
 from tests.tasks.metrics.agreement import in_context as agreement

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from layerboard.tasks.protocols import STANDARD
-from layerboard.tasks.registry import config_of
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
 from tests.tasks.metrics import golden
 
 CASES = golden.cases("clustering")

@@ -8,9 +8,9 @@ from PIL import Image
 from torch.nn import functional
 
 from layerboard.tasks.datasets.spair import SPAIR_71K_TEST
+from layerboard.tasks.framework.protocols import PAPER, STANDARD
+from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.keypoints.task import KeypointTask
-from layerboard.tasks.protocols import PAPER, STANDARD
-from layerboard.tasks.registry import config_of
 from layerboard.zoo.spec import Layer
 from tests import fakes
 from tests.tasks.metrics import golden

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import r2_score
 
-from layerboard.tasks.metrics.ridge import held_out_predictions
-from layerboard.tasks.targets import RegressTask
+from layerboard.tasks.targets.ridge import held_out_predictions
+from layerboard.tasks.targets.task import RegressTask
 
 RNG = np.random.default_rng(0)
 FEATURES = RNG.normal(size=(50, 8)).astype(np.float32)

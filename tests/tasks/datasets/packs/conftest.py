@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from layerboard.tasks.datasets.catalogue import DATASETS
-from layerboard.tasks.datasets.packs.writing import plan_dataset, write_dataset
 from layerboard.tasks.datasets.spair_facts import LEVELS
+from layerboard.tasks.datasets.write_packs import plan_dataset, write_dataset
 from tests import fakes
 
 NAMES = ("imagenet", "roxford5k", "davis-2017-val", "spair-71k-test", "voc-2012-val", "ade20k-val")

@@ -9,10 +9,10 @@ import datasets
 import numpy as np
 import pytest
 
-from layerboard.tasks.base import Group, Source
 from layerboard.tasks.datasets.files import data_root
 from layerboard.tasks.datasets.imagenet import IMAGENET
-from layerboard.tasks.identity import identity
+from layerboard.tasks.framework.base import Group, Source
+from layerboard.tasks.framework.identity import identity
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.view.views import ResizeCrop
 from tests import fakes

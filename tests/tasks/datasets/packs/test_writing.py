@@ -6,13 +6,14 @@ from pathlib import Path
 import datasets
 import pytest
 
+from layerboard.tasks.datasets import write_packs as writing
 from layerboard.tasks.datasets.catalogue import DATASETS
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
 from layerboard.tasks.datasets.imagenet import IMAGENET
-from layerboard.tasks.datasets.packs import shards, writing
+from layerboard.tasks.datasets.packs import shards
 from layerboard.tasks.datasets.packs.manifest import CARD, MANIFEST, read_pack_manifest
 from layerboard.tasks.datasets.packs.shards import PackedFile, read_shard, write_shard
-from layerboard.tasks.datasets.packs.writing import DatasetPlan, plan_dataset, require_room, write_dataset
+from layerboard.tasks.datasets.write_packs import DatasetPlan, plan_dataset, require_room, write_dataset
 from layerboard.zoo.atomic import file_sha256
 from layerboard.zoo.errors import InputError
 from tests import fakes

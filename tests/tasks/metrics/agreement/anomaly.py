@@ -7,8 +7,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from layerboard.tasks.metrics import anomaly, linearised
+from layerboard.tasks.anomaly import metric as anomaly
 from layerboard.tasks.metrics.arrays import Floats, Mask
+from layerboard.tasks.statistics import linearised
 from tests.reference import inputs_anomaly
 from tests.reference.recipes import digest
 from tests.tasks.metrics import golden
@@ -122,7 +123,7 @@ def _kinds(
 
 AGREEMENT = Agreement(
     title="Anomaly detection",
-    module="tasks/metrics/anomaly.py",
+    module="tasks/anomaly/metric.py",
     file="anomaly",
     recipes={
         "two_kinds_shots_and_seeds": "two kinds of defects, eleven reference images whose names sort as "

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from layerboard.tasks.analyses.attention import AttentionDistance, AttentionShares
 from layerboard.tasks.analyses.attention_maps import AttentionMapsTask
-from layerboard.tasks.base import Findings
-from layerboard.tasks.metrics.saliency import centre_square, touched
-from layerboard.tasks.protocols import PAPER, STANDARD
-from layerboard.tasks.registry import config_of
-from layerboard.tasks.task import AnalysisTask
+from layerboard.tasks.analyses.metrics.saliency import centre_square, touched
+from layerboard.tasks.framework.base import Findings
+from layerboard.tasks.framework.protocols import PAPER, STANDARD
+from layerboard.tasks.framework.registry import config_of
+from layerboard.tasks.framework.task import AnalysisTask
 from tests.tasks.analyses import test_saliency as saliency
 from tests.tasks.analyses.passes import found_in, probe, scores_of
 from tests.tasks.analyses.test_attention_maps import reference

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from layerboard.tasks.metrics.clustering import kmeans_starts
+from layerboard.tasks.clustering.kmeans import kmeans_starts
 from layerboard.tasks.metrics.partitions import ari, nmi, purity
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import (
@@ -77,7 +77,7 @@ def _title(key: str) -> str:
 
 AGREEMENT = Agreement(
     title="Clustering",
-    module="tasks/metrics/clustering.py",
+    module="tasks/clustering/kmeans.py",
     file="clustering",
     recipes={
         "contiguous_labels": "seven classes, each split over two clusters, a third of the samples astray",

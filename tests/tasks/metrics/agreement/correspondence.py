@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from layerboard.tasks.keypoints.correspondence import best_pixels, pck_averages
 from layerboard.tasks.metrics.bilinear import (
     Box,
     image_places,
@@ -17,7 +18,6 @@ from layerboard.tasks.metrics.bilinear import (
     sampled,
     searched_places,
 )
-from layerboard.tasks.metrics.correspondence import best_pixels, pck_averages
 from layerboard.zoo.view.views import Letterbox
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, OWN, Agreement, Finding, close, exact, gathered
@@ -150,7 +150,7 @@ def _astray(
 
 AGREEMENT = Agreement(
     title="Keypoint correspondence",
-    module="tasks/metrics/correspondence.py",
+    module="tasks/keypoints/correspondence.py",
     file="keypoints",
     recipes={
         "grid14_dim48": "two pairs of drawn, smooth textures, the target moved by whole tokens, noise on "

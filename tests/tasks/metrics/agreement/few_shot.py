@@ -5,7 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from layerboard.tasks.metrics.few_shot import FewShotRule, RidgeProbe, as_tensor, draw_shots, fit_few_shot
+from layerboard.tasks.classification.few_shot import (
+    FewShotRule,
+    RidgeProbe,
+    as_tensor,
+    draw_shots,
+    fit_few_shot,
+)
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, OWN, Agreement, Finding, close, exact, gathered
 
@@ -68,7 +74,7 @@ def _draws() -> Iterator[Finding]:
 
 AGREEMENT = Agreement(
     title="Few-shot classification",
-    module="tasks/metrics/few_shot.py",
+    module="tasks/classification/few_shot.py",
     file="fewshot",
     recipes={
         "few_shot_5x12": "5 shots of 12 classes, 14 penalties",

@@ -22,7 +22,12 @@ from layerboard.tasks.metrics.label_vote import (
     remembered,
     vote_labels,
 )
-from layerboard.tasks.metrics.overlaps import Overlaps, confusion, mean_iou_of_labels, names_of_predictions
+from layerboard.tasks.segmentation.overlaps import (
+    Overlaps,
+    confusion,
+    mean_iou_of_labels,
+    names_of_predictions,
+)
 from tests.reference import inputs_segment
 from tests.reference.recipes import digest
 from tests.tasks.metrics import golden
@@ -222,7 +227,7 @@ def _by_pixel(name: str) -> Iterator[Finding]:
 
 AGREEMENT = Agreement(
     title="In-context segmentation",
-    module="tasks/metrics/cell_labels.py`, `label_vote.py` and `tasks/metrics/overlaps.py",
+    module="tasks/metrics/cell_labels.py`, `label_vote.py` and `tasks/segmentation/overlaps.py",
     file="segment",
     recipes={
         "voc_like_whole_memory": "rectangles of 6 classes with a rim without a class; a memory of all cells",

@@ -12,8 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from layerboard.tasks.datasets.spair_facts import GROUPS, geometry_aware
-from layerboard.tasks.metrics.bilinear import aligned_places, image_places, point_places, sampled
-from layerboard.tasks.metrics.correspondence import (
+from layerboard.tasks.keypoints.correspondence import (
     AVERAGES,
     Axis,
     SoftArgmax,
@@ -21,6 +20,7 @@ from layerboard.tasks.metrics.correspondence import (
     least_errors,
     pck_averages,
 )
+from layerboard.tasks.metrics.bilinear import aligned_places, image_places, point_places, sampled
 from layerboard.tasks.metrics.spread import debiased, position_basis
 from layerboard.zoo.view.views import Letterbox
 from tests.reference import inputs_corr
@@ -314,7 +314,7 @@ def _self_matches(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterat
 
 AGREEMENT = Agreement(
     title="Keypoints by other papers' rules",
-    module="tasks/metrics/correspondence.py`, `spread.py`, `bilinear.py`, `tasks/datasets/spair_facts.py",
+    module="tasks/keypoints/correspondence.py`, `spread.py`, `bilinear.py`, `tasks/datasets/spair_facts.py",
     file="correspondence",
     recipes={
         "insid3_plain": "two grids of 48 x 48 that show one world; a Gaussian around the best token",

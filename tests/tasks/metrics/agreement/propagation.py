@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from layerboard.tasks.metrics.carrying import Neighbourhood
-from layerboard.tasks.metrics.propagation import decode
+from layerboard.tasks.propagation.carrying import Neighbourhood
+from layerboard.tasks.propagation.metric import decode
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, Agreement, Finding, close, exact, gathered
 from tests.tasks.standard import LayerPropagation
@@ -65,7 +65,7 @@ def _sums(found: NDArray[np.float64], frame: dict[str, list[float]]) -> Iterator
 
 AGREEMENT = Agreement(
     title="DAVIS mask propagation",
-    module="tasks/metrics/propagation.py",
+    module="tasks/propagation/metric.py",
     file="davis_propagation",
     recipes={
         "radius_12": "moving, textured rectangles over a moving background, noise on every token; a window "

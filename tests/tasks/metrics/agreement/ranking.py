@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layerboard.tasks.metrics.ranking import Difficulty, mean_of_queries, rank, revisited
+from layerboard.tasks.retrieval.ranking import Difficulty, mean_of_queries, rank, revisited
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, Agreement, Finding, close, exact, gathered
 
@@ -53,7 +53,7 @@ def _similarities(data: dict[str, NDArray[Any]]) -> NDArray[np.floating]:
 
 AGREEMENT = Agreement(
     title="Retrieval",
-    module="tasks/metrics/ranking.py",
+    module="tasks/retrieval/ranking.py",
     file="retrieval",
     recipes={
         "roxford5k_structured": "the real index lists of ROxford and drawn similarities without ties, "

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from layerboard.tasks.metrics.segmentation import Statistics, VideoScores, score_video, statistics, summarise
+from layerboard.tasks.propagation.j_and_f import Statistics, VideoScores, score_video, statistics, summarise
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, Agreement, Finding, close, exact, gathered
 
@@ -46,7 +46,7 @@ def _statistics(what: str, letter: str, found: Statistics, means: dict[str, floa
 
 AGREEMENT = Agreement(
     title="DAVIS J and F",
-    module="tasks/metrics/segmentation.py",
+    module="tasks/propagation/j_and_f.py",
     file="davis_jf",
     recipes={
         "two_sequences": "drawn discs and rectangles that move and cover each other; predictions shifted, "

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from layerboard.tasks.metrics.similarity import CkaAccumulator, centred_gram, gram_matrix, normalise
+from layerboard.tasks.similarity.metric import CkaAccumulator, centred_gram, gram_matrix, normalise
 from tests.tasks.metrics import golden
 from tests.tasks.metrics.agreement.base import OFFICIAL, OWN, Agreement, Finding, close, exact, gathered
 
@@ -128,7 +128,7 @@ def _one(x: Tensor, y: Tensor, kind: str) -> float:
 
 AGREEMENT = Agreement(
     title="CKA",
-    module="tasks/metrics/similarity.py",
+    module="tasks/similarity/metric.py",
     file="cka",
     recipes={
         "sets_256_in_order": "class features with very different lengths, the same turned, doubled and "

@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from layerboard.tasks.metrics.carrying import Neighbourhood
-from layerboard.tasks.metrics.propagation import decode, decode_nearest, seed_labels
-from layerboard.tasks.metrics.segmentation import score_frame
+from layerboard.tasks.propagation.carrying import Neighbourhood
+from layerboard.tasks.propagation.j_and_f import score_frame
+from layerboard.tasks.propagation.metric import decode, decode_nearest, seed_labels
 from layerboard.zoo.view.views import RaisedFrame
 from tests.reference import inputs_corr
 from tests.tasks.metrics import golden
@@ -127,7 +127,7 @@ def _ceilings(case: Mapping[str, Any]) -> Iterator[Finding]:
 
 AGREEMENT = Agreement(
     title="Mask propagation by DINOv3's notebook",
-    module="tasks/metrics/propagation.py",
+    module="tasks/propagation/metric.py",
     file="tracking",
     recipes={
         "dinov3_circle12": "10 frames of 14 x 22 tokens; a circle of 12, T 0.2, 7 frames and the first",

@@ -1,0 +1,1 @@
+"""Numbers of the analyses: of attention, positions, residual streams and filters."""

@@ -1,0 +1,119 @@
+"""Localisation: whether a token is most similar (CKA) to the image patch at its own position.
+
+Source: Raghu et al., Do Vision Transformers See Like Convolutional Neural Networks?, NeurIPS 2021, section 7
+and appendix D; unbiased minibatch CKA as in `tasks.similarity.metric`.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from layerboard.tasks.analyses.metrics.attention import Cells, cell_distances
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.similarity.metric import gram_matrix, u_centred
+
+AT_A_TIME = 16  # tokens whose Gram matrices are in memory at a time, together with those of the patches
+TIE = 1e-6  # similarities closer than this count as equal: float32 products have that rounding error
+
+
+def pooled_cells(cells: Cells, most: int) -> Cells:
+    """The finest grid of at most ``most`` cells, from both sides divided by one integer, rounded up."""
+    factor = 1
+    while -(-cells[0] // factor) * -(-cells[1] // factor) > most:
+        factor += 1
+    return -(-cells[0] // factor), -(-cells[1] // factor)
+
+
+def pool_to_cells(grids: Tensor, cells: Cells) -> Tensor:
+    """Grids [n rows columns dim] averaged to that many cells, as vectors [n cells dim], at least float32."""
+    if grids.shape[1:3] != cells:
+        grids = torch.nn.functional.adaptive_avg_pool2d(grids.permute(0, 3, 1, 2), cells).permute(0, 2, 3, 1)
+    vectors = grids.flatten(1, 2)
+    return vectors if vectors.dtype == torch.float64 else vectors.float()
+
+
+def image_patches(pixels: Tensor, cells: Cells) -> Tensor:
+    """Pixel values in [0, 1] of the patches of uint8 RGB images [n 3 height width]: [n rows columns dim]."""
+    count, height, width = len(pixels), pixels.shape[2] // cells[0], pixels.shape[3] // cells[1]
+    parts = pixels.float().div(255).view(count, 3, cells[0], height, cells[1], width)
+    return parts.permute(0, 2, 4, 1, 3, 5).reshape(count, *cells, 3 * height * width)
+
+
+def cell_grams(vectors: Tensor) -> Tensor:
+    """U-centred Gram matrix over the images for each cell of vectors [n cells dim]: [cells n n] float32.
+
+    It is zero for a cell that is the same in all images, and not finite for a cell with a non-finite value.
+    Raises ValueError for fewer than 4 images.
+    """
+    images, cells = vectors.shape[:2]
+    grams = torch.empty(cells, images, images, device=vectors.device)
+    for start in range(0, cells, AT_A_TIME):
+        grams[start : start + AT_A_TIME] = _grams(vectors[:, start : start + AT_A_TIME])
+    return grams
+
+
+def token_hsic(tokens: Tensor, patches: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Unbiased HSIC of tokens [n cells dim] and patches in a batch, float64; its sums over batches give CKA.
+
+    Returns HSIC of every token with every patch [cells cells], of every token with itself [cells], and of
+    every patch with itself [cells]. ``patches`` are the Gram matrices [cells n n] of `cell_grams`, of the
+    same images. A few tokens are in memory at a time. Raises ValueError for fewer than 4 images.
+    """
+    images, cells = tokens.shape[:2]
+    scale = images * (images - 3)
+    flat = patches.flatten(1)
+    cross = torch.empty(cells, len(flat), dtype=torch.float64, device=tokens.device)
+    own = torch.empty(cells, dtype=torch.float64, device=tokens.device)
+    for start in range(0, cells, AT_A_TIME):
+        some = slice(start, start + AT_A_TIME)
+        grams = _grams(tokens[:, some]).flatten(1)
+        cross[some] = grams @ flat.T
+        own[some] = grams.square().sum(1, dtype=torch.float64)
+    return cross / scale, own / scale, flat.square().sum(1, dtype=torch.float64) / scale
+
+
+def token_patch_cka(cross: Floats, tokens: Floats, patches: Floats) -> Floats:
+    """CKA of every token (row) with every patch, from sums of HSIC; NaN if one of the two does not vary."""
+    scale = np.sqrt(np.clip(tokens, 0, None))[:, None] * np.sqrt(np.clip(patches, 0, None))[None]
+    return np.where(scale > 0, cross / np.where(scale > 0, scale, 1), np.nan)
+
+
+def localisation(cka: Floats, cells: Cells) -> dict[str, Floats]:
+    """Localisation metrics of each token [tokens], from the CKA [tokens patches] with the patches of a grid.
+
+    A token's own patch is the one at its position. ``localisation`` is the share of the other patches with a
+    lower CKA than the own one, ties counted half. ``localisation-top1`` is 1 if the own patch has the highest
+    CKA, 1 / k if it ties with k - 1 others, else 0. ``localisation-distance`` is the distance from the own
+    patch to the most similar one (mean over ties), on the unit square, corner to corner.
+    ``localisation-contrast`` is the CKA with the own patch minus the mean CKA with the others. NaN if the
+    token or its patch does not vary.
+    """
+    own = cka.diagonal()[:, None]
+    there = np.isfinite(cka)
+    others = there & ~np.eye(len(cka), dtype=bool)
+    valued = there.diagonal() & others.any(axis=1)
+    lower, tied = cka < own - TIE, np.abs(cka - own) <= TIE
+    count = np.maximum(others.sum(axis=1), 1)
+    rank = ((lower + 0.5 * tied) * others).sum(axis=1) / count
+    best = there & (cka >= np.where(there, cka, -np.inf).max(axis=1, keepdims=True) - TIE)
+    share = best / np.maximum(best.sum(axis=1, keepdims=True), 1)
+    values = {
+        "localisation": rank,
+        "localisation-top1": share.diagonal(),
+        "localisation-distance": (share * cell_distances(cells, unit=True).double().numpy()).sum(axis=1),
+        "localisation-contrast": own[:, 0] - np.where(others, cka, 0).sum(axis=1) / count,
+    }
+    return {metric: np.where(valued, value, np.nan) for metric, value in values.items()}
+
+
+def border(cells: Cells) -> NDArray[np.bool_]:
+    """Whether each cell of a grid lies on its border, in row-major order: [cells]."""
+    inside = np.zeros(cells, dtype=bool)
+    inside[1:-1, 1:-1] = True
+    return ~inside.ravel()
+
+
+def _grams(vectors: Tensor) -> Tensor:
+    """U-centred Gram matrices [cells n n], float32, of [n cells dim]."""
+    return u_centred(gram_matrix(vectors.transpose(0, 1), checked=False)).float()

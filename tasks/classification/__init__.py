@@ -1,0 +1,1 @@
+"""Classification of images: k-NN, linear probes and few-shot classification, with their metrics."""

@@ -1,0 +1,155 @@
+"""k-nearest-neighbour classification by cosine similarity with a softmax-weighted vote.
+
+Source: Wu et al., CVPR 2018; numbers as in the evaluation of DINO (Caron et al., ICCV 2021).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layerboard.tasks.classification.leave_out import nearest_outside, outside, room_for
+from layerboard.tasks.classification.probes import ECE, Answers, LabelledTask, LabelledVectors
+from layerboard.tasks.datasets.base import Sample
+from layerboard.tasks.framework.base import Device, Outcome
+from layerboard.tasks.framework.examples import Predicted, by_key
+from layerboard.tasks.framework.transformed import Vectors
+from layerboard.tasks.metrics.arrays import Floats, Integers
+from layerboard.tasks.metrics.fused import nearest_of_sets
+from layerboard.tasks.metrics.neighbours import Neighbours, nearest, top_k_correct, vote, vote_share
+from layerboard.zoo.spec import Layer
+
+NEIGHBOURS = 3  # nearest neighbours kept of each example
+
+
+@dataclass(frozen=True, slots=True)
+class KnnConfig:
+    """Settings of k-nearest-neighbour classification."""
+
+    k: int  # neighbours of the primary score
+    others: tuple[int, ...]  # further k of the same search
+    temperature: float  # divisor of the cosine in the vote exp(cos / temperature)
+
+
+@dataclass(frozen=True, eq=False)
+class KnnTask(LabelledTask):
+    """k-NN classification of validation images with a bank of training images, or leave-one-out."""
+
+    config: KnnConfig
+    configs: ClassVar = {"standard": KnnConfig(k=20, others=(10, 100, 200), temperature=0.07)}
+    by_folds = False
+    scorer = "knn"
+
+    @property
+    def products(self) -> int:
+        return len(self.images.train.labels) * len(self.images.tested.labels)
+
+    def score(self, vectors: Vectors, device: Device = None) -> Outcome:
+        """Top-1 and top-5 accuracy in percent, for every k, from one search."""
+        images = self.labelled(vectors)
+        if reason := images.unusable:
+            return Outcome((), empty=reason)
+        if images.groups is None:
+            neighbours = nearest(images.train, images.test, max(self._ks), device=device)
+        else:
+            neighbours = nearest_outside(images.train, images.groups, max(self._ks), device=device)
+        correct, answers = self._correct(neighbours, images.labels, images.truth)
+        outcome = images.outcome(correct, calibration={ECE + "top-1": answers.calibration(images.truth)})
+        return replace(outcome, predicted=self._predicted(images, neighbours, answers))
+
+    def score_sets(
+        self, layers: Mapping[Layer, Vectors], sets: Sequence[Layer], device: Device = None
+    ) -> list[Outcome]:
+        """Top-1 and top-5 accuracy of each set of layers, by the mean of their cosines; no examples."""
+        by_layer = {layer: self.labelled(vectors) for layer, vectors in layers.items()}
+        reasons = {layer: images.unusable for layer, images in by_layer.items()}
+        usable = {each: each.members for each in sets if not all(reasons[member] for member in each.members)}
+        banks = {layer: images.train for layer, images in by_layer.items()}
+        queries = {layer: images.test for layer, images in by_layer.items()}
+        some = next(iter(by_layer.values()))  # classes and names are the same for all layers
+        votes: dict[Layer, list[tuple[dict[str, Floats], Answers]]] = {each: [] for each in usable}
+        k = wide = max(self._ks)
+        if some.groups is not None:
+            k, wide = room_for(some.groups, k)
+        start = 0
+        for searched in nearest_of_sets(banks, queries, usable, wide, device=device):
+            for each, neighbours in searched.items():
+                rows = slice(start, start + len(neighbours.index))
+                if some.groups is not None:
+                    neighbours = outside(neighbours, some.groups[rows], some.groups, k)
+                votes[each].append(self._correct(neighbours, some.labels, some.truth[rows]))
+            start = rows.stop
+        outcomes = {each: Outcome((), empty=reasons[each.members[0]]) for each in sets}
+        for each, parts in votes.items():
+            joined = {metric: np.concatenate([part[metric] for part, _ in parts]) for metric in parts[0][0]}
+            answers = Answers(*map(np.concatenate, zip(*(part for _, part in parts), strict=True)))
+            outcomes[each] = some.outcome(
+                joined, calibration={ECE + "top-1": answers.calibration(some.truth)}
+            )
+        return [outcomes[each] for each in sets]
+
+    def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
+        """Bank and queries with their labels and the names of the images."""
+        images = self.labelled(vectors)
+        return {
+            "train": images.train,
+            "train_labels": images.labels,
+            "train_keys": np.array([sample.key for sample in self.images.train.samples])[images.stored],
+            **({} if images.groups is None else {"groups": np.array(images.clusters)}),
+            **self._queries_of(images),
+        }
+
+    def _queries_of(self, images: LabelledVectors) -> dict[str, NDArray[np.generic]]:
+        if images.groups is not None:
+            return {}
+        return {"test": images.test, "test_labels": images.truth, "test_keys": np.array(images.keys)}
+
+    @property
+    def _ks(self) -> tuple[int, ...]:
+        return self.config.k, *self.config.others
+
+    def _correct(
+        self, neighbours: Neighbours, labels: Integers, truth: Integers
+    ) -> tuple[dict[str, Floats], Answers]:
+        """Whether each query is classified correctly, for each metric, and the answers for the first k.
+
+        ``labels`` are the classes of the bank.
+        """
+        correct: dict[str, Floats] = {}
+        given = {}
+        for k in self._ks:
+            most = min(k, neighbours.index.shape[1])
+            ranked = vote(neighbours, labels, most, len(self.classes), self.config.temperature)
+            given[k] = ranked[:, 0]
+            for top in (1, 5):
+                metric = f"top-{top}" if k == self.config.k else f"top-{top} k={k}"
+                correct[metric] = top_k_correct(ranked, truth, top).astype(np.float64)
+        first = given[self.config.k]
+        share = vote_share(neighbours, labels, first, self.config.k, self.config.temperature)
+        return correct, Answers(first, share)
+
+    def _predicted(self, images: LabelledVectors, neighbours: Neighbours, answers: Answers) -> Predicted:
+        """Predictions of a layer for the examples; empty texts for an unreadable example."""
+        train, wanted = self.images.train, {*self.queries}
+        rows = {key: row for row, key in enumerate(images.keys) if key in wanted}
+        names = np.asarray(train.classes, str)
+        shape = (len(self.queries), min(NEIGHBOURS, neighbours.index.shape[1]))
+        classes, keys = np.full(shape, "", names.dtype), np.full(shape, "", object)
+        cosine = np.full(shape, np.nan, np.float32)
+        for number, row in enumerate(rows.get(key, -1) for key in self.queries):
+            if row < 0:
+                continue
+            near = neighbours.index[row, : shape[1]]
+            classes[number] = names[images.labels[near]]
+            keys[number] = [train.samples[image].key for image in images.stored[near]]
+            cosine[number] = neighbours.similarity[row, : shape[1]].round(4)
+        near_by = {"neighbour": keys.astype(str), "neighbour_class": classes, "cosine": cosine}
+        every = self.predicted(images, answers)
+        return {"predicted": every["predicted"], "right": every["right"], **near_by, **every}
+
+    def pictures(self, predicted: Sequence[Predicted]) -> Mapping[str, Sample]:
+        ranks = [layer["neighbour"][:, rank : rank + 1] for rank in range(NEIGHBOURS) for layer in predicted]
+        near = [str(key) for names in ranks for key in names.flat]
+        return dict(super().pictures(predicted)) | by_key(self.images.train.samples, near)

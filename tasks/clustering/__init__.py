@@ -1,0 +1,1 @@
+"""Clustering of images and of regions: k-means, purity, NMI and ARI."""

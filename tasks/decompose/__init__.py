@@ -1,0 +1,1 @@
+"""Steps from one protocol to another, and what each changes."""

@@ -1,0 +1,182 @@
+"""Sources of a classification dataset, shared by k-NN, image clustering and CKA.
+
+The training images form two sources: the probe subset (for clustering and CKA) in CKA's batches, and the
+rest. Both have the same view, so their vectors together are the k-NN bank, and no image goes through a
+backbone twice.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layerboard.tasks.datasets.base import Count, Coverage, Sample
+from layerboard.tasks.datasets.classes import Classification, Unlabelled
+from layerboard.tasks.datasets.coco import Regions
+from layerboard.tasks.framework.base import Group, Source
+from layerboard.zoo.view.views import Mirrored, ResizeCrop, View
+
+ANY_SIZE = (256, 256)  # dummy image size: views of a classification dataset give all images one size
+CHUNK = 512  # images of a classification dataset whose vectors are stored together
+JOINT = 256  # images that go through a backbone together where CKA's batches are smaller
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """Split of the probe subset into batches; a remainder forms a smaller batch."""
+
+    size: int  # images of a batch
+    # seed of the image order, the same for all backbones; None for dataset order, in which most small batches
+    # contain a single class
+    seed: int | None
+
+    def order(self, count: int) -> NDArray[np.int64]:
+        """Image indices from 0 to ``count`` - 1, in the order in which they are split into batches."""
+        if self.seed is None:
+            return np.arange(count, dtype=np.int64)
+        return np.random.Generator(np.random.PCG64(self.seed)).permutation(count)
+
+
+@dataclass(frozen=True, slots=True)
+class ImagesConfig:
+    """View and batches of classification images (for k-NN, image clustering, CKA and analyses)."""
+
+    view: View
+    batches: Batches  # of the probe subset
+    own_probe: int  # probe images per class, if the dataset has no list of its own
+    own_unlabelled: int  # most images that are used if they have no classes
+
+
+_STANDARD = ImagesConfig(
+    ResizeCrop(short=256, crop=224), Batches(size=256, seed=0), own_probe=100, own_unlabelled=5000
+)
+
+IMAGES = {  # by protocol name
+    "standard": _STANDARD,
+    "paper": replace(_STANDARD, view=ResizeCrop(short=224, crop=224), batches=Batches(size=8, seed=None)),
+}
+
+
+def batch_slices(positions: Sequence[int], size: int, least: int) -> list[slice]:
+    """Batches of the readable images of a group, at these ascending positions, as slices of ``positions``.
+
+    Unreadable images make their batch smaller; a batch with fewer than ``least`` images is left out.
+    """
+    numbers = np.asarray(positions, np.int64) // size
+    stops = [*np.flatnonzero(np.diff(numbers)) + 1, len(numbers)]
+    batches = (slice(int(start), int(stop)) for start, stop in zip([0, *stops[:-1]], stops, strict=True))
+    return [batch for batch in batches if batch.stop - batch.start >= least]
+
+
+@dataclass(frozen=True)
+class ProbedImages:
+    """Images, with or without classes, and the probe subset that CKA and analyses use."""
+
+    images: Classification | Unlabelled
+    coverage: Coverage  # coverage of the probe subset and of the whole dataset
+    probe: Source  # the probe images, split into batches; a group has one or several whole batches
+    probe_order: NDArray[np.int64]  # index of each probe image among all images, in source order
+    batches: Batches
+    split: ClassVar[str] = "images"  # name of the probe subset in records
+
+    @property
+    def name(self) -> str:
+        return self.images.name
+
+
+@dataclass(frozen=True)
+class ProbedClasses(ProbedImages):
+    """A classification dataset and its probe subset, which is a part of the training images."""
+
+    images: Classification
+    labels: NDArray[np.int64]  # class of each probe image, in source order
+    rest: Source | None  # the other training images; None if there are none
+    rest_order: NDArray[np.int64]  # index of each of them among all training images
+    val: Source | None  # the test images; None if the training images are tested
+    split = "train-probe"
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Sources of all images, each once."""
+        return tuple(source for source in (self.probe, self.rest, self.val) if source is not None)
+
+
+@dataclass(frozen=True)
+class ClusteredRegions:
+    """Images with annotated regions, and the number of clusters k for the complete dataset."""
+
+    regions: Regions
+    k: int
+    unit: str = "objects"
+    split: str = "val"
+
+    @property
+    def name(self) -> str:
+        return self.regions.name
+
+    @property
+    def coverage(self) -> Coverage:
+        return self.regions.coverage
+
+
+def consecutive_groups(samples: Sequence[Sample], size: int) -> tuple[Group, ...]:
+    """Groups of ``size`` consecutive images, named by the index of the first; the last may be smaller."""
+    starts = range(0, len(samples), size)
+    return tuple(Group(f"{start:08d}", tuple(samples[start : start + size])) for start in starts)
+
+
+def probed_classes(
+    data: Classification, probe: NDArray[np.int64], coverage: Coverage, config: ImagesConfig
+) -> ProbedClasses:
+    """A dataset whose probe subset has the indices ``probe`` in ``data.train``, with its coverage."""
+    order, view, val = np.sort(probe)[config.batches.order(len(probe))], config.view, data.val
+    rest = np.setdiff1d(np.arange(len(data.train.samples), dtype=np.int64), probe)
+    return ProbedClasses(
+        images=data,
+        coverage=_of_both(data.coverage, coverage),
+        probe=_batched(f"{data.name}/train-probe", data.train.samples, order, config),
+        probe_order=order,
+        batches=config.batches,
+        labels=data.train.labels[order],
+        rest=_stored(f"{data.name}/train-rest", data.train.samples, rest, view) if len(rest) else None,
+        rest_order=rest,
+        val=_stored(f"{data.name}/val", val.samples, np.arange(len(val.samples)), view) if val else None,
+    )
+
+
+def probed_images(data: Unlabelled, config: ImagesConfig) -> ProbedImages:
+    """Images without classes; of more than the config allows, those with the lowest key hashes are used."""
+    chosen, most = np.arange(len(data.samples), dtype=np.int64), config.own_unlabelled
+    if len(chosen) > most:
+        hashes = [blake2b(sample.key.encode(), digest_size=8).digest() for sample in data.samples]
+        chosen = np.sort(np.array(sorted(chosen, key=lambda index: hashes[index])[:most], np.int64))
+    order = chosen[config.batches.order(len(chosen))]
+    probe = _batched(f"{data.name}/images", data.samples, order, config)
+    coverage = _of_both(data.coverage, Coverage((Count("images", len(order)),)))
+    return ProbedImages(data, coverage, probe, order, config.batches)
+
+
+def _of_both(whole: Coverage, probed: Coverage) -> Coverage:
+    """Coverage of a probe subset, with the notes and remarks of the whole dataset."""
+    notes, remarks = (*whole.notes, *probed.notes), (*whole.remarks, *probed.remarks)
+    return replace(probed, notes=notes, remarks=remarks)
+
+
+def mirrored(source: Source) -> Source:
+    """A source with the mirrored images of a source."""
+    return replace(source, name=f"{source.name}-mirrored", view=Mirrored(source.view), joint=False)
+
+
+def _batched(name: str, samples: Sequence[Sample], order: NDArray[np.int64], config: ImagesConfig) -> Source:
+    """A source of images in batch order, with whole batches in each group."""
+    joint = config.batches.size * max(1, JOINT // config.batches.size)
+    groups = consecutive_groups([samples[row] for row in order], joint)
+    named = (replace(group, key=f"batch-{number:04d}") for number, group in enumerate(groups))
+    return Source(name, tuple(named), config.view, joint=True, skip_unreadable=True)
+
+
+def _stored(name: str, samples: Sequence[Sample], rows: NDArray[np.int64], view: View) -> Source:
+    return Source(name, consecutive_groups([samples[row] for row in rows], CHUNK), view, skip_unreadable=True)

@@ -1,0 +1,96 @@
+"""Transforms of a layer's features before scoring, by name. Imports nothing heavy.
+
+``debias:K`` removes K position directions from tokens, or as many as a layer has. ``whiten`` and ``zscore``
+act on one vector per image and are fitted without labels. They are defined in `tasks.metrics.spread`.
+Compressions make vectors smaller in one or several steps, such as ``pca:128+int8``
+(`tasks.framework.compression`). Whether a task takes a transform is decided when it is combined with its data.
+"""
+
+import re
+from collections.abc import Sequence
+
+from layerboard.zoo.errors import InputError, likely
+
+MOST = 100_000  # more directions than any layer's tokens have
+WAYS = ("whiten", "zscore")
+CODES = ("int8", "binary", "pq")  # steps that produce codes, so that no step can follow
+BYTES = ("bytes", "bytes float32")  # metrics of compressions: size of a vector, and its uncompressed size
+FLOAT32 = 4  # bytes of an uncompressed number
+
+
+def parse_transform(text: str) -> str:
+    """Normalised name of a transform; raises InputError if there is no such transform."""
+    match = re.fullmatch(r"debias:([0-9]{1,6})", text)
+    if text not in WAYS and (match is None or int(match[1]) > MOST):
+        raise InputError(
+            f"--transform takes debias:K (K directions of the position, from 0), {' and '.join(WAYS)}; "
+            f"found {text[:40]!r}{_meant(text, WAYS)}"
+        )
+    return f"debias:{components(text)}" if match else text
+
+
+def parse_compression(text: str) -> str:
+    """Normalised name of a compression; raises InputError if there is no such compression."""
+    steps = [re.sub(r":0+", ":", step) for step in text.split("+")]
+    known = re.compile(r"(pca|rp|first|pq):[1-9][0-9]{0,4}|int8|binary|whiten|zscore")
+    last = [step_of(step)[0] in CODES for step in steps[:-1]]
+    if not all(map(known.fullmatch, steps)) or any(last) or {*steps} <= {*WAYS}:
+        raise InputError(
+            "--compress takes pca:N, rp:N, first:N (N numbers a vector), int8, binary, pq:M (M bytes), or "
+            f"several joined by +, such as pca:128+int8, of which int8, binary and pq:M come last; "
+            f"found {text[:40]!r}{_meant(text, (*WAYS, *CODES[:2]))}"
+        )
+    return "+".join(steps)
+
+
+def _meant(text: str, names: Sequence[str]) -> str:
+    """What a wrong name of a step probably means, as the end of a sentence; empty if nothing is known."""
+    numbered = re.fullmatch(r"(debias|pca|rp|first|pq)[-_= ]?([0-9]{1,5})", text.casefold())
+    close = [f"{numbered[1]}:{numbered[2]}"] if numbered else likely("value", text, names)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def step_of(text: str) -> tuple[str, int]:
+    """Name and number of a compression step; 0 if it has no number."""
+    name, _, number = text.partition(":")
+    return name, int(number) if number.isdecimal() else 0
+
+
+def components(transform: str) -> int:
+    """Number of position directions that a transform removes from tokens."""
+    return step_of(transform)[1]
+
+
+def of_tokens(transform: str) -> bool:
+    """Whether a transform acts on the tokens of a grid, otherwise on one vector per image."""
+    return transform.startswith("debias")
+
+
+def is_compression(transform: str) -> bool:
+    """Whether a transform makes vectors smaller."""
+    return bool(transform) and transform not in WAYS and not of_tokens(transform)
+
+
+def compressed_bytes(compression: str, dim: int) -> int:
+    """Bytes of one compressed vector of ``dim`` numbers on disk, without data shared by all vectors."""
+    for name, number in map(step_of, compression.split("+")):
+        if name in CODES:
+            return {"int8": dim, "binary": -(-dim // 8), "pq": number}[name]
+        dim = number or dim
+    return FLOAT32 * dim
+
+
+def misfit(compression: str, images: int, dim: int) -> str:
+    """Reason why a compression cannot be fitted on ``images`` vectors of ``dim`` numbers; "" if it can."""
+    for step in compression.split("+"):
+        name, number = step_of(step)
+        if name in ("pca", "rp", "first") and number > dim:
+            return f"{step} leaves {number} numbers of a vector, which has {dim}"
+        if name == "pca" and number >= images:
+            return f"{step} is fitted on more than {number} images; {images} could be read"
+        if name == "pq" and dim % number:
+            return f"{step} cuts a vector into {number} equal parts, which its {dim} numbers do not allow"
+        if name == "pq" and images < 256:
+            return f"{step} is fitted on at least 256 images; {images} could be read"
+        dim = number or dim
+    return ""

@@ -1,0 +1,183 @@
+"""Propagation of the first frame's labels through a video by the similarity of its tokens.
+
+Source: Jabri et al., Space-Time Correspondence as a Contrastive Random Walk, NeurIPS 2020, and the DAVIS
+evaluation of Caron et al., Emerging Properties in Self-Supervised Vision Transformers, ICCV 2021.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Generic
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+from torch.nn import functional
+
+from layerboard.tasks.metrics.arrays import VOID, Integers, Labels
+from layerboard.tasks.metrics.cell_labels import cell_areas, first_largest, resized_labels
+from layerboard.tasks.metrics.neighbours import Key, mean_of
+from layerboard.tasks.propagation.carrying import (
+    Neighbourhood,
+    Recent,
+    Tile,
+    Windows,
+    carried,
+    similarities,
+    unit_tokens,
+)
+
+CONSTANT = 1e-6
+
+
+class Propagation(Generic[Key]):
+    """Propagates a label map from frame to frame for each set of layers, without waiting for the device.
+
+    The source frames of a frame are the first frame and the latest ones before it. The label of a token is
+    the mean of the labels of source tokens in its window, weighted by exp(cosine / temperature); the cosine
+    of a set is the mean of its layers' cosines. Only the topk most similar source tokens of all frames
+    together count, including ties. The products of a layer are computed once, however many sets contain it. A
+    NaN or infinite token makes the labels NaN of all tokens with it in their window.
+    """
+
+    def __init__(
+        self,
+        first_features: Mapping[Key, Tensor],
+        first_labels: Tensor,
+        sets: Mapping[Key, Sequence[Key]],
+        heard: Neighbourhood,
+    ) -> None:
+        """Start a video; raises ValueError if shapes do not match.
+
+        ``first_features`` are each layer's tokens [height width dim] of the first frame, of any length.
+        ``first_labels`` are [height width channels], one-hot or soft, with channel 0 for the background.
+        ``sets`` lists the layers of each set.
+        """
+        for features in first_features.values():
+            shape, other = tuple(features.shape), tuple(first_labels.shape)
+            if len(shape) != 3 or len(other) != 3 or other[:2] != shape[:2] or 0 in (*shape, *other):
+                shapes = f"{shape} and {other}"
+                raise ValueError(f"expected [height width dim] and [height width channels], found {shapes}")
+        self._shapes = {layer: features.shape for layer, features in first_features.items()}
+        self._sets, self._heard = sets, heard
+        frames = 1 + heard.n_last_frames
+        self._tokens = {layer: Recent(unit_tokens(grid), frames) for layer, grid in first_features.items()}
+        like = next(iter(self._tokens.values())).kept
+        labels = first_labels.to(like, non_blocking=True)
+        self._labels = {name: Recent(labels, frames) for name in sets}
+        height, width = first_labels.shape[:2]
+        self._windows = Windows((height, width), heard, like.is_cpu)
+
+    @torch.no_grad()
+    def step(self, features: Mapping[Key, Tensor]) -> dict[Key, Tensor]:
+        """Soft label map of the next frame for each set: [height width channels], at least float32.
+
+        ``features`` are each layer's tokens [height width dim] of the frame. Raises ValueError if the shape
+        differs from the first frame's.
+        """
+        for layer, shape in self._shapes.items():
+            if features[layer].shape != shape:
+                shapes = f"{tuple(features[layer].shape)} after {tuple(shape)}"
+                raise ValueError(f"expected tokens of the first frame's shape, found {shapes}")
+        tokens = {layer: unit_tokens(features[layer]).to(own.kept) for layer, own in self._tokens.items()}
+        soft = {name: torch.empty_like(own.kept[:, :, 0]) for name, own in self._labels.items()}
+        for tile in self._windows.tiles:
+            for name, labels in self._measured(tokens, tile):
+                part = tile.queries(soft[name])
+                part.copy_(labels.view(part.shape))
+        for layer, recent in self._tokens.items():
+            recent.add(tokens[layer])
+        for name, recent in self._labels.items():
+            recent.add(soft[name])
+        return soft
+
+    def _measured(self, tokens: Mapping[Key, Tensor], tile: Tile) -> Iterator[tuple[Key, Tensor]]:
+        """Label maps of a tile's queries for each set: [queries channels]."""
+        alike = {layer: similarities(key, self._tokens[layer], tile) for layer, key in tokens.items()}
+        outside = self._windows.outside(tile, next(iter(tokens.values())))
+        shared = len(self._sets) > 1  # then the product of a single layer must not be overwritten
+        for name, members in self._sets.items():
+            mean = mean_of([alike[key] for key in members])
+            mean = mean.clone() if shared and len(members) == 1 else mean
+            yield name, carried(mean, outside, self._labels[name].around(tile), self._heard)
+
+
+def seed_labels(mask: Labels, grid: tuple[int, int], keep_vanished: bool) -> Tensor:
+    """The first frame's object mask on a grid of tokens: [height width channels] float32, one-hot.
+
+    The mask has object ids, with 0 and 255 for background, and is resized by nearest neighbour. With
+    ``keep_vanished``, channels go up to the largest id of the full mask. An object that would vanish then
+    takes the token that it covers most (ties: first row, then column) among those that are not the only token
+    of another object; if there is none, it shares a token half and half. Without ``keep_vanished``, channels
+    end at the largest id in the resized mask. Raises ValueError if the mask is not a uint8 image or the grid
+    is empty.
+    """
+    if mask.ndim != 2 or not mask.size or mask.dtype != np.uint8:
+        raise ValueError(f"expected a mask [height width] of uint8, found {mask.shape} {mask.dtype}")
+    if min(grid) < 1:
+        raise ValueError(f"expected a grid of at least one token, found {grid}")
+    clean = np.where(mask == VOID, np.uint8(0), mask)
+    small = _nearest(clean, (grid[1], grid[0])).astype(np.int64)
+    channels = 1 + int((clean if keep_vanished else small).max())
+    labels = np.eye(channels, dtype=np.float32)[small]
+    if keep_vanished:
+        present = np.bincount(clean.ravel(), minlength=channels) > 0
+        vanished = np.flatnonzero(present & (labels.sum(axis=(0, 1)) == 0))
+        for number in vanished[vanished > 0]:
+            _rescue(labels, int(number), cell_areas(clean == number, grid))
+    return torch.from_numpy(labels)
+
+
+def decode_nearest(soft: Tensor, size: tuple[int, int]) -> Labels:
+    """Object ids of a soft label map [height width channels], by nearest neighbour at (width, height).
+
+    Every channel is scaled to [0, 1] over the frame, a constant one to 0; the largest wins (ties: lower id).
+    Raises ValueError for a wrong shape or size, or a value that is NaN or infinite.
+
+    Source: the tracking notebook of DINOv3 (facebookresearch/dinov3, commit 6876159).
+    """
+    if soft.ndim != 3 or not soft.numel() or min(size) < 1:
+        shapes = f"{tuple(soft.shape)} and {size}"
+        raise ValueError(f"expected a map [height width channels] and a size, found {shapes}")
+    if not bool(torch.isfinite(soft).all()):
+        raise ValueError("the label map must not hold NaN or infinite values")
+    # all pixels of a token get the same id, so the winner is found per token
+    low, high = soft.amin((0, 1)), soft.amax((0, 1))
+    scaled = torch.where(high > low, (soft - low) / (high - low), 0)
+    return resized_labels(first_largest(scaled.permute(2, 0, 1)).cpu().numpy(), size, centres=False)
+
+
+def decode(soft: Tensor, size: tuple[int, int], patch: int) -> Labels:
+    """Object ids of a soft label map [height width channels] at the image's (width, height).
+
+    The map is upsampled bilinearly by the patch size in pixels. Each channel with a positive maximum is
+    scaled to [0, 1] over the frame, the largest channel wins (ties: lower id), and ids are resized by nearest
+    neighbour. A constant positive channel cannot be scaled and counts as 1 everywhere. Raises ValueError as
+    `decode_nearest` does.
+    """
+    if soft.ndim != 3 or not soft.numel() or min(*size, patch) < 1:
+        shapes = f"{tuple(soft.shape)}, {size}, {patch}"
+        raise ValueError(f"expected a map [height width channels], a size and a patch, found {shapes}")
+    if not bool(torch.isfinite(soft).all()):
+        raise ValueError("the label map must not hold NaN or infinite values")
+    shape = (soft.shape[0] * patch, soft.shape[1] * patch)
+    large = functional.interpolate(soft.permute(2, 0, 1)[None], size=shape, mode="bilinear")[0]
+    low, high = large.amin((1, 2), keepdim=True), large.amax((1, 2), keepdim=True)
+    constant = high - low <= CONSTANT * high.abs()
+    scaled = torch.where(constant, 1.0, (large - low) / torch.where(constant, 1.0, high - low))
+    return _nearest(first_largest(torch.where(high > 0, scaled, large)).cpu().numpy(), size)
+
+
+def _nearest(ids: Labels, size: tuple[int, int]) -> Labels:
+    return np.asarray(Image.fromarray(ids).resize(size, Image.Resampling.NEAREST), dtype=np.uint8)
+
+
+def _rescue(labels: NDArray[np.float32], number: int, cover: Integers) -> None:
+    """Give a vanished object its token in the label map, in place."""
+    owner = labels.argmax(axis=-1)
+    single = np.bincount(owner.ravel(), minlength=labels.shape[-1]) <= 1
+    single[0] = False
+    free = np.where(single[owner] | (labels.max(axis=-1) < 1), 0, cover)
+    row, column = divmod(int((free if free.any() else cover).argmax()), cover.shape[1])
+    labels[row, column] *= 0.0 if free.any() else 0.5
+    labels[row, column, number] = 1 - labels[row, column].sum()

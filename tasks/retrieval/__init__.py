@@ -1,0 +1,1 @@
+"""Retrieval of images: of landmarks (Revisited Oxford and Paris) and of instances, with their metrics."""

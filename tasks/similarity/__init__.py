@@ -1,0 +1,1 @@
+"""Similarity of representations: CKA between layers and backbones, and the drift of one from another."""

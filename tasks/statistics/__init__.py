@@ -1,0 +1,1 @@
+"""Intervals, tests and choices of layers from the values of each item; it knows no task."""

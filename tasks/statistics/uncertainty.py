@@ -1,0 +1,247 @@
+"""Uncertainty of scores: confidence intervals, paired differences, and held-out scores of a chosen layer.
+
+The influence of each unit on a score gives standard errors and covariances without resampling. Intervals of
+hit rates are exact (Clopper and Pearson), which also hold near 0 and 100 %; others are Student's.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betaincinv, stdtr, stdtrit
+
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.statistics.class_ratios import ClassRatios
+from layerboard.tasks.statistics.weighted import Part, Partitions, Ratios, Trials, group_members, halves
+
+# several scores (layers) as functions of the same weighted units
+WeightedScores = Ratios | Partitions | ClassRatios
+
+DIGITS = 12  # significant digits of a score that are free of rounding errors
+ALIKE = 1e-10  # variances of differences below this share of the largest variance are rounding errors
+FEWER = 1  # degree of freedom lost if units have several items: found by simulation with about ten units
+PRIOR = 1.0  # weight, in units, of the prior assumption that all trials of a unit have the same outcome
+
+
+def sample(measured: WeightedScores) -> tuple[int, int]:
+    """Number of units with a count above 0, and of their strata."""
+    counting = measured.counts > 0
+    return int(counting.sum()), len(np.unique(measured.stratum[counting]))
+
+
+def influence(measured: WeightedScores) -> Floats:
+    """Influence z of each unit with a count above 0 on each score, linearised: [units scores].
+
+    Rows are centred within their strata and scaled by sqrt(units / (units - strata)), so that ``z.T @ z`` is
+    the covariance of the scores. Raises ValueError if there are no more units than strata.
+
+    Source: Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992, section 5.5 (linearisation).
+    """
+    units, strata = sample(measured)
+    if units <= strata:
+        raise ValueError(f"expected more units than strata, found {units} and {strata}")
+    counting = measured.counts > 0
+    added = measured.slopes()[counting]
+    for members in group_members(measured.stratum[counting]):
+        added[members] -= added[members].mean(axis=0)
+    return np.asarray(added * np.sqrt(units / (units - strata)), np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertainty:
+    """Covariance of several scores, as a sum of independent parts: from the units, and from random draws."""
+
+    parts: list[Part]
+
+    @classmethod
+    def of(cls, measured: WeightedScores) -> "Uncertainty | None":
+        """Uncertainty of the scores; None if there are too few units to estimate a variance.
+
+        The degrees of freedom are the effective number of units of unequal weight, minus the number of
+        strata.
+
+        Source: Kish, Survey Sampling, 1965 (the effective number of units).
+        """
+        units, strata = sample(measured)
+        if units <= strata:
+            return None
+        counts = measured.counts
+        effective = float(counts.sum() ** 2 / (counts**2).sum())
+        freedom = max(1.0, effective - strata - FEWER * (counts > 1).any())
+        return cls([(influence(measured), freedom), *measured.chance()])
+
+    @property
+    def covariance(self) -> Floats:
+        """[scores scores]."""
+        return np.asarray(sum(rows.T @ rows for rows, _ in self.parts), np.float64)
+
+    def errors(self, reference: int | None = None) -> tuple[Floats, Floats]:
+        """Standard errors and degrees of freedom [scores] of all scores, or of their differences from one."""
+        parts = [rows if reference is None else rows - rows[:, [reference]] for rows, _ in self.parts]
+        return self._welch([(rows**2).sum(axis=0) for rows in parts])
+
+    def pairs(self) -> tuple[Floats, Floats]:
+        """Standard errors and degrees of freedom of all pairwise differences: [scores scores] each."""
+        variances = []
+        for rows, _ in self.parts:
+            covariance = rows.T @ rows
+            each = np.diag(covariance)
+            variances.append(each[:, None] + each - 2 * covariance)
+        return self._welch(variances)
+
+    def _welch(self, variances: list[Floats]) -> tuple[Floats, Floats]:
+        """Standard errors and degrees of freedom of sums of variances. Source: Welch, Biometrika 34, 1947."""
+        largest = max((rows**2).sum(axis=0).max(initial=0) for rows, _ in self.parts)
+        total = np.sum(variances, axis=0)
+        total = np.where(total > ALIKE * largest, total, 0)
+        per_freedom = sum(
+            variance**2 / freedom for variance, (_, freedom) in zip(variances, self.parts, strict=True)
+        )
+        freedom = np.divide(total**2, per_freedom, out=np.full_like(total, self.parts[0][1]), where=total > 0)
+        return np.sqrt(total), freedom
+
+
+def hit_intervals(measured: Ratios, level: float = 0.95) -> tuple[Floats, Floats]:
+    """Ends of confidence intervals of hit rates, 0 to the value of a hit: [scores]; NaN for too few units.
+
+    The interval is the exact one of Clopper and Pearson for an effective number of independent trials: the
+    number at which the rate would have the variance that is estimated from the units. It equals the number of
+    trials if every unit is one trial. The variance is linearised, and shrunk, with the weight of `PRIOR`
+    units, towards that of units whose trials all hit or all miss, since a few misses say little about it. The
+    degrees of freedom are units minus strata. Raises ValueError if a score is not a hit rate, or the level is
+    outside (0, 1).
+
+    Source: Korn and Graubard, Confidence Intervals for Proportions With Small Expected Number of Positive
+    Counts Estimated From Survey Data, Survey Methodology 24, 1998.
+    """
+    trials = measured.trials
+    if trials is None or not np.isfinite(trials.hit).all() or not 0 < level < 1:
+        raise ValueError(f"expected scores of hits and a level between 0 and 1, found {level}")
+    units, strata = sample(measured)
+    if units <= strata:
+        return (np.full(measured.scores, np.nan),) * 2
+    share = np.clip(measured.evaluate()[0] / trials.hit, 0, 1)
+    tail = (1 - level) / 2
+    count = _independent(measured, trials, share)
+    items = trials.count.sum()
+    count = count * (stdtrit(items - 1, tail) / stdtrit(units - strata, tail)) ** 2
+    hits = count * share
+    low, high = betaincinv(hits, count - hits + 1, tail), betaincinv(hits + 1, count - hits, 1 - tail)
+    low, high = np.where(share == 0, 0, low), np.where(share == 1, 1, high)
+    return trials.hit * low, trials.hit * high
+
+
+def _independent(measured: Ratios, trials: Trials, share: Floats) -> Floats:
+    """Number of independent trials with the same variance: [scores]."""
+    weight = np.zeros(len(measured.counts))
+    groups = [members for members in group_members(measured.group) if measured.counts[members].sum() > 0]
+    for members in groups:
+        weight[members] = measured.counts[members] / (measured.counts[members].sum() * len(groups))
+    each = np.divide(weight**2, trials.count, out=np.zeros_like(weight), where=trials.count > 0)
+    # squared weights of trials, and of units: the variance as a multiple of share x (1 - share)
+    alone, together = float(each.sum()), float((weight**2).sum())
+    items = trials.count.sum()
+    variance = (influence(measured) ** 2).sum(axis=0) / trials.hit**2
+    mixed = share * (1 - share) / (items - 1) * items
+    inverse = np.divide(variance, mixed, out=np.full_like(share, together), where=mixed > 0)
+    counting = measured.counts > 0
+    part = measured.totals[counting] / measured.counts[counting, None] / trials.hit
+    # number of units that contain the rarer of hit and miss
+    informed = np.where(share < 0.5, (part > 0).sum(axis=0), (part < 1).sum(axis=0))
+    inverse = (informed * inverse + PRIOR * together) / (informed + PRIOR)
+    return np.asarray(1 / np.maximum(inverse, alone), np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """Paired differences [scores] from a reference, with intervals and two-sided p; NaN if undefined."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+    p: Floats
+
+
+def intervals(measured: WeightedScores, level: float = 0.95) -> tuple[Floats, Floats]:
+    """Ends of confidence intervals [scores], in the scores' unit; NaN for too few units.
+
+    Hit rates have the intervals of `hit_intervals`. Others have Student's intervals from the linearised
+    standard error, which may exceed the range of the scores. Raises ValueError if the level is outside (0,
+    1).
+
+    docs/explanation/simulations.md reports their coverage in simulations. Be careful with the NMI of clusters
+    with only a few items of each class: it decreases with the number of items.
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"expected a level between 0 and 1, found {level}")
+    if (uncertainty := Uncertainty.of(measured)) is None:
+        return (np.full(measured.scores, np.nan),) * 2
+    error, freedom = uncertainty.errors()
+    score, reach = measured.evaluate()[0], stdtrit(freedom, (1 + level) / 2) * error
+    low, high = score - reach, score + reach
+    if isinstance(measured, Ratios) and measured.trials is not None:
+        hits = np.flatnonzero(np.isfinite(measured.trials.hit))
+        low[hits], high[hits] = hit_intervals(measured.columns(hits), level)
+    return low, high
+
+
+def differences(measured: WeightedScores, reference: int, level: float = 0.95) -> Differences:
+    """Differences of all scores from that of the reference, with Student's paired intervals and p.
+
+    p is 1 for a difference of 0, and 0 for another difference without variance. Raises ValueError if the
+    reference does not exist, or the level is outside (0, 1).
+    """
+    if not 0 <= reference < measured.scores or not 0 < level < 1:
+        raise ValueError(
+            f"expected a reference below {measured.scores} and a level between 0 and 1, "
+            f"found {reference} and {level}"
+        )
+    scores = measured.evaluate()[0]
+    value = without_rounding(scores - scores[reference], scores)
+    if (uncertainty := Uncertainty.of(measured)) is None:
+        nothing = np.full(measured.scores, np.nan)
+        return Differences(value, nothing, nothing, np.where(value == 0, 1.0, np.nan))
+    error, freedom = uncertainty.errors(reference)
+    reach = stdtrit(freedom, (1 + level) / 2) * error
+    with np.errstate(divide="ignore"):
+        p = 2 * stdtr(freedom, -np.abs(value) / np.where(value == 0, 1, error))
+    return Differences(value, value - reach, value + reach, p)
+
+
+def choose_on_halves(
+    measured: WeightedScores, splits: int = 100, seed: int = 0
+) -> tuple[Floats, Floats, int]:
+    """Choose the best score on one half of the units and report it on the other, both ways, over many splits.
+
+    Some scores depend on the number of units: purity is larger on a half than on the whole. So the score of a
+    half is defined as the score on all units plus or minus half the difference of the two halves. The
+    reported score is then never above the best one on all units. Splits are stratified and the same for all
+    scores; splits with an empty half are left out. Ties go to the lower index.
+
+    Returns:
+        The share of choices that fell on each score, [scores]; its mean held-out score then, [scores]; and
+        the index of the best score on all units, 0 if there are no units that count. NaN if undefined.
+    """
+    full = measured.evaluate()[0]
+    mask = halves(measured.stratum, splits, seed)
+    first, second = (measured.evaluate(half.astype(np.float64)) for half in (mask, ~mask))
+    gap = (first - second)[np.isfinite(first).all(axis=1) & np.isfinite(second).all(axis=1)] / 2
+    best = int(np.argmax(_rounded(full)))
+    if not gap.size:
+        return np.full(len(full), np.nan), np.full(len(full), np.nan), best
+    chosen_on = full + np.concatenate([gap, -gap])
+    pick = np.argmax(_rounded(chosen_on), axis=1)
+    reported = (2 * full - chosen_on)[np.arange(len(pick)), pick]
+    times = np.bincount(pick, minlength=len(full))
+    sums = np.bincount(pick, weights=reported, minlength=len(full))
+    held_out = np.divide(sums, times, out=np.full(len(full), np.nan), where=times > 0)
+    return times / len(pick), held_out, best
+
+
+def without_rounding(values: Floats, scores: Floats) -> Floats:
+    """Differences of scores, with 0 for those that are rounding errors."""
+    return np.where(np.abs(values) < np.abs(scores).max(initial=1) * 10.0**-DIGITS, 0, values)
+
+
+def _rounded(scores: Floats) -> Floats:
+    """Scores without rounding errors of sums, which depend on the position of a column in a matrix."""
+    return np.asarray(np.round(scores / np.abs(scores).max(initial=1), DIGITS), dtype=np.float64)

@@ -1,0 +1,1 @@
+"""Numbers and several labels of an image, predicted by ridge regression."""
