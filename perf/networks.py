@@ -22,7 +22,7 @@ from layerboard.tasks.framework.sources import IMAGES, Batches, ProbedImages
 from layerboard.zoo.features import Shown
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.load.backbone import load_backbone
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Layer
 from perf.measuring import Setting
 

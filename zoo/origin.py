@@ -56,10 +56,10 @@ PACKAGED = replace(ORIGINAL, name="packaged", supply="comes with the package")
 GENERATED = replace(ORIGINAL, name="generated", supply="comes from a seed")
 # no network: random draws, or the pixels
 FLOOR = Origin(name="floor", loader="layerboard.zoo.load.floors:FloorLoader", supply="comes from a seed")
-# a network of this process (`zoo.load.module`)
+# a network of this process (`zoo.own.module`)
 MODULE = Origin(
     name="module",
-    loader="layerboard.zoo.load.module.network:ModuleLoader",
+    loader="layerboard.zoo.own.module.network:ModuleLoader",
     mark="given:",
     stays=True,
     no_heads=_UNREAD,
@@ -67,16 +67,16 @@ MODULE = Origin(
 # a network that timm builds
 TIMM = Origin(
     name="timm",
-    loader="layerboard.zoo.load.timm_models:TimmLoader",
+    loader="layerboard.zoo.own.timm_models:TimmLoader",
     mark="timm:",
     example="timm:vit_small_patch16_224",
     takes_weights=True,
     no_heads=_UNREAD,
 )
 # a network in a file that onnxruntime runs
-ONNX = Origin(name="onnx", loader="layerboard.zoo.load.onnx_file:OnnxLoader", mark="onnx:", has_path=True)
+ONNX = Origin(name="onnx", loader="layerboard.zoo.own.onnx_file:OnnxLoader", mark="onnx:", has_path=True)
 # what a function ``module:function`` returns
-OBJECT = Origin(name="object", loader="layerboard.zoo.load.own:ObjectLoader")
+OBJECT = Origin(name="object", loader="layerboard.zoo.own.module.objects:ObjectLoader")
 
 ORIGINS = (TRANSFORMERS, ORIGINAL, PACKAGED, GENERATED, FLOOR, MODULE, TIMM, ONNX, OBJECT)
 

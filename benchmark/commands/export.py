@@ -238,7 +238,7 @@ def _network(request: ExportRequest) -> Files:
     from layerboard.benchmark.look import pictures_of
     from layerboard.benchmark.plan.layers import select_layers
     from layerboard.mini.render.sample import sample_image
-    from layerboard.zoo.load.onnx_export import write_onnx
+    from layerboard.zoo.own.onnx_export import write_onnx
 
     assert request.name is not None
     path = request.to or request.output / "export" / f"{safe_name(request.name)}.onnx"

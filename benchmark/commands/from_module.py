@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from layerboard.benchmark.forms.option import Form, Option, Plain, called_with
 
 if TYPE_CHECKING:
-    from layerboard.zoo.load.module.network import NetworkCopy
+    from layerboard.zoo.own.module.network import NetworkCopy
 
 
 class ModuleCall(Form, kw_only=False):
@@ -82,8 +82,8 @@ def from_module(call: ModuleCall) -> "NetworkCopy":
         >>> sorted(set(found.frame["backbone"]))
         ['mine', 'mini-dino']
     """
-    from layerboard.zoo.load.module.hints import ModuleHints
-    from layerboard.zoo.load.module.network import given_network
+    from layerboard.zoo.own.module.hints import ModuleHints
+    from layerboard.zoo.own.module.network import given_network
 
     words = {name: getattr(call, name) for name in ModuleHints.__dataclass_fields__}
     network = given_network(call.net, ModuleHints(**words))

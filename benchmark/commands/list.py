@@ -16,7 +16,7 @@ from layerboard.leaderboards.findings.facts import fits_licence
 from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.tasks.framework.registry import TASKS
 from layerboard.zoo.errors import InputError, counted
-from layerboard.zoo.registry import all_specs, find
+from layerboard.zoo.registry.find import all_specs, find
 from layerboard.zoo.seen import DATASETS
 from layerboard.zoo.spec import FAMILIES, BackboneSpec
 

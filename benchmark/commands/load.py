@@ -177,7 +177,7 @@ def _spec(request: LoadRequest) -> BackboneSpec:
     """The one backbone of that name, with the requested weights and input size."""
     from layerboard.benchmark.plan.backbones import with_weights
     from layerboard.benchmark.plan.sizes import at_size, split_variants, with_rule
-    from layerboard.zoo.registry import find
+    from layerboard.zoo.registry.find import find
 
     ((name, size, dtype, fast),) = split_variants([request.name])
     if size is not None and request.input_size not in (None, size):

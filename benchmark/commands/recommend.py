@@ -18,7 +18,7 @@ from layerboard.leaderboards.blocks.display import score_text
 from layerboard.zoo.errors import InputError, counted, require_known
 from layerboard.zoo.local_names import as_path
 from layerboard.zoo.origin import marked
-from layerboard.zoo.registry import all_specs
+from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.spec import NameParts
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ def reproduce_command(request: ReproduceRequest) -> int:
     from layerboard.leaderboards.findings.reproduce import answered, concerned, counts, disputes, reproduce
     from layerboard.leaderboards.published.literature import all_published, own_published
     from layerboard.leaderboards.sections.published import published_table
-    from layerboard.zoo.registry import all_specs
+    from layerboard.zoo.registry.find import all_specs
 
     chosen = _chosen((*own_published(request.published), *all_published()), request)
     frame = reproduce(records_of(request.output, empty=True), chosen, {spec.name for spec in all_specs()})

@@ -111,7 +111,7 @@ def _verified(request: VerifyRequest, report: "Reporter") -> Result:
 def _other_weights(weights: Mapping[str, str]) -> list[str]:
     """One sentence for each backbone whose weights differ from those that the registry pins."""
     from layerboard.zoo.load.files import locate
-    from layerboard.zoo.registry import all_specs
+    from layerboard.zoo.registry.find import all_specs
     from layerboard.zoo.spec import entry_name
 
     specs, problems = {spec.name: spec for spec in all_specs()}, []
@@ -147,7 +147,7 @@ def _absence(result: "StoredResult", request: VerifyRequest) -> str:
     from layerboard.benchmark.jobs.prepare import plan_of
     from layerboard.leaderboards.exchange.submission import public_name
     from layerboard.tasks.framework.protocols import find_protocol
-    from layerboard.zoo.registry import all_specs
+    from layerboard.zoo.registry.find import all_specs
     from layerboard.zoo.spec import entry_name
 
     row = result.records.iloc[0]

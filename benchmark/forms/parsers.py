@@ -17,7 +17,7 @@ from layerboard.tasks.framework.sets import SETS, parse_sets
 from layerboard.tasks.framework.transforms import parse_compression, parse_transform
 from layerboard.zoo.errors import InputError, either, likely, shortened
 from layerboard.zoo.references import is_reference
-from layerboard.zoo.registry import all_specs, require_named
+from layerboard.zoo.registry.find import all_specs, require_named
 from layerboard.zoo.spec import SUBLAYER_TAPS, Dtype, Tap, entry_name
 
 TAPS: tuple[Tap, ...] = ("block", *SUBLAYER_TAPS)  # ``final`` is requested as a layer

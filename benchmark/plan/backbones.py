@@ -17,7 +17,7 @@ from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.local_names import local_path, path_digest
 from layerboard.zoo.references import split_part
-from layerboard.zoo.registry import all_specs, find, named_locally
+from layerboard.zoo.registry.find import all_specs, find, named_locally
 from layerboard.zoo.spec import BackboneSpec, Dtype, NameParts
 
 LOCAL_NAMES = "local-names.json"  # in the output folder

@@ -4,7 +4,7 @@ from math import nan
 from typing import TYPE_CHECKING
 
 from layerboard.leaderboards.findings.facts import Facts
-from layerboard.zoo.registry import all_specs
+from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.spec import BackboneSpec
 
 if TYPE_CHECKING:

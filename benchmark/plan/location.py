@@ -19,7 +19,7 @@ from layerboard.tasks.datasets.zipped import unpacked
 from layerboard.tasks.framework.protocols import STANDARD, EvaluationProtocol, find_protocol
 from layerboard.zoo.atomic import remove_leftovers
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.registry import all_specs
+from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.spec import entry_name
 from layerboard.zoo.view.photos import endings
 

@@ -24,7 +24,7 @@ from layerboard.mini.training.probe import make_probe
 from layerboard.mini.training.train import HistoryRow, Schedule, TrainingCheckpoint, train, warning
 from layerboard.zoo.atomic import remove_leftovers
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec
 
 KNOWN = 960  # held-out images with labels for the probe

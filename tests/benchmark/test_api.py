@@ -18,7 +18,7 @@ from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.forms.request import Request
 from layerboard.tasks.datasets.base import FileSample
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import QUICK, TASKS, Tally, assert_same_records, files, leave_pages_out, run, shards
 from tests.zoo.reduced import reduce

@@ -20,7 +20,7 @@ from layerboard.tasks.analyses.cost import CostConfig, CostTask
 from layerboard.tasks.framework import registry
 from layerboard.tasks.framework.registry import TASKS
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from tests.benchmark.conftest import BACKBONES
 from tests.benchmark.runs import Tally, command, run
 

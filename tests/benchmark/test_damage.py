@@ -11,7 +11,7 @@ from layerboard.benchmark.plan.plan import PlanRecipe, make_plan
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.record import read_frame
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import Tally, assert_same_records, run, shards
 

@@ -22,7 +22,7 @@ from layerboard.tasks.framework.protocols import PAPER, STANDARD
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.backbone import load_backbone
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from tests.benchmark.runs import command, run
 from tests.zoo.load.module.networks import SIZE, Block, Vit
 

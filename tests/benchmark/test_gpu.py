@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from layerboard.zoo.load.backbone import load_backbone
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Layer
 from tests.benchmark.runs import run, write_data
 

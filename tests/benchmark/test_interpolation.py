@@ -6,7 +6,7 @@ import pytest
 
 from layerboard.benchmark.records.records import interpolation_of
 from layerboard.zoo.origin import OBJECT
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from layerboard.benchmark.plan.backbones import LOCAL_NAMES
 from layerboard.zoo.load.backbone import describe
 from layerboard.zoo.local_names import path_digest
-from layerboard.zoo.registry import find, named_locally
+from layerboard.zoo.registry.find import find, named_locally
 from tests.benchmark.runs import run
 from tests.zoo.load.test_infer import save
 

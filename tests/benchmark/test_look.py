@@ -14,7 +14,7 @@ import layerboard
 from layerboard.benchmark import look as looking
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from tests import fakes
 from tests.benchmark.runs import command
 from tests.zoo.load.test_infer import save

@@ -20,7 +20,7 @@ from layerboard.leaderboards.exchange.check import table_differences
 from layerboard.leaderboards.records.key import Tolerance
 from layerboard.leaderboards.writers.build import tables_folder
 from layerboard.zoo.origin import PACKAGED
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 
 LAYERS = "2,7,11"
 

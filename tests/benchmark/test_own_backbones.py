@@ -19,7 +19,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown, Weights
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.load.backbone import load_backbone
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.view.views import ResizeCrop, Tiles, WholeFrame
 from tests.benchmark.doubles import SPEC
@@ -228,7 +228,9 @@ def test_rows_are_summed_in_the_first_batch_only(
     (spec,) = find([write_attender("own_once")])
     backbone = loaded(spec)
     summed: list[Layer] = []
-    monkeypatch.setattr("layerboard.zoo.load.own._check_sums", lambda _, maps: summed.append(maps.layer))
+    monkeypatch.setattr(
+        "layerboard.zoo.own.module.objects._check_sums", lambda _, maps: summed.append(maps.layer)
+    )
     for _ in range(3):
         backbone.visit(torch.zeros(1, 3, 64, 64).byte(), lambda _: None, [Layer(2, "probabilities")])
     assert summed == [Layer(2, "probabilities")]

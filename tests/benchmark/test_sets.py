@@ -13,7 +13,7 @@ from layerboard.leaderboards.board.frames import is_set
 from layerboard.leaderboards.sections.transforms import blocks_of, set_gains
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.sets import MIXED
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from tests.benchmark.runs import PUBLIC, Tally, command, files, run
 
 NUMBERS = ["value", "ci_low", "ci_high", "chosen", "held_out", "tied", "n", "reason", "data"]

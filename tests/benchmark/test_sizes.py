@@ -16,7 +16,7 @@ from layerboard.benchmark.plan.backbones import find_backbones
 from layerboard.benchmark.plan.sizes import at_sizes
 from layerboard.benchmark.plan.suites import MINI_SUITE
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from tests.benchmark.engines.test_engines import Heard
 from tests.benchmark.runs import Tally, command, leave_pages_out, run
 

@@ -21,7 +21,7 @@ from layerboard.leaderboards.sections.transforms import gains_of
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import TASKS
 from layerboard.tasks.framework.transforms import parse_transform
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from tests.benchmark.runs import PUBLIC, Tally, command, files, run
 from tests.fakes import write_fake_class_folders
 

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.load.module.hints import ModuleHints
-from layerboard.zoo.load.module.network import given_network
-from layerboard.zoo.registry import find
+from layerboard.zoo.own.module.hints import ModuleHints
+from layerboard.zoo.own.module.network import given_network
+from layerboard.zoo.registry.find import find
 from tests.campaign.counts import Count
 from tests.zoo.load.module.networks import SIZE, ConvNet, Fused, Swin, TokensFirst, Vit
 

@@ -31,7 +31,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.files import locate
 from layerboard.zoo.origin import TRANSFORMERS
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from tests.campaign.broken_bytes import SECONDS, Victim, problem_in_time
 from tests.campaign.counts import Count
 

@@ -27,7 +27,7 @@ from layerboard.tasks.metrics.arrays import VOID
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.files import locate
 from layerboard.zoo.origin import TRANSFORMERS
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec
 from layerboard.zoo.view.photos import formats
 from tests import fakes

@@ -24,7 +24,7 @@ from layerboard.leaderboards.exchange.check import cut_files, read_baseline
 from layerboard.leaderboards.report.audit import COLUMNS, SUMS, TABLE, is_changed, read_audit
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.load.backbone import load_backbone
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from tests import fakes
 from tests.benchmark.runs import VOLATILE, leave_pages_out, run
 from tests.campaign.broken_bytes import WAYS, Way
@@ -144,7 +144,7 @@ def objects(root: Path) -> Iterator[Victim]:
     (root / "own_mutated.py").write_text(OWN)
 
     def look() -> tuple[object, object]:
-        from layerboard.zoo.load import own
+        from layerboard.zoo.own.module import objects as own
 
         own._given_by.cache_clear()
         sys.modules.pop("own_mutated", None)

@@ -12,7 +12,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.backbone import identify
 from layerboard.zoo.load.files import FileLoader, locate
 from layerboard.zoo.load.network import read_network_of
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec
 from tests.campaign.broken_fields import problem_of
 from tests.campaign.counts import Count

@@ -22,7 +22,7 @@ from layerboard.tasks.datasets.scenes import VOC_2012_AUG
 from layerboard.tasks.datasets.spair import SpairEntry
 from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.registry import all_specs
+from layerboard.zoo.registry.find import all_specs
 
 COUNTS = {
     "teaching-matters": 1 + 20 + 20 * 12 + 24 + 12,

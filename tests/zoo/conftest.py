@@ -6,7 +6,7 @@ import torch
 
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.load.backbone import load_backbone
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec
 from tests.zoo.reduced import Reduced, reduce
 

@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from layerboard.zoo.origin import ORIGINAL
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Stage
 from tests.zoo import layouts, originals, today
 from tests.zoo.layouts import Shapes, Tensors

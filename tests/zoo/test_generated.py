@@ -16,7 +16,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.origin import PACKAGED
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Layer
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.reduced import pixels

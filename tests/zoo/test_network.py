@@ -8,7 +8,7 @@ import torch
 
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.load.backbone import load_backbone
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 
 pytestmark = [
     pytest.mark.network,

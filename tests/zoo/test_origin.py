@@ -12,7 +12,7 @@ from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.backbone import Backbone, RawPixels
 from layerboard.zoo.load.backbone import Loader, describe, identify, identity_of, load_backbone, loader_of
 from layerboard.zoo.origin import ORIGINS, Origin, marked, origin_of
-from layerboard.zoo.registry import find, require_named
+from layerboard.zoo.registry.find import find, require_named
 from layerboard.zoo.spec import BackboneSpec
 
 TOY = Origin(name="toy", loader=f"{__name__}:Toys", mark="toy:", example="toy:pixels")

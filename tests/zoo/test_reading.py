@@ -17,7 +17,7 @@ from layerboard.tasks.datasets.masks import read_mask
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load import checkpoint
 from layerboard.zoo.load.checkpoint import files_digest, read_weights
-from layerboard.zoo.load.onnx_file import onnx_network
+from layerboard.zoo.own.onnx_file import onnx_network
 from layerboard.zoo.reading import read_regular
 from layerboard.zoo.view.frames import frames_of
 

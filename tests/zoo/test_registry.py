@@ -10,7 +10,7 @@ from layerboard.benchmark.plan.suites import MINI_SUITE
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.hooked import HookedBackbone
-from layerboard.zoo.registry import all_specs, find
+from layerboard.zoo.registry.find import all_specs, find
 from layerboard.zoo.spec import FAMILIES, FLOORS, BackboneSpec, Layer
 from tests.zoo.conftest import Loader
 from tests.zoo.hub_models import counted

@@ -16,7 +16,7 @@ from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.origin import GENERATED, PACKAGED
-from layerboard.zoo.registry import all_specs
+from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.spec import BackboneSpec
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.reduced import pixels, reduce

@@ -3,7 +3,7 @@
 import pytest
 
 from layerboard.tasks.datasets.catalogue import DATASETS as OFFICIAL
-from layerboard.zoo.registry import all_specs, find
+from layerboard.zoo.registry.find import all_specs, find
 from layerboard.zoo.seen import DATASETS, LVD_142M, NO, TEXTS, UNKNOWN, Seen, Training
 from layerboard.zoo.spec import BackboneSpec
 

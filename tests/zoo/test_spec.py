@@ -10,7 +10,7 @@ import torch
 from layerboard.zoo.features import AttentionMaps
 from layerboard.zoo.features.layers import unknown_layer
 from layerboard.zoo.origin import OBJECT
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import (
     CONVNET_TAPS,
     SUBLAYER_TAPS,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from layerboard.benchmark.commands.list import grid, weights_text
 from layerboard.benchmark.plan.facts import teachers
-from layerboard.zoo.registry import all_specs
+from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.spec import BackboneSpec
 
 PATH = Path(__file__).parents[3] / "docs" / "reference" / "backbones.md"

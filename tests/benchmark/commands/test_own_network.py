@@ -11,7 +11,7 @@ from layerboard.benchmark.engines.choose import suited_engine
 from layerboard.benchmark.engines.processes import ProcessEngine
 from layerboard.benchmark.forms.request import Request
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from tests.benchmark.runs import Tally, run
 from tests.zoo.load.module.networks import SIZE, Vit
 

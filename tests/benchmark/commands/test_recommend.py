@@ -22,7 +22,7 @@ from layerboard.leaderboards.records.record import to_frame
 from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.tasks.framework.registry import TASKS, find_tasks
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import command
 from tests.leaderboards.builder import layers

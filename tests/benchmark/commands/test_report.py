@@ -11,7 +11,7 @@ from layerboard.benchmark.plan.facts import known_facts
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.record import add_suite
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.registry import all_specs
+from layerboard.zoo.registry.find import all_specs
 from tests.benchmark.runs import command
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.report.boards import small

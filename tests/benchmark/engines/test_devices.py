@@ -17,7 +17,7 @@ from layerboard.benchmark.engines.processes import ProcessEngine
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs import pieces
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import comparable, run
 from tests.zoo.load.module.networks import SIZE, Vit

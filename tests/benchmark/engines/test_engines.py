@@ -21,7 +21,7 @@ from layerboard.benchmark.engines.processes import ProcessEngine
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.forms.request import Request
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.doubles import SPEC
 from tests.benchmark.engines.light import Unreadable, double, number

@@ -29,7 +29,7 @@ from layerboard.tasks.framework.registry import COST
 from layerboard.tasks.framework.task import Task
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.load.backbone import load_backbone
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec
 from tests.benchmark.runs import PUBLIC
 from tests.zoo.reduced import reduce

@@ -16,7 +16,7 @@ from layerboard.leaderboards.records.files import scored_path
 from layerboard.tasks.analyses.cost import CostTask
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.view.views import ResizeCrop
 from tests.benchmark.doubles import SPEC
 

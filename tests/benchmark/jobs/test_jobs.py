@@ -23,7 +23,7 @@ from layerboard.benchmark.plan.suites import STANDARD_SUITE
 from layerboard.tasks.framework.protocols import PAPER
 from layerboard.tasks.similarity.cka import CkaTask
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from tests.benchmark.conftest import BACKBONES
 from tests.benchmark.doubles import CountingBackbone
 from tests.benchmark.runs import TASKS, Tally, assert_same_records, run

@@ -7,7 +7,7 @@ import pytest
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.plan import PlanRecipe, make_plan
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 
 
 def coverage(data: Path, limit: int | None) -> dict[str, tuple[str, str]]:

@@ -20,7 +20,7 @@ from layerboard.tasks.clustering.task import RegionClusterTask
 from layerboard.tasks.framework.base import Items, LayerOutcome, Outcome, Score, Statistic
 from layerboard.tasks.framework.protocols import PAPER, STANDARD, EvaluationProtocol, find_protocol
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Layer
 from tests.benchmark.jobs.test_jobs import prepared
 

@@ -27,7 +27,7 @@ from layerboard.mini.render.templates import TEMPLATES
 from layerboard.mini.training.methods import METHODS
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.backbone import load_backbone
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from tests.benchmark.runs import command
 
 Capture = pytest.CaptureFixture[str]

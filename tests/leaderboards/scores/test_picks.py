@@ -17,7 +17,7 @@ from layerboard.leaderboards.findings.recommendation import Compared, compare_ca
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.registry import all_specs
+from layerboard.zoo.registry.find import all_specs
 from tests.leaderboards.builder import NAN, floor, frame, layers, measured, record, unsure
 
 KNN = Column("knn", "mini-imagenet", "standard", metric="top-1", heading="knn top-1", partial=False)

@@ -18,7 +18,7 @@ from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.hub import quiet
 from layerboard.zoo.origin import TRANSFORMERS
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from tests.mini.training.toys import SIDE, shapes, toy, toy_spec
 
 CPU = torch.device("cpu")

@@ -11,7 +11,7 @@ from layerboard.mini.training.data import Pictures
 from layerboard.mini.training.methods import Method, method
 from layerboard.mini.training.objective import Objective
 from layerboard.mini.training.train import HistoryRow
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Stage
 
 SIDE = 32

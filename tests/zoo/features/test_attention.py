@@ -13,7 +13,7 @@ from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.infer import infer
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import TRANSFORMER_TAPS, BackboneSpec, Layer
 from tests.zoo.conftest import Loader
 from tests.zoo.features import test_split as hierarchy

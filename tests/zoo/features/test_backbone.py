@@ -15,7 +15,7 @@ from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.hooked import exact_float32
 from layerboard.zoo.load.backbone import identify, load_backbone
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Dtype, Layer
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.reduced import Reduced, pixels

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from layerboard.zoo.features.census import Census, count_up_to
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import CountingBackbone
 from tests.zoo.conftest import Loader

@@ -12,7 +12,7 @@ from layerboard.zoo.features import LayerFeatures, Shown
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.cut import CutBackbone
 from layerboard.zoo.features.hooked import HookedBackbone
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import FastResized, FitLongSide, ResizeCrop, Tiles
 from tests.benchmark.doubles import CountingBackbone

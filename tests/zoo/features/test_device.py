@@ -18,7 +18,7 @@ from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load import rotary_vit
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.infer import infer
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Layer, Tap
 from tests.zoo.features.test_taps import FAMILIES
 from tests.zoo.load.test_infer import save

@@ -11,9 +11,9 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures, ReceptiveField, Visitor
 from layerboard.zoo.features.receptive import receptive_fields
 from layerboard.zoo.load.backbone import identity_of
-from layerboard.zoo.load.own import OwnBackbone
 from layerboard.zoo.origin import OBJECT
-from layerboard.zoo.registry import find
+from layerboard.zoo.own.module.objects import OwnBackbone
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Layer
 from tests.zoo.conftest import Loader
 from tests.zoo.reduced import pixels

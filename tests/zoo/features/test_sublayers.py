@@ -11,7 +11,7 @@ from torch import Tensor
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.infer import infer
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import TRANSFORMER_TAPS, Layer
 from tests.zoo.conftest import Loader
 from tests.zoo.inside import inside

@@ -12,7 +12,7 @@ from layerboard.zoo.architecture import Sublayers
 from layerboard.zoo.features import LayerFeatures, Shown
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.infer import infer
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import CONVNET_TAPS, BackboneSpec, Layer, Tap
 from tests.zoo.conftest import Loader
 from tests.zoo.load.test_infer import save

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.config import read_network
-from layerboard.zoo.registry import all_specs, find
+from layerboard.zoo.registry.find import all_specs, find
 from layerboard.zoo.spec import BackboneSpec
 from tests.zoo.conftest import Loader
 from tests.zoo.hub_models import MINIMAL_WIDTH, of

@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.backbone import load_backbone
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Stage
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.layouts import Tensors, hub_vit

@@ -19,7 +19,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.load.backbone import identify, load_backbone
 from layerboard.zoo.load.files import locate
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from tests.zoo.load.test_infer import save
 from tests.zoo.load.test_onnx_file import MAPS, MAPS_OUT, write
 

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Stage
 from tests.zoo.conftest import Loader
 from tests.zoo.reduced import Reduced

@@ -16,7 +16,7 @@ from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.layers import in_rows
 from layerboard.zoo.load.adapters import fitted_positions
 from layerboard.zoo.load.infer import infer
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Layer, Stage
 from tests.zoo import today_hub
 from tests.zoo.conftest import Loader

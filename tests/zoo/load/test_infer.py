@@ -17,7 +17,7 @@ from layerboard.zoo.load import rotary_vit
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.config import supported_types
 from layerboard.zoo.load.infer import infer
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import CLIP, HALF, IMAGENET, Stage
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.reduced import Reduced, normalised, pixels

@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.backbone import identify
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from tests.zoo.published import Published, publish
 from tests.zoo.reduced import reduce
 

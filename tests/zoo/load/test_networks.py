@@ -12,7 +12,7 @@ from layerboard.benchmark.plan.backbones import with_weights
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.load.backbone import identify
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Layer
 from tests.zoo.conftest import Loader
 from tests.zoo.layouts import Tensors

@@ -16,7 +16,7 @@ from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.checkpoint import read_weights
 from layerboard.zoo.load.infer import infer
 from layerboard.zoo.origin import ORIGINAL
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from tests.zoo.conftest import Loader
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import Reduced, pixels

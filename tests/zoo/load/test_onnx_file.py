@@ -13,10 +13,10 @@ from torch.nn.functional import avg_pool2d
 
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures, Shown
-from layerboard.zoo.load import onnx_file
 from layerboard.zoo.load.backbone import describe, identify, load_backbone
-from layerboard.zoo.load.onnx_export import Outputs, write_onnx
-from layerboard.zoo.registry import find
+from layerboard.zoo.own import onnx_file
+from layerboard.zoo.own.onnx_export import Outputs, write_onnx
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import IMAGENET, Layer, Stage
 from layerboard.zoo.view.views import ResizeCrop
 from tests.zoo.conftest import Loader

@@ -20,7 +20,7 @@ from layerboard.zoo.load.adapters import fitted_positions
 from layerboard.zoo.load.backbone import identify
 from layerboard.zoo.load.infer import infer
 from layerboard.zoo.origin import ORIGINAL
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Interpolation
 from tests.zoo import originals
 from tests.zoo.conftest import Loader

@@ -14,10 +14,10 @@ from torch import Tensor, nn
 from layerboard.benchmark.plan.backbones import with_weights
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures, Shown
-from layerboard.zoo.load import timm_models
 from layerboard.zoo.load.backbone import describe, identify, load_backbone
 from layerboard.zoo.origin import TIMM
-from layerboard.zoo.registry import find
+from layerboard.zoo.own import timm_models
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Layer, Stage
 from tests.zoo.load.module.networks import SIZE, WIDTH, Vit
 

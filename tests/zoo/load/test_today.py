@@ -17,7 +17,7 @@ from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.config import RADIO_SIZES, read_network
 from layerboard.zoo.load.infer import infer
 from layerboard.zoo.load.rotary_vit import edge
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Dtype, Stage
 from tests.zoo import today_hub
 from tests.zoo.conftest import Loader

@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.infer import infer
-from layerboard.zoo.registry import find
+from layerboard.zoo.registry.find import find
 from tests.zoo import today_hub
 from tests.zoo.conftest import Loader
 from tests.zoo.layouts import Tensors, fill

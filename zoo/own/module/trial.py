@@ -18,10 +18,10 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.hooked import exact_float32
 from layerboard.zoo.features.layers import with_batch_first
 from layerboard.zoo.features.taps import FUSED, eager, shows_probabilities, watch_attention
-from layerboard.zoo.load.independence import require_own_features
-from layerboard.zoo.load.module.blocks import Paths, find_blocks
-from layerboard.zoo.load.module.forward import TrialNetwork, in_brackets, streams_of
-from layerboard.zoo.load.module.hints import ModuleHints
+from layerboard.zoo.own.module.blocks import Paths, find_blocks
+from layerboard.zoo.own.module.forward import TrialNetwork, in_brackets, streams_of
+from layerboard.zoo.own.module.hints import ModuleHints
+from layerboard.zoo.own.module.independence import require_own_features
 
 LAYOUT_WORDS: Mapping[Layout, str] = {
     "tokens": "tokens [batch tokens dim]",

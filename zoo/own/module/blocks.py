@@ -8,7 +8,7 @@ from typing import NamedTuple
 from torch import Tensor, nn
 
 from layerboard.zoo.errors import InputError, shortened
-from layerboard.zoo.load.module.forward import run_watched
+from layerboard.zoo.own.module.forward import run_watched
 
 CONTAINERS = (nn.ModuleList, nn.Sequential)  # kinds of modules whose members may be blocks
 GIVE = "give blocks=, a list of modules of the network or a path such as 'layers.*.blocks'"

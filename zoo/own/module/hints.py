@@ -9,8 +9,8 @@ from torch import nn
 
 from layerboard.zoo.architecture import Layout
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.load.module.blocks import BlocksHint
-from layerboard.zoo.load.module.forward import TrialNetwork
+from layerboard.zoo.own.module.blocks import BlocksHint
+from layerboard.zoo.own.module.forward import TrialNetwork
 from layerboard.zoo.spec import IMAGENET, Normalisation
 
 USUAL_SIZE = 224  # side in pixels of images for a network that does not say

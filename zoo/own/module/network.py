@@ -21,11 +21,11 @@ from layerboard.zoo.features.taps import FUSED
 from layerboard.zoo.features.weights import are_zero
 from layerboard.zoo.load.backbone import Loader, identity_of
 from layerboard.zoo.load.described import normalisation_of
-from layerboard.zoo.load.module.blocks import Paths, named_blocks, path_of, path_pattern
-from layerboard.zoo.load.module.hints import ModuleHints, has_class_token, with_images
-from layerboard.zoo.load.module.trial import LAYOUT_WORDS, Trial, find_attention, try_out
-from layerboard.zoo.load.own import faults
 from layerboard.zoo.origin import MODULE
+from layerboard.zoo.own.module.blocks import Paths, named_blocks, path_of, path_pattern
+from layerboard.zoo.own.module.hints import ModuleHints, has_class_token, with_images
+from layerboard.zoo.own.module.objects import faults
+from layerboard.zoo.own.module.trial import LAYOUT_WORDS, Trial, find_attention, try_out
 from layerboard.zoo.spec import BackboneSpec, Stage
 from layerboard.zoo.view.geometry import nearest_multiple
 

@@ -21,8 +21,8 @@ from layerboard.zoo.features.weights import without_weights
 from layerboard.zoo.load.backbone import Loader
 from layerboard.zoo.load.checkpoint import files_digest
 from layerboard.zoo.load.described import images_of, shape_of
-from layerboard.zoo.load.independence import require_own_features
 from layerboard.zoo.origin import OBJECT
+from layerboard.zoo.own.module.independence import require_own_features
 from layerboard.zoo.references import current_directory, find_object
 from layerboard.zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer, Layers
 

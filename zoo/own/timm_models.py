@@ -18,11 +18,11 @@ from layerboard.zoo.libraries import optional
 from layerboard.zoo.load.checkpoint import Checkpoint, read_weights
 from layerboard.zoo.load.files import FileLoader
 from layerboard.zoo.load.hub import quiet
-from layerboard.zoo.load.module.hints import ModuleHints
-from layerboard.zoo.load.module.network import Examined, examine
 from layerboard.zoo.load.networks import Names, choose_network, networks_of
 from layerboard.zoo.load.renaming import Tensors, first_few, needed
 from layerboard.zoo.origin import TIMM
+from layerboard.zoo.own.module.hints import ModuleHints
+from layerboard.zoo.own.module.network import Examined, examine
 from layerboard.zoo.spec import BackboneSpec
 
 _OPTION = re.compile(r"\b[a-z_]+=")  # of `layerboard.from_module`, as an error names it

@@ -21,10 +21,10 @@ from layerboard.zoo.features.layers import wanted_layers
 from layerboard.zoo.libraries import optional
 from layerboard.zoo.load.checkpoint import files_digest
 from layerboard.zoo.load.described import images_of, normalisation_of, shape_of, titled
-from layerboard.zoo.load.independence import require_own_features
 from layerboard.zoo.load.mistaken import refuse_pages
-from layerboard.zoo.load.own import CPU, ObjectLoader
 from layerboard.zoo.origin import ONNX
+from layerboard.zoo.own.module.independence import require_own_features
+from layerboard.zoo.own.module.objects import CPU, ObjectLoader
 from layerboard.zoo.reading import require_regular
 from layerboard.zoo.spec import IMAGENET, BackboneSpec, Layer, Stage, VectorPooling
 from layerboard.zoo.view.views import REFERENCE_SIZE

@@ -1,0 +1,1 @@
+"""Backbones that are not in the registry: timm models and ONNX files."""

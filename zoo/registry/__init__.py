@@ -1,0 +1,1 @@
+"""The registry: from names, as users write them, to backbones."""
