@@ -8,7 +8,7 @@ from layerboard.benchmark.engines.base import LocalEngine
 from layerboard.benchmark.engines.processes import ProcessEngine
 from layerboard.benchmark.engines.progress import Reporter, Silent
 from layerboard.mini.render.seeds import MINI_VERSION
-from layerboard.mini.render.write import Piece, finish, missing_pieces, render_piece
+from layerboard.mini.render.writers.write import Piece, finish, missing_pieces, render_piece
 from layerboard.zoo.errors import InputError
 
 

@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.plan.mini_data import mini_data
-from layerboard.mini.render import write
+from layerboard.mini.render.writers import write
 from tests.campaign.counts import Count
 from tests.campaign.damage import flip, remove, truncate
 

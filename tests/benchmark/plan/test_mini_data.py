@@ -12,7 +12,7 @@ import pytest
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.plan import mini_data as rendering
 from layerboard.benchmark.plan.location import require_writable
-from layerboard.mini.render.write import Piece, missing_pieces
+from layerboard.mini.render.writers.write import Piece, missing_pieces
 from tests.benchmark.runs import environment
 
 PIECES = (Piece("davis", 1, 8), Piece("coco", 2, 8))
@@ -24,7 +24,7 @@ from pathlib import Path
 from layerboard.benchmark.engines.base import WorkerDiedError
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.plan.mini_data import render_pieces
-from layerboard.mini.render.write import Piece
+from layerboard.mini.render.writers.write import Piece
 print("once", flush=True)
 try:
     render_pieces(Path(sys.argv[1]), [Piece("davis", 1, 8), Piece("coco", 2, 8)] * {times}, 2, Silent())

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from layerboard.mini.render import write
-from layerboard.mini.render.write import Piece, finish, missing_pieces, render_piece
-from layerboard.mini.render.writers import WRITERS
+from layerboard.mini.render.writers import WRITERS, write
 from layerboard.mini.render.writers.base import Note, Writer, save_text
+from layerboard.mini.render.writers.write import Piece, finish, missing_pieces, render_piece
 from layerboard.zoo.errors import InputError
 
 
@@ -162,7 +161,7 @@ def test_pieces_can_be_sent_to_other_processes(tmp_path: Path) -> None:
 
 def test_workers_find_the_pieces_and_import_nothing_heavy() -> None:
     code = (
-        "import sys, mini.render.write; "
+        "import sys, mini.render.writers.write; "
         "heavy = {'torch', 'transformers', 'scipy', 'sklearn', 'pandas', 'datasets'} & set(sys.modules); "
         "sys.exit(str(heavy) if heavy else 0)"
     )
