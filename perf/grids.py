@@ -21,7 +21,7 @@ from layerboard.tasks.propagation.metric import Propagation
 from layerboard.zoo.spec import Layer
 from perf.measuring import Budget, Row, Setting, take_turns
 from perf.networks import SIDE, nothings
-from tests.tasks.metrics.official_davis import dilated_by_opencv, dilated_by_scipy, official_scores
+from tests.tasks.propagation.official_davis import dilated_by_opencv, dilated_by_scipy, official_scores
 
 POINTS = 12
 

@@ -12,13 +12,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from tests.tasks.metrics import golden
-from tests.tasks.metrics.agreement import (
+from tests.tasks.agreement import (
     anomaly,
     attention,
     clustering,
     correspondence,
     few_shot,
+    golden,
     in_context,
     neighbours,
     papers,
@@ -28,7 +28,7 @@ from tests.tasks.metrics.agreement import (
     similarity,
     tracking,
 )
-from tests.tasks.metrics.agreement.base import Agreement, Finding
+from tests.tasks.agreement.base import Agreement, Finding
 
 PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "conformance.md"
 AGREEMENTS: tuple[Agreement, ...] = (

@@ -8,7 +8,7 @@ import pytest
 
 from tests import conformance
 from tests.conformance import AGREEMENTS, PAGE, Findings, outdated, render
-from tests.tasks.metrics import golden
+from tests.tasks.agreement import golden
 
 Measured = list[Findings]
 

@@ -26,7 +26,7 @@ from layerboard.zoo.registry.find import find
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import command
 from tests.leaderboards.builder import layers
-from tests.leaderboards.scores.test_picks import cost
+from tests.leaderboards.findings.test_picks import cost
 
 Capture = pytest.CaptureFixture[str]
 MS = {"mini-fs": 3.0, "mini-resnet": 1.0}

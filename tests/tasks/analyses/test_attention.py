@@ -19,7 +19,7 @@ from layerboard.zoo.view.views import ResizeCrop
 from tests.benchmark.doubles import probed, source
 from tests.tasks.analyses.passes import found_in, outcome_of, probe, scores_of
 from tests.tasks.analyses.test_attention_maps import reference
-from tests.tasks.metrics.planted import CASES, agree, own, uniform, with_prefix
+from tests.tasks.planted import CASES, agree, own, uniform, with_prefix
 
 CELLS, PREFIX, IMAGES = (8, 8), 2, 3
 VIEW = ResizeCrop(64, 64)

@@ -13,7 +13,7 @@ from layerboard.tasks.framework.registry import config_of
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Layer
 from tests.tasks.analyses.passes import found_in, outcome_of, probe, scores_of
-from tests.tasks.metrics.planted import CASES, agree, built, cyclic, own, right, uniform, with_prefix
+from tests.tasks.planted import CASES, agree, built, cyclic, own, right, uniform, with_prefix
 
 ATTENTION_MAPS = config_of(STANDARD, "attention-maps")
 

@@ -20,8 +20,8 @@ from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import FitLongSide, ResizeCrop, View
 from tests.benchmark.doubles import SPEC, MemorySample
 from tests.tasks.analyses.passes import Pieces, found_in, outcome_of, scores_of
-from tests.tasks.metrics.planted import CASES, agree, built, own
-from tests.tasks.test_clustering import Drawn
+from tests.tasks.clustering.test_task import Drawn
+from tests.tasks.planted import CASES, agree, built, own
 
 Masks = NDArray[np.uint8]
 RULES = {"standard": config_of(STANDARD, "saliency"), "paper": config_of(PAPER, "saliency")}

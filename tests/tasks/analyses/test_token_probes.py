@@ -14,7 +14,7 @@ from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
 from layerboard.zoo.errors import UnreadableImageError
 from layerboard.zoo.spec import Layer
-from tests.tasks.test_sources import VIEW, classification, probed, sources
+from tests.tasks.framework.test_sources import VIEW, classification, probed, sources
 
 CLASSES, EACH = 4, 13
 TRAIN = np.repeat(np.arange(CLASSES), EACH)

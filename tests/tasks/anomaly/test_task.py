@@ -27,7 +27,7 @@ from layerboard.tasks.framework.stored import LayerMeasurements
 from layerboard.tasks.framework.task import Measurable
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Stretch
-from tests.tasks.metrics.agreement import anomaly as agreement
+from tests.tasks.agreement import anomaly as agreement
 
 LAYER = Layer(1)
 CONFIG = AnomalyConfig(Stretch(8), k=1, draws=Draws((1, 4), 3), limits=(0.3, 0.05), seed=0)

@@ -21,7 +21,7 @@ from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Letterbox, View
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_spair
-from tests.tasks.metrics import golden
+from tests.tasks.agreement import golden
 
 SIDE, STRIDE = 64, 16
 RULE = config_of(STANDARD, "spair")

@@ -25,8 +25,8 @@ from layerboard.tasks.metrics.spread import debiased, position_basis
 from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import MemorySample
 from tests.reference import inputs_corr
+from tests.tasks.agreement import golden
 from tests.tasks.keypoints.test_problem import measured, pair, random_grids, random_problem
-from tests.tasks.metrics import golden
 
 CASES = golden.cases("correspondence")
 PIXELS = 0.02

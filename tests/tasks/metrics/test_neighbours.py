@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from layerboard.tasks.metrics import neighbours as module
 from layerboard.tasks.metrics.neighbours import Neighbours, nearest, top_k_correct, vote
-from tests.tasks.metrics.agreement import neighbours as agreement
+from tests.tasks.agreement import neighbours as agreement
 from tests.tasks.standard import TEMPERATURE
 
 DEVICES = [None, torch.device("cpu")]

@@ -12,8 +12,8 @@ from layerboard.tasks.metrics.neighbours import nearest, top_k_correct, vote
 from layerboard.tasks.metrics.partitions import ari, nmi, purity
 from layerboard.tasks.propagation.j_and_f import score_video
 from layerboard.tasks.retrieval.ranking import mean_of_queries, revisited
-from tests.tasks.metrics.agreement.correspondence import match, sample_points
-from tests.tasks.metrics.agreement.similarity import batched, cka
+from tests.tasks.agreement.correspondence import match, sample_points
+from tests.tasks.agreement.similarity import batched, cka
 from tests.tasks.standard import HEARD, TEMPERATURE, LayerPropagation
 
 quick = settings(max_examples=20, deadline=None, derandomize=True)

@@ -21,7 +21,7 @@ from layerboard.tasks.segmentation.pixel_memory import NO_MEMORY, TOO_FEW, Elect
 from layerboard.tasks.segmentation.shown import NO_LABELS
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Stretch
-from tests.tasks.metrics.agreement import in_context as agreement
+from tests.tasks.agreement import in_context as agreement
 from tests.tasks.segmentation.test_problem import (
     LAYER,
     by_metric,

@@ -23,7 +23,7 @@ from layerboard.tasks.segmentation.in_context import Vote
 from layerboard.tasks.segmentation.shown import NO_LABELS
 from layerboard.tasks.segmentation.task import SegmentationTask
 from layerboard.zoo.view.views import LoweredSquare, Stretch
-from tests.tasks.metrics.agreement import in_context as agreement
+from tests.tasks.agreement import in_context as agreement
 from tests.tasks.segmentation.test_problem import (
     LAYER,
     by_metric,

@@ -24,7 +24,7 @@ from layerboard.tasks.segmentation.shown import NO_LABELS, LabelledImages
 from layerboard.tasks.segmentation.task import SegmentationConfig, SegmentationTask
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Stretch
-from tests.tasks.metrics.agreement import in_context as agreement
+from tests.tasks.agreement import in_context as agreement
 
 LAYER = Layer(1)
 CLASSES = 5

@@ -21,7 +21,7 @@ from layerboard.zoo.load.backbone import identify, load_backbone
 from layerboard.zoo.load.files import locate
 from layerboard.zoo.registry.find import find
 from tests.zoo.load.test_infer import save
-from tests.zoo.load.test_onnx_file import MAPS, MAPS_OUT, write
+from tests.zoo.own.test_onnx_file import MAPS, MAPS_OUT, write
 
 
 def identity(name: str) -> BackboneIdentity:

@@ -1,0 +1,105 @@
+import numpy as np
+import pytest
+
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
+from tests.tasks.agreement import golden
+
+CASES = golden.cases("clustering")
+LABELS = [name for name, case in CASES.items() if case["builder"] == "labelings"]
+KEYS = {"purity": "purity", "nmi": "NMI", "ari": "ARI"}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_assignments_agree_with_the_reference(scores, archive, name):
+    data, expected = golden.build(CASES[name]), CASES[name]["expected"]["official"]
+    path = archive(clusters=data["clusters"], labels=data["classes"])
+    found = scores("clustering", "--assignments", path)
+    for key, metric in KEYS.items():
+        assert found["scores"][metric] == pytest.approx(100 * expected[key], abs=1e-6)
+    assert found["n"] == len(data["classes"])
+    assert found["details"]["classes"] == len(set(data["classes"].tolist()))
+    named = archive(
+        clusters=data["clusters"].astype(str), labels=np.char.add("class ", data["classes"].astype(str))
+    )
+    assert scores("clustering", "--assignments", named)["scores"] == pytest.approx(found["scores"], abs=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_separated_features_agree_with_the_reference(scores, archive, dtype):
+    case = CASES["kmeans_separated_400x16"]
+    data, expected = golden.build(case), case["expected"]["official_n_init_10"]
+    path = archive(features=data["features"].astype(dtype), labels=data["classes"])
+    found = scores("clustering", "--features", path)
+    rule = config_of(STANDARD, "cluster-image")
+    assert found["parameters"] == {"features": str(path), "k": 7, "seed": rule.seed, "n_init": rule.n_init}
+    for key, metric in KEYS.items():
+        assert found["scores"][metric] == pytest.approx(100 * expected[key], abs=1e-6)
+
+
+def test_mixed_features_lie_in_the_range_over_seeds(scores, archive):
+    case = CASES["kmeans_600x32"]
+    data, spans = golden.build(case), case["expected"]["range_over_random_state_0_to_19_n_init_10"]
+    path = archive(features=data["features"], labels=data["classes"])
+    for seed in (0, 3):
+        found = scores("clustering", "--features", path, "--k", case["params"]["n_clusters"], "--seed", seed)
+        for key, metric in KEYS.items():
+            low, high = spans[key]
+            assert 99 * low <= found["scores"][metric] <= 101 * high
+    single = scores("clustering", "--features", path, "--k", "5", "--n-init", "1")
+    assert single["details"] == {"classes": 10, "clusters": 5}
+
+
+def test_few_different_features_give_fewer_clusters(scores, archive):
+    features = np.repeat(np.eye(2, 4), 3, axis=0)
+    found = scores("clustering", "--features", archive(features=features, labels=list("aabbcc")))
+    assert found["details"] == {"classes": 3, "clusters": 2}
+
+
+@pytest.mark.parametrize(
+    ("arrays", "options", "words"),
+    [
+        ({"features": np.eye(4)}, [], "found no labels among features"),
+        ({"features": np.eye(4), "labels": list("abc")}, [], "one label for each of 4 rows"),
+        ({"features": np.eye(4), "labels": np.ones((4, 1), int)}, [], "found [4 1]"),
+        ({"features": np.eye(4), "labels": np.ones(4)}, [], "whole numbers or text as labels"),
+        ({"features": np.ones((4, 4)), "labels": list("aabb")}, [], "the same for all items"),
+        (
+            {"features": np.full((4, 4), np.inf), "labels": list("aabb")},
+            [],
+            "NaN, infinite or larger values in 4 of 4",
+        ),
+        ({"features": np.eye(4), "labels": list("aabb")}, ["--k", "5"], "--k of 1 to 4, the number of items"),
+        (
+            {"features": np.eye(4), "labels": list("aabb")},
+            ["--assignments", "x"],
+            "or --assignments, found both",
+        ),
+    ],
+)
+def test_wrong_features(says, archive, arrays, options, words):
+    assert words in says("clustering", "--features", archive(**arrays), *options).error
+
+
+def test_wrong_assignments(says, archive):
+    for arrays, words in [
+        ({"clusters": [0, 1]}, "found no labels among clusters"),
+        ({"clusters": [0, 1], "labels": [0, 1, 1]}, "each of 3 rows"),
+        ({"clusters": [0.0, 1.0], "labels": [0, 1]}, "clusters of"),
+        ({"clusters": np.zeros(0, int), "labels": np.zeros(0, int)}, "at least one item"),
+    ]:
+        assert words in says("clustering", "--assignments", archive(**arrays)).error
+    assert "found neither" in says("clustering").error
+
+
+@pytest.mark.parametrize(
+    ("seed", "words"),
+    [
+        (2**32, "expected --seed of 0 to 4,294,967,295, found"),
+        (10**24, "--seed takes a whole number of at most 4294967296; found"),
+    ],
+)
+def test_seeds_beyond_those_of_the_generator(says, archive, seed, words):
+    path = archive(features=np.eye(4), labels=[0, 0, 1, 1])
+    assert words in says("clustering", "--features", path, "--seed", seed).error
+    assert says("clustering", "--features", path, "--seed", 2**32 - 1).code == 0

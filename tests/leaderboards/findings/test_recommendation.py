@@ -1,0 +1,97 @@
+"""Recommendations in words: reasons, tables and frames of planted picks."""
+
+import math
+
+from layerboard.leaderboards.blocks.display import count_text, ms_text
+from layerboard.leaderboards.board.costs import pareto_front
+from layerboard.leaderboards.findings.recommendation import (
+    PICK,
+    Compared,
+    Pick,
+    Recommendation,
+    pareto_table,
+    pick_table,
+    picks_of,
+)
+from tests.leaderboards.builder import NAN
+from tests.leaderboards.findings.test_picks import KNN, SPAIR, shown
+
+
+def recommendation(*picks: Pick, **possible: Compared) -> Recommendation:
+    columns = {"knn": KNN, "spair": SPAIR}
+    found = {columns[name]: one for name, one in possible.items()}
+    fronts = {column: pareto_front(one.rows) for column, one in found.items()}
+    picks = picks or picks_of(found)
+    return Recommendation(picks, found, fronts, "", (), tuple("" for _ in picks))
+
+
+def reasons(found: Recommendation) -> list[str]:
+    return [found.reason(pick) for pick in found.picks]
+
+
+def test_the_reason_names_the_best_and_what_is_lost_and_saved() -> None:
+    found = recommendation(knn=shown(("clip-b16", 11, 61.2, 9.8), ("dino-s16", 8, 60.4, 4.13)))
+    assert reasons(found) == [
+        "loses at most 0.8 points against clip-b16 layer 11 (61.2 ± 1.0), 4.13 ms instead of 9.80",
+        "scores best, 61.2 ± 1.0",
+    ]
+    assert pick_table(found)["loses at most"].tolist() == ["0.8", "0.0"]
+
+
+def test_without_times_weights_are_told_and_without_these_depths() -> None:
+    rows = shown(("b", 11, 61, NAN), ("b", 8, 60, NAN), ("a", 3, 60.5, NAN), parameters=2e6).rows
+    rows.loc[rows["backbone"] == "a", "parameters"] = 1_600_000
+    small, *_ = reasons(recommendation(knn=Compared(rows, 2)))
+    assert small == "loses at most 0.5 points against b layer 11 (61.0 ± 1.0), 1.6M parameters instead of 2M"
+    rows["parameters"] = NAN
+    texts = reasons(recommendation(knn=Compared(rows, 2)))
+    assert texts[0].endswith("layer 3 of 12")
+    (text,) = reasons(recommendation(knn=Compared(rows[rows["backbone"] == "b"], 2)))
+    assert text == "loses at most 1.0 points against b layer 11 (61.0 ± 1.0), layer 8 of 12"
+
+
+def test_several_tasks_have_a_reason_each() -> None:
+    found = recommendation(
+        knn=shown(("a", 9, 61, 9)), spair=shown(("b", 2, 31, 3), ("a", 4, 30, 4), other_poolings="cls 3.0")
+    )
+    (reason,) = reasons(found)
+    assert reason == (
+        "knn top-1: scores best, 61.0 ± 1.0; spair PCK@0.1: loses at most 1.0 points against b layer 2 "
+        "(31.0 ± 1.0), 4.00 ms against 3.00; no single layer is enough for all tasks, use layers 4 and 9"
+    )
+    (row,) = pick_table(found).to_dict("records")
+    assert (row["layer"], row["pooling"]) == ("4, 9/12", "cls, cls (cls 3.0)")
+    assert (row["ms"], row["dim"], row["GB per million vectors"]) == ("9.00", "96", "0.38")
+    assert found.frame[["rank", "backbone", "task", "layer", "ms", "bytes", "loss"]].to_numpy().tolist() == [
+        [1, "a", "knn", 9, 9.0, 384.0, 0.0],
+        [1, "a", "spair", 4, 4.0, 384.0, 1.0],
+    ]
+    assert list(found.frame.columns) == PICK
+
+
+def test_a_compromise_says_that_it_is_one() -> None:
+    rows = shown(("b", 9, 61, 9), ("a", 9, 57.86, 9)).rows.assign(loss=[0, math.nan])
+    found = recommendation(Pick("a", {KNN: rows.iloc[1]}, compromise=True), knn=Compared(rows, 2.5))
+    assert reasons(found) == [
+        "no backbone is shown to lose at most 2.5 points in every task; this one loses least by its "
+        "scores; is 3.1 points below b layer 9 (61.0 ± 1.0), layer 9 of 12"
+    ]
+
+
+def test_the_front_says_what_each_layer_loses() -> None:
+    found = recommendation(knn=shown(("b", 1, 20, 1), ("a", 8, 60, 8), ("a", 9, 61, 9)))
+    assert pareto_table(found, KNN)["knn top-1"].tolist() == ["20.0 ± 1.0", "60.0 ± 1.0", "61.0 ± 1.0"]
+    assert pareto_table(found, KNN)["loses at most"].tolist() == ["41.0", "1.0", "0.0"]
+    assert found.pareto["loss"].tolist() == [41, 1, 0]
+    keys = ["task", "dataset", "protocol", "metric", "backbone", "layer", "depth", "pooling"]
+    assert [*found.pareto] == [*keys, "score", "half", "difference", "loss", "ms", "parameters", "dim"]
+    assert Recommendation((), {}, {}, "", (), ()).pareto.empty
+
+
+def test_numbers_as_text() -> None:
+    assert [ms_text(value) for value in (0.128, 4.0, 10.04, 1040.4, math.nan)] == [
+        *("0.13", "4.00", "10.0", "1040", "")
+    ]
+    assert [count_text(value) for value in (12, 1500, 1_367_136, 7e9, math.nan)] == [
+        *("12", "1.5K", "1.37M", "7G", "")
+    ]

@@ -1,0 +1,103 @@
+"""The page of costs, from planted records; it leaves the other pages as they are."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.exchange.check import check_pages
+from layerboard.leaderboards.sections.cost import cost_page, up_to_table, whole_table
+from layerboard.leaderboards.writers.build import pages_of
+from layerboard.leaderboards.writers.markdown import markdown_page
+from tests.leaderboards.builder import NAN, frame, layers, record
+from tests.leaderboards.findings.test_picks import CPU, cost
+from tests.leaderboards.shown import write_pages
+
+WHOLE = {
+    "images-per-second": 412.4,
+    "best-batch": 32,
+    "latency": 4.126,
+    "spread": 3.4,
+    "waiting": 0.2,
+    "peak-memory": 123_456_789,
+    "parameters": 1_367_136,
+    "gflops": 0.194352,
+}
+
+
+def whole(backbone: str, device: str = CPU):  # type: ignore[no-untyped-def]
+    facts = {"backbone": backbone, "layer": -1, "task": "cost", "dataset": device, "pooling": "image"}
+    facts |= {"analysis": True, "primary": False, "depth": 2}
+    found = [record(**facts, metric=name, value=value) for name, value in WHOLE.items()]
+    return [*found, record(**facts, metric="largest-batch", value=NAN, reason="no largest batch: a CPU.")]
+
+
+@pytest.fixture
+def costs() -> pd.DataFrame:
+    return frame(
+        whole("mini-dino"),
+        cost("mini-dino", 1, 2.049, depth=2),
+        cost("mini-dino", 2, 14.96, depth=2),
+        cost("mini-dino", 2, 99.0, depth=2, tap="final"),
+        cost("mini-clip", 1, 1.0, family="CLIP", depth=2),
+    )
+
+
+def test_a_backbone_as_a_whole(costs: pd.DataFrame) -> None:
+    table = whole_table(costs[costs["value"].notna()]).set_index("backbone")
+    assert table.loc["mini-dino"].to_dict() == {
+        "images/s": "412",
+        "at batch": "32",
+        "largest batch": "",
+        "latency, ms": "4.13",
+        "spread, %": "3",
+        "waiting, %": "0",
+        "peak memory, MB": "123",
+        "weights": "1.37M",
+        "GFLOPs": "0.194",
+        "dim": "96",
+        "bytes a vector": "384",
+        "GB a million vectors": "0.38",
+    }
+    assert set(table.loc["mini-clip"]) == {""}
+
+
+@pytest.mark.parametrize("metric", ["spread", "waiting"])
+def test_times_that_other_work_disturbed_are_flagged(costs: pd.DataFrame, metric: str) -> None:
+    assert "disturbed the times of" not in markdown_page(cost_page(Board.of(costs, "mini")))
+    costs.loc[costs["metric"] == metric, "value"] = 80.0
+    text = markdown_page(cost_page(Board.of(costs, "mini")))
+    assert f"Other work on the machine disturbed the times of mini-dino on {CPU}" in text
+    assert "`layerboard run --tasks cost --again --backbones mini-dino`" in " ".join(text.split())
+
+
+def test_times_of_every_block(costs: pd.DataFrame) -> None:
+    table = up_to_table(costs[costs["metric"] == "ms"])
+    assert table.to_numpy().tolist() == [["mini-clip", "1.00", ""], ["mini-dino", "2.05", "15.0"]]
+
+
+def test_each_device_has_a_section_and_what_lacks_a_reason(costs: pd.DataFrame) -> None:
+    card = frame(cost("mini-dino", 1, 0.5, "A <Card>", depth=2))
+    text = markdown_page(cost_page(Board.of(pd.concat([costs, card], ignore_index=True), "mini")))
+    assert [line for line in text.splitlines() if line.startswith("## On")] == [
+        "## On A &lt;Card>",
+        f"## On {CPU}",
+    ]
+    assert f"mini-dino: cost on {CPU} (standard): no largest batch: a CPU." in text
+    assert "mini-clip: cost on A &lt;Card> (standard): not run." in text
+
+
+def test_costs_have_a_page_of_their_own_that_no_check_reads(costs: pd.DataFrame, tmp_path: Path) -> None:
+    scored = frame(layers([1.0, 2.0]))
+    records = pd.concat([scored, costs], ignore_index=True)
+    assert [page.name for page in pages_of(Board.of(records, "mini"))] == ["mini", "mini.cost"]
+    assert [page.name for page in pages_of(Board.of(costs, "mini"))] == ["mini.cost"]
+    texts = [markdown_page(pages_of(Board.of(one, "mini"))[0]) for one in (records, scored)]
+    assert texts[0] == texts[1]
+    write_pages(scored, tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert check_pages(records, tmp_path) == []
+    write_pages(records, tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name in before} == before
+    assert check_pages(scored, tmp_path) == []

@@ -1,0 +1,137 @@
+"""Distances, maps and scores of anomaly detection, against AnomalyDINO, loops and scikit-learn."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.ndimage import gaussian_filter
+from sklearn.metrics import precision_recall_curve, roc_auc_score
+
+from layerboard.tasks.anomaly import metric as anomaly
+from layerboard.tasks.metrics.arrays import Floats, Mask
+from layerboard.tasks.statistics import linearised
+from tests.tasks.agreement import anomaly as agreement
+
+
+@pytest.mark.parametrize("name", agreement.AGREEMENT.recipes)
+def test_every_golden_case_holds(name: str) -> None:
+    findings = agreement.compare(name)
+    assert findings
+    assert not [finding for finding in findings if not finding.holds]
+
+
+def test_distances_are_one_less_the_mean_cosine_of_the_nearest() -> None:
+    rng = np.random.default_rng(0)
+    asked, known = rng.standard_normal((7, 5)), rng.standard_normal((11, 5))
+    units = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (asked, known)]
+    expected = 1 - np.sort(units[0] @ units[1].T, axis=1)[:, -3:].mean(1)
+    found = anomaly.patch_distances(torch.from_numpy(asked), torch.from_numpy(known), 3)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_a_patch_of_zeros_is_half_away_from_everything() -> None:
+    known = torch.tensor([[1.0, 0.0], [0.0, 0.0]])
+    asked = torch.tensor([[0.0, 0.0], [-1.0, 0.0], [2.0, 0.0]])
+    assert anomaly.patch_distances(asked, known).tolist() == [0.0, 0.5, 0.0]
+    assert anomaly.patch_distances(asked, known[:1]).tolist() == [0.5, 2.0, 0.0]
+
+
+def test_a_memory_that_is_too_small_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 2 patches, found 1"):
+        anomaly.patch_distances(torch.ones(3, 2), torch.ones(1, 2), 2)
+
+
+def test_images_are_scored_by_a_hundredth_of_their_patches() -> None:
+    assert anomaly.image_scores(torch.arange(250.0)[None]).tolist() == [248.5]
+    assert anomaly.image_scores(torch.arange(99.0)).item() == 98.0
+
+
+def test_a_map_is_the_stretched_grid_smoothed() -> None:
+    rng = np.random.default_rng(1)
+    grid = rng.random((3, 4))
+    large = torch.nn.functional.interpolate(torch.from_numpy(grid)[None, None], (29, 41), mode="bilinear")
+    expected = gaussian_filter(large[0, 0].numpy(), 4, mode="reflect", truncate=4)
+    np.testing.assert_allclose(anomaly.anomaly_map(grid, (41, 29)), expected, atol=1e-12)
+
+
+def test_draws_of_references_follow_each_other_and_the_last_may_be_short() -> None:
+    assert [*anomaly.shown_references(11, 4, 0)] == [0, 1, 2, 3]
+    assert [*anomaly.shown_references(11, 4, 2)] == [8, 9, 10]
+    with pytest.raises(ValueError, match="more than 12 reference images, found 11"):
+        anomaly.shown_references(11, 4, 3)
+
+
+def tied(seed: int, count: int = 60) -> tuple[Floats, Mask]:
+    """Scores with ties, and which are of defects."""
+    rng = np.random.default_rng(seed)
+    defect = rng.random(count) < 0.3
+    return rng.integers(0, 9, count) / 9 + 0.2 * defect, defect
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_image_metrics_are_those_of_scikit_learn(seed: int) -> None:
+    scores, defect = tied(seed)
+    assert linearised.placements(scores, defect).auroc == pytest.approx(
+        roc_auc_score(defect, scores), abs=1e-12
+    )
+    precision, recall, _ = precision_recall_curve(defect, scores)
+    expected = np.nanmax(2 * precision * recall / np.maximum(precision + recall, 1e-300))
+    assert anomaly.f1_max(scores[defect], np.sort(scores[~defect])) == pytest.approx(expected, abs=1e-12)
+
+
+def test_pseudo_values_have_the_auroc_and_the_variance_of_delong() -> None:
+    scores, defect = tied(5)
+    placed = linearised.placements(scores, defect)
+    bad, good = placed.pseudo_values[defect], placed.pseudo_values[~defect]
+    assert bad.mean() == pytest.approx(placed.auroc)
+    assert good.mean() == pytest.approx(placed.auroc)
+    psi = (scores[defect][:, None] > scores[~defect]) + 0.5 * (scores[defect][:, None] == scores[~defect])
+    delong = psi.mean(1).var(ddof=1) / len(bad) + psi.mean(0).var(ddof=1) / len(good)
+    assert (bad.var(ddof=1) / len(bad) + good.var(ddof=1) / len(good)) / 4 == pytest.approx(delong)
+
+
+def curve_by_thresholds(maps: list[Floats], masks: list[Mask], limit: float) -> float:
+    """AU-PRO by going through all thresholds."""
+    regions = []
+    for number, mask in enumerate(masks):
+        left = {(row, column) for row, column in np.argwhere(mask).tolist()}
+        while left:
+            region, new = set(), {left.pop()}
+            while new:
+                region |= new
+                near = {(y + i, x + j) for y, x in new for i in (-1, 0, 1) for j in (-1, 0, 1)}
+                new = near & left
+                left -= new
+            regions.append([maps[number][place] for place in region])
+    outside = np.concatenate([values[~mask] for values, mask in zip(maps, masks, strict=True)])
+    points = [(0.0, 0.0)]
+    for threshold in np.unique(np.concatenate([values.ravel() for values in maps]))[::-1]:
+        found = np.mean([np.mean(np.array(region) >= threshold) for region in regions])
+        points.append((float(np.mean(outside >= threshold)), float(found)))
+    rate, overlap = map(np.array, zip(*points, strict=True))
+    past = int(np.argmax(rate >= limit))
+    share = (limit - rate[past - 1]) / (rate[past] - rate[past - 1])
+    end = overlap[past - 1] + share * (overlap[past] - overlap[past - 1])
+    return float(np.trapezoid([*overlap[:past], end], [*rate[:past], limit]) / limit)
+
+
+@pytest.mark.parametrize("levels", [4, 10_000])
+def test_pixel_metrics_are_those_of_a_loop_over_thresholds(levels: int) -> None:
+    rng = np.random.default_rng(levels)
+    masks = [rng.random((9, 11)) < 0.15 for _ in range(3)] + [np.zeros((6, 5), np.bool_)]
+    maps = [np.floor(levels * rng.random(mask.shape)) + mask for mask in masks]
+    pixels = anomaly.pooled_pixels(zip(maps, masks, strict=True))
+    for limit in (0.05, 0.3, 1.0):
+        assert pixels.au_pro(limit) == pytest.approx(curve_by_thresholds(maps, masks, limit), abs=1e-9)
+    flat = [np.concatenate([part.ravel() for part in parts]) for parts in (masks, maps)]
+    assert pixels.auroc == pytest.approx(roc_auc_score(*flat), abs=1e-9)
+
+
+def test_what_is_not_defined_has_no_value() -> None:
+    values, none, every = np.arange(6.0).reshape(2, 3), np.zeros((2, 3), np.bool_), np.ones((2, 3), np.bool_)
+    for mask in (none, every):
+        pixels = anomaly.pooled_pixels([(values, mask)])
+        assert np.isnan([pixels.auroc, pixels.au_pro(0.3)]).all()
+    assert np.isnan(anomaly.average_precision(np.ones(2), np.zeros(2, np.bool_)))
+    assert np.isnan(anomaly.f1_max(np.zeros(0), np.ones(2)))
+    assert np.isnan(linearised.placements(np.ones(2), np.zeros(2, np.bool_)).auroc)
+    assert anomaly.average_precision(np.ones(2), np.ones(2, np.bool_)) == 1.0

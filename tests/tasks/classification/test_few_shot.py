@@ -1,0 +1,130 @@
+"""The closed-form probe on cases whose answer is known, against scikit-learn and against the evaluator."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import Ridge
+
+from layerboard.tasks.classification import few_shot as module
+from layerboard.tasks.classification.few_shot import RidgeProbe, draw_shots, fit_few_shot
+from layerboard.tasks.framework.protocols import PAPER, STANDARD
+from layerboard.tasks.framework.registry import config_of
+from tests.tasks.agreement import few_shot as agreement
+
+RULE = config_of(STANDARD, "fewshot")
+
+
+def blobs(
+    classes: int = 5, shots: int = 10, dim: int = 6, spread: float = 1.0, seed: int = 0
+) -> torch.Tensor:
+    """Features [classes shots dim] around a mean of each class."""
+    generator = torch.Generator().manual_seed(seed)
+    means = torch.randn(classes, 1, dim, generator=generator)
+    return means + spread * torch.randn(classes, shots, dim, generator=generator)
+
+
+def flat(drawn: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return drawn.flatten(0, 1), torch.arange(len(drawn)).repeat_interleave(drawn.shape[1])
+
+
+@pytest.mark.parametrize("name", agreement.AGREEMENT.recipes)
+def test_agrees_with_the_published_evaluator(name: str) -> None:
+    for finding in agreement.compare(name):
+        assert finding.holds, finding
+
+
+def test_the_weight_of_one_feature_is_known() -> None:
+    features = torch.tensor([[-1.0], [1.0]]).repeat_interleave(5, 0)
+    probe = RidgeProbe.fit(features, (features[:, 0] > 0).long(), 2)
+    assert probe.weights(3.0)[0].tolist() == pytest.approx([-10 / 13, 10 / 13], abs=1e-4)  # n / (n + penalty)
+    assert abs(probe.weights(3.0)[0, 0].item()) == pytest.approx(0.7692, abs=1e-4)
+
+
+def test_the_intercept_is_known() -> None:
+    probe = RidgeProbe.fit(torch.randn(10, 3), torch.arange(10) % 5, 5)
+    assert probe.intercept(3.0).tolist() == pytest.approx([-0.59998] * 5, abs=5e-6)
+
+
+@pytest.mark.parametrize("dim", [4, 80])
+def test_equals_ridge_regression_on_standardised_features_and_a_constant(dim: int) -> None:
+    features, labels = flat(blobs(dim=dim))
+    wide = features.double()
+    standard = (wide - wide.mean(0)) / (wide.std(0, correction=0) + 1e-5)
+    whole = np.hstack([standard.numpy(), np.full((len(wide), 1), 100.0)])
+    targets = 2.0 * np.eye(5)[labels] - 1
+    for penalty in (0.1, 1024.0):
+        fitted = Ridge(alpha=penalty, fit_intercept=False).fit(whole, targets)
+        scores = RidgeProbe.fit(features, labels, 5).scores(features, penalty)
+        np.testing.assert_allclose(scores.numpy(), fitted.predict(whole), atol=1e-9)
+
+
+@pytest.mark.parametrize("value", [0.0, 3.1])
+def test_constant_features_are_right_by_chance(value: float) -> None:
+    drawn = torch.full((5, 10, 4), value)
+    fitted = fit_few_shot(drawn, RULE)
+    assert fitted.correct(*flat(drawn)).mean() == 1 / 5
+    assert fitted.correct(*flat(drawn))[:10].all()  # equal scores go to the lower class
+
+
+def test_channels_may_be_shifted_and_scaled_but_not_mixed() -> None:
+    drawn, test = blobs(spread=2.0), flat(blobs(spread=2.0, shots=200, seed=1))[0]
+    before = fit_few_shot(drawn, config_of(PAPER, "fewshot")).probe.scores(test, 1024.0)
+    scale, shift = torch.tensor([0.5, 3, 7, 1, 2, 9]), torch.arange(6) - 2.0
+    same = fit_few_shot(drawn * scale + shift, config_of(PAPER, "fewshot")).probe.scores(
+        test * scale + shift, 1024.0
+    )
+    np.testing.assert_allclose(same, before, atol=1e-4)
+    stretched = (
+        scale.diag() @ torch.linalg.qr(torch.randn(6, 6, generator=torch.Generator().manual_seed(0)))[0]
+    )
+    other = fit_few_shot(drawn @ stretched, config_of(PAPER, "fewshot")).probe.scores(
+        test @ stretched, 1024.0
+    )
+    assert (other - before).abs().max() > 0.01
+
+
+def test_parts_of_the_test_images_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    (features, labels), test = flat(blobs()), flat(blobs(shots=30, seed=1))[0]
+    whole = RidgeProbe.fit(features, labels, 5).predict(test, (1.0, 64.0))
+    monkeypatch.setattr(module, "CHUNK_FLOATS", 40)
+    assert (RidgeProbe.fit(features, labels, 5).predict(test, (1.0, 64.0)) == whole).all()
+
+
+def test_shots_are_permuted_class_by_class_and_fewer_are_the_first_of_more() -> None:
+    labels = np.array([1, 0, 1, 0, 0, 1, 0, 1], np.int64)
+    drawn = draw_shots(labels, 2, 3, seed=4)
+    generator = np.random.default_rng(4)
+    expected = [generator.permutation(np.flatnonzero(labels == label))[:3] for label in (0, 1)]
+    assert drawn.tolist() == np.stack(expected).tolist()
+    assert draw_shots(labels, 2, 1, seed=4).tolist() == drawn[:, :1].tolist()
+    with pytest.raises(ValueError, match="expected 5 images of every class, found 4"):
+        draw_shots(labels, 2, 5, seed=4)
+
+
+def test_the_penalty_is_that_which_is_best_on_the_shots_drawn_last() -> None:
+    drawn = blobs(classes=4, spread=3.0, dim=30)
+    right = []
+    for penalty in RULE.penalties:
+        probe = RidgeProbe.fit(*flat(drawn[:, :8]), 4)
+        features, labels = flat(drawn[:, 8:])
+        right.append(int((probe.predict(features, [penalty])[0] == labels).sum()))
+    best = max(range(len(right)), key=lambda place: (right[place], place))
+    assert 0 < right[best] > min(right)
+    assert fit_few_shot(drawn, RULE).penalty == RULE.penalties[best]  # the strongest of equal ones
+    assert fit_few_shot(drawn, RULE).probe.rows == 40  # fitted to all shots
+
+
+def test_few_shots_and_the_paper_hold_nothing_out() -> None:
+    assert fit_few_shot(blobs(shots=4), RULE).penalty == 1024.0
+    assert fit_few_shot(blobs(shots=10), config_of(PAPER, "fewshot")).penalty == 1024.0
+    assert config_of(PAPER, "fewshot") == replace(RULE, penalties=())
+    assert RULE.penalties == tuple(2.0**power for power in range(-6, 21, 2))
+
+
+def test_refuses_what_does_not_fit() -> None:
+    with pytest.raises(ValueError, match="expected train"):
+        RidgeProbe.fit(torch.ones(3, 2), torch.zeros(2, dtype=torch.int64), 2)
+    with pytest.raises(ValueError, match="expected train"):
+        RidgeProbe.fit(torch.ones(0, 2), torch.zeros(0, dtype=torch.int64), 2)

@@ -1,0 +1,181 @@
+"""k-NN against a search that sorts the whole bank for every query."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from layerboard.tasks.classification.knn import KnnConfig, KnnTask
+from layerboard.tasks.framework.base import Outcome, Statistic
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
+from tests.tasks.framework.test_sources import classification, probed, sources
+
+Floats = NDArray[np.float32]
+SMALL = replace(config_of(STANDARD, "knn"), k=5, others=(1, 12, 1000))
+
+
+def problem(train: NDArray[np.int64], val: NDArray[np.int64], probe: list[int], rule: KnnConfig) -> KnnTask:
+    data = classification(train, val)
+    return KnnTask(probed(data, sources(data, np.array(probe), size=7)), rule)
+
+
+def by_source(task: KnnTask, bank: Floats, queries: Floats) -> dict[str, Floats]:
+    """What the passes leave behind: vectors in the order of each source's images."""
+    rows = {
+        sample.key: row
+        for samples, vectors in ((task.images.train.samples, bank), (task.images.val.samples, queries))
+        for sample, row in zip(samples, vectors, strict=True)
+    }
+    return {source.name: np.stack([rows[s.key] for s in source.samples]) for source in task.vector_sources}
+
+
+def unit(vector: Floats) -> NDArray[np.float64]:
+    wide = vector.astype(np.float64)
+    return wide / max(float(np.sqrt((wide * wide).sum())), 1e-12)
+
+
+def ranked_classes(bank: Floats, labels: NDArray[np.int64], query: Floats, k: int) -> list[int]:
+    """Classes by descending vote; a class without a neighbour is not among them."""
+    cosine = [float((unit(row) * unit(query)).sum()) for row in bank]
+    nearest = sorted(range(len(bank)), key=lambda index: (-cosine[index], index))[:k]
+    votes: dict[int, float] = {}
+    for index in nearest:
+        label = int(labels[index])
+        votes[label] = votes.get(label, 0.0) + np.exp(cosine[index] / 0.07)
+    return sorted(votes, key=lambda label: (-votes[label], label))
+
+
+def expected(task: KnnTask, bank: Floats, queries: Floats) -> dict[str, list[float]]:
+    """Percent right of every query that could be read, for every metric: 0 or 100."""
+    stored, asked = ~np.isnan(bank).any(axis=1), ~np.isnan(queries).any(axis=1)
+    labels, truth = task.images.train.labels[stored], task.images.val.labels[asked]
+    hits: dict[str, list[float]] = {}
+    for k in (task.config.k, *task.config.others):
+        suffix = "" if k == task.config.k else f" k={k}"
+        for query, label in zip(queries[asked], truth, strict=True):
+            ranked = ranked_classes(bank[stored], labels, query, k)
+            for top in (1, 5):
+                hits.setdefault(f"top-{top}{suffix}", []).append(100.0 * (label in ranked[:top]))
+    return hits
+
+
+def check(outcome: Outcome, hits: dict[str, list[float]]) -> None:
+    assert not outcome.empty
+    assert outcome.items is not None
+    metrics = [score.metric for score in outcome.scores]
+    assert list(outcome.items.values) == metrics == [*hits, "ECE top-1"]
+    assert outcome.items.statistics == {metric: Statistic(metric, "items") for metric in metrics}
+    assert outcome.items.unit == "images"
+    assert outcome.items.clusters == outcome.items.keys  # an image is sampled by itself
+    assert set(outcome.items.strata) == {""}
+    for score in outcome.scores[:-1]:
+        assert outcome.items.values[score.metric].tolist() == hits[score.metric], score.metric
+        assert score.value == pytest.approx(np.mean(hits[score.metric]))
+        assert (score.n, score.unit) == (len(hits[score.metric]), "images")
+
+
+def random_case(seed: int, classes: int = 9) -> tuple[KnnTask, Floats, Floats]:
+    rng = np.random.default_rng(seed)
+    train, val = rng.integers(0, classes, 90), rng.integers(0, classes, 40)
+    means = rng.normal(size=(classes, 6))
+    bank, queries = (
+        ((means[y] + rng.normal(size=(len(y), 6))) * rng.uniform(0.1, 9, (len(y), 1))).astype(np.float32)
+        for y in (train, val)
+    )
+    return problem(train, val, rng.choice(90, 33, replace=False).tolist(), SMALL), bank, queries
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_scores_equal_the_obvious_search(seed: int) -> None:
+    task, bank, queries = random_case(seed)
+    outcome = task.score(by_source(task, bank, queries))
+    check(outcome, expected(task, bank, queries))
+    assert 20 < outcome.scores[0].value < 95
+    assert outcome.items is not None
+    assert outcome.items.keys == tuple(sample.key for sample in task.images.val.samples)
+
+
+@pytest.mark.parametrize("probe", [[], list(range(3)), list(range(90))])
+def test_the_probe_subset_does_not_change_the_scores(probe: list[int]) -> None:
+    task, bank, queries = random_case(5)
+    other = problem(task.images.train.labels, task.images.val.labels, probe or [89], SMALL)
+    first, second = (each.score(by_source(each, bank, queries)) for each in (task, other))
+    assert first.scores == second.scores
+    assert other.fingerprint == task.fingerprint
+    assert (other.bank(by_source(other, bank, queries)) == bank).all()
+
+
+def test_images_that_could_not_be_read_are_left_out() -> None:
+    task, bank, queries = random_case(6)
+    bank[[0, 17, 41, 89]], queries[[3, 39]] = np.nan, np.nan
+    outcome = task.score(by_source(task, bank, queries))
+    check(outcome, expected(task, bank, queries))
+    assert outcome.items is not None
+    assert len(outcome.items.keys) == 38
+    assert "val/00003" not in outcome.items.keys
+
+
+def test_ties_go_to_the_image_that_comes_first_in_the_dataset() -> None:
+    train, val = np.array([2, 1, 1, 0, 0, 0, 3]), np.array([2, 1, 0])
+    task = problem(train, val, [3, 4, 5], replace(config_of(STANDARD, "knn"), k=1, others=(3, 6)))
+    bank = np.array([[1, 0]] * 6 + [[0, 1]], np.float32)
+    queries = np.array([[2, 1]] * 3, np.float32)
+    outcome = task.score(by_source(task, bank, queries))
+    assert outcome.items is not None
+    values = outcome.items.values
+    assert values["top-1"].tolist() == [100, 0, 0]  # image 0 alone, not the first of the probe source
+    assert values["top-1 k=3"].tolist() == [0, 100, 0]
+    assert values["top-1 k=6"].tolist() == [0, 0, 100]
+    assert values["top-5"].tolist() == [100, 0, 0]  # a class without a neighbour never counts
+    check(outcome, expected(task, bank, queries))
+
+
+def test_k_is_capped_by_the_bank() -> None:
+    task, bank, queries = random_case(7)
+    whole = replace(task, config=replace(config_of(STANDARD, "knn"), k=90, others=(91, 5000)))
+    outcome = whole.score(by_source(task, bank, queries))
+    assert len({score.value for score in outcome.scores if score.metric.startswith("top-1")}) == 1
+    check(outcome, expected(whole, bank, queries))
+
+
+def test_standard_numbers() -> None:
+    assert config_of(STANDARD, "knn") == KnnConfig(k=20, others=(10, 100, 200), temperature=0.07)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"), [(0.0, "all zero"), (3.0, "same for all"), (np.inf, "not finite"), (np.nan, "read")]
+)
+def test_features_that_cannot_be_scored_give_the_reason(value: float, reason: str) -> None:
+    task, bank, queries = random_case(8)
+    outcome = task.score(by_source(task, np.full_like(bank, value), queries))
+    assert outcome.scores == ()
+    assert outcome.items is None
+    assert reason in outcome.empty
+
+
+@pytest.mark.parametrize(("value", "reason"), [(0.0, "all zero"), (-np.inf, "not finite"), (np.nan, "read")])
+def test_queries_that_cannot_be_scored_give_the_reason(value: float, reason: str) -> None:
+    task, bank, queries = random_case(8)
+    outcome = task.score(by_source(task, bank, np.full_like(queries, value)))
+    assert outcome.scores == ()
+    assert reason in outcome.empty
+
+
+def test_one_value_that_is_not_finite_empties_the_outcome() -> None:
+    task, bank, queries = random_case(9)
+    bank[4, 2] = np.inf
+    assert "not finite" in task.score(by_source(task, bank, queries)).empty
+
+
+def test_fingerprint_follows_labels_and_numbers() -> None:
+    task, *_ = random_case(0)
+    train = task.images.train.labels.copy()
+    train[0] = (train[0] + 1) % 9
+    others = [
+        problem(train, task.images.val.labels, [1], SMALL),
+        problem(task.images.train.labels, np.roll(task.images.val.labels, 1), [1], SMALL),
+        replace(task, config=replace(SMALL, temperature=0.1)),
+    ]
+    assert len({each.fingerprint for each in (task, *others)}) == 4

@@ -1,0 +1,145 @@
+"""Few-shot and trained linear probes as tasks: which images they see, and what they say where they cannot."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from layerboard.tasks.classification.few_shot import as_tensor, draw_shots, fit_few_shot
+from layerboard.tasks.classification.probes import FewShotTask, LabelledTask, LinearTask
+from layerboard.tasks.framework.base import Outcome, Statistic
+from layerboard.tasks.framework.protocols import PAPER, STANDARD
+from layerboard.tasks.framework.registry import config_of
+from tests.tasks.framework.test_sources import classification, probed, sources
+
+Floats = NDArray[np.float32]
+TRAIN = np.repeat(np.arange(4), 12)
+VAL = np.arange(20) % 4
+DATA = classification(TRAIN, VAL)
+WHERE = sources(DATA, np.arange(3, 40, 2), size=7)
+FEW = FewShotTask(probed(DATA, WHERE), config_of(STANDARD, "fewshot"))
+LINEAR = LinearTask(probed(DATA, WHERE), config_of(STANDARD, "linear"))
+BOTH = pytest.mark.parametrize("task", [FEW, LINEAR])
+
+
+def features(spread: float, dim: int = 8) -> tuple[Floats, Floats]:
+    """Of the training and of the validation images."""
+    generator = np.random.default_rng(0)
+    means = generator.standard_normal((4, dim))
+    both = (means[y] + spread * generator.standard_normal((len(y), dim)) for y in (TRAIN, VAL))
+    train, val = (one.astype(np.float32) for one in both)
+    return train, val
+
+
+def by_source(train: Floats, val: Floats) -> dict[str, Floats]:
+    """What the passes leave behind: vectors in the order of each source's images."""
+    assert WHERE.rest is not None
+    return {
+        WHERE.probe.name: train[WHERE.probe_order],
+        WHERE.rest.name: train[WHERE.rest_order],
+        WHERE.val.name: val,
+    }
+
+
+def values(outcome: Outcome) -> dict[str, float]:
+    """Accuracies by metric."""
+    scores = {score.metric: score.value for score in outcome.scores}
+    assert {f"ECE {metric}" for metric in scores if metric in ("top1", "top1-bn", "top1-10shot")} == {
+        metric for metric in scores if metric.startswith("ECE")
+    }
+    return {metric: value for metric, value in scores.items() if not metric.startswith("ECE")}
+
+
+def test_few_shot_scores_are_means_over_three_draws() -> None:
+    train, val = features(2.0)
+    outcome = FEW.score(by_source(train, val))
+    assert list(values(outcome)) == ["top1-10shot", "top1-1shot", "top1-5shot"]
+    assert outcome.items is not None
+    for shots in (1, 5, 10):
+        right = [
+            fit_few_shot(
+                as_tensor(train[draw_shots(TRAIN, 4, shots, seed)]), config_of(STANDARD, "fewshot")
+            ).correct(as_tensor(val), as_tensor(VAL))
+            for seed in (0, 1, 2)
+        ]
+        metric = f"top1-{shots}shot"
+        assert outcome.items.values[metric] == pytest.approx(100 * np.mean(right, axis=0))
+        assert values(outcome)[metric] == pytest.approx(100 * np.mean(right))
+        assert outcome.items.statistics[metric] == Statistic(metric, "draws")
+        by_draw = [outcome.items.values[f"{metric} draw {row}"] for row in (1, 2, 3)]
+        assert np.array_equal(by_draw, 100.0 * np.array(right))
+    assert outcome.items.keys == tuple(sample.key for sample in DATA.val.samples)
+
+
+def test_a_class_with_fewer_shots_than_asked_is_the_reason() -> None:
+    outcome = FEW.score(by_source(*features(1.0)))
+    assert outcome.missing == {
+        "top1-25shot": "25 shots need 25 readable training images of every class; one class has 12"
+    }
+    train, val = features(1.0)
+    train[:4] = np.nan  # cannot be read: class 0 has 8 left
+    outcome = FEW.score(by_source(train, val))
+    assert set(values(outcome)) == {"top1-1shot", "top1-5shot"}
+    assert outcome.missing["top1-10shot"].endswith("one class has 8")
+
+
+def test_the_paper_chooses_no_penalty() -> None:
+    vectors = by_source(*features(3.0, dim=40))
+    assert values(replace(FEW, config=config_of(PAPER, "fewshot")).score(vectors)) != values(
+        FEW.score(vectors)
+    )
+
+
+def test_the_trained_probe_is_scored_with_and_without_standardising() -> None:
+    train, val = features(0.1)
+    outcome = LINEAR.score(by_source(train, val))
+    assert values(outcome) == {"top1": 100.0, "top1-bn": 100.0}
+    assert outcome.items is not None
+    assert outcome.items.values["top1-bn"].tolist() == [100.0] * 20
+    train, val = features(2.0)
+    scale = np.ones(train.shape[1], np.float32)
+    scale[::2] = 1e-3  # too small for every learning rate
+    plain, scaled = (values(LINEAR.score(by_source(train * one, val * one))) for one in (1, scale))
+    assert scaled["top1"] != plain["top1"]
+    assert scaled["top1-bn"] == plain["top1-bn"]
+
+
+@BOTH
+def test_constant_features_have_no_score_as_in_k_nn(task: LabelledTask) -> None:
+    train, val = np.full((48, 5), 0.3, np.float32), np.full((20, 5), 0.3, np.float32)
+    outcome = task.score(by_source(train, val))  # type: ignore[attr-defined]
+    assert outcome == Outcome((), empty="features are the same for all items")
+
+
+@BOTH
+@pytest.mark.parametrize(("value", "reason"), [(np.inf, "not finite"), (np.nan, "no image could be read")])
+def test_features_that_cannot_be_learned_from_give_the_reason(
+    task: LabelledTask, value: float, reason: str
+) -> None:
+    train, val = features(1.0)
+    for vectors in (by_source(np.full_like(train, value), val), by_source(train, np.full_like(val, value))):
+        outcome = task.score(vectors)  # type: ignore[attr-defined]
+        assert outcome.scores == ()
+        assert reason in outcome.empty
+
+
+@BOTH
+def test_one_class_is_none(task: LabelledTask) -> None:
+    train, val = features(1.0)
+    train[12:] = np.nan
+    outcome = task.score(by_source(train, val))  # type: ignore[attr-defined]
+    assert outcome.empty == "a probe needs training images of two classes; all that could be read are of one"
+
+
+def test_fingerprints_follow_labels_and_numbers() -> None:
+    other = probed(classification(np.roll(TRAIN, 1), VAL), WHERE)
+    tasks = [
+        FEW,
+        replace(FEW, data=other),
+        replace(FEW, config=config_of(PAPER, "fewshot")),
+        LINEAR,
+        replace(LINEAR, data=other),
+        replace(LINEAR, config=replace(config_of(STANDARD, "linear"), epochs=1)),
+    ]
+    assert len({task.fingerprint for task in tasks}) == 6

@@ -1,0 +1,101 @@
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from layerboard.tasks.clustering.kmeans import kmeans_starts
+from layerboard.tasks.metrics.partitions import ari, nmi, purity
+from tests.tasks.agreement import clustering as agreement
+from tests.tasks.standard import KMEANS
+
+labels = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30)
+
+
+@pytest.mark.parametrize("name", agreement.AGREEMENT.recipes)
+def test_agrees_with_the_reference(name):
+    for finding in agreement.compare(name):
+        assert finding.holds, finding
+
+
+@pytest.mark.parametrize("distinct", [1, 3])
+def test_kmeans_of_few_different_samples_has_as_many_clusters(distinct):
+    features = np.repeat(np.arange(distinct, dtype=np.float32), 4)[:, None] * np.ones((1, 5), np.float32)
+    assert len(set(kmeans_starts(features, 4, **KMEANS)[0].tolist())) == distinct
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize(("n", "dim", "k"), [(2, 1, 2), (60, 5, 7), (300, 96, 24), (1100, 40, 12)])
+def test_starts_are_those_of_scikit_learn(kind, n, dim, k):
+    features = np.random.default_rng(n).standard_normal((n, dim)).astype(kind)
+    features[n // 2 :] = features[: n - n // 2]  # equal samples
+    for seed in (0, 1):
+        draws = np.random.RandomState(seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            runs = [KMeans(k, n_init=1, random_state=draws).fit(features) for _ in range(3)]
+        expected = [run.labels_ for run in sorted(runs, key=lambda run: run.inertia_)]
+        assert (kmeans_starts(features, k, seed, 3) == np.stack(expected)).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(labels)
+def test_purity_equals_a_count_by_hand(pairs):
+    classes, clusters = (np.array(column) for column in zip(*pairs, strict=True))
+    hits = 0
+    for _, members in itertools.groupby(sorted(pairs, key=lambda pair: pair[1]), key=lambda pair: pair[1]):
+        names = [name for name, _ in members]
+        hits += max(names.count(name) for name in names)
+    assert purity(classes, clusters) == pytest.approx(hits / len(pairs))
+
+
+@settings(max_examples=40, deadline=None)
+@given(labels, st.permutations(range(5)))
+def test_names_of_clusters_do_not_matter(pairs, names):
+    classes, clusters = (np.array(column) for column in zip(*pairs, strict=True))
+    renamed = np.array(names)[clusters]
+    for measure in (purity, nmi, ari):
+        assert measure(classes, renamed) == pytest.approx(measure(classes, clusters), abs=1e-9)
+        assert measure(classes, classes) == pytest.approx(1)
+
+
+def test_refuses_wrong_input():
+    features, one = np.ones((3, 2), np.float32), np.zeros(3, np.int64)
+    for arguments, word in [
+        ((features[0], 1), "n dim"),
+        ((features, 4), "4 clusters among 3 samples"),
+        ((features, 0), "0 clusters"),
+        ((features * np.nan, 1), "NaN"),
+    ]:
+        with pytest.raises(ValueError, match=word):
+            kmeans_starts(*arguments, **KMEANS)[0]
+    for measure in (purity, nmi, ari):
+        for classes in (one[:2], one[:0], one.astype(float)):
+            with pytest.raises(ValueError, match="expected"):
+                measure(classes, one[: len(classes)] if len(classes) != 2 else one)
+
+
+class Rounded(KMeans):
+    """k-means whose float32 sums come out lower at each run, as those of other threads may."""
+
+    runs = 0
+
+    def fit(self, *arguments):
+        fitted = super().fit(*arguments)
+        Rounded.runs += 1
+        fitted.inertia_ *= 1 - 1e-7 * Rounded.runs
+        return fitted
+
+
+def test_starts_that_end_in_one_partition_are_ordered_by_their_number(monkeypatch):
+    rng = np.random.default_rng(0)
+    blobs = rng.standard_normal((3, 1, 64)) * 20 + rng.standard_normal((3, 130, 64))
+    features = blobs.reshape(-1, 64).astype(np.float32)
+    starts = kmeans_starts(features, 3, seed=0, n_init=10)
+    assert sum(ari(starts[0], labels) == 1 for labels in starts) > 1
+    monkeypatch.setattr("sklearn.cluster.KMeans", Rounded)
+    assert (kmeans_starts(features, 3, seed=0, n_init=10) == starts).all()

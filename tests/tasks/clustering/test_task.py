@@ -1,0 +1,477 @@
+"""Clustering against regions that are averaged cell by cell and k-means in the dataset's order."""
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from torch import Tensor
+
+from layerboard.benchmark.passes.collectors import MeasuredCollector
+from layerboard.benchmark.passes.loading import Batch, Loader
+from layerboard.tasks.clustering.task import (
+    ClusterConfig,
+    ImageClusterTask,
+    RegionClusterTask,
+    region_weights,
+)
+from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.datasets.coco import CocoEntry, CocoRegion, RegionImage, Regions
+from layerboard.tasks.framework.base import Group, Items, Outcome, Statistic
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
+from layerboard.tasks.framework.sources import ClusteredRegions
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import Tiles
+from tests.benchmark.doubles import CountingBackbone, MemorySample
+from tests.fakes import write_fake_coco
+from tests.tasks.framework.test_sources import classification, probed, sources
+
+VIEW = config_of(STANDARD, "cluster-image").view
+QUICK = replace(config_of(STANDARD, "cluster-image"), n_init=2)
+LAYER = Layer(2)
+Mask = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A region in memory."""
+
+    key: str
+    label: int
+    pixels: Mask
+
+    def mask(self) -> Mask:
+        return self.pixels
+
+
+def drawn_image(key: str, size: tuple[int, int], labels: list[int], seed: int) -> RegionImage:
+    """An image with random rectangles; the last of them is one pixel."""
+    rng = np.random.default_rng(seed)
+    regions = []
+    for number, label in enumerate(labels):
+        mask = np.zeros((size[1], size[0]), np.uint8)
+        left, top = (int(rng.integers(0, length // 2)) for length in size)
+        wide, tall = (int(rng.integers(length // 4, length // 2)) for length in size)
+        last = number == len(labels) - 1
+        mask[top : top + (1 if last else tall), left : left + (1 if last else wide)] = 1
+        regions.append(Drawn(f"{key}#{number}", label, mask))
+    return RegionImage(MemorySample(key, 0, size), size, tuple(regions))
+
+
+def obvious_weights(mask: Mask, grid: tuple[int, int]) -> NDArray[np.float64]:
+    """The rule written out: 0 or 255, 8 bit, bicubic to the token grid, over the sum."""
+    image = Image.fromarray(np.where(mask > 0, 255, 0).astype(np.uint8))
+    small = np.asarray(image.resize((grid[1], grid[0]), Image.Resampling.BICUBIC)).astype(np.float64)
+    return small / small.sum() if small.any() else small
+
+
+def obvious_mean(mask: Mask, grid: Tensor) -> NDArray[np.float64] | None:
+    """Weighted mean of a grid's cells; None where the region vanishes."""
+    weights = obvious_weights(mask, (grid.shape[0], grid.shape[1]))
+    if not weights.any():
+        return None
+    mean = np.zeros(grid.shape[2])
+    for row, column in np.ndindex(weights.shape):
+        mean += weights[row, column] * grid[row, column].double().numpy()
+    return mean
+
+
+def inertia(features: NDArray[np.float64], clusters: NDArray[np.float64]) -> float:
+    """Sum of squared distances from the mean of each cluster."""
+    parts = [features[clusters == cluster] for cluster in np.unique(clusters)]
+    return float(sum(((part - part.mean(axis=0)) ** 2).sum() for part in parts))
+
+
+def obvious_purity(labels: NDArray[np.int64], clusters: NDArray[np.int64]) -> float:
+    most = [
+        max(np.sum(labels[clusters == c] == y) for y in set(labels.tolist())) for c in set(clusters.tolist())
+    ]
+    return float(sum(most) / len(labels))
+
+
+def check(
+    outcome: Outcome,
+    features: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    k: int,
+    rule: ClusterConfig,
+    unit: str,
+) -> None:
+    """The scores of scikit-learn's partition of float32 features in that order."""
+    model = KMeans(k, n_init=rule.n_init, random_state=rule.seed, max_iter=300, tol=1e-4)
+    clusters = model.fit(features.astype(np.float32)).labels_
+    expected = {
+        "purity": obvious_purity(labels, clusters),
+        "NMI": normalized_mutual_info_score(labels, clusters),
+        "ARI": adjusted_rand_score(labels, clusters),
+    }
+    scores = [score for score in outcome.scores if score.metric != "purity ceiling"]
+    assert [(s.metric, s.n, s.unit) for s in scores] == [
+        (metric, len(labels), unit) for metric in ("purity", "NMI", "ARI")
+    ]
+    assert {score.metric: score.value / 100 for score in scores} == pytest.approx(expected)
+    assert outcome.items is not None
+    check_items(outcome.items, features, labels, clusters, rule, unit)
+
+
+def check_items(
+    items: Items,
+    features: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    clusters: NDArray[np.int64],
+    rule: ClusterConfig,
+    unit: str,
+) -> None:
+    """Labels and the partitions of all starts, best first; the scores are those of the first."""
+    starts = [f"start {number + 1}" for number in range(rule.n_init)]
+    assert list(items.values) == ["label", *starts]
+    assert items.values["label"].tolist() == labels.tolist()
+    assert items.values["start 1"].tolist() == clusters.tolist()
+    found = [inertia(features, items.values[start]) for start in starts]
+    assert all(one <= two * (1 + 1e-3) for one, two in pairwise(found))
+    assert items.statistics == {name: Statistic(name, "partition") for name in ("purity", "NMI", "ARI")}
+    assert items.unit == unit
+    assert set(items.strata) == {""}
+
+
+@pytest.mark.parametrize("grid", [(4, 4), (7, 3), (28, 37), (60, 80)])
+def test_region_weights_follow_the_protocol(grid: tuple[int, int]) -> None:
+    for region in drawn_image("image", (60, 44), [1, 2, 3, 4], 0).regions[:-1]:
+        mask = region.mask()
+        weights = region_weights(mask, grid)
+        assert weights.shape == grid
+        assert weights.sum() == pytest.approx(1, abs=1e-5)
+        np.testing.assert_allclose(weights, obvious_weights(mask, grid), atol=1e-7)
+        assert (weights >= 0).all()
+    assert not region_weights(np.zeros((44, 60), np.uint8), grid).any()
+
+
+def test_a_region_that_fills_the_image_is_the_mean_of_all_cells() -> None:
+    np.testing.assert_allclose(region_weights(np.ones((31, 50), np.uint8), (4, 7)), 1 / 28, rtol=1e-6)
+
+
+def random_regions() -> RegionClusterTask:
+    """Twelve images of several shapes; labels with gaps; the last region of each is a pixel."""
+    sizes = [(200, 150), (110, 220), (160, 160)]
+    rng = np.random.default_rng(3)
+    images = tuple(
+        drawn_image(f"image{n}", sizes[n % 3], rng.choice([3, 17, 90], 4).tolist(), n) for n in range(12)
+    )
+    return RegionClusterTask(ClusteredRegions(Regions("double", images, {}, Coverage(())), 3), QUICK)
+
+
+def measured(
+    task: RegionClusterTask, grids: dict[Layer, list[Tensor]]
+) -> dict[Layer, list[dict[str, Tensor]]]:
+    found: dict[Layer, list[dict[str, Tensor]]] = {layer: [] for layer in grids}
+    for number, group in enumerate(task.source.groups):
+        measurer = task.measure(group, VIEW)
+        for layer, all_grids in grids.items():
+            live = all_grids[number][None].clone()
+            measurer.update(layer, [0], live)
+            live.zero_()
+        for layer, left in found.items():
+            left.append(measurer.finish(layer))
+    return found
+
+
+def as_measurements(left: list[dict[str, Tensor]]) -> list[dict[str, NDArray[np.generic]]]:
+    return [{name: value.numpy() for name, value in one.items()} for one in left]
+
+
+def test_regions_are_weighted_means_and_the_vanished_are_left_out() -> None:
+    task, generator = random_regions(), torch.Generator().manual_seed(0)
+    shapes = {Layer(0): (9, 11, 5), Layer(1): (5, 4, 8), Layer(2): (9, 11, 7)}
+    grids = {layer: [torch.randn(s, generator=generator) for _ in range(12)] for layer, s in shapes.items()}
+    found = measured(task, grids)
+    for layer in shapes:
+        means, labels, keys, vanished = [], [], [], 0
+        for image, grid in zip(task.data.regions.images, grids[layer], strict=True):
+            for region in image.regions:
+                mean = obvious_mean(region.mask(), grid)
+                if mean is None:
+                    vanished += 1
+                    continue
+                means.append(mean)
+                labels.append(region.label)
+                keys.append(region.key)
+        covered = torch.cat([left["covered"] for left in found[layer]])
+        mean = torch.cat([left["mean"] for left in found[layer]])
+        assert int((~covered).sum()) == vanished
+        np.testing.assert_allclose(mean[covered], means, atol=1e-5)
+        outcome = task.score(as_measurements(found[layer]))
+        check(outcome, mean[covered].double().numpy(), np.array(labels), 3, QUICK, "objects")
+        assert outcome.items is not None
+        assert outcome.items.keys == tuple(keys)
+        assert outcome.items.clusters == tuple(key.split("#")[0] for key in keys)  # its image
+        if layer == Layer(1):
+            assert 0 < vanished < 48
+            assert "image0#3" not in keys
+
+
+def test_the_ceiling_is_the_purity_of_what_cells_show_most() -> None:
+    """Against shares that are counted pixel by pixel, on a grid whose cells do not end where pixels do."""
+    task, generator = random_regions(), torch.Generator().manual_seed(0)
+    grid = (5, 4)
+    left = measured(task, {LAYER: [torch.randn(*grid, 8, generator=generator) for _ in range(12)]})[LAYER]
+    shown, labels = [], []
+    for image in task.data.regions.images:
+        classes = sorted({region.label for region in image.regions})
+        shares = []
+        for label in classes:
+            mask = np.maximum.reduce([one.mask() for one in image.regions if one.label == label])
+            fine = mask.repeat(grid[0], axis=0).repeat(grid[1], axis=1)
+            shares.append(fine.reshape(grid[0], mask.shape[0], grid[1], mask.shape[1]).mean(axis=(1, 3)))
+        for region in image.regions:
+            weights = obvious_weights(region.mask(), grid)
+            if weights.any():
+                shown.append(classes[int(np.argmax([(weights * share).sum() for share in shares]))])
+                labels.append(region.label)
+    pairs = list(zip(shown, labels, strict=True))
+    most = [max(pairs.count((group, label)) for label in set(labels)) for group in set(shown)]
+    scores = {one.metric: one for one in task.score(as_measurements(left)).scores}
+    assert scores["purity ceiling"].value == pytest.approx(100 * sum(most) / len(labels))
+    assert scores["purity ceiling"].n == len(labels)
+    assert scores["purity"].value < scores["purity ceiling"].value
+
+
+def planted(boxes: dict[str, tuple[int, int, int, int, int]]) -> RegionClusterTask:
+    """Images of 32 x 32 px with regions: label, first and last row, first and last column."""
+    images = []
+    for number in range(4):  # four times the same, so that there are more regions than clusters
+        regions = []
+        for key, (label, top, bottom, left, right) in boxes.items():
+            mask = np.zeros((32, 32), np.uint8)
+            mask[top:bottom, left:right] = 1
+            regions.append(Drawn(f"{number}#{key}", label, mask))
+        key = f"image{number}"
+        images.append(RegionImage(MemorySample(key, 0, (32, 32)), (32, 32), tuple(regions)))
+    regions = Regions("planted", tuple(images), {}, Coverage(()))
+    return RegionClusterTask(ClusteredRegions(regions, 2), QUICK)
+
+
+@pytest.mark.parametrize(
+    ("boxes", "cells", "ceiling"),
+    [
+        ({"a": (7, 0, 16, 0, 16), "b": (9, 16, 32, 16, 32)}, 4, 100),  # on the borders of cells
+        ({"a": (7, 1, 3, 1, 3), "b": (9, 4, 6, 4, 7)}, 4, 50),  # both wholly within one cell
+        ({"a": (7, 1, 3, 1, 3), "b": (9, 4, 6, 4, 7)}, 16, 100),  # which finer cells tell apart
+        ({"a": (7, 0, 16, 0, 16), "b": (7, 16, 32, 16, 32), "c": (9, 16, 32, 0, 16)}, 2, 100),
+        ({"a": (7, 0, 32, 0, 32), "b": (7, 0, 32, 0, 16), "c": (9, 10, 13, 10, 13)}, 1, 100 * 2 / 3),
+    ],
+)
+def test_planted_regions_have_the_ceiling_that_their_cells_allow(
+    boxes: dict[str, tuple[int, int, int, int, int]], cells: int, ceiling: float
+) -> None:
+    task, generator = planted(boxes), torch.Generator().manual_seed(0)
+    grids = [torch.randn(cells, cells, 8, generator=generator) for _ in task.data.regions.images]
+    outcome = task.score(as_measurements(measured(task, {LAYER: grids})[LAYER]))
+    scores = {one.metric: one.value for one in outcome.scores}
+    assert list(scores) == ["purity", "NMI", "ARI", "purity ceiling"]
+    assert scores["purity ceiling"] == pytest.approx(ceiling)
+    assert outcome.items is not None
+    assert "purity ceiling" not in outcome.items.statistics  # no layer is chosen by it
+
+
+def test_what_was_measured_by_an_earlier_version_has_no_ceiling() -> None:
+    task, generator = random_regions(), torch.Generator().manual_seed(0)
+    left = measured(task, {LAYER: [torch.randn(5, 4, 8, generator=generator) for _ in range(12)]})[LAYER]
+    older = [{name: one[name] for name in ("mean", "covered")} for one in as_measurements(left)]
+    assert [one.metric for one in task.score(older).scores] == ["purity", "NMI", "ARI"]
+
+
+def test_labels_are_names_only() -> None:
+    task, generator = random_regions(), torch.Generator().manual_seed(0)
+    left = measured(task, {LAYER: [torch.randn(9, 11, 5, generator=generator) for _ in range(12)]})[LAYER]
+    renamed = {3: 1, 17: 0, 90: 2}
+    images = tuple(
+        replace(image, regions=tuple(replace(r, label=renamed[r.label]) for r in image.regions))
+        for image in task.data.regions.images
+    )
+    other = replace(task, data=ClusteredRegions(replace(task.data.regions, images=images), task.data.k))
+    for one, two in zip(*(each.score(as_measurements(left)).scores for each in (task, other)), strict=True):
+        assert one.value == pytest.approx(two.value)
+
+
+def test_regions_of_a_tiled_image_that_is_not_square(tmp_path: Path) -> None:
+    """Through decoding, tiling and collecting; the features of a cell depend on its pixels only."""
+    write_fake_coco(tmp_path, images=4, size=(60, 44))
+    data = CocoEntry(images=4, first=4).read(tmp_path)
+    task, double, view = (
+        RegionClusterTask(ClusteredRegions(data, 2), QUICK),
+        CountingBackbone(),
+        VIEW.scaled(32, 8),
+    )
+    assert (VIEW, view) == (Tiles(448, 224), Tiles(64, 32, 8))
+    collector = MeasuredCollector(task, view, frozenset([LAYER]))
+    groups = range(len(task.source.groups))
+    # one image is six tiles: more than a batch
+    for event in Loader(1).batches(replace(task.source, view=view), [0], 4, 32):
+        if isinstance(event, Batch):
+            double.visit(event.pixels, lambda seen, event=event: collector.see(event, seen), [LAYER])
+    arrays = collector.finish(groups)
+    means = []
+    for number, image in enumerate(data.images):
+        with image.sample.open() as opened:
+            # 64 x 60 / 44 is 87.3: the longer side is floored to 80
+            shown = torch.from_numpy(np.array(opened.resize((80, 64), Image.Resampling.BICUBIC))).float()
+        cells = shown.view(8, 8, 10, 8, 3).mean(dim=(1, 3)) + LAYER.index
+        grid = torch.cat([cells, cells**2 / 100, torch.ones(8, 10, 2)], dim=-1)
+        expected = np.array([obvious_mean(region.mask(), grid) for region in image.regions])
+        found = arrays[f"{number}/{LAYER}/mean"].numpy()
+        np.testing.assert_allclose(found, expected, rtol=1e-4)
+        means.append(found)
+    left = [
+        {name: arrays[f"{number}/{LAYER}/{name}"].numpy() for name in ("mean", "covered")}
+        for number in groups
+    ]
+    labels = np.array([region.label for image in data.images for region in image.regions])
+    check(task.score(left), np.concatenate(means), labels, 2, QUICK, "objects")
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [(0.0, "all zero"), (2.5, "same for all"), (torch.nan, "not finite"), (torch.inf, "not finite")],
+)
+def test_regions_that_cannot_be_scored_give_the_reason(value: float, reason: str) -> None:
+    task = random_regions()
+    left = [{"mean": np.full((4, 5), value, np.float32), "covered": np.ones(4, bool)} for _ in range(12)]
+    outcome = task.score(left)
+    assert outcome.scores == ()
+    assert reason in outcome.empty
+
+
+def test_constant_grids_give_the_reason() -> None:
+    task = random_regions()
+    left = measured(task, {LAYER: [torch.full((8, 8, 3), 7.3) for _ in range(12)]})[LAYER]
+    assert "same for all" in task.score(as_measurements(left)).empty
+
+
+def test_features_that_vary_a_little_are_clustered() -> None:
+    task = random_regions()
+    left = measured(task, {LAYER: [torch.full((8, 8, 3), 7.3) for _ in range(12)]})[LAYER]
+    for number, one in enumerate(left):
+        one["mean"][:, 1] += 1e-4 * number
+    assert not task.score(as_measurements(left)).empty
+
+
+def test_fewer_regions_than_clusters_give_the_reason() -> None:
+    task, generator = random_regions(), torch.Generator().manual_seed(0)
+    left = measured(task, {LAYER: [torch.randn(9, 11, 5, generator=generator) for _ in range(12)]})[LAYER]
+    covered = int(sum(one["covered"].sum() for one in left))
+    outcome = replace(task, data=replace(task.data, k=covered + 1)).score(as_measurements(left))
+    assert (outcome.scores, outcome.empty) == ((), f"{covered} objects are fewer than {covered + 1} clusters")
+    for k in (1, covered):
+        trivial = replace(task, data=replace(task.data, k=k)).score(as_measurements(left))
+        assert trivial.empty == f"{covered} objects in {k} clusters say nothing about the features"
+
+
+def image_problem(seed: int, batch: int = 7) -> tuple[ImageClusterTask, NDArray[np.float32]]:
+    """Images of four classes of which every second is a probe image; their features in dataset order."""
+    rng = np.random.default_rng(seed)
+    train = np.sort(rng.integers(0, 4, 80))
+    images = classification(train, train[:3])
+    data = probed(images, sources(images, np.arange(0, 80, 2), size=batch))
+    features = rng.normal(size=(4, 6))[train[::2]] + rng.normal(size=(40, 6))
+    return ImageClusterTask(data, QUICK), features.astype(np.float32)
+
+
+def of_source(task: ImageClusterTask, features: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
+    return {task.data.probe.name: features[task.data.probe_order // 2]}
+
+
+def test_images_are_clustered_in_the_order_of_the_dataset() -> None:
+    task, features = image_problem(0)
+    outcome = task.score(of_source(task, features))
+    train = np.empty(80, np.int64)
+    train[task.data.probe_order] = task.data.labels
+    check(outcome, features.astype(np.float64), train[::2], 4, QUICK, "images")
+    assert outcome.items is not None
+    assert outcome.items.keys == tuple(f"train/{index:05d}" for index in range(0, 80, 2))
+    assert outcome.items.clusters == outcome.items.keys  # an image is sampled by itself
+
+
+def test_the_order_of_the_batches_does_not_matter() -> None:
+    task, features = image_problem(1)
+    samples = task.data.probe.samples
+    groups = tuple(Group(str(start), samples[start : start + 7]) for start in range(0, 40, 7))
+    where = task.data
+    order = np.concatenate([where.probe_order[start : start + 7] for start in range(35, -1, -7)])
+    where = replace(task.data, probe=replace(task.data.probe, groups=groups[::-1]), probe_order=order)
+    other = ImageClusterTask(probed(task.data.images, where), QUICK)
+    first, second = (each.score(of_source(each, features)) for each in (task, other))
+    assert first.scores == second.scores
+    assert first.items is not None
+    assert second.items is not None
+    assert first.items.keys == second.items.keys
+    assert (first.items.values["start 1"] == second.items.values["start 1"]).all()
+    assert (first.items.values["start 2"] == second.items.values["start 2"]).all()
+
+
+def test_images_that_could_not_be_read_are_left_out() -> None:
+    task, features = image_problem(2)
+    features[[0, 3, 39]] = np.nan
+    outcome = task.score(of_source(task, features))
+    train = np.empty(80, np.int64)
+    train[task.data.probe_order] = task.data.labels
+    read = ~np.isnan(features[:, 0])
+    check(outcome, features[read].astype(np.float64), train[::2][read], 4, QUICK, "images")
+    assert outcome.items is not None
+    assert "train/00000" not in outcome.items.keys
+    assert "train/00002" in outcome.items.keys
+    assert outcome.items.clusters == outcome.items.keys
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"), [(0.0, "all zero"), (1.0, "same for all"), (np.inf, "not finite"), (np.nan, "read")]
+)
+def test_images_that_cannot_be_scored_give_the_reason(value: float, reason: str) -> None:
+    task, features = image_problem(3)
+    outcome = task.score(of_source(task, np.full_like(features, value)))
+    assert outcome.scores == ()
+    assert reason in outcome.empty
+
+
+def test_standard_numbers() -> None:
+    assert config_of(STANDARD, "cluster-image") == ClusterConfig(
+        n_init=10, seed=0, view=Tiles(short=448, tile=224)
+    )
+
+
+def test_fingerprint_of_images_follows_labels_and_numbers() -> None:
+    task, _ = image_problem(0)
+    others = [
+        replace(task, data=replace(task.data, labels=np.roll(task.data.labels, 1))),
+        replace(task, config=replace(QUICK, n_init=3, seed=1)),
+    ]
+    assert len({each.fingerprint for each in (task, *others)}) == 3
+
+
+def test_fingerprint_of_regions_follows_labels_shapes_and_numbers(tmp_path: Path) -> None:
+    write_fake_coco(tmp_path, images=4)
+    task, again = (
+        RegionClusterTask(
+            ClusteredRegions(CocoEntry(images=4, first=4).read(tmp_path), 2),
+            config_of(STANDARD, "cluster-image"),
+        )
+        for _ in range(2)
+    )
+    assert task.fingerprint == again.fingerprint
+    first, *rest = task.data.regions.images
+    region = first.regions[0]
+    assert isinstance(region, CocoRegion)
+    triangle = [[5.0, 5.0, 50.0, 8.0, 20.5, 40.0]]
+    changed = [replace(region, label=9), replace(region, key="other"), replace(region, shape=triangle)]
+    images = [(replace(first, regions=(one, *first.regions[1:])), *rest) for one in changed]
+    problems = [
+        replace(task, data=ClusteredRegions(replace(task.data.regions, images=each), 2)) for each in images
+    ]
+    problems += [replace(task, data=replace(task.data, k=3)), replace(task, config=QUICK)]
+    assert len({each.fingerprint for each in (task, *problems)}) == 1 + len(problems)

@@ -1,0 +1,360 @@
+"""Intervals, comparisons and choices from the items of tasks, by loops over clusters and their items."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import t
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
+from layerboard.tasks.framework.assess import (
+    assess,
+    confidence_set,
+    intervals_of,
+    measure,
+    paired_differences,
+)
+from layerboard.tasks.framework.base import Items, Statistic
+from layerboard.tasks.statistics.best_set import best_set
+from layerboard.tasks.statistics.uncertainty import differences, intervals
+from layerboard.tasks.statistics.weighted import halves
+from tests.tasks.clustering.test_task import obvious_purity
+
+Floats = NDArray[np.float64]
+INDICES: Mapping[str, Callable[..., float]] = {
+    "purity": obvious_purity,
+    "NMI": normalized_mutual_info_score,
+    "ARI": adjusted_rand_score,
+}
+STATISTICS = {
+    "all": Statistic("value"),
+    "all others": Statistic("other"),
+    "per cluster": Statistic("value", "clusters"),
+    "per stratum": Statistic("value", "strata"),
+    "few": Statistic("gaps"),
+    "few per cluster": Statistic("gaps", "clusters"),
+    "few per stratum": Statistic("gaps", "strata"),
+    **{name: Statistic(name, "partition") for name in INDICES},
+}
+
+
+def make(seed: int, quality: float = 0.5, count: int = 40) -> Items:
+    """Items of 15 clusters in 3 strata, in no order; one cluster and many an item have no ``gaps``."""
+    shared, own = np.random.default_rng(7), np.random.default_rng(seed)
+    cluster = np.concatenate([np.arange(15), shared.integers(15, size=count - 15)])
+    cluster = cluster[shared.permutation(count)]
+    absent = (shared.random(count) < 0.3) | (cluster == 4)
+    value = 100.0 * (own.random(count) < quality)
+    label = shared.integers(4, size=count)
+    starts = {
+        f"start {n}": np.where(own.random(count) < quality, label, own.integers(5, size=count))
+        for n in (1, 2, 3)
+    }
+    return Items(
+        unit="things",
+        keys=tuple(f"item {number:03d}" for number in range(count)),
+        clusters=tuple(f"c{number}" for number in cluster),
+        strata=tuple("xyz"[number % 3] for number in cluster),
+        values={
+            "value": value,
+            "other": value / 100 + own.random(count),
+            "gaps": np.where(absent, np.nan, value + own.random(count)),
+            "label": label.astype(np.float64),
+            **{name: found.astype(np.float64) for name, found in starts.items()},
+        },
+        statistics=STATISTICS,
+    )
+
+
+KEYS = tuple(f"{number:02d}" for number in range(50))
+
+
+def mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else float("nan")
+
+
+def obvious(items: Items, metric: str, weight: Mapping[str, int] | None = None) -> float:
+    """A score in percent where each cluster's items come as often as its weight."""
+    weight = weight or dict.fromkeys(items.clusters, 1)
+    statistic = items.statistics[metric]
+    if statistic.over == "partition":
+        rows = [row for row, name in enumerate(items.clusters) for _ in range(weight[name])]
+        label, start = (items.values[name][rows].astype(np.int64) for name in ("label", "start 1"))
+        return 100 * float(INDICES[statistic.column](label, start))
+    column = items.values[statistic.column]
+    of: dict[str, list[float]] = {name: [] for name in sorted(set(items.clusters))}
+    for name, value in zip(items.clusters, column, strict=True):
+        if not np.isnan(value):
+            of[name].append(float(value))
+    if statistic.over == "clusters":
+        return mean([mean(values) for name, values in of.items() if values for _ in range(weight[name])])
+    if statistic.over == "items":
+        return mean([value for name, values in of.items() for value in values * weight[name]])
+    stratum = dict(zip(items.clusters, items.strata, strict=True))
+    parts: dict[str, list[float]] = {}
+    for name, values in of.items():
+        parts.setdefault(stratum[name], []).extend(values * weight[name])
+    return mean([mean(part) for part in parts.values() if part])
+
+
+def scale(metric: str) -> float:
+    return 100.0 if metric in INDICES else 1.0
+
+
+@pytest.mark.parametrize("metric", STATISTICS)
+def test_scores_of_weighted_units_equal_loops(metric: str) -> None:
+    layers = [make(seed) for seed in (1, 2)]
+    names = sorted(set(layers[0].clusters))
+    weights = np.random.default_rng(3).integers(0, 4, (12, len(names)))
+    weights[0] = np.array([name == "c3" for name in names])
+    found = measure(layers, metric).evaluate(weights.astype(np.float64))
+    for row, scores in zip(weights, found, strict=True):
+        weight = dict(zip(names, row.tolist(), strict=True))
+        expected = [obvious(one, metric, weight) for one in layers]
+        np.testing.assert_allclose(scale(metric) * scores, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_metrics_together_are_columns_behind_each_other() -> None:
+    layers = [make(seed) for seed in (1, 2, 3)]
+    found = measure(layers, "all others", "all").evaluate()[0]
+    expected = [float(layer.values[name].mean()) for name in ("other", "value") for layer in layers]
+    np.testing.assert_allclose(found, expected)
+
+
+def test_layers_of_other_items_or_gaps_are_not_measured_together() -> None:
+    first, second = make(1), make(2)
+    renamed = replace(second, keys=(*second.keys[:-1], "other"))
+    with pytest.raises(ValueError, match="the same items for all layers of all"):
+        measure([first, renamed], "all")
+    gaps = second.values["gaps"].copy()
+    gaps[np.flatnonzero(~np.isnan(gaps))[0]] = np.nan
+    with pytest.raises(ValueError, match="values of the same items"):
+        measure([first, replace(second, values={**second.values, "gaps": gaps})], "few")
+
+
+def test_layers_and_metrics_together_have_the_intervals_of_each_alone() -> None:
+    layers = [make(seed) for seed in (1, 2, 3)]
+    together = intervals_of(layers)
+    assert list(together) == list(STATISTICS)
+    for metric, ends in together.items():
+        for one, found in zip(layers, ends, strict=True):
+            expected = scale(metric) * np.stack(intervals(measure([one], metric)))[:, 0]
+            np.testing.assert_allclose(found, expected, rtol=1e-9)
+            assert found[0] < obvious(one, metric) < found[1]
+
+
+def test_layers_with_other_items_have_intervals_of_their_own() -> None:
+    whole = make(1)
+    fewer = without(make(2), [3, 8])
+    together = intervals_of([whole, fewer, make(3)])
+    for place, one in enumerate((whole, fewer, make(3))):
+        for metric, (ends,) in intervals_of([one]).items():
+            np.testing.assert_allclose(together[metric][place], ends, rtol=1e-9)
+
+
+def without(items: Items, rows: Sequence[int]) -> Items:
+    """The items but some of them."""
+    return taken(items, [row for row in range(len(items.keys)) if row not in rows])
+
+
+def taken(items: Items, rows: Sequence[int]) -> Items:
+    keys, names, strata = (
+        tuple(column[row] for row in rows) for column in (items.keys, items.clusters, items.strata)
+    )
+    values = {name: column[list(rows)] for name, column in items.values.items()}
+    return replace(items, keys=keys, clusters=names, strata=strata, values=values)
+
+
+def test_layers_with_other_metrics_have_none_of_those_that_they_lack() -> None:
+    whole, other = make(1), make(2)
+    fewer = replace(other, statistics={"all": other.statistics["all"]})
+    together = intervals_of([whole, fewer])
+    assert together["all"] == [intervals_of([one])["all"][0] for one in (whole, other)]
+    assert together["few"][0] == intervals_of([whole])["few"][0]
+    assert np.isnan(together["few"][1]).all()
+
+
+def test_intervals_of_means_are_those_of_the_units() -> None:
+    """Of equally large clusters, of which 8 lie in each of 5 strata: Student's interval of their means."""
+    rng = np.random.default_rng(0)
+    centre = rng.normal(50, 12, (40, 1)) + 30 * (np.arange(40)[:, None] // 8)
+    values = (centre + rng.normal(0, 3, (40, 6))).ravel()
+    names = tuple(f"c{row:02d}" for row in range(40) for _ in range(6))
+    strata = tuple(f"s{row // 8}" for row in range(40) for _ in range(6))
+    keys = tuple(str(number) for number in range(240))
+    metrics = {over: Statistic("v", over) for over in ("items", "clusters", "strata")}  # type: ignore[arg-type]
+    means = values.reshape(5, 8, 6).mean(axis=2)
+    cases = {
+        # sampled alone, within nothing; in clusters, within nothing; in clusters, within strata
+        "alone": (keys, ("",) * 240, t.ppf(0.975, 239) * values.std(ddof=1) / np.sqrt(240)),
+        "clusters": (names, ("",) * 240, t.ppf(0.975, 39) * means.ravel().std(ddof=1) / np.sqrt(40)),
+        "strata": (names, strata, t.ppf(0.975, 35) * np.sqrt(means.var(axis=1, ddof=1).mean() / 40)),
+    }
+    for units, within, half in cases.values():
+        found = intervals_of([Items("things", keys, units, within, {"v": values}, metrics)])
+        for metric in metrics:  # clusters and strata are equally large: one mean
+            low, high = found[metric][0]
+            assert low == pytest.approx(values.mean() - half, abs=0.06 * half)
+            assert high == pytest.approx(values.mean() + half, abs=0.06 * half)
+
+
+def test_items_without_a_value_do_not_stop_the_other_metrics() -> None:
+    """Queries have positives of some difficulties only."""
+    one = make(1)
+    values = {**one.values, "none": np.full(40, np.nan)}
+    statistics = {"none": Statistic("none"), **STATISTICS}
+    found = intervals_of([replace(one, values=values, statistics=statistics)])
+    assert np.isnan(found["none"][0]).all()
+    assert {metric: ends for metric, ends in found.items() if metric != "none"} == intervals_of([one])
+
+
+@pytest.mark.parametrize("metric", ["all", "few per cluster", "per stratum", "purity", "NMI"])
+def test_choices_on_halves_equal_loops(metric: str) -> None:
+    layers = [make(seed, 0.6) for seed in (1, 2, 3)]
+    names = sorted(set(layers[0].clusters))
+    within = dict(zip(layers[0].clusters, layers[0].strata, strict=True))
+    stratum = np.array(["xyz".index(within[name]) for name in names])
+    picked: list[int] = []
+    reported: dict[int, list[float]] = {0: [], 1: [], 2: []}
+    whole = np.array([obvious(one, metric) for one in layers])
+    for split in halves(stratum, 100, 0):
+        weights = [dict(zip(names, half.astype(int).tolist(), strict=True)) for half in (split, ~split)]
+        one, other = (np.array([obvious(layer, metric, weight) for layer in layers]) for weight in weights)
+        for gap in ((one - other) / 2, (other - one) / 2):
+            best = max(range(3), key=lambda row, gap=gap: (round(whole[row] + gap[row], 9), -row))  # type: ignore[misc]
+            picked.append(best)
+            reported[best].append(float(whole[best] - gap[best]))
+    for row, found in enumerate(assess(layers, metric)):
+        assert found.chosen == pytest.approx(picked.count(row) / 200)
+        if reported[row]:
+            assert found.held_out == pytest.approx(mean(reported[row]))
+        else:
+            assert np.isnan(found.held_out)
+
+
+@pytest.mark.parametrize("metric", STATISTICS)
+def test_ties_are_those_of_the_confidence_set_of_the_best(metric: str) -> None:
+    best = make(1, 0.97)
+    layers = [make(2, 0.02), best, best, make(3, 0.7)]
+    found = [one.tied for one in assess(layers, metric)]
+    inside = best_set(measure(layers, metric))
+    assert inside is not None
+    assert found == [inside[0], False, True, inside[3]]  # the best one, the first of two, ties with nobody
+    assert not found[0]
+
+
+def test_of_fifty_right_ones_none_is_sure() -> None:
+    right = Items("things", KEYS, KEYS, ("",) * 50, {"v": np.full(50, 100.0)}, {"v": Statistic("v")})
+    ((low, high),) = intervals_of([right])["v"]
+    assert high == 100
+    assert 92 < low < 94
+    (other,) = intervals_of([replace(right, values={"v": np.full(50, 99.0)})])["v"]
+    assert other == (99, 99)  # no hits: nothing is known of what else there might be
+
+
+def test_layers_are_chosen_among_on_the_items_that_all_have() -> None:
+    layers = [make(1), without(make(2), [0, 9]), without(make(3), [30])]
+    common = [without(make(seed), [0, 9, 30]) for seed in (1, 2, 3)]
+    for metric in STATISTICS:
+        assert np.array_equal(np.array(assess(layers, metric)), np.array(assess(common, metric)), True)
+
+
+def test_nothing_is_chosen_where_nothing_is_shared() -> None:
+    one, two = make(1), replace(make(2), keys=tuple(f"other {number}" for number in range(40)))
+    for found in assess([one, two], "all"):
+        assert np.isnan([found.chosen, found.held_out]).all()
+        assert not found.tied
+
+
+@pytest.mark.parametrize("metric", STATISTICS)
+def test_rivals_are_compared_by_all_their_layers(metric: str) -> None:
+    rivals = [[make(1, 0.9), make(2, 0.9)], [make(3, 0.01)], [make(4, 0.85), make(5, 0.1)]]
+    inside = best_set(measure([one for layers in rivals for one in layers], metric), [0, 0, 1, 2, 2])
+    assert inside is not None
+    found = confidence_set(rivals, metric)
+    assert found == inside.tolist()
+    assert found[:2] == [True, False]
+
+
+def test_rivals_of_other_items_or_kinds_are_left_out() -> None:
+    first, second, third = (make(seed, 0.5, 100) for seed in (1, 2, 3))
+    few = [without(second, range(5)), without(second, range(6))]
+    other = replace(third, statistics={**STATISTICS, "all": Statistic("value", "clusters")})
+    for rival in (few[1], other):
+        found = confidence_set([[first], [rival], [third]], "all")
+        assert found[1] is None
+        assert [found[0], found[2]] == confidence_set([[first], [third]], "all")
+    assert None not in confidence_set([[first], [few[0]], [third]], "all")
+    # what all share counts: five items each are missing, and ten of both
+    found = confidence_set([[first], [few[0]], [without(third, range(5, 10))]], "all")
+    assert [one is None for one in found] == [False, False, True]
+    assert confidence_set([[first], [few[1]]], "all") == [None, None]
+
+
+@pytest.mark.parametrize("metric", STATISTICS)
+@pytest.mark.parametrize("reference", [0, 2])
+def test_differences_of_scores_equal_loops(metric: str, reference: int) -> None:
+    layers = [make(seed, 0.3 * seed) for seed in (1, 2, 3)]
+    found = paired_differences(layers, metric, reference)
+    assert found is not None
+    scores = np.array([obvious(one, metric) for one in layers])
+    np.testing.assert_allclose(found.value, scores - scores[reference], atol=1e-9)
+    fractions = differences(measure(layers, metric), reference)
+    np.testing.assert_allclose(found.low, scale(metric) * fractions.low)
+    np.testing.assert_allclose(found.high, scale(metric) * fractions.high)
+    np.testing.assert_array_equal(found.p, fractions.p)
+
+
+@pytest.mark.parametrize(("absent", "compared"), [(1, True), (5, True), (6, False), (100, False)])
+def test_scores_of_items_that_differ_are_compared_on_what_they_share(absent: int, compared: bool) -> None:
+    first, second = make(1, 0.8, 100), make(2, 0.4, 100)
+    other = without(second, range(100 - absent, 100))
+    found = [paired_differences(pair, "all", 0) for pair in ([first, other], [other, first])]
+    assert [one is not None for one in found] == [compared] * 2
+    if found[0] is not None and found[1] is not None:
+        shared = [without(one, range(100 - absent, 100)) for one in (first, second)]
+        value = obvious(shared[1], "all") - obvious(shared[0], "all")
+        assert found[0].value.tolist() == pytest.approx([0, value])
+        assert found[1].value.tolist() == pytest.approx([0, -value])
+
+
+def test_scores_of_other_kinds_are_not_compared() -> None:
+    one = make(1)
+    other = replace(make(2), statistics={**STATISTICS, "all": Statistic("value", "clusters")})
+    assert paired_differences([one, other], "all") is None
+    fewer = {name: statistic for name, statistic in STATISTICS.items() if name != "all"}
+    assert paired_differences([one, replace(other, statistics=fewer)], "all") is None
+    assert paired_differences([one, other], "per stratum") is not None
+
+
+@pytest.mark.parametrize("metric", STATISTICS)
+def test_the_order_of_items_does_not_matter(metric: str) -> None:
+    only = {metric: STATISTICS[metric]}
+    layers = [replace(make(seed, 0.3 * seed), statistics=only) for seed in (1, 2, 3)]
+    order = np.random.default_rng(0).permutation(40).tolist()
+    for mixed in ([taken(one, order) for one in layers], [layers[0], taken(layers[1], order), layers[2]]):
+        for one, two in zip(assess(layers, metric), assess(mixed, metric), strict=True):
+            np.testing.assert_allclose(one, two, rtol=1e-9)
+        for ends, others in zip(intervals_of(layers)[metric], intervals_of(mixed)[metric], strict=True):
+            np.testing.assert_allclose(ends, others, rtol=1e-9)
+        first, second = paired_differences(layers, metric, 1), paired_differences(mixed, metric, 1)
+        assert first is not None
+        assert second is not None
+        np.testing.assert_allclose([first.low, first.high], [second.low, second.high], atol=1e-9)
+
+
+def test_layers_may_lack_a_metric_or_the_values_of_some_items() -> None:
+    keys = tuple(map(str, range(20)))
+    column = np.arange(20.0)
+    holes = np.where(column < 3, np.nan, column)
+
+    def layer(**values: np.ndarray) -> Items:  # type: ignore[type-arg]
+        statistics = {name: Statistic(name) for name in values}
+        return Items("images", keys, keys, ("",) * 20, values, statistics)
+
+    found = intervals_of([layer(a=column, b=column), layer(a=holes, b=column), layer(b=column)])
+    assert [low < column.mean() < high for low, high in found["b"]] == [True] * 3
+    assert found["a"][1][0] > found["a"][0][0]
+    assert np.isnan(found["a"][2]).all()

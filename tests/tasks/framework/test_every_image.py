@@ -1,0 +1,189 @@
+"""Datasets without a val: every image is tested once, by others that are not of its group."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from layerboard.tasks.classification.few_shot import as_tensor, draw_shots, fit_few_shot
+from layerboard.tasks.classification.knn import KnnTask
+from layerboard.tasks.classification.probes import FewShotTask, LabelledTask, LinearTask
+from layerboard.tasks.classification.softmax import fit_softmax, held_out
+from layerboard.tasks.datasets.base import Coverage, FileSample
+from layerboard.tasks.datasets.classes import Classification, classification
+from layerboard.tasks.framework.assess import intervals_of
+from layerboard.tasks.framework.base import Outcome
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
+from layerboard.zoo.spec import Layer
+from tests.tasks.classification.test_knn import SMALL, ranked_classes
+from tests.tasks.framework.test_sources import probed, sources
+
+Floats = NDArray[np.float32]
+GENERATOR = np.random.default_rng(4)
+CLASSES = 4
+
+
+def dataset(each: int, groups: NDArray[np.int64] | None = None) -> Classification:
+    images = [(f"c{n % CLASSES}", FileSample(f"{n:04d}", "")) for n in range(each * CLASSES)]
+    data = classification("mine", images, None, "here", Coverage(()))
+    return (
+        data if groups is None else data.grouped({f"{n:04d}": f"p{group}" for n, group in enumerate(groups)})
+    )
+
+
+def task_of(kind: type[LabelledTask], data: Classification, config: object = None) -> LabelledTask:
+    where = sources(data, np.arange(1, len(data.train.samples), 2), size=5)
+    name = {KnnTask: "knn", FewShotTask: "fewshot", LinearTask: "linear"}[kind]
+    return kind(probed(data, where), config or config_of(STANDARD, name))
+
+
+def stored(task: LabelledTask, vectors: Floats) -> dict[str, Floats]:
+    rows = dict(zip(task.images.train.keys, vectors, strict=True))
+    return {source.name: np.stack([rows[s.key] for s in source.samples]) for source in task.vector_sources}
+
+
+def features(data: Classification, spread: float = 2.0) -> Floats:
+    labels = data.train.labels
+    means = GENERATOR.standard_normal((CLASSES, 6))
+    return (means[labels] + spread * GENERATOR.standard_normal((len(labels), 6))).astype(np.float32)
+
+
+def score(task: LabelledTask, vectors: Floats) -> Outcome:
+    return task.score(stored(task, vectors))  # type: ignore[attr-defined, no-any-return]
+
+
+GROUPED = pytest.mark.parametrize("groups", [None, GENERATOR.integers(0, 9, 48)])
+
+
+@GROUPED
+def test_neighbours_vote_but_for_the_image_and_its_group(groups: NDArray[np.int64] | None) -> None:
+    data = dataset(12, groups)
+    task, vectors = task_of(KnnTask, data, SMALL), features(data)
+    vectors[7] = vectors[5]  # a copy votes, where it is not of the group
+    outcome = score(task, vectors)
+    alone = np.arange(48) if groups is None else groups
+    largest = np.bincount(alone).max()
+    assert outcome.items is not None
+    for k in (5, 1, 12):
+        right = []
+        for row, label in enumerate(data.train.labels):
+            others = alone != alone[row]
+            ranked = ranked_classes(vectors[others], data.train.labels[others], vectors[row], k)
+            right.append(100.0 * (ranked[0] == label))
+        metric = "top-1" if k == 5 else f"top-1 k={k}"
+        assert outcome.items.values[metric].tolist() == right
+    assert 48 - largest < 1000  # all that are not of the largest group vote where k is larger
+    assert outcome.items.keys == data.train.keys
+    assert len({*outcome.items.clusters}) == len({*alone.tolist()})
+
+
+def test_a_set_of_one_layer_scores_as_the_layer() -> None:
+    groups = GENERATOR.integers(0, 9, 48)
+    task, first = task_of(KnnTask, dataset(12, groups), SMALL), Layer(1)
+    vectors = stored(task, features(task.images))
+    (together,) = task.score_sets({first: vectors}, [first])  # type: ignore[attr-defined]
+    plain = task.score(vectors)  # type: ignore[attr-defined]
+    assert [score.value for score in together.scores] == pytest.approx(
+        [score.value for score in plain.scores]
+    )
+
+
+@GROUPED
+def test_few_shots_are_drawn_outside_of_the_fold(groups: NDArray[np.int64] | None) -> None:
+    data = dataset(12, groups)
+    task, vectors = task_of(FewShotTask, data), features(data)
+    outcome = score(task, vectors)
+    labels, right = data.train.labels, np.full((3, 48), np.nan)
+    for fold in range(5):
+        known, asked = task.folds != fold, task.folds == fold
+        assert not {*np.array(data.train.clusters)[known]} & {*np.array(data.train.clusters)[asked]}
+        for seed in range(3):
+            drawn = vectors[known][draw_shots(labels[known], CLASSES, 5, seed)]
+            probe = fit_few_shot(as_tensor(drawn), task.config)  # type: ignore[attr-defined]
+            right[seed, asked] = probe.correct(as_tensor(vectors[asked]), as_tensor(labels[asked]))
+    assert outcome.items is not None
+    assert outcome.items.values["top1-5shot"] == pytest.approx(100 * right.mean(axis=0))
+    assert "of every class; one class has" in outcome.missing["top1-25shot"]
+
+
+def test_linear_probes_learn_from_the_other_folds() -> None:
+    data = dataset(12)
+    rule = replace(config_of(STANDARD, "linear"), epochs=3)
+    task, vectors = task_of(LinearTask, data, rule), features(data)
+    outcome = score(task, vectors)
+    labels, right = data.train.labels, np.full(48, np.nan)
+    for fold in range(5):
+        known, asked = task.folds != fold, task.folds == fold
+        held = as_tensor(held_out(labels[known], CLASSES, rule))
+        probe = fit_softmax(as_tensor(vectors[known]), as_tensor(labels[known]), held, CLASSES, rule)
+        right[asked] = probe.classified(as_tensor(vectors[asked]))[0] == labels[asked]
+    assert outcome.items is not None
+    assert outcome.items.values["top1"].tolist() == (100 * right).tolist()
+
+
+@pytest.mark.parametrize("kind", [KnnTask, FewShotTask, LinearTask])
+def test_three_images_a_class_are_enough(kind: type[LabelledTask]) -> None:
+    data = dataset(3)
+    outcome = score(task_of(kind, data), features(data, 0.01))
+    accuracies = {score.metric: score.value for score in outcome.scores}
+    best = {KnnTask: "top-1 k=10", FewShotTask: "top1-1shot", LinearTask: "top1-bn"}[kind]
+    assert accuracies[best] == 100
+    assert outcome.items is not None
+    assert len(outcome.items.keys) == 12
+
+
+@pytest.mark.parametrize("kind", [KnnTask, FewShotTask, LinearTask])
+def test_planted_classes_are_found_and_copies_in_a_group_do_not_help(kind: type[LabelledTask]) -> None:
+    groups = np.repeat(np.arange(16), 3)  # three copies of sixteen images, of random classes
+    data = dataset(12, groups)
+    vectors = np.repeat(GENERATOR.standard_normal((16, 6)), 3, axis=0).astype(np.float32)
+    vectors += 1e-3 * GENERATOR.standard_normal(vectors.shape).astype(np.float32)
+    config = SMALL if kind is KnnTask else None
+    outcome = score(task_of(kind, data, config), vectors)
+    metric = next(
+        name for name in ("top-1 k=1", "top1-5shot", "top1") if name in {s.metric for s in outcome.scores}
+    )
+    value = next(score.value for score in outcome.scores if score.metric == metric)
+    assert value < 60
+
+
+def test_groups_widen_the_interval() -> None:
+    labels_apart = dataset(30, np.repeat(np.arange(12), 10)), dataset(30)
+    widths = []
+    for data in labels_apart:
+        task = task_of(KnnTask, data, SMALL)
+        vectors = np.zeros((120, 6), np.float32)
+        vectors[np.arange(120), data.train.labels] = 1
+        vectors[:20] = 1  # two groups of which the images say nothing
+        outcome = score(task, vectors)
+        assert outcome.items is not None
+        ((low, high),) = intervals_of([outcome.items])["top-1"]
+        widths.append(high - low)
+    assert widths[0] > 1.5 * widths[1]
+
+
+def test_what_is_said_of_the_split_and_the_fingerprint() -> None:
+    plain, grouped = dataset(12), dataset(12, GENERATOR.integers(0, 9, 48))
+    tasks = [task_of(kind, data) for kind in (KnnTask, FewShotTask) for data in (plain, grouped)]
+    assert [task.split for task in tasks[::2]] == [
+        "all images, leave-one-out",
+        "all images, 5 folds (seed 0)",
+    ]
+    assert len({task.fingerprint for task in tasks}) == 4
+    assert tasks[0].fitted_on == tasks[0].vector_sources
+    assert [source.name for source in tasks[0].vector_sources] == ["mine/train-probe", "mine/train-rest"]
+
+
+def test_confusions_are_those_of_all_images() -> None:
+    data = dataset(12)
+    for kind in (FewShotTask, LinearTask):
+        task = task_of(kind, data)
+        outcome = score(task, features(data, 0.01))
+        assert outcome.predicted["class_images"].tolist() == [12] * CLASSES
+        assert outcome.predicted["class_right"].tolist() == pytest.approx([12] * CLASSES)
+        assert outcome.predicted["mistaken"].sum() == 0
+        assert outcome.predicted["right"].all()
+        assert outcome.predicted["predicted"].tolist() == task.facts()["class"].tolist()
+        assert [*task.pictures([outcome.predicted])] == [*task.queries]

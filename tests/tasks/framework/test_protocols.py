@@ -1,0 +1,377 @@
+"""The protocols: their numbers, and what the paper's does by the published rules written out."""
+
+from collections.abc import Callable
+from dataclasses import MISSING, fields, replace
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from layerboard.benchmark.passes.loading import Batch, Loader
+from layerboard.benchmark.plan.datasets import bind_tasks
+from layerboard.benchmark.plan.location import DataLocation
+from layerboard.benchmark.plan.suites import REAL, Catalogue
+from layerboard.tasks.analyses.attention_maps import AttentionMapsTask, MapConfig
+from layerboard.tasks.analyses.cost import CostConfig
+from layerboard.tasks.analyses.inspect import InspectConfig
+from layerboard.tasks.analyses.label_free import LabelFreeConfig
+from layerboard.tasks.analyses.locality import LocalityConfig
+from layerboard.tasks.analyses.metrics.saliency import Threshold, held_out_best, marked
+from layerboard.tasks.analyses.places import LocalisationConfig, PositionConfig
+from layerboard.tasks.analyses.receptive_field import ReceptiveFieldConfig
+from layerboard.tasks.analyses.saliency import SaliencyConfig, SaliencyTask
+from layerboard.tasks.anomaly.references import Draws
+from layerboard.tasks.anomaly.task import AnomalyConfig
+from layerboard.tasks.classification.few_shot import FewShotRule
+from layerboard.tasks.classification.knn import KnnConfig, KnnTask
+from layerboard.tasks.classification.probes import FewShotTask, LinearTask
+from layerboard.tasks.classification.softmax import SoftmaxRule
+from layerboard.tasks.clustering.kmeans import kmeans_starts
+from layerboard.tasks.clustering.task import (
+    REGIONS,
+    ClusterConfig,
+    ImageClusterTask,
+    RegionClusterTask,
+    RegionsConfig,
+)
+from layerboard.tasks.datasets.coco import CocoEntry
+from layerboard.tasks.datasets.davis import DavisEntry, Videos
+from layerboard.tasks.datasets.imagenet import ImageNetEntry
+from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
+from layerboard.tasks.datasets.revisitop import RevisitedEntry
+from layerboard.tasks.datasets.spair import SpairEntry
+from layerboard.tasks.framework.protocols import PAPER, PROTOCOLS, STANDARD, EvaluationProtocol, find_protocol
+from layerboard.tasks.framework.registry import TASKS, config_of, find_tasks, load_code
+from layerboard.tasks.framework.sources import IMAGES, Batches, ImagesConfig
+from layerboard.tasks.framework.task import Task
+from layerboard.tasks.keypoints.config import KeypointConfig, PairDraw
+from layerboard.tasks.keypoints.task import KeypointTask
+from layerboard.tasks.metrics.neighbours import vote
+from layerboard.tasks.propagation.config import PropagationConfig
+from layerboard.tasks.propagation.metric import Propagation, seed_labels
+from layerboard.tasks.propagation.task import PropagationTask
+from layerboard.tasks.retrieval.instances import InstancesConfig
+from layerboard.tasks.retrieval.landmarks import RetrievalConfig, RetrievalTask
+from layerboard.tasks.segmentation.in_context import Vote
+from layerboard.tasks.segmentation.task import SegmentationConfig
+from layerboard.tasks.similarity.cka import CkaConfig, CkaTask
+from layerboard.tasks.targets.task import TargetConfig
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import (
+    FitLongSide,
+    Letterbox,
+    ResizeCrop,
+    Stretch,
+    ThumbnailCrop,
+    Tiles,
+    WholeFrame,
+)
+from tests import fakes
+from tests.tasks.propagation.test_j_and_f import obvious_f
+from tests.tasks.propagation.test_metric import Obvious
+from tests.tasks.propagation.test_task import drawn, labels_of, obvious_decode
+from tests.tasks.propagation.test_task import measured as propagated
+from tests.zoo.view.test_views import centre_square, shrunk
+
+PENALTIES = tuple(4.0**power for power in range(-3, 11))
+TENS = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)
+RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+
+NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the published code
+    "knn": (KnnConfig(20, (10, 100, 200), 0.07), KnnConfig(20, (10, 100, 200), 0.07)),
+    "retrieval": (RetrievalConfig(FitLongSide(224), True), RetrievalConfig(ThumbnailCrop(224, 224), False)),
+    "davis": (
+        PropagationConfig(7, 5, 12, False, 0.1, True, False, False, WholeFrame(480), None),
+        PropagationConfig(7, 5, 12, False, 0.1, False, False, False, Tiles(448, 224), 3),
+    ),
+    "spair": (
+        KeypointConfig(
+            Letterbox(224, False),
+            *("exact", "bilinear", "both", "pixels", None, "centre"),
+            *((0.1, 0.05, 0.01), False, None, "category"),
+        ),
+        KeypointConfig(
+            Letterbox(224, True),
+            *("view pixel", "bilinear", "tokens", "all pixels", None, "corner"),
+            *((0.1, 0.05, 0.01), False, PairDraw(20, 42), "category"),
+        ),
+    ),
+    "fewshot": (
+        FewShotRule((10, 1, 5, 25), (0, 1, 2), PENALTIES, 5, 1024.0),
+        FewShotRule((10, 1, 5, 25), (0, 1, 2), (), 5, 1024.0),
+    ),
+    "linear": (SoftmaxRule(20, 1024, 0.9, RATES, 100, 4, 0), SoftmaxRule(20, 1024, 0.9, RATES, 100, 4, 0)),
+    "cluster-image": (ClusterConfig(10, 0, Tiles(448, 224)), ClusterConfig(10, 0, Tiles(448, 224))),
+    "cka": (CkaConfig(("cls", "mean", "patch"), False), CkaConfig(("cls", "patch", "all"), True)),
+    "regress": (TargetConfig(ResizeCrop(256, 224), (1e-4, *TENS, 1e4), 20),) * 2,
+    "anomaly": (AnomalyConfig(Stretch(448), 1, Draws((1, 4), 3), (0.3, 0.05), 0),) * 2,
+    "instances": (InstancesConfig(ResizeCrop(256, 224), (1, 5, 10), (0.01, 0.001), (0.99, 0.9)),) * 2,
+    "segment": (SegmentationConfig(Stretch(448), Vote(30, 1, 0.02), 0.5, 0),) * 2,
+    "attention-maps": (MapConfig(False, 6), MapConfig(True, 6)),
+    "saliency": (
+        SaliencyConfig(ResizeCrop(256, 224), Threshold(0.6, 1e-6, True), False, 100, 0, 0.9, 500),
+        SaliencyConfig(ResizeCrop(224, 224), Threshold(0.6, 0.0, False), True, 100, 0, 0.9, 500),
+    ),
+    "localisation": (LocalisationConfig(256, 256), LocalisationConfig(256, 256)),
+    "receptive-field": (ReceptiveFieldConfig(32, 32, 0), ReceptiveFieldConfig(32, 32, 0)),
+    "inspect": (InspectConfig(28), InspectConfig(28)),
+    "residual-cka": (CkaConfig(("cls", "patch", "all"), False), CkaConfig(("cls", "patch", "all"), True)),
+    "locality": (LocalityConfig(1, 5), LocalityConfig(1, 5)),
+    "label-free": (LabelFreeConfig(10), LabelFreeConfig(10)),
+    "position-audit": (PositionConfig(64, TENS), PositionConfig(64, TENS)),
+    "cost": (CostConfig(2, 5, 0.2, 50, 1.03, 250, 20.0, 2), CostConfig(2, 5, 0.2, 50, 1.03, 250, 20.0, 2)),
+}
+
+DATA: dict[str, tuple[object, object]] = {
+    "images": (
+        ImagesConfig(ResizeCrop(256, 224), Batches(256, 0), 100, 5000),
+        ImagesConfig(ResizeCrop(224, 224), Batches(8, None), 100, 5000),
+    ),
+    "regions": (RegionsConfig(0, False, False), RegionsConfig(1, True, True)),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_of_the_protocols(name: str) -> None:
+    assert (config_of(STANDARD, name), config_of(PAPER, name)) == NUMBERS[name]
+
+
+def test_how_the_protocols_look_at_images_and_regions() -> None:
+    assert (STANDARD.config_for(IMAGES), PAPER.config_for(IMAGES)) == DATA["images"]
+    assert (STANDARD.config_for(REGIONS), PAPER.config_for(REGIONS)) == DATA["regions"]
+
+
+def test_protocols_of_different_training_masks_show_no_image_alike() -> None:
+    """Else one pass over the validation images should serve both datasets."""
+    asked = [one for one in PROTOCOLS if one.covers("segment")]
+    for patch in (14, 16):
+        sizes = {
+            further: {
+                config_of(one, "segment").view.scaled(224, patch).geometry((500, 375)).size
+                for one in asked
+                if config_of(one, "segment").further_masks == further
+            }
+            for further in (False, True)
+        }
+        assert sizes[True]
+        assert not sizes[True] & sizes[False]
+
+
+def test_every_number_is_checked_and_names_lead_to_protocols() -> None:
+    with_numbers = {task.name: load_code(task).configs for task in TASKS}
+    shared = {"cluster-object": "cluster-image", "cluster-part": "cluster-image", "token-probes": "fewshot"}
+    shared |= {"multilabel": "regress"}
+    for task, configs in with_numbers.items():
+        assert any(configs.values()) == (shared.get(task, task) in NUMBERS), task
+        assert configs == with_numbers[shared.get(task, task)]
+        assert {*configs} <= {protocol.name for protocol in PROTOCOLS if protocol.covers(task)}
+    assert [protocol.name for protocol in PROTOCOLS][:2] == ["standard", "paper"]
+    assert [find_protocol(name) for name in ("standard", "paper")] == [STANDARD, PAPER]
+    assert all(protocol.title for protocol in PROTOCOLS)
+
+
+def test_no_rule_and_no_problem_has_a_number_of_its_own() -> None:
+    rules = [config_of(STANDARD, name) for name in NUMBERS]
+    draw = config_of(PAPER, "spair").draw
+    assert draw is not None
+    problems = (CkaTask, ImageClusterTask, KeypointTask, KnnTask, PropagationTask)
+    others = (RegionClusterTask, RetrievalTask, AttentionMapsTask, SaliencyTask)
+    problems = (CkaTask, FewShotTask, LinearTask, ImageClusterTask, KeypointTask, KnnTask, PropagationTask)
+    beside = [
+        f"{type(owner).__name__}.{field.name}"
+        for owner in (*rules, draw)
+        for field in fields(owner)
+        if field.default is not MISSING and field.name not in ("multiple", "lanczos")
+    ]
+    beside += [
+        f"{owner.__name__}.{field.name}"
+        for owner in (*problems, *others)
+        for field in fields(owner)
+        if field.default not in (MISSING, None) and field.name not in ("protocol", "transform", "sets")
+    ]
+    assert not beside
+
+
+METRICS = [vote, kmeans_starts, Propagation, seed_labels, held_out_best, marked]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_metrics_have_no_default_for_a_number_of_the_protocol(metric: Callable[..., object]) -> None:
+    with_default = {
+        name for name, one in signature(metric).parameters.items() if one.default is not one.empty
+    }
+    assert not with_default
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [("papers", "did you mean 'paper'"), ("standart", "did you mean 'standard'"), ("x", "standard, paper")],
+)
+def test_an_unknown_protocol_is_answered_with_a_hint(wrong: str, hint: str) -> None:
+    with pytest.raises(InputError, match=f"there is no protocol '{wrong}'; .*{hint}"):
+        find_protocol(wrong)
+
+
+FAKES: Catalogue = replace(
+    REAL,
+    classification=ImageNetEntry(classes=3, train=12, val=6, probe_wnids=None, probe_per_class=3),
+    retrieval=(RevisitedEntry("mini", "roxford5k", 8, 2),),
+    videos=DavisEntry(sequences=2, frames=8, objects=4),
+    keypoints=SpairEntry(pairs=4, categories=2),
+    objects=CocoEntry(images=5, first=4),
+    parts=PartImageNetEntry(images=18, classes=6, supercategories=2, parts=4),
+)
+
+
+def bound(data: Path, protocol: EvaluationProtocol, catalogue: Catalogue = FAKES) -> dict[str, Task]:
+    found = bind_tasks(DataLocation(catalogue, data, protocol=protocol), find_tasks(()), names=["knn"])
+    assert not found.absent
+    assert not found.broken
+    looking = (one for one in found.every if one.entry.role != "weights")
+    return {one.entry.name: one for one in looking}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    fakes.write_fake_imagenet(tmp_path)
+    fakes.write_fake_revisited(tmp_path)
+    fakes.write_fake_davis(tmp_path)
+    fakes.write_fake_spair(tmp_path)
+    fakes.write_fake_coco(tmp_path, images=5)
+    fakes.write_fake_partimagenet(tmp_path)
+    return tmp_path
+
+
+def looked_at(problem: Any) -> dict[str, Any]:
+    """Sources of a problem by name."""
+    return {source.name: source for source in problem.sources}
+
+
+def test_a_protocol_reaches_every_task(data: Path) -> None:
+    given = {"knn": KnnConfig(3, (1,), 0.2), "cluster-part": ClusterConfig(2, 5, Tiles(224, 224))}
+    own = replace(PAPER, name="own", overrides=tuple(given.items()))
+    protocols = (STANDARD, PAPER, own)
+    found = {protocol.name: bound(data, protocol) for protocol in protocols}
+    for protocol in protocols:
+        for name, one in found[protocol.name].items():
+            rule = dict(protocol.overrides).get(name) or config_of(protocol, name)
+            assert one.config == rule
+            assert one.protocol == protocol.name
+            assert not one.coverage.partial
+            view = protocol.config_for(IMAGES).view if one.entry.role == "classification" else rule.view
+            assert {source.view for source in looked_at(one).values()} == {view}
+        similarity: Any = found[protocol.name]["cka"]
+        assert similarity.data.batches == protocol.config_for(IMAGES).batches
+    for name, one in found["standard"].items():  # what the two store must not be mixed up
+        other = found["paper"][name]
+        assert (one.fingerprint, looked_at(one)) != (other.fingerprint, looked_at(other))
+
+
+def test_parts_cluster_as_objects_and_the_last_object_image_is_left_out(data: Path) -> None:
+    for protocol, objects, parts, images in ((STANDARD, 80, 4, 4), (PAPER, 80, 80, 3)):
+        found = bound(data, protocol)
+        things, pieces = (found[f"cluster-{what}"] for what in ("object", "part"))
+        assert isinstance(things, RegionClusterTask)
+        assert isinstance(pieces, RegionClusterTask)
+        assert (things.data.k, pieces.data.k) == (objects, parts)
+        assert [image.sample.key for image in things.data.regions.images] == [
+            f"{number + 1:012d}.jpg" for number in range(images)
+        ]
+        assert len(pieces.data.regions.images) == 18
+
+
+def test_saliency_looks_at_all_images_with_masks_through_the_view_of_classification(data: Path) -> None:
+    fakes.write_fake_coco(data, images=7)  # the last has no mask
+    catalogue = replace(FAKES, objects=CocoEntry(images=7, first=4))
+    for protocol in PROTOCOLS:
+        at = DataLocation(catalogue, data, protocol=protocol)
+        found = bind_tasks(
+            at, find_tasks(("saliency", "attention-maps")), names=["saliency", "attention-maps"]
+        )
+        maps, objects, parts = found.every
+        assert [one.dataset for one in (objects, parts)] == ["coco-val2017", "partimagenet"]
+        assert [len(one.source.samples) for one in (objects, parts)] == [6, 18]
+        assert {one.source.view for one in (maps, objects, parts)} == {protocol.config_for(IMAGES).view}
+        for one in (objects, parts):
+            assert isinstance(one, SaliencyTask)
+            assert one.config == config_of(protocol, "saliency")
+            assert not one.coverage.partial
+        assert isinstance(maps, AttentionMapsTask)
+        assert maps.config == config_of(protocol, "attention-maps")
+
+
+def test_pairs_drawn_from_a_part_of_the_data_are_said_to_be_others(data: Path) -> None:
+    more = replace(FAKES, keypoints=SpairEntry(pairs=5, categories=2))
+    for protocol, words in ((STANDARD, False), (PAPER, True)):
+        coverage = bound(data, protocol, more)["spair"].coverage
+        assert coverage.partial
+        assert ("pairs drawn from what is there" in str(coverage)) == words
+
+
+def test_retrieval_of_the_paper_ignores_boxes_and_shrinks_first(tmp_path: Path) -> None:
+    folder = fakes.write_fake_revisited(tmp_path, size=(130, 97))
+    task = RetrievalTask(FAKES.retrieval[0].read(tmp_path), config_of(PAPER, "retrieval"))
+    assert all(query.box is not None for query in task.data.queries)
+    for source in task.sources:
+        scaled = replace(source, view=source.view.scaled(32, 8))
+        events = Loader(1).batches(scaled, range(len(source.groups)), 4, 32)
+        found = [pixels for event in events if isinstance(event, Batch) for pixels in event.pixels]
+        assert len(found) == len(source.samples) > 1
+        for sample, pixels in zip(source.samples, found, strict=True):
+            assert sample.box is None
+            with Image.open(folder / "jpg" / f"{sample.key.removeprefix('query/')}.jpg") as image:
+                shown = centre_square(shrunk(image.convert("RGB"), 32), 32)
+            assert (pixels.permute(1, 2, 0).numpy() == shown).all()
+
+
+def small_object(folder: Path, numbers: tuple[int, int, int]) -> Videos:
+    """Two large objects and a third of one row, which no token's middle falls on."""
+    masks = []
+    for frame in range(6):
+        mask = np.zeros((32, 48), np.uint8)
+        mask[3:18, 6 + frame : 24 + frame] = numbers[0]
+        mask[19:31, 30 - frame : 44 - frame] = numbers[1]
+        mask[1, 4:40] = numbers[2]
+        masks.append(mask)
+    return drawn(folder, masks)
+
+
+@pytest.mark.parametrize("numbers", [(1, 3, 2), (2, 1, 3)])
+def test_propagation_by_tiles_loses_an_object_that_vanishes(
+    tmp_path: Path, numbers: tuple[int, int, int]
+) -> None:
+    task = PropagationTask(small_object(tmp_path, numbers), config_of(PAPER, "davis"))
+    view, (video,) = Tiles(448, 224).scaled(32, 8), task.data.videos
+    generator = torch.Generator().manual_seed(0)
+    still = torch.randn(8, 12, 6, generator=generator, dtype=torch.float64)  # 96 x 64 pixels
+    grids = still + 0.5 * torch.randn(6, 8, 12, 6, generator=generator, dtype=torch.float64)
+    left = propagated(task, 0, {Layer(1): grids}, 4, view)[Layer(1)]
+    truths = labels_of(video)
+    seed = np.array(Image.fromarray(truths[0]).resize((12, 8), Image.Resampling.NEAREST))
+    assert set(np.unique(seed)) == {0, *numbers[:2]}
+    first = torch.eye(1 + int(seed.max()), dtype=torch.float64)[torch.from_numpy(seed).long()]
+    propagator = Obvious(grids[0], first, 7, 5, 12, 0.1)
+    scores = np.zeros((2, 3, 4))
+    for frame in range(1, 5):
+        prediction = obvious_decode(propagator.step(grids[frame]), video.size)
+        for thing in (1, 2, 3):
+            mask, truth = prediction == thing, truths[frame] == thing
+            scores[0, thing - 1, frame - 1] = (mask & truth).sum() / (mask | truth).sum()
+            scores[1, thing - 1, frame - 1] = obvious_f(mask, truth, 1)
+    np.testing.assert_allclose([left["J"], left["F"]], scores)
+    assert (scores[:, numbers[2] - 1] == 0).all()
+    j, f = (float(part.mean(axis=1).mean()) for part in scores)
+    outcome = task.score([left])
+    exact = [(j + f) / 2, j, f]
+    found = [score.value for score in outcome.scores if score.metric in ("J&F", "J", "F")]
+    assert found == pytest.approx([100 * round(v, 3) for v in exact])
+    assert found != pytest.approx([100 * v for v in exact], abs=1e-4)
+    assert outcome.items is not None
+    assert [outcome.items.values[m].mean() for m in ("J&F", "J", "F")] == pytest.approx(
+        [100 * v for v in exact]
+    )

@@ -1,0 +1,228 @@
+"""Sets of layers by name, and the measurers of grids that take layers together."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from layerboard.tasks.classification.knn import KnnTask
+from layerboard.tasks.datasets.davis import DavisEntry, Video, Videos
+from layerboard.tasks.framework.base import FINITE, Measurer
+from layerboard.tasks.framework.checks import NOT_FINITE
+from layerboard.tasks.framework.protocols import STANDARD, find_protocol
+from layerboard.tasks.framework.registry import config_of
+from layerboard.tasks.framework.sets import MIXED, Gathered, names_of, parse_sets, sets_of
+from layerboard.tasks.framework.stored import StoredBackbone
+from layerboard.tasks.propagation.task import PropagationTask
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import Layer
+from tests.benchmark.doubles import SPEC
+from tests.fakes import write_fake_davis
+from tests.tasks.framework.test_sources import classification, probed, sources
+from tests.tasks.keypoints.test_problem import VIEW_64, random_grids, random_problem
+from tests.tasks.propagation.test_task import VIEW_32
+from tests.tasks.propagation.test_task import random_grids as video_grids
+
+BLOCKS = tuple(Layer(index) for index in range(1, 13))
+
+
+def texts(sets: Sequence[Layer]) -> list[str]:
+    return [str(one) for one in sets]
+
+
+def test_a_set_is_called_by_its_blocks() -> None:
+    four = Layer(12, fused=(9, 10, 11))
+    assert (str(four), four.index) == ("9+10+11+12", 12)
+    assert four.members == tuple(Layer(index) for index in (9, 10, 11, 12))
+    assert Layer.of_record(12, "9+10+11+12") == four
+    assert Layer.of_record(3, "block").members == (Layer(3),)
+    assert Layer(12).place < four.place < Layer(13).place
+    with pytest.raises(ValueError, match="there is no tap 'nowhere'"):
+        Layer.of_record(3, "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("name", "depth", "expected"),
+    [
+        ("last4", 12, ["9+10+11+12"]),
+        ("last4", 3, ["1+2+3"]),
+        ("quarters", 12, ["3+6+9+12"]),
+        ("quarters", 10, ["3+5+8+10"]),
+        ("quarters", 2, ["1+2"]),
+        ("all", 3, ["1+2+3"]),
+        ("pairs", 3, ["1+2", "1+3", "2+3"]),
+        ("all", 1, []),
+        ("pairs", 1, []),
+    ],
+)
+def test_names(name: str, depth: int, expected: list[str]) -> None:
+    assert texts(sets_of([name], depth, BLOCKS[:depth])) == expected
+
+
+def test_a_set_is_there_where_all_of_it_is_scored_and_once() -> None:
+    some = (Layer(0), Layer(3), Layer(6), Layer(9), Layer(12), Layer(12, "final"))
+    assert texts(sets_of(["last4", "quarters", "all"], 12, some)) == ["3+6+9+12"]
+    assert len(sets_of(["pairs"], 12, some)) == 6
+    assert texts(sets_of(["last4", "quarters", "all"], 4, BLOCKS[:4])) == ["1+2+3+4"]
+    assert names_of((1, 2, 3, 4), 4) == ("last4", "quarters", "all")
+    assert names_of((2, 7), 12) == ("pairs",)
+
+
+def test_names_are_checked() -> None:
+    assert parse_sets(["pairs", "last4", "pairs"]) == ("last4", "pairs")
+    with pytest.raises(InputError, match=r"--fuse takes last4, quarters, all, pairs, .* found 'last5'"):
+        parse_sets(["last5"])
+
+
+def test_images_wait_until_all_layers_have_shown_them() -> None:
+    gathered, shown = Gathered(BLOCKS[:2]), torch.arange(6.0).view(3, 1, 1, 2)
+    assert not gathered.add(BLOCKS[0], [0, 1], shown[:2])
+    assert not gathered.add(BLOCKS[0], [2], shown[2:])
+    kept = shown.clone()
+    shown.zero_()  # what a layer shows may be overwritten after the call
+    done = gathered.add(BLOCKS[1], [0, 1, 2], kept)
+    assert list(done) == [0, 1, 2]
+    assert torch.equal(done[2][BLOCKS[0]], kept[2])
+
+
+def fed(
+    measurer: Measurer[Tensor], layers: dict[Layer, Tensor], finished: Sequence[Layer], batch: int = 2
+) -> dict[Layer, dict[str, Tensor]]:
+    """What a measurer keeps that was shown batch after batch, all layers of each in turn."""
+    for start in range(0, len(next(iter(layers.values()))), batch):
+        for layer, grids in layers.items():
+            live = grids[start : start + batch].clone()
+            measurer.update(layer, range(start, start + len(live)), live)
+            live.fill_(torch.nan)  # a live activation is overwritten
+    return {layer: measurer.finish(layer) for layer in finished}
+
+
+def side_by_side(grids: Sequence[Tensor]) -> Tensor:
+    return torch.cat([normalize(one, dim=-1) for one in grids], dim=-1) / len(grids) ** 0.5
+
+
+LAYERS = {Layer(index): 10.0**index * random_grids(index, width=5 + index) for index in (1, 2, 3)}
+SETS = (Layer(2, fused=(1,)), Layer(3, fused=(2,)), Layer(3, fused=(1, 2)))
+
+
+@pytest.mark.parametrize("protocol", ["standard", "probe3d", "geoaware", "insid3", "dift"])
+def test_keypoints_are_matched_as_by_tokens_side_by_side(protocol: str) -> None:
+    rule = config_of(find_protocol(protocol), "spair")
+    task = replace(random_problem(3), config=replace(rule, draw=None))
+    group = task.source.groups[0]
+    rows = [task.data.samples.index(sample) for sample in group.samples]
+    layers = {layer: grids[rows] for layer, grids in LAYERS.items()}
+    found = fed(task.measure_sets(group, VIEW_64, SETS), layers, SETS)
+    for one in SETS:
+        together = side_by_side([layers[each] for each in one.members])
+        (expected,) = fed(task.measure(group, VIEW_64), {Layer(1): together}, [Layer(1)]).values()
+        for name in set(expected) - {"point", FINITE}:
+            torch.testing.assert_close(found[one][name], expected[name], atol=1e-4, rtol=0)
+    assert "point" not in found[SETS[0]]
+
+
+def test_layers_of_different_grids_are_not_matched() -> None:
+    task = random_problem(3)
+    group = task.source.groups[0]
+    layers = {layer: grids[: len(group.samples)] for layer, grids in LAYERS.items()}
+    layers[Layer(3)] = layers[Layer(3)][:, :2, :2]
+    measurer = task.measure_sets(group, VIEW_64, SETS)
+    (found,) = fed(measurer, layers, SETS[:1]).values()
+    assert found[FINITE].all()
+    for one in SETS[1:]:
+        with pytest.raises(ValueError, match=MIXED):
+            measurer.finish(one)
+
+
+@pytest.fixture
+def davis(tmp_path: Path) -> Videos:
+    write_fake_davis(tmp_path, sequences=2, frames=5)
+    return DavisEntry(sequences=2, frames=10, objects=4).read(tmp_path)
+
+
+def frames(video: Video) -> dict[Layer, Tensor]:
+    return {Layer(index): 10.0**index * video_grids(video, index) for index in (1, 2, 3)}
+
+
+@pytest.mark.parametrize("batch", [1, 3, 100])
+def test_masks_are_carried_as_by_tokens_side_by_side(davis: Videos, batch: int) -> None:
+    task = PropagationTask(davis, config_of(STANDARD, "davis"))
+    for video, group in zip(davis.videos, task.source.groups, strict=True):
+        layers = frames(video)
+        found = fed(task.measure_sets(group, VIEW_32, SETS), layers, SETS, batch)
+        for one in SETS:
+            together = side_by_side([layers[each] for each in one.members])
+            (expected,) = fed(task.measure(group, VIEW_32), {Layer(1): together}, [Layer(1)], batch).values()
+            torch.testing.assert_close(found[one]["soft"], expected["soft"], atol=1e-4, rtol=0)
+            assert found[one]["varies"].all()
+
+
+def test_what_one_layer_lacks_its_sets_lack(davis: Videos) -> None:
+    task = PropagationTask(davis, config_of(STANDARD, "davis"))
+    video, group = davis.videos[0], task.source.groups[0]
+    layers = frames(video)
+    layers[Layer(3)][1, 0, 0] = torch.nan
+    found = fed(task.measure_sets(group, VIEW_32, SETS), layers, SETS)
+    assert [bool(found[one][FINITE].all()) for one in SETS] == [True, False, False]
+    layers = frames(video)
+    layers[Layer(3)] = layers[Layer(3)][:, ::2]
+    measurer = task.measure_sets(group, VIEW_32, SETS)
+    assert {*fed(measurer, layers, SETS[:1])} == {SETS[0]}
+    with pytest.raises(ValueError, match=MIXED):
+        measurer.finish(SETS[1])
+
+
+def test_no_set_of_finite_layers_asks_nothing_of_a_task() -> None:
+    """Of a backbone whose every layer is NaN, neither a layer nor a set is left."""
+    images = classification(np.arange(4), np.arange(4))
+    task = KnnTask(probed(images, sources(images, np.arange(4))), config_of(STANDARD, "knn"), sets=("pairs",))
+    broken = {source.name: Broken(len(source.samples)) for source in task.vector_sources}
+    stored = StoredBackbone(SPEC, BLOCKS[:2], None, broken)
+    (found,) = task.results(stored).outcomes
+    assert (str(found.layer), found.outcome.empty) == ("1+2", NOT_FINITE)
+
+
+def test_stored_vectors_of_any_magnitude_are_scored_alike() -> None:
+    """Vectors near 1e-30 in a run; one power of two rescales the training and the test images."""
+    images = classification(np.arange(8) % 2, np.arange(6) % 2)
+    task = KnnTask(probed(images, sources(images, np.arange(4))), config_of(STANDARD, "knn"))
+    found = []
+    for exponent in (0, -100, 100):
+        stored = {source.name: Planted(len(source.samples), exponent) for source in task.vector_sources}
+        (outcome,) = task.results(StoredBackbone(SPEC, BLOCKS[:1], None, stored)).outcomes
+        found.append([score.value for score in outcome.outcome.scores])
+    assert found[0] == found[1] == found[2] != []
+
+
+class Broken:
+    """Vectors that are not finite."""
+
+    def __init__(self, images: int) -> None:
+        self.shown = np.ones(images, bool)
+
+    def poolings(self) -> tuple[str, ...]:
+        return ("mean",)
+
+    def read(self, layer: Layer, pooling: str) -> NDArray[np.float32]:
+        return np.full((len(self.shown), 3), np.inf, np.float32)
+
+    def bytes(self, layer: Layer, pooling: str) -> int:
+        return 0
+
+
+class Planted(Broken):
+    """Random vectors, times a power of two."""
+
+    def __init__(self, images: int, exponent: int) -> None:
+        super().__init__(images)
+        self.exponent = exponent
+
+    def read(self, layer: Layer, pooling: str) -> NDArray[np.float32]:
+        random = np.random.default_rng(len(self.shown)).normal(size=(len(self.shown), 3))
+        return np.ldexp(random.astype(np.float32), self.exponent)

@@ -1,0 +1,87 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional
+
+from tests.tasks.agreement import correspondence as agreement
+from tests.tasks.agreement.correspondence import match, match_official, sample_points
+
+
+@pytest.mark.parametrize("name", agreement.AGREEMENT.recipes)
+def test_agrees_with_the_references(name):
+    for finding in agreement.compare(name):
+        assert finding.holds, finding
+
+
+def upsampled(grid, side):
+    """Features upsampled to every pixel: [side side dim]."""
+    return functional.interpolate(grid.permute(2, 0, 1)[None], size=(side, side), mode="bilinear")[0].permute(
+        1, 2, 0
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(1, 5), st.integers(6, 24), st.booleans())
+def test_equals_matching_of_upsampled_features(seed, height, width, side, padded):
+    generator = torch.Generator().manual_seed(seed)
+    grid = torch.randn(height, width, 7, dtype=torch.float64, generator=generator)
+    vectors = torch.randn(4, 7, dtype=torch.float64, generator=generator)
+    box = (1.3, 2.0, side - 1.0, side - 2.6) if padded else None
+    dense = functional.normalize(upsampled(functional.normalize(grid, dim=-1), side), dim=-1)
+    cosine = torch.einsum("rcd,nd->nrc", dense, functional.normalize(vectors, dim=-1))
+    if padded:
+        inside = torch.full_like(cosine, -torch.inf)
+        inside[:, 2 : side - 3, 1 : side - 1] = cosine[:, 2 : side - 3, 1 : side - 1]
+        cosine = inside
+    found = match(vectors, grid, side, box)
+    for score, (x, y) in zip(cosine, found.tolist(), strict=True):
+        assert score[int(y), int(x)] == pytest.approx(float(score.max()), abs=1e-12)
+        assert (x % 1, y % 1) == (0.5, 0.5)
+
+
+def test_points_take_the_bilinear_value_at_their_exact_position():
+    grid = torch.arange(12.0, dtype=torch.float64).view(3, 4, 1)
+    points = torch.tensor([[8.0, 8.0], [16.0, 8.0], [24.0, 20.0], [0.0, 0.0], [64.0, 48.0], [12.0, 24.0]])
+    assert sample_points(grid, points, 16).flatten().tolist() == [0, 0.5, 4, 0, 11, 4.25]
+    pixels = torch.stack(torch.meshgrid(torch.arange(12), torch.arange(12), indexing="xy"), -1).view(-1, 2)
+    values = sample_points(grid[:, :3], pixels + 0.5, 4)
+    torch.testing.assert_close(values, upsampled(grid[:, :3], 12).reshape(-1, 1))
+
+
+def test_ties_on_the_border_go_to_the_first_pixel():
+    grid = torch.eye(4).view(2, 2, 4)
+    assert match(torch.eye(4), grid, 8).tolist() == [[0.5, 0.5], [6.5, 0.5], [0.5, 6.5], [6.5, 6.5]]
+    assert match_official(grid, grid, torch.tensor([[7.9, 7.2]]), 8).tolist() == [[6, 6]]
+
+
+def test_layers_are_matched_at_once_and_targets_are_shared():
+    generator = torch.Generator().manual_seed(0)
+    source, target = (torch.randn(3, 4, 4, 9, generator=generator) for _ in range(2))
+    points = torch.tensor([[3.0, 5.5], [20.2, 31.0]])
+    content = (0.0, 4.0, 32.0, 28.0)
+    found = match(sample_points(source, points, 8), target, 32, content)
+    assert found.shape == (3, 2, 2)
+    for layer in range(3):
+        alone = match(sample_points(source[layer], points, 8), target[layer], 32, content)
+        assert (alone == found[layer]).all()
+    assert match_official(source, target, points, 32).shape == (3, 2, 2)
+
+
+def test_an_image_finds_its_own_points_and_padding_is_never_found():
+    grid = torch.randn(7, 7, 64, generator=torch.Generator().manual_seed(2))
+    centres = torch.tensor([[24.0, 24.0], [56.0, 40.0], [104.0, 72.0]])
+    found = match(sample_points(grid, centres, 16), grid, 112, (0.0, 20.0, 112.0, 90.0))
+    assert (found - centres).norm(dim=1).max() < 1
+    assert ((found[:, 1] > 20) & (found[:, 1] < 90)).all()
+
+
+def test_refuses_wrong_input():
+    grid, points = torch.ones(2, 2, 3), torch.ones(1, 2)
+    for call, word in [
+        (lambda: sample_points(grid, points[0], 4), "expected points"),
+        (lambda: sample_points(grid, points, 0), "stride"),
+        (lambda: match(torch.ones(4, 3), grid, 8, (3.6, 0.0, 4.4, 8.0)), "no pixel"),
+    ]:
+        with pytest.raises(ValueError, match=word):
+            call()

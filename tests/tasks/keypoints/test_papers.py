@@ -1,0 +1,140 @@
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from layerboard.tasks.datasets.spair_facts import GROUPS, geometry_aware
+from layerboard.tasks.keypoints.correspondence import AVERAGES, Axis, SoftArgmax, least_errors, pck_averages
+from layerboard.tasks.metrics.spread import debiased, position_basis
+from tests.tasks.agreement import papers as agreement
+
+
+@pytest.mark.parametrize("name", agreement.AGREEMENT.recipes)
+def test_golden_case(name: str) -> None:
+    for finding in agreement.compare(name):
+        assert finding.holds, finding
+
+
+class TestSoftArgmax:
+    def test_a_single_peak_is_found_exactly(self) -> None:
+        maps = torch.full((2, 9, 11), -1.0)
+        maps[0, 4, 7] = maps[1, 0, 10] = 1.0
+        found = SoftArgmax(0.01).found(maps)[0]
+        torch.testing.assert_close(found, torch.tensor([[7.0, 4.0], [10.0, 0.0]]))
+
+    @pytest.mark.parametrize(("cosine", "pull"), [(0.6, 0.0007), (0.4, 0.09), (0.3, 0.56), (0.2, 0.94)])
+    def test_low_similarities_are_pulled_to_the_centre(self, cosine: float, pull: float) -> None:
+        """A peak of one token, all others 0: the share is n^2 e^(-c / beta) / (1 + the same)."""
+        maps = torch.zeros(1, 48, 48, dtype=torch.float64)
+        maps[0, 0, 0] = cosine
+        x, y = SoftArgmax(0.04, sigma=7).found(maps)[0][0].tolist()
+        assert x == pytest.approx(y)
+        assert x == pytest.approx(pull * 23.5, abs=0.3)
+
+    def test_pull_is_the_weight_of_what_is_hidden(self) -> None:
+        maps = torch.zeros(1, 60, 60, dtype=torch.float64)
+        maps[0, 30, 30] = 0.2
+        way = SoftArgmax(0.02, window=5)
+        inside = 11 * 11 - 1
+        weight = torch.exp(torch.tensor(0.2 / 0.02, dtype=torch.float64)).item()
+        assert way.found(maps)[1].item() == pytest.approx((3600 - inside - 1) / (weight + 3599))
+        assert SoftArgmax(0.02).found(maps)[1].item() == 0
+
+
+class TestDebias:
+    def test_nothing_removed_is_bit_for_bit_the_same(self) -> None:
+        tokens = torch.randn(5, 7, 6)
+        assert debiased(tokens, position_basis(torch.randn(9, 6), 0)) is tokens
+
+    def test_no_more_directions_than_there_are(self) -> None:
+        assert position_basis(torch.randn(4, 9), 20).shape == (9, 3)
+        assert position_basis(torch.randn(50, 6), 20).shape == (6, 6)
+        equal = torch.randn(1, 6).expand(50, 6)
+        assert position_basis(equal, 20).shape == (6, 0)
+        planar = torch.randn(50, 2) @ torch.randn(2, 6)
+        assert position_basis(planar, 20).shape[1] == 2
+
+    @pytest.mark.parametrize(
+        ("removed", "true", "same", "cosine"),
+        [(0, 0.0, 0.99, None), (2, 0.3, None, None), (4, 1.0, 0.0, 1.0), (8, 1.0, 0.0, 1.0)],
+    )
+    def test_planted_position(
+        self, removed: int, true: float, same: float | None, cosine: float | None
+    ) -> None:
+        """Content that moved by (3, 5) under positions that did not is found where it is, or where it was."""
+        generator = torch.Generator().manual_seed(0)
+        content = functional.normalize(torch.randn(14, 14, 60, generator=generator), dim=-1)
+        angle = torch.arange(14) * torch.pi / 14
+        row, column = angle[:, None].expand(14, 14), angle.expand(14, 14)
+        position = 4 * torch.stack([row.cos(), row.sin(), column.cos(), column.sin()], dim=-1)
+        source = torch.cat([content, position], dim=-1)
+        target = torch.cat([content.roll((3, 5), (0, 1)), position], dim=-1)
+        blank = torch.cat([torch.zeros_like(content), position], dim=-1)
+        basis = position_basis(blank.flatten(0, 1), removed)
+        maps = debiased(source, basis).flatten(0, 1), debiased(target, basis).flatten(0, 1)
+        unit = [functional.normalize(one, dim=-1) for one in maps]
+        found = (unit[0] @ unit[1].T).argmax(1)
+        own = torch.arange(196)
+        moved = torch.roll(own.view(14, 14), (-3, -5), (0, 1)).flatten()
+        assert basis.shape[1] == min(removed, 4)
+        assert (found == moved).double().mean().item() == pytest.approx(
+            true, abs=0.1 if removed == 2 else 0.02
+        )
+        if same is not None:
+            assert (found == own).double().mean().item() == pytest.approx(same, abs=0.03)
+        if cosine is not None:
+            there = (unit[0] * unit[1][moved]).sum(-1).mean().item()
+            assert there == pytest.approx(cosine, abs=1e-5)
+
+    @pytest.mark.parametrize("blank", [torch.zeros(3), torch.zeros(0, 3), torch.full((2, 3), torch.nan)])
+    def test_bad_input(self, blank: torch.Tensor) -> None:
+        with pytest.raises(ValueError, match="tokens"):
+            position_basis(blank, 2)
+
+
+class TestCeilings:
+    def test_the_nearest_position_of_each_axis(self) -> None:
+        axis = Axis(2.0, 4.0, 3)  # 2, 6, 10
+        values = np.array([-5.0, 3.9, 4.0, 4.1, 10.0, 99.0])
+        assert axis.nearest(values).tolist() == [2, 2, 2, 6, 10, 10]
+        assert Axis(2.0, 4.0, 3, between=True).nearest(values).tolist() == [2, 3.9, 4.0, 4.1, 10, 10]
+        assert Axis(2.0, 0.0, 1).nearest(values).tolist() == [2.0] * 6
+
+    def test_planted_corner(self) -> None:
+        """A point in the corner of a view of 224 pixels is 11.31 from the centre of its token of 16."""
+        axis = Axis(8.0, 16.0, 14)
+        (error,) = least_errors(np.zeros((1, 2)), axis, axis)
+        assert error == pytest.approx(11.3137, abs=1e-4)
+        assert not error < 0.1 * 113
+        assert error < 0.1 * 114
+
+
+class TestAverages:
+    def test_pairs_without_a_point_are_left_out(self) -> None:
+        found = pck_averages(np.array([True, False, True]), np.array([0, 0, 2]), ["a", "a", "b"])
+        assert found == dict(zip(AVERAGES, (0.75, 0.75, 2 / 3, 0.75, 0.75), strict=True))
+
+    def test_nothing_to_average(self) -> None:
+        none = np.zeros(0, np.int64)
+        assert all(np.isnan(value) for value in pck_averages(none.astype(bool), none, ["a"]).values())
+
+    @pytest.mark.parametrize(("pair", "categories"), [([0], ["a"]), ([0, 1], ["a"]), ([0, -1], ["a"])])
+    def test_every_point_has_a_pair_and_every_pair_a_category(
+        self, pair: list[int], categories: list[str]
+    ) -> None:
+        with pytest.raises(ValueError, match="a category a pair"):
+            pck_averages(np.ones(2, bool), np.array(pair), categories)
+
+
+class TestGroups:
+    def test_two_of_a_group_must_be_seen_in_the_target(self) -> None:
+        assert geometry_aware(GROUPS["cat"], [2, 3, 9], [2, 3, 9]) == [2, 3]
+        assert geometry_aware(GROUPS["cat"], [2], [2, 3]) == [2]
+        assert geometry_aware(GROUPS["cat"], [2, 3], [2]) == []
+        assert geometry_aware((), [2, 3], [2, 3]) == []
+
+    def test_groups_are_disjoint(self) -> None:
+        assert len(GROUPS) == 18
+        for groups in GROUPS.values():
+            ids = [one for group in groups for one in group]
+            assert len(ids) == len(set(ids))

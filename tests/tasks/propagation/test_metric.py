@@ -1,0 +1,211 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from layerboard.tasks.propagation import carrying as module
+from layerboard.tasks.propagation.carrying import Neighbourhood
+from layerboard.tasks.propagation.metric import decode, seed_labels
+from tests.tasks.agreement import propagation as agreement
+from tests.tasks.agreement import tracking
+from tests.tasks.standard import HEARD, PROPAGATION, LayerPropagation
+
+
+class Obvious:
+    """Dense affinities, a window built token by token, and a threshold at the k-th largest."""
+
+    def __init__(self, features, labels, n_last_frames, topk, radius, temperature, circle=False):
+        self.circle = circle
+        self.first, self.queue = (features, labels), []
+        self.n, self.k, self.radius, self.temperature = n_last_frames, topk, radius, temperature
+
+    def step(self, features):
+        height, width, _ = features.shape
+        sources = [self.first, *self.queue]
+        unit = [torch.nn.functional.normalize(f, dim=-1).flatten(0, 1) for f, _ in sources]
+        query = torch.nn.functional.normalize(features, dim=-1).flatten(0, 1)
+        cosine = torch.stack([query @ source.T for source in unit])
+        row, column = np.divmod(np.arange(height * width), width)
+        norm = np.hypot if self.circle else np.maximum
+        far = norm(abs(row[:, None] - row), abs(column[:, None] - column)) > (self.radius or 10**6)
+        affinity = (cosine / self.temperature).exp() * torch.from_numpy(~far)
+        together = affinity.transpose(0, 1).flatten(1)
+        least = together.topk(min(self.k, together.shape[1]), dim=1).values[:, -1]
+        together = torch.where(together >= least[:, None], together, 0)
+        together = together / together.sum(1, keepdim=True)
+        soft = together @ torch.cat([labels.flatten(0, 1) for _, labels in sources])
+        soft = soft.view(height, width, -1)
+        self.queue = [*self.queue, (features, soft)][-self.n :] if self.n else []
+        return soft
+
+
+def video(seed, frames, height, width, dim, dtype=torch.float64, distinct=None):
+    """Frames of random tokens; of so many different ones, so that affinities tie exactly, if asked."""
+    generator = torch.Generator().manual_seed(seed)
+    shape = (frames, height, width)
+    if distinct:
+        tokens = torch.eye(max(distinct, dim), dtype=dtype)[:distinct, :dim]
+        features = tokens[torch.randint(0, distinct, shape, generator=generator)]
+    else:
+        features = torch.randn((*shape, dim), dtype=dtype, generator=generator)
+    labels = torch.rand((height, width, 3), dtype=dtype, generator=generator)
+    return features, labels / labels.sum(-1, keepdim=True)
+
+
+def check(features, labels, **options):
+    heard = Neighbourhood(**{"circle": False, **options})
+    ours, theirs = LayerPropagation(features[0], labels, heard), Obvious(features[0], labels, **options)
+    for frame in features[1:]:
+        torch.testing.assert_close(ours.step(frame), theirs.step(frame), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", agreement.AGREEMENT.recipes)
+def test_agrees_with_the_official_propagation(name):
+    for finding in agreement.compare(name):
+        assert finding.holds, finding
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    height=st.integers(1, 7),
+    width=st.integers(1, 9),
+    n_last_frames=st.integers(0, 3),
+    topk=st.integers(1, 9),
+    radius=st.integers(0, 4),
+    distinct=st.sampled_from([None, None, 1, 3, 6]),
+)
+def test_equals_the_obvious_propagation(seed, height, width, n_last_frames, topk, radius, distinct):
+    features, labels = video(seed, 6, height, width, 6, distinct=distinct)
+    options = {"n_last_frames": n_last_frames, "topk": topk, "radius": radius, "temperature": 0.2}
+    check(features, labels, **options)
+
+
+@pytest.mark.parametrize("distinct", [None, 16])
+@pytest.mark.parametrize("radius", [0, 3, 12])
+def test_tiles_equal_the_obvious_propagation(monkeypatch, radius, distinct):
+    monkeypatch.setattr(module, "WHOLE", 1)
+    monkeypatch.setattr(module, "TILE_CPU", (3, 5))
+    monkeypatch.setattr(module, "SIMILARITIES", 6000)
+    features, labels = video(1, 6, 10, 17, 16, distinct=distinct)
+    check(features, labels, n_last_frames=3, topk=5, radius=radius, temperature=0.1)
+
+
+def test_a_large_grid_equals_the_obvious_propagation():
+    features, labels = video(2, 3, 20, 31, 8)
+    check(features, labels, n_last_frames=2, topk=5, radius=12, temperature=0.1)
+
+
+def test_ties_of_a_still_video_all_count():
+    features, labels = video(3, 1, 5, 6, 4)
+    options = {"n_last_frames": 7, "topk": 5, "radius": 2, "temperature": 0.1}
+    check(features.expand(10, -1, -1, -1), labels, **options)
+
+
+def test_labels_stay_a_mixture_and_lengths_do_not_matter():
+    features, labels = video(4, 5, 6, 7, 8)
+    one, two = (LayerPropagation(first, labels, HEARD) for first in (features[0], 7 * features[0]))
+    for frame in features[1:]:
+        soft = one.step(frame)
+        torch.testing.assert_close(soft.sum(-1), torch.ones(6, 7, dtype=torch.float64))
+        torch.testing.assert_close(two.step(frame / 3), soft)
+
+
+def test_half_precision_is_measured_in_float32():
+    features, labels = video(5, 2, 4, 4, 8, dtype=torch.float32)
+    propagator = LayerPropagation(features[0].bfloat16(), labels, HEARD)
+    assert propagator.step(features[1].bfloat16()).dtype == torch.float32
+
+
+@pytest.mark.parametrize("name", tracking.AGREEMENT.recipes)
+def test_agrees_with_the_notebook_of_dinov3(name):
+    for finding in tracking.compare(name):
+        assert finding.holds, finding
+
+
+@pytest.mark.parametrize("radius", [0.5, 1, 1.5, 3, 12])
+def test_a_circle_equals_dense_affinities(radius):
+    check(*video(3, 5, 9, 13, 6), n_last_frames=2, topk=4, radius=radius, temperature=0.2, circle=True)
+
+
+def test_seed_labels_follow_pillow():
+    mask = np.random.default_rng(0).integers(0, 4, (37, 53)).astype(np.uint8)
+    mask[0] = 255
+    small = np.asarray(Image.fromarray(np.where(mask == 255, np.uint8(0), mask)).resize((9, 6), 0))
+    labels = seed_labels(mask, (6, 9), keep_vanished=False)
+    assert labels.shape == (6, 9, 1 + small.max())
+    assert (labels.argmax(-1).numpy() == small).all()
+    assert (labels.sum(-1) == 1).all()
+
+
+def test_seed_labels_lose_or_keep_a_small_object():
+    mask = np.zeros((40, 40), np.uint8)
+    mask[0:20, 0:20], mask[30:32, 10:13] = 1, 3  # object 3 lies on columns 10..12: mostly token (3, 1)
+    lost, kept = (seed_labels(mask, (4, 4), keep_vanished=keep) for keep in (False, True))
+    assert lost.shape == (4, 4, 2)
+    assert kept.shape == (4, 4, 4)
+    assert kept.argmax(-1).numpy()[3].tolist() == [0, 3, 0, 0]
+    assert kept.sum(dim=(0, 1)).tolist() == [11, 4, 0, 1]
+
+
+def test_seed_labels_never_take_the_only_token_of_another_object():
+    mask = np.zeros((20, 20), np.uint8)
+    mask[5:8, 5:8] = 1  # the sampled pixel (5, 5) makes token (0, 0) the only one of object 1
+    mask[2, 2:4] = 2
+    mask[9:11, 9] = 3
+    labels = seed_labels(mask, (2, 2), keep_vanished=True)
+    assert labels[0, 0].tolist() == [0.0, 0.5, 0.5, 0.0]
+    assert labels[1, 0].tolist() == [0.0, 0.0, 0.0, 1.0]
+    assert (labels.sum(-1) == 1).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 6))
+def test_every_object_of_the_mask_has_a_token(seed, height, width):
+    rng = np.random.default_rng(seed)
+    mask = (rng.integers(1, 6, (23, 31)) * (rng.random((23, 31)) < 0.02)).astype(np.uint8)
+    labels = seed_labels(mask, (height, width), keep_vanished=True).numpy()
+    np.testing.assert_allclose(labels.sum(axis=-1), 1, atol=1e-6)
+    for number in set(mask.ravel().tolist()) - {0}:
+        assert labels[..., number].max() > 0
+
+
+def test_decode_counts_a_constant_channel_as_one():
+    soft = torch.zeros(3, 4, 2)
+    soft[..., 1] = 1 - 6e-8 * torch.arange(12.0).view(3, 4) / 12
+    assert (decode(soft, (21, 10), 5) == 1).all()
+    assert (decode(torch.ones(3, 4, 1), (21, 10), 5) == 0).all()
+
+
+def test_decode_scales_weak_objects_up():
+    soft = torch.zeros(4, 4, 2)
+    soft[..., 0], soft[1, 2] = 1.0, torch.tensor([0.9, 0.1])
+    ids = decode(soft, (16, 16), 4)
+    assert ids.dtype == np.uint8
+    assert ids[5:7, 9:11].all()
+    assert not ids[12:].any()
+
+
+def test_refuses_wrong_input():
+    tokens, labels = torch.ones(3, 4, 5), torch.ones(3, 4, 2)
+    for features, first, options, word in [
+        (tokens[0], labels, {}, "height width dim"),
+        (tokens, labels[:2], {}, "height width channels"),
+        (tokens, labels, {"topk": 0}, "out of range"),
+        (tokens, labels, {"temperature": 0.0}, "out of range"),
+    ]:
+        with pytest.raises(ValueError, match=word):
+            LayerPropagation(features, first, Neighbourhood(**(PROPAGATION | options)))
+    with pytest.raises(ValueError, match="first frame's shape"):
+        LayerPropagation(tokens, labels, HEARD).step(tokens[:2])
+    for mask, grid, word in [
+        (np.zeros((3, 3)), (1, 1), "uint8"),
+        (np.zeros((3, 3), np.uint8), (0, 1), "at least one token"),
+    ]:
+        with pytest.raises(ValueError, match=word):
+            seed_labels(mask, grid, keep_vanished=True)
+    for soft, word in [(labels[0], "expected a map"), (labels * torch.nan, "NaN")]:
+        with pytest.raises(ValueError, match=word):
+            decode(soft, (4, 4), 2)

@@ -1,0 +1,454 @@
+"""Propagation, fed batch by batch, against whole videos, dense affinities and boundaries pixel by pixel."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.datasets.davis import DAVIS_2017_VAL, DavisEntry, Video, Videos
+from layerboard.tasks.datasets.masks import read_mask, write_mask
+from layerboard.tasks.framework.base import FINITE, Group, Measurer, Settling, Statistic
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
+from layerboard.tasks.metrics.cell_labels import area_labels
+from layerboard.tasks.propagation.config import PropagationConfig
+from layerboard.tasks.propagation.j_and_f import score_video
+from layerboard.tasks.propagation.metric import decode, seed_labels
+from layerboard.tasks.propagation.task import PropagationTask
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import View, WholeFrame
+from tests.benchmark.doubles import MemorySample
+from tests.fakes import write_fake_davis
+from tests.tasks.propagation.test_j_and_f import obvious_f
+from tests.tasks.propagation.test_metric import Obvious
+from tests.tasks.standard import LayerPropagation, heard_by
+
+RULE = config_of(STANDARD, "davis")
+VIEW = WholeFrame(short=480)
+VIEW_32 = VIEW.scaled(32, 8)
+SHORT = replace(RULE, n_last_frames=2, radius=4)
+Masks = list[NDArray[np.uint8]]
+
+
+@pytest.fixture
+def davis(tmp_path: Path) -> Videos:
+    write_fake_davis(tmp_path, sequences=2, frames=7)
+    return DavisEntry(sequences=2, frames=14, objects=4).read(tmp_path)
+
+
+def grid_size(video: Video) -> tuple[int, int]:
+    width, height = VIEW_32.geometry(video.size).size
+    return height // 8, width // 8
+
+
+def random_grids(video: Video, seed: int) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    still = torch.randn(*grid_size(video), 6, generator=generator, dtype=torch.float64)
+    noise = torch.randn(len(video.frames), *still.shape, generator=generator, dtype=torch.float64)
+    return still + 0.7 * noise
+
+
+def measured(
+    task: PropagationTask, number: int, layers: dict[Layer, Tensor], batch: int, view: View = VIEW_32
+) -> dict[Layer, dict[str, NDArray[np.float64]]]:
+    """What the pass leaves behind: batches in order, the layers of each in turn."""
+    group: Group = task.source.groups[number]
+    measurer = task.measure(group, view)
+    for start in range(0, len(group.samples), batch):
+        positions = range(len(group.samples))[start : start + batch]
+        for layer, grids in layers.items():
+            live = grids[start : start + batch].clone()
+            measurer.update(layer, positions, live)
+            live.zero_()  # the activation is gone after the call
+    return finished(measurer, list(layers))
+
+
+def finished(measurer: Measurer[Tensor], layers: list[Layer]) -> dict[Layer, dict[str, NDArray[np.float64]]]:
+    """What is kept of a video; of a layer with features that were not finite, this alone."""
+    found = {layer: measurer.finish(layer) for layer in layers}
+    finite = {layer: bool(arrays.pop(FINITE).all()) for layer, arrays in found.items()}
+    assert isinstance(measurer, Settling)
+    kept = measurer.settle({layer: arrays for layer, arrays in found.items() if finite[layer]})
+    as_numpy = {layer: {n: v.numpy() for n, v in arrays.items()} for layer, arrays in kept.items()}
+    return {layer: as_numpy.get(layer, {FINITE: np.array(finite[layer])}) for layer in layers}
+
+
+def labels_of(video: Video) -> Masks:
+    masks = [read_mask(path) for path in video.masks]
+    return [np.where(mask == 255, np.uint8(0), mask) for mask in masks]
+
+
+def obvious_decode(soft: Tensor, size: tuple[int, int]) -> NDArray[np.uint8]:
+    height, width, channels = soft.shape
+    large = torch.nn.functional.interpolate(
+        soft.permute(2, 0, 1)[None], size=(8 * height, 8 * width), mode="bilinear", align_corners=False
+    )[0].numpy()
+    for channel in range(channels):
+        if large[channel].max() > 0:
+            low, high = large[channel].min(), large[channel].max()
+            large[channel] = (large[channel] - low) / (high - low)
+    ids = Image.fromarray(large.argmax(axis=0).astype(np.uint8))
+    return np.asarray(ids.resize(size, Image.Resampling.NEAREST))
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        SHORT,
+        RULE,
+        replace(RULE, n_last_frames=3, topk=2, radius=1, temperature=0.3),
+        replace(SHORT, circle=True),
+    ],
+)
+def test_equals_the_obvious_protocol(davis: Videos, rule: PropagationConfig) -> None:
+    task = PropagationTask(davis, rule)
+    for number, video in enumerate(davis.videos):
+        grids, truths = random_grids(video, number), labels_of(video)
+        height, width = grid_size(video)
+        seed = np.asarray(Image.fromarray(truths[0]).resize((width, height), Image.Resampling.NEAREST))
+        first = torch.eye(3, dtype=torch.float64)[torch.tensor(seed).long()]
+        propagator = Obvious(grids[0], first, **heard_by(rule))
+        found = measured(task, number, {Layer(1): grids}, 3)[Layer(1)]
+        for frame in range(1, len(truths) - 1):
+            prediction = obvious_decode(propagator.step(grids[frame]), video.size)
+            for thing in (1, 2):
+                mask, truth = prediction == thing, truths[frame] == thing
+                overlap = (mask & truth).sum() / (mask | truth).sum()
+                assert found["J"][thing - 1, frame - 1] == pytest.approx(overlap)
+                # 0.008 of the diagonal of 48 x 32 is less than a pixel: rounded up to one
+                assert found["F"][thing - 1, frame - 1] == pytest.approx(obvious_f(mask, truth, 1))
+
+
+def whole_video(video: Video, grids: Tensor, rule: PropagationConfig) -> tuple[NDArray[np.float64], ...]:
+    """J and F of a video that is propagated at once and scored at the end."""
+    masks = [read_mask(path) for path in video.masks]
+    labels = seed_labels(masks[0], grid_size(video), keep_vanished=rule.keep_vanished)
+    propagator = LayerPropagation(grids[0], labels.to(grids), rule)
+    nothing = np.zeros_like(masks[0])
+    predictions = [nothing, *(decode(propagator.step(grid), video.size, 8) for grid in grids[1:-1]), nothing]
+    scores = score_video(predictions, masks)
+    return scores.j, scores.f
+
+
+@pytest.mark.parametrize("batch", [1, 3, 64])
+def test_batches_and_other_layers_do_not_matter(davis: Videos, batch: int) -> None:
+    task = PropagationTask(davis, SHORT)
+    video = davis.videos[1]
+    layers = {Layer(index): random_grids(video, index).float() for index in (1, 2)}
+    layers[Layer(2, "final")] = layers[Layer(2)] * 3
+    found = measured(task, 1, layers, batch)
+    for layer, grids in layers.items():
+        j, f = whole_video(video, grids, SHORT)
+        np.testing.assert_array_equal(found[layer]["J"], j)
+        np.testing.assert_array_equal(found[layer]["F"], f)
+    np.testing.assert_array_equal(found[Layer(2)]["J"], found[Layer(2, "final")]["J"])
+    assert not (found[Layer(2)]["J"] == found[Layer(1)]["J"]).all()
+
+
+def test_a_batch_longer_than_the_kept_annotations(tmp_path: Path) -> None:
+    write_fake_davis(tmp_path, sequences=1, frames=67, size=(150, 16))
+    task = PropagationTask(DAVIS_2017_VAL.read(tmp_path), SHORT)
+    measurer = task.measure(task.source.groups[0], WholeFrame(8, 4))
+    grids = torch.randn(67, 2, 19, 4, generator=torch.Generator().manual_seed(0))
+    for layer in (Layer(0), Layer(1)):
+        measurer.update(layer, range(67), grids)
+    first, again = (kept["J"] for kept in finished(measurer, [Layer(0), Layer(1)]).values())
+    alone = task.measure(task.source.groups[0], WholeFrame(8, 4))
+    for position in range(67):
+        alone.update(Layer(0), [position], grids[position : position + 1])
+    assert (first == again).all()
+    assert (first == finished(alone, [Layer(0)])[Layer(0)]["J"]).all()
+    assert first.shape == (2, 65)
+
+
+def test_the_first_and_the_last_frame_are_not_scored(davis: Videos) -> None:
+    task = PropagationTask(davis, RULE)
+    video = davis.videos[0]
+    grids = random_grids(video, 0)
+    before = measured(task, 0, {Layer(0): grids}, 2)[Layer(0)]
+    assert before["J"].shape == before["F"].shape == (2, 5)
+    assert before["J"].dtype == np.float64
+    # neither the features nor the annotation of the last frame are looked at
+    grids[-1] = torch.nan
+    video.masks[-1].write_bytes(b"broken")
+    after = measured(task, 0, {Layer(0): grids}, 2)[Layer(0)]
+    np.testing.assert_array_equal(after["J"], before["J"])
+
+
+def test_scores_are_means_over_objects_not_over_videos() -> None:
+    sizes = {"a": 1, "b": 3}
+    videos = tuple(Video(name, (), (), (9, 9)) for name in sizes)
+    rng = np.random.default_rng(0)
+    varies = np.array([True])
+    left = [{"J": rng.random((n, 5)), "F": rng.random((n, 5)), "varies": varies} for n in sizes.values()]
+    outcome = PropagationTask(Videos("double", videos, Coverage(())), RULE).score(left)
+    j, f = (100 * np.mean([row.mean() for one in left for row in one[name]]) for name in "JF")
+    assert [(s.metric, s.n, s.unit) for s in outcome.scores] == [
+        (name, 4, "objects") for name in ("J&F", "J", "F")
+    ]
+    assert [score.value for score in outcome.scores] == pytest.approx([(j + f) / 2, j, f])
+    assert outcome.items is not None
+    assert outcome.items.keys == ("a_1", "b_1", "b_2", "b_3")
+    assert outcome.items.clusters == ("a", "b", "b", "b")  # videos were sampled, not objects
+    assert outcome.items.strata == ("",) * 4
+    assert outcome.items.statistics == {name: Statistic(name, "items") for name in ("J&F", "J", "F")}
+    for metric in ("J&F", "J", "F"):
+        scores = {score.metric: score.value for score in outcome.scores}
+        assert outcome.items.values[metric].mean() == pytest.approx(scores[metric])
+    np.testing.assert_allclose(outcome.items.values["J"][2], 100 * left[1]["J"][1].mean())
+
+
+def drawn(folder: Path, masks: Masks) -> Videos:
+    """A video in memory with those annotations."""
+    folder.mkdir(exist_ok=True)
+    paths = tuple(folder / f"{index:05d}.png" for index in range(len(masks)))
+    for path, mask in zip(paths, masks, strict=True):
+        write_mask(path, mask)
+    frames = tuple(MemorySample(path.stem, 0) for path in paths)
+    video = Video(folder.name, frames, paths, (masks[0].shape[1], masks[0].shape[0]))
+    return Videos("double", (video,), Coverage(()))
+
+
+@pytest.mark.parametrize("frames", [1, 2])
+def test_a_video_without_a_scored_frame_does_not_count(tmp_path: Path, frames: int) -> None:
+    mask = np.zeros((32, 48), np.uint8)
+    mask[4:20, 8:30] = 1
+    short, long = (drawn(tmp_path / name, [mask] * count) for name, count in (("s", frames), ("l", 3)))
+    both = PropagationTask(Videos("double", short.videos + long.videos, Coverage(())), RULE)
+    kept = [
+        measured(
+            PropagationTask(data, RULE), 0, {Layer(0): torch.rand(len(data.videos[0].frames), 9, 14, 4)}, 2
+        )
+        for data in (short, long)
+    ]
+    assert kept[0][Layer(0)]["J"].shape == (1, 0)
+    outcome = both.score([one[Layer(0)] for one in kept])
+    assert outcome.scores[0].n == 1
+    assert outcome.scores[1].value == pytest.approx(100 * kept[1][Layer(0)]["J"].mean())
+    assert PropagationTask(short, RULE).score([kept[0][Layer(0)]]).empty
+
+
+def told(masks: Masks, size: tuple[int, int]) -> Tensor:
+    """Perfect features: each token knows which object covers most of it, small ones first."""
+    height, width = size
+    tall, wide = masks[0].shape[0] // height, masks[0].shape[1] // width
+    grids = torch.zeros(len(masks), height, width, 4)
+    for grid, mask in zip(grids, masks, strict=True):
+        for row, column in np.ndindex(height, width):
+            part = mask[row * tall : (row + 1) * tall, column * wide : (column + 1) * wide]
+            grid[row, column, int(part.max())] = 1
+    return grids
+
+
+def test_perfect_features_follow_the_objects(davis: Videos) -> None:
+    scores = []
+    for scale in (0.0, 5.0):
+        left = []
+        for number, video in enumerate(davis.videos):
+            height, width = grid_size(video)
+            tokens = [
+                torch.eye(3)[
+                    torch.tensor(np.asarray(Image.fromarray(mask).resize((width, height), 0))).long()
+                ]
+                for mask in labels_of(video)
+            ]
+            noise = torch.rand(7, height, width, 3, generator=torch.Generator().manual_seed(number))
+            grids = torch.stack(tokens) + scale * noise
+            left.append(measured(PropagationTask(davis, RULE), number, {Layer(0): grids}, 4)[Layer(0)])
+        scores.append(PropagationTask(davis, RULE).score(left).scores)
+    (perfect, perfect_j, perfect_f, *_), (noisy, *_) = scores
+    assert perfect_j.value > 70
+    assert perfect_f.value > 60
+    assert perfect.n == 4
+    assert noisy.value < perfect.value - 15
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_small_object_keeps_the_token_that_it_covers_most(tmp_path: Path, keep: bool) -> None:
+    masks = []
+    for frame in range(5):
+        mask = np.zeros((32, 48), np.uint8)
+        mask[2:14, 2:40] = 1
+        # two pixels, never the middle one of a token: they vanish in the nearest-neighbour resize
+        mask[25, 9 + frame : 11 + frame] = 2
+        masks.append(mask)
+    data = drawn(tmp_path, masks)
+    task = PropagationTask(data, replace(RULE, keep_vanished=keep))
+    view = WholeFrame(32, 8)
+    measurer = task.measure(task.source.groups[0], view)
+    measurer.update(Layer(0), range(5), told(masks, (4, 6)))
+    left = finished(measurer, [Layer(0)])[Layer(0)]
+    assert left["J"].shape == (2, 3)  # lost objects are empty masks, not absent ones
+    assert (left["J"][0] > 0.7).all()
+    assert (left["J"][1] > 0).all() == keep
+    assert (left["J"][1] == 0).all() != keep
+
+
+def test_an_object_that_comes_later_is_ignored(tmp_path: Path) -> None:
+    masks = []
+    for frame in range(4):
+        mask = np.zeros((32, 48), np.uint8)
+        mask[8:24, 8:24] = 1
+        mask[8:24, 24:40] = 7 if frame else 0
+        masks.append(mask)
+    data = drawn(tmp_path, masks)
+    measurer = PropagationTask(data, RULE).measure(
+        PropagationTask(data, RULE).source.groups[0], WholeFrame(32, 8)
+    )
+    still = [np.where(mask == 1, mask, np.uint8(0)) for mask in masks]
+    measurer.update(Layer(0), range(4), told(still, (4, 6)))
+    assert finished(measurer, [Layer(0)])[Layer(0)]["J"].shape == (1, 2)
+
+
+def test_a_layer_that_is_not_finite_leaves_the_others(davis: Videos) -> None:
+    task = PropagationTask(davis, RULE)
+    grids = random_grids(davis.videos[0], 0)
+    spoilt = grids.clone()
+    spoilt[2, 0, 0, 0] = torch.inf
+    both = measured(task, 0, {Layer(0): spoilt, Layer(1): grids}, 2)
+    (alone,) = measured(task, 0, {Layer(1): grids}, 2).values()
+    assert list(both[Layer(0)]) == [FINITE]
+    assert not both[Layer(0)][FINITE]
+    np.testing.assert_array_equal(both[Layer(1)]["F"], alone["F"])
+
+
+@pytest.mark.parametrize("size", [(9, 14), (30, 40)])  # measured at once, and in tiles
+def test_the_host_never_waits(davis: Videos, size: tuple[int, int]) -> None:
+    """On the meta device, where every value that is asked for is an error."""
+    video = davis.videos[0]
+    measurer = PropagationTask(davis, RULE).measure(Group(video.name, video.frames), VIEW_32)
+    grids = torch.zeros(len(video.frames), *size, 6, device="meta")
+    for positions in (range(3), range(3, 7)):
+        for layer in (Layer(0), Layer(1)):
+            measurer.update(layer, positions, grids[positions.start : positions.stop])
+    kept = measurer.finish(Layer(0))
+    assert kept["soft"].shape == (5, *size, 3)
+    assert {array.device.type for array in kept.values()} == {"meta"}
+
+
+def test_every_video_is_a_group_in_order(davis: Videos) -> None:
+    source = PropagationTask(davis, RULE).source
+    assert [group.key for group in source.groups] == ["sequence-0", "sequence-1"]
+    assert [group.samples for group in source.groups] == [video.frames for video in davis.videos]
+    assert source.groups_per_shard == 1
+    assert RULE.view == VIEW
+    assert VIEW.scaled(64, 16).short == 144  # 480 * 64 / 224, to the nearest multiple of 16
+    assert config_of(STANDARD, "davis") == PropagationConfig(
+        7, 5, 12, False, 0.1, True, False, False, WholeFrame(480), None
+    )
+
+
+def test_fingerprint_follows_masks_and_numbers(davis: Videos) -> None:
+    before = PropagationTask(davis, RULE).fingerprint
+    assert PropagationTask(davis, RULE).fingerprint == before
+    assert PropagationTask(davis, SHORT).fingerprint != before
+    mask = read_mask(davis.videos[0].masks[3])
+    mask[8:20, 8:20] = 2
+    write_mask(davis.videos[0].masks[3], mask)
+    assert PropagationTask(davis, RULE).fingerprint != before
+
+
+def obvious_areas(mask: NDArray[np.uint8], grid: tuple[int, int], channels: int) -> Tensor:
+    """Shares of cells, of a mask whose pixels were cut so fine that each lies in one cell."""
+    fine = mask.repeat(grid[0], axis=0).repeat(grid[1], axis=1)
+    cells = fine.reshape(grid[0], mask.shape[0], grid[1], mask.shape[1])
+    shares = [(cells == number).mean(axis=(1, 3)) for number in range(channels)]
+    return torch.from_numpy(np.stack(shares, axis=-1).astype(np.float32))
+
+
+def test_the_ceiling_is_what_true_masks_get_on_the_grid(davis: Videos) -> None:
+    task = PropagationTask(davis, SHORT)
+    measurements = []
+    expected: list[NDArray[np.float64]] = []
+    by_area: list[NDArray[np.float64]] = []
+    for number, video in enumerate(davis.videos):
+        left = measured(task, number, {Layer(1): random_grids(video, 3)}, 3)[Layer(1)]
+        measurements.append(left)
+        width = VIEW_32.geometry(video.size).size[0]
+        grid, masks = grid_size(video), labels_of(video)
+        seeds = (seed_labels(mask, grid, keep_vanished=True) for mask in masks)
+        whole = [decode(seed, video.size, width // grid[1]) for seed in seeds]
+        ideal = score_video(whole, masks)
+        expected.append((ideal.j + ideal.f).mean(axis=1) / 2)
+        channels = 1 + max(int(mask.max()) for mask in masks)
+        whole = [decode(obvious_areas(mask, grid, channels), video.size, width // grid[1]) for mask in masks]
+        ideal = score_video(whole, masks)
+        by_area.append((ideal.j + ideal.f).mean(axis=1) / 2)
+    outcome = task.score(measurements)
+    scores = {score.metric: score.value for score in outcome.scores}
+    assert [*scores] == ["J&F", "J", "F", "J&F ceiling", "J&F ceiling by area"]
+    assert scores["J&F ceiling by area"] == pytest.approx(100 * np.concatenate(by_area).mean())
+    assert scores["J&F ceiling"] == pytest.approx(100 * np.concatenate(expected).mean())
+    assert scores["J&F"] < scores["J&F ceiling"] < 100
+
+
+def ideal(video: Video, rule: PropagationConfig, scale: int) -> dict[str, float]:
+    """Ceilings of one video of frames whose sides are multiples of 8 cells of that many pixels."""
+    task = PropagationTask(Videos("planted", (video,), Coverage(())), rule)
+    grids = torch.randn(len(video.frames), 12, 16, 4, generator=torch.Generator().manual_seed(0))
+    kept = measured(task, 0, {Layer(1): grids}, 3, WholeFrame(12 * scale, scale))
+    return {one.metric: one.value for one in task.score([kept[Layer(1)]]).scores}
+
+
+def planted(folder: Path, patch: int, box: tuple[int, int, int, int]) -> Video:
+    """Three frames with one box, given by its first and last rows and columns."""
+    size = (16 * patch, 12 * patch)
+    mask = np.zeros(size[::-1], np.uint8)
+    mask[box[0] : box[1], box[2] : box[3]] = 1
+    paths = tuple(folder / f"{number}.png" for number in range(3))
+    for path in paths:
+        write_mask(path, mask)
+    frames = tuple(MemorySample(f"planted/{number}", number, size) for number in range(3))
+    return Video("planted", frames, paths, size)
+
+
+NEAREST = replace(RULE, nearest=True, every_channel=True)
+
+
+@pytest.mark.parametrize(("patch", "lost"), [(8, 6), (14, 19), (16, 23)])
+def test_a_box_on_the_borders_of_tokens_loses_its_corners_alone(
+    tmp_path: Path, patch: int, lost: int
+) -> None:
+    """J = 1 - 4 lost / area by bilinear decoding, of 3 x 4 tokens; by nearest decoding all is as it was."""
+    video = planted(tmp_path, patch, (3 * patch, 6 * patch, 4 * patch, 8 * patch))
+    j = 1 - 4 * lost / (12 * patch * patch)
+    assert j == pytest.approx({8: 0.96875, 14: 0.96769, 16: 0.97005}[patch], abs=5e-6)
+    mask = read_mask(video.masks[0])
+    for labels in (seed_labels(mask, (12, 16), keep_vanished=True), area_labels(mask, (12, 16), 2)):
+        assert score_video([decode(labels, video.size, patch)] * 3, [mask] * 3).j[0, 0] == pytest.approx(j)
+    found = ideal(video, RULE, patch)
+    assert found["J&F ceiling"] == found["J&F ceiling by area"] < 100
+    found = ideal(video, NEAREST, patch)
+    assert found["J&F ceiling"] == found["J&F ceiling by area"] == 100
+
+
+def test_an_object_below_a_token_is_nothing_by_its_seed_and_something_by_its_area(tmp_path: Path) -> None:
+    """No token's centre lies in it: the rule that lets objects vanish loses it, exact shares do not."""
+    video = planted(tmp_path, 16, (33, 38, 33, 39))
+    found = ideal(video, replace(RULE, keep_vanished=False), 16)
+    assert found["J&F ceiling"] == 0
+    assert 0 < found["J&F ceiling by area"] < 60
+    rescued = ideal(video, RULE, 16)
+    assert rescued["J&F ceiling"] == pytest.approx(100 * (0.117021277 + 0.43566879) / 2, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("patch", "box", "seed"),
+    [
+        (8, (29, 53, 37, 69), (0.663366337, 0.137834821)),
+        (14, (47, 89, 61, 117), (0.675597393, 0.106447124)),
+        (16, (53, 101, 69, 133), (0.708639187, 0.10875)),
+    ],
+)
+def test_exact_shares_know_a_box_beside_the_borders_better_than_its_seed(
+    tmp_path: Path, patch: int, box: tuple[int, int, int, int], seed: tuple[float, float]
+) -> None:
+    found = ideal(planted(tmp_path, patch, box), RULE, patch)
+    assert found["J&F ceiling"] == pytest.approx(50 * sum(seed), abs=1e-5)
+    assert found["J&F ceiling by area"] > found["J&F ceiling"] + 5

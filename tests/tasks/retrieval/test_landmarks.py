@@ -1,0 +1,180 @@
+"""Retrieval against the official numbers and a ranking that is walked through one image at a time."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+
+from layerboard.benchmark.passes.loading import Batch, Loader
+from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.datasets.revisitop import Retrieval, RevisitedEntry
+from layerboard.tasks.framework.base import Statistic
+from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.registry import config_of
+from layerboard.tasks.retrieval.landmarks import RetrievalTask
+from layerboard.zoo.view.views import FitLongSide
+from tests.benchmark.doubles import MemorySample
+from tests.fakes import write_fake_revisited
+from tests.tasks.agreement import golden
+
+Floats = NDArray[np.float32]
+RULE = config_of(STANDARD, "retrieval")
+EASY, HARD, JUNK = 1, 2, 3
+NAMES = {"easy": "E", "medium": "M", "hard": "H"}
+POSITIVE = {"easy": (EASY,), "medium": (EASY, HARD), "hard": (HARD,)}
+IGNORED = {"easy": (HARD, JUNK), "medium": (JUNK,), "hard": (EASY, JUNK)}
+
+
+def problem(relevance: NDArray[np.int64]) -> RetrievalTask:
+    """In memory, from a kind (0: negative) for each [database image, query]."""
+    lists = {
+        kind: tuple(np.flatnonzero(column == kind) for column in relevance.T) for kind in (EASY, HARD, JUNK)
+    }
+    database, queries = (
+        tuple(MemorySample(f"{mark}{index}", 0) for index in range(count))
+        for mark, count in zip("dq", relevance.shape, strict=True)
+    )
+    return RetrievalTask(
+        Retrieval("double", database, queries, lists[EASY], lists[HARD], lists[JUNK], Coverage(())), RULE
+    )
+
+
+def vectors(task: RetrievalTask, database: Floats, queries: Floats) -> dict[str, Floats]:
+    return dict(zip([source.name for source in task.sources], (database, queries), strict=True))
+
+
+def test_agrees_with_the_official_scorer() -> None:
+    case = golden.cases("retrieval")["features_200x32"]
+    data = golden.build(case)
+    task = problem(data["relevance"])
+    outcome = task.score(vectors(task, data["database"], data["queries"]))
+    scores = {score.metric: score for score in outcome.scores}
+    assert outcome.scores[0].metric == "mAP medium"
+    assert outcome.items is not None
+    for name, letter in NAMES.items():
+        expected = case["expected"][letter]
+        assert scores[f"mAP {name}"].value == pytest.approx(100 * expected["mAP"], abs=1e-9)
+        assert scores[f"mAP {name}"].n == expected["queries_counted"]
+        per_query = outcome.items.values[f"mAP {name}"]
+        np.testing.assert_allclose(per_query, 100 * np.array(expected["AP_per_query"]), rtol=0, atol=1e-9)
+        for k, value in expected["mP"].items():
+            assert scores[f"mP@{k} {name}"].value == pytest.approx(100 * value, abs=1e-9)
+
+
+def obvious(relevance: NDArray[np.int64], order: list[int], difficulty: str) -> dict[str, float] | None:
+    """AP and P@k of one query; None without a positive."""
+    kept = [image for image in order if relevance[image] not in IGNORED[difficulty]]
+    places = [place for place, image in enumerate(kept) if relevance[image] in POSITIVE[difficulty]]
+    if not places:
+        return None
+    area = 0.0
+    for found, place in enumerate(places):
+        before = found / place if place else 1.0
+        area += (before + (found + 1) / (place + 1)) / 2 / len(places)
+    measured = {"mAP": area}
+    for k in (1, 5, 10):
+        cut = min(k, places[-1] + 1)
+        measured[f"mP@{k}"] = sum(place < cut for place in places) / cut
+    return measured
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_scores_equal_the_obvious_ranking(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    relevance = rng.choice(4, (30, 8), p=[0.8, 0.08, 0.07, 0.05])
+    relevance[:, 0] = 0  # a query without any positive
+    relevance[:, 1] = np.where(relevance[:, 1] == HARD, JUNK, relevance[:, 1])
+    task = problem(relevance)
+    database, queries = (
+        (rng.normal(size=(n, 5)) * rng.uniform(0.1, 9, (n, 1))).astype(np.float32) for n in (30, 8)
+    )
+    outcome = task.score(vectors(task, database, queries))
+    assert outcome.items is not None
+    metrics = [f"{what} {name}" for name in NAMES for what in ("mAP", "mP@1", "mP@5", "mP@10")]
+    assert outcome.items.statistics == {metric: Statistic(metric, "items") for metric in metrics}
+    assert outcome.items.keys == outcome.items.clusters == tuple(f"q{number}" for number in range(8))
+    assert (outcome.items.unit, set(outcome.items.strata)) == ("queries", {""})
+    scores = {score.metric: score for score in outcome.scores}
+    for difficulty in NAMES:
+        found: dict[str, list[float]] = {}
+        for number, query in enumerate(queries.astype(np.float64)):
+            cosine = [float(image @ query / np.linalg.norm(image)) for image in database.astype(np.float64)]
+            order = sorted(range(30), key=cosine.__getitem__, reverse=True)
+            measured = obvious(relevance[:, number], order, difficulty)
+            for metric in ("mAP", "mP@1", "mP@5", "mP@10"):
+                value = outcome.items.values[f"{metric} {difficulty}"][number]
+                if measured is None:
+                    assert np.isnan(value)
+                else:
+                    assert value == pytest.approx(100 * measured[metric])
+                    found.setdefault(metric, []).append(measured[metric])
+        for metric, values in found.items():
+            score = scores[f"{metric} {difficulty}"]
+            assert score.value == pytest.approx(100 * np.mean(values))
+            assert (score.n, score.unit) == (len(values), "queries")
+
+
+def test_a_difficulty_without_positives_has_no_score() -> None:
+    relevance = np.zeros((6, 2), np.int64)
+    relevance[0], relevance[1] = EASY, JUNK
+    task, rng = problem(relevance), np.random.default_rng(0)
+    database, queries = rng.normal(size=(6, 4)), rng.normal(size=(2, 4))
+    outcome = task.score(vectors(task, database.astype(np.float32), queries.astype(np.float32)))
+    assert {score.metric.split()[-1] for score in outcome.scores} == {"easy", "medium"}
+
+
+def test_the_boxes_of_queries_reach_the_view(tmp_path: Path) -> None:
+    folder = write_fake_revisited(tmp_path)
+    task = RetrievalTask(RevisitedEntry("mini", "roxford5k", 8, 2).read(tmp_path), RULE)
+    view = RULE.view.scaled(32, 8)
+    assert (RULE.view, view) == (FitLongSide(224), FitLongSide(32, 8))
+    crops = {"queries": (4, 3, 44, 33), "database": (0, 0, 48, 36)}
+    for source in task.sources:
+        crop = crops[source.name.split("/")[1]]
+        found = [
+            pixels
+            for event in Loader(1).batches(replace(source, view=view), range(len(source.groups)), 4, 32)
+            if isinstance(event, Batch)
+            for pixels in event.pixels
+        ]
+        for sample, pixels in zip(source.samples, found, strict=True):
+            name = sample.key.removeprefix("query/")
+            with Image.open(folder / "jpg" / f"{name}.jpg") as image:
+                shown = image.convert("RGB").crop(crop).resize((32, 24), Image.Resampling.BICUBIC)
+            assert (pixels.permute(1, 2, 0) == torch.from_numpy(np.array(shown))).all()
+
+
+def test_sources_keep_the_order_of_the_ground_truth() -> None:
+    task = problem(np.zeros((600, 3), np.int64))
+    database, queries = task.sources
+    assert [len(group.samples) for group in database.groups] == [256, 256, 88]
+    assert database.samples == task.data.database
+    assert queries.samples == task.data.queries
+    assert not database.skip_unreadable  # an absent image would change the ground truth
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [(0.0, "all zero"), (2.0, "same for all"), (np.inf, "not finite"), (np.nan, "finite")],
+)
+def test_features_that_cannot_be_scored_give_the_reason(value: float, reason: str) -> None:
+    relevance = np.full((6, 2), EASY)
+    task, queries = problem(relevance), np.ones((2, 4), np.float32)
+    outcome = task.score(vectors(task, np.full((6, 4), value, np.float32), queries))
+    assert outcome.scores == ()
+    assert reason in outcome.empty
+
+
+def test_fingerprint_follows_the_ground_truth() -> None:
+    relevance = np.zeros((5, 1), np.int64)
+    relevance[:3, 0] = EASY, HARD, JUNK
+    task = problem(relevance)
+    swapped = replace(task.data, easy=task.data.hard, hard=task.data.easy)
+    moved = problem(relevance[[1, 0, 2, 3, 4]])
+    other, none = RetrievalTask(swapped, RULE), problem(relevance * 0)
+    assert len({task.fingerprint, other.fingerprint, none.fingerprint}) == 3
+    assert moved.fingerprint == other.fingerprint

@@ -1,0 +1,346 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional
+
+from layerboard.tasks.metrics import cell_labels as map_module
+from layerboard.tasks.metrics import label_vote as vote_module
+from layerboard.tasks.metrics.cell_labels import (
+    cell_counts,
+    cell_draws,
+    chosen_cells,
+    evenly_spaced,
+    label_map,
+    shares,
+    usable_cells,
+)
+from layerboard.tasks.metrics.label_vote import (
+    Scale,
+    comparable_queries,
+    most_frequent,
+    most_similar,
+    pixel_labels,
+    pixel_vote,
+    remembered,
+    vote_labels,
+)
+from layerboard.tasks.segmentation.overlaps import (
+    Overlaps,
+    confusion,
+    mean_iou_of_labels,
+    names_of_predictions,
+)
+from layerboard.tasks.statistics.best_set import best_set
+from layerboard.tasks.statistics.class_ratios import ClassRatios
+from layerboard.tasks.statistics.uncertainty import differences, intervals
+from tests.tasks.agreement import in_context as agreement
+
+VOID = 255
+
+
+def unit(rng, rows, dim):
+    return functional.normalize(torch.from_numpy(rng.standard_normal((rows, dim))).float(), dim=-1)
+
+
+@pytest.mark.parametrize("name", agreement.CASES)
+def test_golden_case(name):
+    for finding in agreement.compare(name):
+        assert finding.holds, finding
+
+
+class TestCells:
+    def test_a_pixel_belongs_to_the_cell_that_its_centre_lies_in(self):
+        mask = np.arange(15, dtype=np.uint8).reshape(3, 5)
+        counts = cell_counts(mask, (2, 2), 15)
+        of_cell = [[set(np.flatnonzero(counts[row, column])) for column in range(2)] for row in range(2)]
+        # the middle row's centre lies on the border and falls to the lower cell
+        assert of_cell == [[{0, 1}, {2, 3, 4}], [{5, 6, 10, 11}, {7, 8, 9, 12, 13, 14}]]
+
+    def test_pixels_without_a_class_do_not_become_background(self):
+        mask = np.full((4, 4), VOID, np.uint8)
+        mask[0, 0] = 2
+        counts = cell_counts(mask, (1, 1), 3)[0, 0]
+        assert counts.tolist() == [0, 0, 1, 15]
+        assert shares(counts).tolist() == [0, 0, 1]
+
+    @pytest.mark.parametrize(("valid", "usable"), [(0, False), (7, False), (8, True), (16, True)])
+    def test_half_of_the_pixels_must_have_a_class(self, valid, usable):
+        mask = np.full(16, VOID, np.uint8)
+        mask[:valid] = 1
+        assert usable_cells(cell_counts(mask.reshape(4, 4), (1, 1), 2), 0.5).item() == usable
+
+    def test_rare_classes_are_preferred(self):
+        mask = np.zeros((4, 4), np.uint8)
+        mask[3, 3] = 1
+        counts = cell_counts(mask, (4, 4), 2).reshape(16, 3)
+        kept = chosen_cells(counts, usable_cells(counts, 0.5), np.full(16, 0.5), 3)
+        assert kept.tolist() == [0, 1, 15]  # equals by the lower cell
+
+    def test_all_usable_cells_are_kept_where_there_are_fewer(self):
+        counts = np.array([[4, 0], [0, 4], [2, 2]])
+        assert chosen_cells(counts, usable_cells(counts, 0.5), np.zeros(3), 5).tolist() == [0, 2]
+        assert chosen_cells(counts, np.zeros(3, bool), np.zeros(3), 5).tolist() == []
+
+    def test_draws_depend_on_key_grid_and_seed_alone(self):
+        first = cell_draws("a.jpg", (3, 4), 0)
+        assert first.shape == (12,)
+        assert first.tolist() == cell_draws("a.jpg", (3, 4), 0).tolist()
+        others = [
+            cell_draws("b.jpg", (3, 4), 0),
+            cell_draws("a.jpg", (4, 3), 0),
+            cell_draws("a.jpg", (3, 4), 1),
+        ]
+        assert all((first != other).any() for other in others)
+
+    @pytest.mark.parametrize(("count", "most", "found"), [(3, 5, [0, 1, 2]), (10, 3, [1, 5, 8]), (4, 1, [2])])
+    def test_images_are_evenly_spaced(self, count, most, found):
+        assert list(evenly_spaced(count, most)) == found
+
+    @pytest.mark.parametrize(
+        ("mask", "grid", "classes", "message"),
+        [
+            (np.zeros((2, 2), np.int64), (1, 1), 2, "uint8"),
+            (np.zeros((0, 2), np.uint8), (1, 1), 2, "uint8"),
+            (np.zeros((2, 2), np.uint8), (0, 1), 2, "one cell"),
+            (np.full((2, 2), 3, np.uint8), (1, 1), 3, "class 3"),
+        ],
+    )
+    def test_bad_input(self, mask, grid, classes, message):
+        with pytest.raises(ValueError, match=message):
+            cell_counts(mask, grid, classes)
+
+
+class TestVote:
+    @settings(max_examples=40, deadline=None)
+    @given(
+        st.integers(1, 40), st.integers(1, 30), st.integers(1, 12), st.integers(0, 999), st.integers(1, 40)
+    )
+    def test_equals_a_full_sort_whatever_the_chunks(self, rows, queries, k, seed, chunk):
+        rng = np.random.default_rng(seed)
+        # few different vectors: equal similarities everywhere
+        memory = torch.from_numpy(rng.integers(-1, 2, (rows, 2))).float()
+        asked = torch.from_numpy(rng.integers(-1, 2, (queries, 2))).float()
+        expected = np.argsort(-(asked @ memory.T).numpy(), axis=1, kind="stable")[:, :k]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(vote_module, "ROWS_CPU", chunk)
+            patch.setattr(vote_module, "SIMILARITIES_CPU", 5 * chunk)
+            found = most_similar(asked, memory, k)
+        assert found.index.tolist() == expected.tolist()
+
+    def test_one_neighbour_gives_its_label_at_any_temperature(self):
+        rng = np.random.default_rng(0)
+        memory, queries, labels = unit(rng, 20, 6), unit(rng, 7, 6), torch.rand(20, 3)
+        voters = most_similar(queries, memory, 1)
+        for temperature in (0.02, 5.0):
+            assert torch.equal(vote_labels(voters, labels, temperature), labels[voters.index[:, 0]])
+
+    def test_infinite_temperature_is_the_plain_mean(self):
+        rng = np.random.default_rng(1)
+        voters = most_similar(unit(rng, 5, 6), unit(rng, 20, 6), 4)
+        labels = torch.rand(20, 3)
+        found = vote_labels(voters, labels, float("inf"))
+        torch.testing.assert_close(found, labels[voters.index].mean(1))
+
+    def test_permuting_the_memory_changes_nothing(self):
+        rng = np.random.default_rng(2)
+        memory, queries, labels = unit(rng, 50, 6), unit(rng, 9, 6), torch.rand(50, 3)
+        order = torch.from_numpy(rng.permutation(50))
+        plain = vote_labels(most_similar(queries, memory, 5), labels, 0.02)
+        moved = vote_labels(most_similar(queries, memory[order], 5), labels[order], 0.02)
+        torch.testing.assert_close(plain, moved, atol=1e-6, rtol=0)
+
+    def test_the_memory_twice_with_twice_the_neighbours_changes_nothing(self):
+        rng = np.random.default_rng(3)
+        memory, queries, labels = unit(rng, 50, 6), unit(rng, 9, 6), torch.rand(50, 3)
+        plain = vote_labels(most_similar(queries, memory, 5), labels, 0.02)
+        twice = vote_labels(most_similar(queries, memory.repeat(2, 1), 10), labels.repeat(2, 1), 0.02)
+        torch.testing.assert_close(plain, twice, atol=1e-6, rtol=0)
+
+    def test_a_memory_smaller_than_k_votes_as_a_whole(self):
+        rng = np.random.default_rng(4)
+        assert most_similar(unit(rng, 3, 6), unit(rng, 4, 6), 30).index.shape == (3, 4)
+
+    def test_where_all_are_alike_the_first_rows_vote_and_one_class_wins(self):
+        cells = np.random.default_rng(0).integers(0, 4, 60)
+        cells[:3] = 2
+        memory, queries = torch.ones(60, 5) / 5**0.5, torch.ones(16, 5) / 5**0.5
+        voters = most_similar(queries, memory, 3)
+        assert (voters.index == torch.arange(3)).all()
+        voted = vote_labels(voters, torch.eye(4)[torch.from_numpy(cells)], 0.02)
+        truth = np.random.default_rng(1).integers(0, 4, (16, 16)).astype(np.uint8)
+        found = Overlaps.of(confusion(truth, label_map(voted.view(4, 4, 4), (16, 16)), 4))
+        share = (truth == 2).mean()
+        assert found.mean_iou() == pytest.approx(share / 4)
+        assert found.accuracy() == pytest.approx(share)
+
+
+class TestMap:
+    def test_bands_change_nothing(self):
+        vectors = torch.rand(5, 7, 6)
+        whole = label_map(vectors, (61, 43))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(map_module, "BAND", 1)
+            assert (label_map(vectors, (61, 43)) == whole).all()
+
+    def test_equals_upsampling_by_torch(self):
+        vectors = torch.rand(4, 6, 9, dtype=torch.float64)
+        large = functional.interpolate(vectors.permute(2, 0, 1)[None], (37, 50), mode="bilinear")[0]
+        assert (label_map(vectors, (50, 37)) == large.argmax(0).numpy()).all()
+
+    def test_the_lowest_of_equal_classes(self):
+        assert label_map(torch.zeros(2, 2, 4), (3, 3)).tolist() == [[0] * 3] * 3
+        vectors = torch.zeros(1, 1, 4)
+        vectors[..., [1, 3]] = 0.5
+        assert label_map(vectors, (2, 1)).tolist() == [[1, 1]]
+
+    @pytest.mark.parametrize(
+        "vectors",
+        [torch.zeros(2, 2), torch.zeros(0, 2, 2), torch.full((1, 1, 2), float("nan")), -torch.ones(1, 1, 2)],
+    )
+    def test_bad_input(self, vectors):
+        with pytest.raises(ValueError, match="label vectors"):
+            label_map(vectors, (4, 4))
+
+
+class TestOverlaps:
+    def test_a_class_that_is_only_predicted_costs_the_true_one(self):
+        truth = np.zeros((2, 2), np.uint8)
+        predicted = np.array([[0, 0], [0, 1]], np.uint8)
+        found = Overlaps.of(confusion(truth, predicted, 3))
+        assert (found.mean_iou(), found.mean_iou("seen")) == (0.75, 0.375)
+        assert found.mean_iou("all") == pytest.approx(0.25)
+
+    def test_an_image_without_a_class_counts_nowhere(self):
+        nothing = confusion(np.full((2, 2), VOID, np.uint8), np.zeros((2, 2), np.uint8), 2)
+        assert not nothing.any()
+        assert np.isnan(Overlaps.of(nothing).mean_iou())
+
+    def test_renaming_hides_swapped_classes(self):
+        table = np.array([[0, 5, 0], [7, 0, 0], [0, 0, 2]])
+        assert Overlaps.of(table).mean_iou() == pytest.approx(1 / 3)
+        assert Overlaps.of(table[:, names_of_predictions(table)]).mean_iou() == 1
+
+    def test_bad_input(self):
+        with pytest.raises(ValueError, match="shape"):
+            confusion(np.zeros((2, 2), np.uint8), np.zeros((2, 3), np.uint8), 2)
+        with pytest.raises(ValueError, match="class 4"):
+            confusion(np.zeros((1, 1), np.uint8), np.full((1, 1), 4, np.uint8), 2)
+
+
+class TestClassRatios:
+    def measured(self, seed=0, images=9, classes=4, scores=3, averaged="shown"):
+        rng = np.random.default_rng(seed)
+        shown = rng.integers(0, 5, (images, classes)) * rng.integers(0, 2, (images, classes))
+        part = rng.integers(0, 5, (scores, images, classes)) * (shown > 0)
+        whole = part + rng.integers(0, 3, part.shape)
+        sums = (one.astype(float) for one in (part, whole, shown))
+        return ClassRatios(*sums, np.zeros(images, np.int64), averaged)
+
+    def test_equal_repeated_images(self):
+        measured = self.measured()
+        weights = np.random.default_rng(1).integers(0, 3, (20, 9))
+        weights[0] = 0
+        found = measured.evaluate(weights.astype(float))
+        assert np.isnan(found[0]).all()
+        for row, values in zip(weights[1:], found[1:], strict=True):
+            images = np.repeat(np.arange(9), row)
+            classes = np.flatnonzero(measured.shown[images].sum(0))
+            for score in range(3):
+                part, whole = (
+                    one[score][images][:, classes].sum(0) for one in (measured.part, measured.whole)
+                )
+                ratio = [p / w if w else 0 for p, w in zip(part, whole, strict=True)]
+                assert values[score] == pytest.approx(np.mean(ratio))
+
+    def test_classes_that_are_not_shown_count_0_where_they_are_averaged(self):
+        shown = np.array([[4.0, 0, 0], [0, 2, 0]])
+        part = np.array([[[2.0, 0, 0], [0, 1, 0]]])
+        whole = np.array([[[4.0, 0, 1], [0, 2, 0]]])
+        weights = np.array([[1.0, 1], [0, 1], [0, 0]])
+        for averaged, expected in (
+            ("shown", [0.5, 0.5, np.nan]),
+            ("seen", [1 / 3, 0.5, np.nan]),
+            ("all", [1 / 3, 0.5 / 3, np.nan]),
+        ):
+            found = ClassRatios(part, whole, shown, np.zeros(2, np.int64), averaged).evaluate(weights)
+            assert found[:, 0] == pytest.approx(expected, nan_ok=True)
+
+    @pytest.mark.parametrize("name", [name for name in agreement.CASES if "capi" not in name])
+    def test_statistic_of_weighted_images(self, name):
+        expected = agreement.CASES[name]["expected"]
+        for own in (one["own_standard"] for one in (expected, *expected.values()) if "own_standard" in one):
+            part, whole, shown = (
+                np.asarray(own[f"image_{key}"], float) for key in ("intersection", "union", "ground_truth")
+            )
+            measured = ClassRatios(part[None], whole[None], shown, np.zeros(len(shown), np.int64), "shown")
+            assert 100 * measured.evaluate()[0, 0] == pytest.approx(own["mIoU"], abs=1e-9)
+            weights = (np.arange(len(shown)) % 3).astype(float)[None]
+            found = 100 * measured.evaluate(weights)[0, 0]
+            assert found == pytest.approx(own["mIoU_of_image_weights_0_1_2_repeated"], abs=1e-9)
+
+    def test_interval_holds_the_score_and_a_better_layer_wins(self):
+        measured = self.measured(images=40)
+        better = np.minimum(measured.part + 1, measured.whole) * (measured.shown > 0)
+        both = ClassRatios(
+            np.stack([measured.part[0], better[0]]),
+            np.stack([measured.whole[0]] * 2),
+            measured.shown,
+            measured.stratum,
+            "shown",
+        )
+        score, (low, high) = both.evaluate()[0], intervals(both)
+        assert (low < score).all()
+        assert (score < high).all()
+        assert best_set(both).tolist() == [False, True]
+        assert differences(both, 0).low[1] > 0
+
+    def test_bad_input(self):
+        one = np.ones((1, 2, 3))
+        with pytest.raises(ValueError, match="parts and wholes"):
+            ClassRatios(one, one[:, :1], one[0], np.zeros(2, np.int64), "shown")
+        with pytest.raises(ValueError, match="what is shown"):
+            ClassRatios(one, one, one[0, :1], np.zeros(2, np.int64), "shown")
+        with pytest.raises(ValueError, match="finite"):
+            ClassRatios(one, -one, one[0], np.zeros(2, np.int64), "shown")
+
+
+class TestPixels:
+    def test_most_frequent_is_the_smallest_of_equals(self):
+        labels = torch.tensor([[3, 1, 3, 1, 2], [9, 9, 0, 0, 0], [5, 4, 3, 2, 1]])
+        assert most_frequent(labels).tolist() == [1, 0, 1]
+
+    @settings(max_examples=30, deadline=None)
+    @given(st.integers(1, 12), st.integers(0, 999))
+    def test_most_frequent_equals_counting(self, count, seed):
+        labels = np.random.default_rng(seed).integers(0, 4, (20, count))
+        expected = [int(np.bincount(row).argmax()) for row in labels]
+        assert most_frequent(torch.from_numpy(labels)).tolist() == expected
+
+    def test_pixels_of_a_cell_in_row_major_order(self):
+        mask = np.arange(16, dtype=np.uint8).reshape(4, 4)
+        assert pixel_labels(mask, (2, 2))[0, 1].tolist() == [2, 3, 6, 7]
+        with pytest.raises(ValueError, match="whole pixels"):
+            pixel_labels(mask, (3, 2))
+
+    def test_a_constant_feature_is_not_divided_by_rounding(self):
+        values = np.tile([0.1, 1.0], (7, 1)) + np.arange(7)[:, None] * [0, 1]
+        scale = Scale.of(7, values.sum(0), (values * values).sum(0))
+        assert scale.deviation.tolist() == [1.0, 2.0]
+
+    def test_nearest_by_the_straight_line(self):
+        memory = torch.tensor([[0.0, 9.0], [1.0, 1.0], [3.0, 2.0]])
+        queries = torch.tensor([[0.0, 1.0]])
+        for distance, expected in (("L2", [1, 2]), ("cosine", [0, 1])):
+            voters = most_similar(comparable_queries(queries, distance), remembered(memory, distance), 2)
+            assert voters.index.tolist() == [expected]
+
+    def test_every_pixel_is_voted_on_by_itself(self):
+        voters = most_similar(torch.ones(1, 1), torch.ones(3, 1), 3)
+        labels = torch.tensor([[1, 5], [1, 6], [0, 6]], dtype=torch.uint8)
+        assert pixel_vote(voters, labels).tolist() == [[1, 6]]
+
+    def test_an_ignored_label_that_is_predicted_is_a_class(self):
+        truth, predicted = np.array([1, 1, 0], np.uint8), np.array([1, 0, 5], np.uint8)
+        assert mean_iou_of_labels(truth, predicted, frozenset({0})) == 0.25

@@ -1,0 +1,286 @@
+"""CKA of stored Gram matrices and vectors against HSIC written out in float64."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from layerboard.benchmark.passes.shards import MeasuredLayers, Shards, VectorReader
+from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.framework.base import FINITE
+from layerboard.tasks.framework.protocols import PAPER, STANDARD, EvaluationProtocol
+from layerboard.tasks.framework.registry import config_of
+from layerboard.tasks.framework.sources import IMAGES, probed_classes
+from layerboard.tasks.framework.stored import StoredBackbone, StoredVectors
+from layerboard.tasks.similarity.cka import CkaTask, cka_matrix
+from layerboard.zoo.spec import Layer
+from tests.benchmark.doubles import SPEC
+from tests.tasks.agreement.similarity import cka
+from tests.tasks.framework.test_sources import classification, labels
+
+CPU = torch.device("cpu")
+POOLINGS = config_of(STANDARD, "cka").poolings
+Values = NDArray[np.float32]
+
+
+@dataclass
+class Stored:
+    """A backbone in memory: for each layer the class tokens [images dim] and grids [images h w dim]."""
+
+    name: str
+    cls: dict[Layer, Values]
+    grid: dict[Layer, Values]
+
+    def features(self, layer: Layer, pooling: str) -> NDArray[np.float64]:
+        grid = self.grid[layer].astype(np.float64)
+        cls, patches = self.cls[layer].astype(np.float64), grid.reshape(len(grid), -1)
+        every = np.concatenate([cls, patches], axis=1)
+        return {"mean": grid.mean(axis=(1, 2)), "patch": patches, "cls": cls, "all": every}[pooling]
+
+
+def backbone(name: str, images: int, layers: int, dim: int, seed: int, shared: NDArray[np.float64]) -> Stored:
+    """Layers that share a signal with each other and with other backbones, with a large offset."""
+    rng = np.random.default_rng(seed)
+    cls, grid = {}, {}
+    for index in range(layers):
+        mix = rng.normal(size=(shared.shape[1], dim))
+        cells = shared[:, None, None] @ mix + rng.normal(0, 1 + index, (images, 2, 3, dim)) + 5
+        grid[Layer(index)] = cells.astype(np.float32)
+        cls[Layer(index)] = (shared @ mix + rng.normal(0, 2, (images, dim))).astype(np.float32)
+    return Stored(name, cls, grid)
+
+
+def store(task: CkaTask, one: Stored, folder: Path, read: NDArray[np.bool_]) -> StoredBackbone:
+    """What a pass over the images that can be read leaves on disk."""
+    count = task.source.shards
+    grams, vectors = (Shards(folder / one.name / what, count) for what in ("grams", "vectors"))
+    start = 0
+    for shard, group in enumerate(task.source.groups):
+        rows = np.arange(start, start + len(group.samples))
+        start, shown = start + len(rows), read[rows]
+        measurer = task.measure(group, task.source.view)
+        arrays = {"shown": torch.from_numpy(shown.astype(np.uint8))}
+        positions = np.flatnonzero(shown)
+        kept: dict[str, torch.Tensor] = {}
+        for layer, grids in one.grid.items():
+            if len(positions):
+                measurer.update(layer, positions.tolist(), torch.from_numpy(grids[rows[positions]]))
+            found = measurer.finish(layer)
+            if found.get(FINITE, torch.tensor(True)).all():
+                kept[f"{shard}/{layer}/gram"] = found["gram"].contiguous()
+            else:  # the collector notes the reason instead
+                kept[f"{shard}/{layer}/failure"] = torch.zeros(3, dtype=torch.uint8)
+            for pooling in ("cls", "mean") if len(positions) else ():
+                values = one.features(layer, pooling)[rows].astype(np.float32)
+                values[~shown] = np.nan
+                arrays[f"{pooling}.{layer}"] = torch.from_numpy(values)
+        grams.write(shard, kept)
+        vectors.write(shard, arrays)
+    spec, layers = replace(SPEC, name=one.name), tuple(one.grid)
+    stored = {task.source.name: VectorReader(task.source, vectors)}
+    return StoredBackbone(spec, layers, None, stored, MeasuredLayers(task.source, grams, layers))
+
+
+def hsic(x: NDArray[np.float64], y: NDArray[np.float64], min_max: bool = False) -> float:
+    """The unbiased estimator of Song et al., written out."""
+    n = len(x)
+    k, m = x @ x.T, y @ y.T
+    if min_max:
+        k, m = ((gram - gram.min()) / (gram.max() - gram.min()) for gram in (k, m))
+    np.fill_diagonal(k, 0)
+    np.fill_diagonal(m, 0)
+    one = np.ones(n)
+    total = np.trace(k @ m) + (one @ k @ one) * (one @ m @ one) / ((n - 1) * (n - 2))
+    return float((total - 2 / (n - 2) * (one @ k @ m @ one)) / (n * (n - 3)))
+
+
+def expected(
+    task: CkaTask, backbones: list[Stored], pooling: str, read: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """CKA of every layer with every other one: sums over batches of at least four images."""
+    everything = [one.features(layer, pooling) for one in backbones for layer in one.grid]
+    sums = np.zeros((len(everything), len(everything)))
+    for start in range(0, len(read), task.data.batches.size):
+        rows = np.arange(start, min(start + task.data.batches.size, len(read)))
+        rows = rows[read[rows]]
+        if len(rows) >= 4:
+            for a, x in enumerate(everything):
+                for b, y in enumerate(everything):
+                    sums[a, b] += hsic(x[rows], y[rows], task.config.min_max)
+    return np.asarray(sums / np.sqrt(np.outer(sums.diagonal(), sums.diagonal())))
+
+
+def problem(images: int, batch: int, protocol: EvaluationProtocol = STANDARD) -> CkaTask:
+    data = classification(labels(images, 5), labels(5))
+    config = protocol.config_for(IMAGES)
+    config = replace(config, batches=replace(config.batches, size=batch))
+    return CkaTask(probed_classes(data, np.arange(images), Coverage(()), config), config_of(protocol, "cka"))
+
+
+def two_backbones(images: int) -> list[Stored]:
+    shared = np.random.default_rng(7).normal(size=(images, 4))
+    return [backbone("one", images, 3, 5, 0, shared), backbone("two", images, 2, 8, 1, shared)]
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_equals_hsic_written_out(tmp_path: Path, pooling: str) -> None:
+    task, backbones, read = problem(50, 16), two_backbones(50), np.ones(50, bool)
+    assert [len(group.samples) for group in task.source.groups] == [50]
+    assert task.grams.batches(range(50)) == [slice(0, 16), slice(16, 32), slice(32, 48)]
+    stored = [store(task, one, tmp_path, read) for one in backbones]
+    found, _ = cka_matrix(task.grams, stored, pooling)
+    np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
+    np.testing.assert_allclose(found.diagonal(), 1, atol=1e-6)
+    assert (abs(found - found.T) < 1e-6).all()
+    assert 0.05 < found[0, 3] < 0.99
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_one_batch_equals_the_whole_set(tmp_path: Path, pooling: str) -> None:
+    task, backbones, read = problem(40, 40), two_backbones(40), np.ones(40, bool)
+    found, _ = cka_matrix(task.grams, [store(task, one, tmp_path, read) for one in backbones], pooling)
+    features = [torch.from_numpy(b.features(layer, pooling)) for b in backbones for layer in b.grid]
+    whole = [[cka(x, y) for y in features] for x in features]
+    np.testing.assert_allclose(found, whole, rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("pooling", config_of(PAPER, "cka").poolings)
+def test_the_paper_scales_gram_matrices_of_batches_in_the_order_of_the_dataset(
+    tmp_path: Path, pooling: str
+) -> None:
+    task, backbones, read = problem(301, 8, PAPER), two_backbones(301), np.ones(301, bool)
+    assert task.data.probe_order.tolist() == list(range(301))
+    assert [len(group.samples) for group in task.source.groups] == [256, 45]
+    read[[0, 9, 10, 11, 12, 13, 300]] = False  # the second batch keeps three images, the last one four
+    stored = [store(task, one, tmp_path, read) for one in backbones]
+    found, _ = cka_matrix(task.grams, stored, pooling)
+    np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
+
+
+def test_without_class_tokens_there_is_no_cka_of_them(tmp_path: Path) -> None:
+    task, (one, _) = problem(16, 8, PAPER), two_backbones(16)
+    stored = store(task, one, tmp_path, np.ones(16, bool))
+    without = replace(stored, vectors={task.source.name: NoClassToken(stored.of_source)})
+
+    def offered(members: list[StoredBackbone], pooling: str) -> list[tuple[int, int]]:
+        return [(found.first, found.second) for found in task.compare(members, pooling)]
+
+    for pooling in ("cls", "mean", "patch", "all"):
+        assert offered([stored], pooling) == [(0, 0)]
+        own = [] if pooling in ("cls", "all") else [(0, 0)]
+        assert offered([without], pooling) == own
+        assert ((0, 1) in offered([stored, without], pooling)) == bool(own)
+
+
+def test_a_backbone_that_cannot_be_measured_says_why_in_its_own_pairs(tmp_path: Path) -> None:
+    task, backbones, read = problem(40, 16), two_backbones(40), np.ones(40, bool)
+    first, second = (store(task, one, tmp_path, read) for one in backbones)
+    refused = replace(second, refusal="two has no layer 1.mlp.")
+    found = {(one.first, one.second): one for one in task.compare([first, refused], "patch")}
+    assert np.isfinite(found[0, 0].value).all()
+    for pair, shape in (((0, 1), (3, 2)), ((1, 1), (2, 2))):
+        assert found[pair].reason == "two has no layer 1.mlp."
+        assert found[pair].value.shape == shape
+        assert np.isnan(found[pair].value).all()
+
+
+class NoClassToken(VectorReader):
+    """The vectors of another reader without those of class tokens."""
+
+    def __init__(self, other: StoredVectors) -> None:
+        self.__dict__ |= other.__dict__
+
+    def poolings(self) -> tuple[str, ...]:
+        return ("mean",)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_images_that_could_not_be_read_leave_their_batch(tmp_path: Path, pooling: str) -> None:
+    task, backbones = problem(52, 12), two_backbones(52)
+    read = np.ones(52, bool)
+    read[[0, 5, 13]] = False  # some of the first batches
+    read[24:33] = False  # all but three of the third
+    read[36:48] = False  # all of the fourth
+    stored = [store(task, one, tmp_path, read) for one in backbones]
+    found, _ = cka_matrix(task.grams, stored, pooling)
+    np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_a_group_of_too_few_images_is_left_out(tmp_path: Path, pooling: str) -> None:
+    task, backbones = problem(300, 256), two_backbones(300)
+    assert len(task.source.groups) == 2
+    read = np.arange(300) < 258  # two images of the second group
+    stored = [store(task, one, tmp_path, read) for one in backbones]
+    found, _ = cka_matrix(task.grams, stored, pooling)
+    np.testing.assert_allclose(found, expected(task, backbones, pooling, read), rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("value", [0.0, -3.7, np.inf, np.nan])
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_a_layer_that_cannot_be_compared_empties_its_own_entries(
+    tmp_path: Path, pooling: str, value: float
+) -> None:
+    task, backbones, read = problem(30, 10), two_backbones(30), np.ones(30, bool)
+    complete = expected(task, backbones, pooling, read)
+    backbones[0].cls[Layer(1)][:] = backbones[0].grid[Layer(1)][:] = value
+    stored = [store(task, one, tmp_path, read) for one in backbones]
+    found, _ = cka_matrix(task.grams, stored, pooling)
+    dropped = np.zeros((5, 5), bool)
+    dropped[1], dropped[:, 1] = True, True
+    assert (np.isnan(found) == dropped).all()
+    np.testing.assert_allclose(found[~dropped], complete[~dropped], rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+@pytest.mark.parametrize("protocol", [STANDARD, PAPER])
+def test_the_measurer_says_which_layer_was_not_finite_and_copies_the_others(
+    protocol: EvaluationProtocol, value: float
+) -> None:
+    task = problem(8, 8, protocol)
+    measurer = task.measure(task.source.groups[0], task.source.view)
+    live = torch.randn(8, 2, 2, 3, generator=torch.Generator().manual_seed(0))
+    measurer.update(Layer(0), range(8), live)
+    before = live.clone().flatten(1).double()
+    live.zero_()
+    kept = measurer.finish(Layer(0))
+    assert kept[FINITE].all()
+    gram = task.grams.centred(kept["gram"].reshape(8, 8)).double()
+    assert float((gram * gram).sum() / (8 * 5)) == pytest.approx(
+        hsic(before.numpy(), before.numpy(), task.config.min_max), rel=1e-5
+    )
+    damaged = before.float().view(8, 2, 2, 3)
+    damaged[5, 1, 0, 2] = value
+    measurer.update(Layer(1), range(8), damaged)
+    assert not measurer.finish(Layer(1))[FINITE].all()
+
+
+FEW = (*range(8, 13), 16, 17, 18)  # three images of the second batch are left, five of the third
+
+
+@pytest.mark.parametrize("left_out", [(), (0,), (9, 10), (8, 9, 10, 11, 12), (23,), FEW])
+def test_batches_of_one_size_are_one_product_with_the_matrices_of_each(left_out: tuple[int, ...]) -> None:
+    task = problem(24, 8)
+    positions = [place for place in range(24) if place not in left_out]
+    features = torch.randn(24, 5, generator=torch.Generator().manual_seed(3))[positions]
+    batches = task.grams.batches(positions)
+    found = [gram for some in task.grams.grams(features, batches) for gram in some]
+    assert len(found) == len(batches)
+    for gram, rows in zip(found, batches, strict=True):
+        torch.testing.assert_close(gram, task.grams.gram(features[rows]))
+
+
+@pytest.mark.parametrize("images", [1, 3])
+def test_fewer_than_four_images_leave_nothing(images: int) -> None:
+    task = problem(images, 8)
+    measurer = task.measure(task.source.groups[0], task.source.view)
+    measurer.update(Layer(0), range(images), torch.randn(images, 2, 2, 3))
+    assert measurer.finish(Layer(0))["gram"].shape == (0,)
+
+
+def test_fingerprint_follows_the_batches() -> None:
+    assert problem(30, 10).fingerprint == problem(30, 10).fingerprint
+    assert len({problem(30, 10).fingerprint, problem(30, 12).fingerprint, problem(31, 10).fingerprint}) == 3
