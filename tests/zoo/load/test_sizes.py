@@ -27,7 +27,7 @@ def described(spec: BackboneSpec, **options: object) -> BackboneSpec:
 
 def kind(spec: BackboneSpec) -> tuple[str, str, tuple[str, ...], bool]:
     """What the sizes of a family share: those of one kind are told apart by their numbers alone."""
-    return spec.family, spec.origin, spec.model_types, spec.heads is None
+    return spec.family, spec.origin.name, spec.model_types, spec.heads is None
 
 
 def pairs() -> Iterator[tuple[str, str]]:
