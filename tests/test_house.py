@@ -5,6 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests import rooms
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("benchmark", "leaderboards", "mini", "perf", "tasks", "zoo")
 VAGUE = ("one", "found", "of", "place", "told")
@@ -56,3 +58,17 @@ def test_variables_are_nouns() -> None:
             if bound in VAGUE and bound not in EXCEPTIONS.get(name, ()):
                 vague[f"{name}: {bound}"] += 1
     assert vague == {}
+
+
+def test_the_architecture_page_has_every_room() -> None:
+    """``python -m tests.rooms`` writes them again."""
+    assert rooms.PAGE.read_text(encoding="utf-8") == rooms.page_text()
+
+
+def test_tests_stand_in_the_rooms_of_what_they_test() -> None:
+    folders = {
+        path.parent.relative_to(ROOT / "tests").as_posix()
+        for package in PACKAGES
+        for path in (ROOT / "tests" / package).rglob("*.py")
+    }
+    assert {folder for folder in folders if not (ROOT / folder).is_dir()} == {"tasks/agreement"}

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from hashlib import blake2b
 from pathlib import Path
 
-from layerboard.zoo.origin import marked
+from layerboard.zoo.origin import origin_by_mark
 from layerboard.zoo.spec import BackboneSpec
 
 _UNUSABLE = re.compile(r"[^A-Za-z0-9._+-]+")  # in names of folders, for a name that all can write
@@ -22,7 +22,7 @@ def local_path(spec: BackboneSpec) -> str:
 
 def as_path(name: str, local: Collection[str]) -> str:
     """A name as commands and calls take it: a directory or file has a placeholder of its path before it."""
-    mark = origin.mark if (origin := marked(name)) else ""
+    mark = origin.mark if (origin := origin_by_mark(name)) else ""
     return f"{mark}PATH/TO/{name.removeprefix(mark)}" if name in local else name
 
 

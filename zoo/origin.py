@@ -11,7 +11,7 @@ class Origin:
     """A kind of backbones by where they come from, as far as nothing heavy has to know it.
 
     ``name`` stands for it in lists. ``loader`` is its other half, the ``module:class`` of a
-    `zoo.load.backbone.Loader`, which finds, identifies, loads and describes its backbones. ``mark`` is what
+    `zoo.load.backbone.OriginLoader`, which finds, identifies, loads and describes its backbones. ``mark`` is what
     the names of its backbones begin with as users write them, "" for nothing, and ``example`` such a name, if
     no pattern can be given in its place. ``has_path`` says that what follows the mark is a path of this
     machine, or may be one. ``takes_weights`` says that a user can give a file of weights for them.
@@ -81,11 +81,11 @@ OBJECT = Origin(name="object", loader="layerboard.zoo.own.module.objects:ObjectL
 ORIGINS = (TRANSFORMERS, ORIGINAL, PACKAGED, GENERATED, FLOOR, MODULE, TIMM, ONNX, OBJECT)
 
 
-def marked(text: str) -> Origin | None:
+def origin_by_mark(text: str) -> Origin | None:
     """The origin with whose mark a name begins; None for any other name."""
     return next((origin for origin in ORIGINS if origin.mark and text.startswith(origin.mark)), None)
 
 
 def origin_of(text: str) -> Origin | None:
     """The origin that a name shows by its form; None for an entry, a Hub id or a directory."""
-    return marked(text) or (OBJECT if is_reference(text) and not os.path.isdir(text) else None)
+    return origin_by_mark(text) or (OBJECT if is_reference(text) and not os.path.isdir(text) else None)

@@ -17,7 +17,7 @@ from layerboard.benchmark.forms.option import Form, OnePath, Option, Plain, Word
 from layerboard.leaderboards.blocks.display import score_text
 from layerboard.zoo.errors import InputError, counted, require_known
 from layerboard.zoo.local_names import as_path
-from layerboard.zoo.origin import marked
+from layerboard.zoo.origin import origin_by_mark
 from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.spec import NameParts
 
@@ -309,7 +309,9 @@ def _call(name: str, column: "Column", row: "pd.Series", local: Collection[str])
     if column.protocol != "standard":
         words.append(f"protocol={column.protocol!r}")
     spec = next((spec for spec in all_specs() if spec.name == entry), None)
-    takes_files = not spec.origin.supply if spec else (origin := marked(entry)) and origin.takes_weights
+    takes_files = (
+        not spec.origin.supply if spec else (origin := origin_by_mark(entry)) and origin.takes_weights
+    )
     if takes_files and entry not in local and str(row.get("revision", "")).startswith("sha256:"):
         # not the weights of the Hub
         words.append("weights='PATH'")

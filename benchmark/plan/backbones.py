@@ -152,9 +152,11 @@ def _introduce(spec: BackboneSpec, asked: int | None, report: Reporter, cache_di
     """Report what was inferred about a backbone outside the registry, and a rounded input size."""
     known = {name for spec in all_specs() for name in (spec.repository, spec.name)}
     if spec.entry not in known and spec.repository not in known:
-        from layerboard.zoo.load.backbone import describe  # imports torch, as loading the backbone does
+        from layerboard.zoo.load.backbone import (
+            describe_backbone,  # imports torch, as loading the backbone does
+        )
 
-        if facts := describe(spec, cache_dir):
+        if facts := describe_backbone(spec, cache_dir):
             report.say(facts)
     if asked not in (None, spec.input_size) and not spec.is_floor:
         report.say(

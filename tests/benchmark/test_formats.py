@@ -24,7 +24,7 @@ from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry.find import find
 from tests.benchmark.runs import command, run
-from tests.zoo.load.module.networks import SIZE, Block, Vit
+from tests.zoo.own.module.networks import SIZE, Block, Vit
 
 FORMATS = ("float32", "bfloat16", "amp-bfloat16")
 

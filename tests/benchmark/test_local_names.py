@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from layerboard.benchmark.plan.backbones import LOCAL_NAMES
-from layerboard.zoo.load.backbone import describe
+from layerboard.zoo.load.backbone import describe_backbone
 from layerboard.zoo.local_names import path_digest
 from layerboard.zoo.registry.find import find, named_locally
 from tests.benchmark.runs import run
@@ -41,7 +41,7 @@ def test_the_last_folder_or_as_many_as_tell_two_apart(
 
 def test_the_details_have_the_path(networks: Path) -> None:
     (spec,) = find([str(networks / "a/vit")])
-    assert describe(spec, None).startswith(f"vit ({networks}/a/vit): 2 blocks")
+    assert describe_backbone(spec, None).startswith(f"vit ({networks}/a/vit): 2 blocks")
 
 
 def test_names_that_an_output_knows_are_kept(networks: Path) -> None:

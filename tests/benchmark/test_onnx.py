@@ -17,7 +17,7 @@ from layerboard.zoo.origin import PACKAGED
 from layerboard.zoo.own import onnx_export
 from layerboard.zoo.registry.find import find
 from tests.benchmark.runs import command, run
-from tests.zoo.load.module.networks import SIZE, Block, Vit
+from tests.zoo.own.module.networks import SIZE, Block, Vit
 from tests.zoo.reduced import pixels
 
 onnx = pytest.importorskip("onnx")

@@ -10,15 +10,22 @@ from layerboard.zoo import origin
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.backbone import Backbone, RawPixels
-from layerboard.zoo.load.backbone import Loader, describe, identify, identity_of, load_backbone, loader_of
-from layerboard.zoo.origin import ORIGINS, Origin, marked, origin_of
+from layerboard.zoo.load.backbone import (
+    OriginLoader,
+    describe_backbone,
+    identify,
+    identity_of,
+    load_backbone,
+    loader_of,
+)
+from layerboard.zoo.origin import ORIGINS, Origin, origin_by_mark, origin_of
 from layerboard.zoo.registry.find import find, require_named
 from layerboard.zoo.spec import BackboneSpec
 
 TOY = Origin(name="toy", loader=f"{__name__}:Toys", mark="toy:", example="toy:pixels")
 
 
-class Toys(Loader):
+class Toys(OriginLoader):
     """Loader of a toy, which is the pixels."""
 
     def find(self, text: str, cache_dir: Path | None) -> BackboneSpec:
@@ -36,7 +43,7 @@ def test_names_and_marks_are_unique_and_loaders_exist() -> None:
     names, marks = [each.name for each in ORIGINS], [each.mark for each in ORIGINS if each.mark]
     assert len({*names}) == len(names)
     assert len({*marks}) == len(marks)
-    assert all(isinstance(loader_of(each), Loader) for each in ORIGINS)
+    assert all(isinstance(loader_of(each), OriginLoader) for each in ORIGINS)
 
 
 @pytest.mark.parametrize(
@@ -64,11 +71,11 @@ def test_a_directory_is_no_function(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_further_origin_is_a_row_and_a_loader(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(origin, "ORIGINS", (*ORIGINS, TOY))
-    assert marked("toy:one") == TOY
+    assert origin_by_mark("toy:one") == TOY
     (spec,) = find(["toy:one"])
     assert spec.origin == TOY
     assert identify(spec, cache_dir=tmp_path).revision == "sha256:toy"
     assert load_backbone(spec, device=torch.device("cpu"), cache_dir=tmp_path).revision == "sha256:toy"
-    assert describe(spec, tmp_path) == ""
+    assert describe_backbone(spec, tmp_path) == ""
     with pytest.raises(InputError, match="is a pattern; toy: takes a name, such as toy:pixels"):
         require_named("toy:*")

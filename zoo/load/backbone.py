@@ -16,7 +16,7 @@ from layerboard.zoo.spec import BackboneSpec
 FORMAT = 1  # version of the meaning of features: raise it when a code change alters them
 
 
-class Loader(ABC):
+class OriginLoader(ABC):
     """What an `Origin` does with heavy libraries: it finds, identifies, loads and describes its backbones."""
 
     def find(self, text: str, cache_dir: Path | None) -> BackboneSpec:
@@ -35,7 +35,7 @@ class Loader(ABC):
         """The backbone on a device that is there; raises InputError as `load_backbone` does."""
 
     def describe(self, spec: BackboneSpec, cache_dir: Path | None) -> str:
-        """What `describe` says of a backbone that `find` gave."""
+        """What `describe_backbone` says of a backbone that `find` gave."""
         del spec, cache_dir
         return ""
 
@@ -47,10 +47,10 @@ class Loader(ABC):
         raise NotImplementedError(f"{spec.name} takes no {path}")
 
 
-def loader_of(origin: Origin) -> Loader:
+def loader_of(origin: Origin) -> OriginLoader:
     """The other half of an origin, which imports what it needs."""
     module, _, name = origin.loader.partition(":")
-    loader: Loader = getattr(import_module(module), name)()
+    loader: OriginLoader = getattr(import_module(module), name)()
     return loader
 
 
@@ -73,7 +73,7 @@ def identify(spec: BackboneSpec, *, cache_dir: Path) -> BackboneIdentity:
     return loader_of(spec.origin).identify(spec, cache_dir)
 
 
-def describe(spec: BackboneSpec, cache_dir: Path | None) -> str:
+def describe_backbone(spec: BackboneSpec, cache_dir: Path | None) -> str:
     """What was inferred about a backbone outside the registry, and the source of each fact.
 
     "" for one about which the user has been told.

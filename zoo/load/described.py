@@ -10,7 +10,7 @@ def titled(spec: BackboneSpec) -> str:
     return f"{spec.name} ({spec.repository.removeprefix(spec.origin.mark)})" if is_path else spec.name
 
 
-def shape_of(spec: BackboneSpec) -> str:
+def shape_in_words(spec: BackboneSpec) -> str:
     """Its blocks, heads, tokens, cells and norm."""
     widths, strides = (
         "/".join(map(str, dict.fromkeys(getattr(stage, name) for stage in spec.stages)))
@@ -27,7 +27,7 @@ def shape_of(spec: BackboneSpec) -> str:
     return ", ".join(parts)
 
 
-def images_of(spec: BackboneSpec) -> str:
+def images_in_words(spec: BackboneSpec) -> str:
     """The size of its images, and their normalisation."""
     return f"images at {spec.input_size} px; {normalisation_of(spec)}"
 

@@ -10,7 +10,7 @@ from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.hooked import HookedBackbone, Network
 from layerboard.zoo.load.adapters import use_rule
-from layerboard.zoo.load.backbone import Loader, identity_of
+from layerboard.zoo.load.backbone import OriginLoader, identity_of
 from layerboard.zoo.load.checkpoint import (
     Checkpoint,
     files_digest,
@@ -19,7 +19,7 @@ from layerboard.zoo.load.checkpoint import (
     read_network_json,
     read_weights,
 )
-from layerboard.zoo.load.described import images_of, shape_of, titled
+from layerboard.zoo.load.described import images_in_words, shape_in_words, titled
 from layerboard.zoo.load.hub import fetch
 from layerboard.zoo.load.infer import infer
 from layerboard.zoo.load.network import build_network, read_network_of
@@ -29,7 +29,7 @@ from layerboard.zoo.references import PART, find_object, split_part
 from layerboard.zoo.spec import BackboneSpec, Layer
 
 
-class FileLoader(Loader):
+class FileLoader(OriginLoader):
     """Loader of networks of a known architecture, from files of weights."""
 
     def find(self, text: str, cache_dir: Path | None) -> BackboneSpec:
@@ -59,8 +59,8 @@ class FileLoader(Loader):
             file = "preprocessor_config.json"
             lacks = f"{file} has none" if preprocessor else f"no {file}"
             source = f"what is usual for the {spec.paper}, since {lacks}"
-        facts = f"{shape_of(spec)}, from config.json ({spec.paper})"
-        return f"{titled(spec)}: {facts}; {images_of(spec)} from {source}"
+        facts = f"{shape_in_words(spec)}, from config.json ({spec.paper})"
+        return f"{titled(spec)}: {facts}; {images_in_words(spec)} from {source}"
 
     def with_weights(self, spec: BackboneSpec, path: Path) -> tuple[BackboneSpec, str]:
         file, part = split_part(str(path))

@@ -6,7 +6,7 @@ import torch
 
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.backbone import SEED, Backbone, RandomFloor, RawPixels
-from layerboard.zoo.load.backbone import Loader, identity_of
+from layerboard.zoo.load.backbone import OriginLoader, identity_of
 from layerboard.zoo.spec import BackboneSpec
 
 # class and revision of each family of `zoo.spec.FLOORS`
@@ -16,7 +16,7 @@ FLOORS: dict[str, tuple[type[Backbone], str]] = {
 }
 
 
-class FloorLoader(Loader):
+class FloorLoader(OriginLoader):
     """Loader of the floors, which need no files."""
 
     def identify(self, spec: BackboneSpec, cache_dir: Path) -> BackboneIdentity:

@@ -20,7 +20,7 @@ from layerboard.zoo.features import BackboneIdentity, LayerFeatures, Visitable, 
 from layerboard.zoo.features.layers import wanted_layers
 from layerboard.zoo.libraries import optional
 from layerboard.zoo.load.checkpoint import files_digest
-from layerboard.zoo.load.described import images_of, normalisation_of, shape_of, titled
+from layerboard.zoo.load.described import images_in_words, normalisation_of, shape_in_words, titled
 from layerboard.zoo.load.mistaken import refuse_pages
 from layerboard.zoo.origin import ONNX
 from layerboard.zoo.own.module.independence import require_own_features
@@ -295,14 +295,14 @@ class OnnxLoader(ObjectLoader):
         network = onnx_network(spec.repository)
         facts = network.session.facts
         source = "as its metadata says" if "mean" in facts else "assumed, as for ImageNet"
-        images = f"{images_of(spec)}, {source}"
+        images = f"{images_in_words(spec)}, {source}"
         if network.session.takes_bytes:
             known = f" by {normalisation_of(spec)}, {source}" if "mean" in facts else ""
             images = f"images at {spec.input_size} px, which it normalises itself{known}"
         names = ("backbone", "revision", "layers", "poolings")
         claims = (f"{name} {shortened(facts[name])}" for name in names if name in facts)
         claimed = f"; the file says: {', '.join(claims)}" if "backbone" in facts else ""
-        return f"{titled(spec)}: {shape_of(spec)}, of {some(network.used)}; {images}{claimed}"
+        return f"{titled(spec)}: {shape_in_words(spec)}, of {some(network.used)}; {images}{claimed}"
 
     def made(self, reference: str, device: torch.device = CPU) -> Visitable:
         return onnx_network(reference, device)

@@ -13,7 +13,7 @@ from layerboard.benchmark.forms.request import Request
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import find
 from tests.benchmark.runs import Tally, run
-from tests.zoo.load.module.networks import SIZE, Vit
+from tests.zoo.own.module.networks import SIZE, Vit
 
 
 @pytest.mark.usefixtures("no_pages")

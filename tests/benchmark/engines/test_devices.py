@@ -20,7 +20,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import find
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import comparable, run
-from tests.zoo.load.module.networks import SIZE, Vit
+from tests.zoo.own.module.networks import SIZE, Vit
 
 WRONG: tuple[tuple[dict[str, object], str], ...] = (
     (

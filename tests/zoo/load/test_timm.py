@@ -14,12 +14,12 @@ from torch import Tensor, nn
 from layerboard.benchmark.plan.backbones import with_weights
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures, Shown
-from layerboard.zoo.load.backbone import describe, identify, load_backbone
+from layerboard.zoo.load.backbone import describe_backbone, identify, load_backbone
 from layerboard.zoo.origin import TIMM
 from layerboard.zoo.own import timm_models
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Layer, Stage
-from tests.zoo.load.module.networks import SIZE, WIDTH, Vit
+from tests.zoo.own.module.networks import SIZE, WIDTH, Vit
 
 CPU = torch.device("cpu")
 SETTINGS = {
@@ -114,7 +114,7 @@ def test_facts_are_timm_s_and_the_trial_s() -> None:
     assert (spec.input_size, spec.fixed_size, spec.licence) == (SIZE, False, "mit")
     assert (spec.family, spec.supervision, spec.has_cls) == ("vit", "timm tag tag", True)
     assert spec.stages == (Stage(3, WIDTH, 8),)
-    lines = describe(spec, None).splitlines()
+    lines = describe_backbone(spec, None).splitlines()
     assert lines[0].startswith("timm:vit_small@tag: 3 blocks of net.blocks, 1 prefix token + 4x4 grid")
     assert "(from its pretrained_cfg)" in lines[2]
     assert find(["timm:plain"])[0].fixed_size

@@ -13,7 +13,7 @@ from torch.nn.functional import avg_pool2d
 
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures, Shown
-from layerboard.zoo.load.backbone import describe, identify, load_backbone
+from layerboard.zoo.load.backbone import describe_backbone, identify, load_backbone
 from layerboard.zoo.own import onnx_file
 from layerboard.zoo.own.onnx_export import Outputs, write_onnx
 from layerboard.zoo.registry.find import find
@@ -102,7 +102,7 @@ def test_images_are_given_as_the_file_takes_them(tmp_path: Path) -> None:
     name = write(tmp_path / "own.onnx", MAPS, "float[N, 3, H, W] maps", "float[N, 3, A, B] images", **own)
     expected = colours(images, (0.1, 0.2, 0.3), (0.5, 0.5, 0.25))
     torch.testing.assert_close(shown(name, images).grid, expected, atol=1e-5, rtol=0)
-    assert describe(find([name])[0], None).endswith("std (0.5, 0.5, 0.25), as its metadata says")
+    assert describe_backbone(find([name])[0], None).endswith("std (0.5, 0.5, 0.25), as its metadata says")
     fixed = write(tmp_path / "fixed.onnx", MAPS, "float[2, 3, 4, 4] maps", "float[2, 3, 32, 32] images")
     torch.testing.assert_close(shown(fixed, images).grid, colours(images), atol=1e-5, rtol=0)
     last = MAPS.replace("images", "first")
@@ -110,13 +110,15 @@ def test_images_are_given_as_the_file_takes_them(tmp_path: Path) -> None:
     name = write(tmp_path / "bytes.onnx", body, MAPS_OUT, "uint8[N, 32, 32, 3] images")
     expected = 255 * colours(images, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
     torch.testing.assert_close(shown(name, images).grid, expected, atol=1e-3, rtol=0)
-    described = describe(find([name])[0], None)
+    described = describe_backbone(find([name])[0], None)
     assert described.endswith("; images at 32 px, which it normalises itself")
     named = write(
         tmp_path / "said.onnx", body, MAPS_OUT, "uint8[N, 32, 32, 3] images", **own, backbone="x" * 999
     )
-    assert ", which it normalises itself by mean (0.1, 0.2, 0.3) and std" in describe(find([named])[0], None)
-    assert describe(find([named])[0], None).endswith("x...x" + "x" * 47 + "'")
+    assert ", which it normalises itself by mean (0.1, 0.2, 0.3) and std" in describe_backbone(
+        find([named])[0], None
+    )
+    assert describe_backbone(find([named])[0], None).endswith("x...x" + "x" * 47 + "'")
     half = f"whole = Cast <to = 1> (images)\n{MAPS.replace('images', 'whole')}"
     name = write(tmp_path / "half.onnx", half, MAPS_OUT, "float16[N, 3, 32, 32] images")
     torch.testing.assert_close(shown(name, images).grid, colours(images), atol=1e-2, rtol=0)

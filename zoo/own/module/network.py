@@ -19,7 +19,7 @@ from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.hooked import HookedBackbone, Network
 from layerboard.zoo.features.taps import FUSED
 from layerboard.zoo.features.weights import are_zero
-from layerboard.zoo.load.backbone import Loader, identity_of
+from layerboard.zoo.load.backbone import OriginLoader, identity_of
 from layerboard.zoo.load.described import normalisation_of
 from layerboard.zoo.origin import MODULE
 from layerboard.zoo.own.module.blocks import Paths, named_blocks, path_of, path_pattern
@@ -89,7 +89,7 @@ def given(reference: str) -> NetworkCopy:
     )
 
 
-class ModuleLoader(Loader):
+class ModuleLoader(OriginLoader):
     """Loader of the networks of this process; what is known of one was said when it was made."""
 
     def find(self, text: str, cache_dir: Path | None) -> BackboneSpec:

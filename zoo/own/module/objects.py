@@ -18,9 +18,9 @@ from layerboard.zoo.errors import InputError, shortened
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.layers import Cells, shapes_of
 from layerboard.zoo.features.weights import without_weights
-from layerboard.zoo.load.backbone import Loader
+from layerboard.zoo.load.backbone import OriginLoader
 from layerboard.zoo.load.checkpoint import files_digest
-from layerboard.zoo.load.described import images_of, shape_of
+from layerboard.zoo.load.described import images_in_words, shape_in_words
 from layerboard.zoo.origin import OBJECT
 from layerboard.zoo.own.module.independence import require_own_features
 from layerboard.zoo.references import current_directory, find_object
@@ -39,7 +39,7 @@ _ATTRIBUTES: dict[str, type] = {
 }
 
 
-class ObjectLoader(Loader):
+class ObjectLoader(OriginLoader):
     """Loader of Python objects, which are the backbones that functions ``module:function`` return."""
 
     def find(self, text: str, cache_dir: Path | None) -> BackboneSpec:
@@ -60,7 +60,7 @@ class ObjectLoader(Loader):
         return OwnBackbone(spec, self.identity(spec.repository, backbone), backbone)
 
     def describe(self, spec: BackboneSpec, cache_dir: Path | None) -> str:
-        facts = f"{shape_of(spec)}; {images_of(spec)}"
+        facts = f"{shape_in_words(spec)}; {images_in_words(spec)}"
         return f"{spec.name}: {facts}; all from the spec that {spec.repository} gives"
 
     def made(self, reference: str, device: torch.device = CPU) -> features.Visitable:

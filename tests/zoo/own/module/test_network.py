@@ -17,7 +17,7 @@ from layerboard.zoo.own.module.hints import ModuleHints
 from layerboard.zoo.own.module.network import NetworkCopy, given_network
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Dtype, Layer, Stage
-from tests.zoo.load.module.networks import (
+from tests.zoo.own.module.networks import (
     PATCH,
     SIZE,
     WIDTH,
