@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import accumulate, groupby
@@ -13,8 +13,9 @@ from torch import Tensor
 
 from layerboard.benchmark.passes.failures import is_out_of_memory
 from layerboard.benchmark.passes.loading import Batch, Member
-from layerboard.tasks.framework.base import FINITE, BatchPart, Measurer, Settling, Source
+from layerboard.tasks.framework.base import FINITE, BatchPart, Measurer, Settling, Source, TokenMeasurer
 from layerboard.tasks.framework.checks import NOT_FINITE
+from layerboard.tasks.framework.sets import members_of
 from layerboard.tasks.framework.task import Measurable
 from layerboard.tasks.metrics.spread import debiased, position_basis
 from layerboard.zoo.errors import InputError
@@ -24,8 +25,10 @@ from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View, tiles_of
 
 FAILURE = "failure"  # array that says why a layer has no measurements, UTF-8
+MIXED = "its layers have grids of different sizes"  # reason why a set of layers has no token cosine
 
 Name = TypeVar("Name", bound=Hashable)
+Grids = dict[Layer, Tensor]  # [images height width dim] each
 
 
 class Collector(ABC):
@@ -127,6 +130,34 @@ class VectorCollector(Collector):
         return arrays
 
 
+class Gathered:
+    """Grids of a group's images that wait until all members of the layers of a task have shown them."""
+
+    def __init__(self, layers: Sequence[Layer]) -> None:
+        self._layers = layers
+        self._members = members_of(layers)
+        self._waiting: dict[int, dict[Layer, Tensor]] = {}
+
+    def add(self, member: Layer, positions: Sequence[int], grids: Tensor) -> tuple[list[int], Grids]:
+        """Copy a member's grids; returns the positions of the images that are now complete, and all grids."""
+        for position, grid in zip(positions, grids, strict=True):
+            self._waiting.setdefault(position, {})[member] = grid.clone()
+        done = [position for position in positions if len(self._waiting[position]) == len(self._members)]
+        images = [self._waiting.pop(position) for position in done]
+        # images are given up as they are copied, so that memory holds one member's grids twice
+        return done, {
+            each: torch.stack([image.pop(each) for image in images]) for each in self._members if done
+        }
+
+    def of_one_grid(self, grids: Grids) -> dict[tuple[int, ...], list[Layer]]:
+        """The layers by the size of their members' grids; under () those whose members differ in it."""
+        by_size: dict[tuple[int, ...], list[Layer]] = {}
+        for layer in self._layers:
+            sizes = {tuple(grids[member].shape[1:3]) for member in layer.members}
+            by_size.setdefault(sizes.pop() if len(sizes) == 1 else (), []).append(layer)
+        return by_size
+
+
 class MeasuredCollector(Collector):
     """Feeds the measurers of a task, one per group.
 
@@ -140,13 +171,14 @@ class MeasuredCollector(Collector):
     ) -> None:
         self._fed, self._view, self._patch_size, self._components = fed, view, patch_size, components
         self._measured = tuple(sorted(layers, key=lambda layer: layer.place))
-        # layers that are taken together are fed one by one
+        self._together = any(len(layer.members) > 1 for layer in self._measured)
         members = dict.fromkeys(member for layer in self._measured for member in layer.members)
         self._serves = {needed: layer for layer in members for needed in fed.feed.shown(layer)}
         self.layers, self.whole = frozenset(self._serves), fed.feed.whole
         self._bases: dict[tuple[int, ...], dict[Layer, Tensor]] = {}  # positional directions by image size
         self._waiting: dict[Layer, list[Shown]] = {}
         self._measurers: dict[int, Measurer[Any]] = {}
+        self._gathered: dict[int, Gathered] = {}  # by group, what waits for further members
         # by group, why layers have no measurements
         self._failed: defaultdict[int, dict[Layer, str]] = defaultdict(dict)
 
@@ -188,10 +220,13 @@ class MeasuredCollector(Collector):
         for members, part in self._parts(batch):
             group = members[0].group
             if layer not in self._failed[group]:
-                measurer = self._measurer(group)
+                positions = [member.position for member in members]
                 with self._noting(group, layer):
                     portion = self._fed.feed.portion(waiting, part)
-                    measurer.update(layer, [member.position for member in members], portion)
+                    if self._together:
+                        self._gather(group, layer, positions, portion)
+                    else:
+                        self._measurer(group).update(layer, positions, portion)
 
     def again(self) -> frozenset[Layer]:
         waiting = frozenset(features.layer for every in self._waiting.values() for features in every)
@@ -200,17 +235,29 @@ class MeasuredCollector(Collector):
 
     def finish(self, groups: range) -> dict[str, Tensor]:
         arrays = {name: array for group in groups for name, array in self._of_group(group).items()}
-        self._measurers = {}
+        self._measurers, self._gathered = {}, {}
         self._failed.clear()
         return arrays
+
+    def _gather(self, group: int, member: Layer, positions: Sequence[int], grids: Tensor) -> None:
+        """Hand images to a measurer that takes layers together, once all their members have shown them."""
+        measurer = self._measurer(group)
+        assert isinstance(measurer, TokenMeasurer)  # no other task takes layers of several members
+        gathered = self._gathered.setdefault(group, Gathered(self._measured))
+        done, complete = gathered.add(member, positions, grids)
+        for size, layers in gathered.of_one_grid(complete).items() if done else ():
+            if size:
+                measurer.compare(layers, done, {each: complete[each] for each in members_of(layers)})
+            else:
+                self._failed[group] |= dict.fromkeys(layers, MIXED)
 
     def _of_group(self, group: int) -> dict[str, Tensor]:
         """What the measurer of a group keeps of every layer; it leaves the device at once."""
         measurer, failed = self._measurer(group), self._failed[group]
         finished: dict[tuple[Layer, str], Tensor] = {}
         for layer in self._measured:
-            # layers measured together have no result if one of them could not be measured
-            if reasons := [*filter(None, map(failed.get, layer.members))]:
+            # a layer of several members has no result if one of them could not be measured
+            if reasons := [*filter(None, map(failed.get, (*layer.members, layer)))]:
                 failed[layer] = reasons[0]
             else:
                 with self._noting(group, layer):
@@ -250,8 +297,7 @@ class MeasuredCollector(Collector):
 
     def _measurer(self, group: int) -> Measurer[Any]:
         if group not in self._measurers:
-            images, sets = self._fed.source.groups[group], [each for each in self._measured if each.fused]
-            self._measurers[group] = self._fed.measure_sets(images, self._view, sets)
+            self._measurers[group] = self._fed.measure(self._fed.source.groups[group], self._view)
         return self._measurers[group]
 
     def _parts(self, batch: Batch) -> Iterator[tuple[tuple[Member, ...], BatchPart]]:

@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from layerboard.tasks.metrics.arrays import Floats, Mask
 from layerboard.tasks.metrics.bilinear import image_places
-from layerboard.tasks.metrics.label_vote import most_similar_of_sets
+from layerboard.tasks.metrics.label_vote import most_similar_of_layers
 from layerboard.tasks.metrics.neighbours import Key, mean_of
 from layerboard.tasks.statistics.counted_pixels import CountedPixels
 from layerboard.tasks.statistics.linearised import share_below
@@ -39,32 +39,32 @@ def patch_distances(patches: Tensor, memory: Tensor, k: int = 1) -> Tensor:
     of unit vectors. A zero vector stays zero, at 0.5 from every unit vector. Values are not checked for NaN.
     Raises ValueError if the memory has fewer than k rows.
     """
-    return patch_distances_of_sets({0: patches}, {0: memory}, {0: (0,)}, k)[0]
+    return patch_distances_of_layers({0: patches}, {0: memory}, {0: (0,)}, k)[0]
 
 
-def patch_distances_of_sets(
-    patches: Mapping[Key, Tensor], memory: Mapping[Key, Tensor], sets: Mapping[Key, Sequence[Key]], k: int = 1
+def patch_distances_of_layers(
+    patches: Mapping[Key, Tensor], memory: Mapping[Key, Tensor], layers: Mapping[Key, Sequence[Key]], k: int
 ) -> dict[Key, Tensor]:
-    """Distances as in `patch_distances` for each set of layers, where 1 - cosine is averaged over its layers.
+    """Distances as in `patch_distances` for each layer, where 1 - cosine is averaged over its members.
 
-    ``patches`` has an array [patches dim] for each layer, and ``memory`` one [rows dim], rows in the same
-    order for all layers. ``sets`` lists the layers of each set.
+    ``patches`` has an array [patches dim] for each member, and ``memory`` one [rows dim], rows in the same
+    order for all. ``layers`` lists the members of each layer.
     """
     rows = len(next(iter(memory.values())))
     if rows < k:
         raise ValueError(f"expected a memory of at least {k} patches, found {rows}")
     asked, known = (
-        {layer: functional.normalize(vectors.float(), dim=-1) for layer, vectors in part.items()}
+        {member: functional.normalize(vectors.float(), dim=-1) for member, vectors in part.items()}
         for part in (patches, memory)
     )
     # the nearest row maximises the inner product minus half the row's squared length
-    lengths = {layer: vectors.square().sum(1, keepdim=True) for layer, vectors in known.items()}
-    ranked = {layer: torch.cat([vectors, -lengths[layer] / 2], 1) for layer, vectors in known.items()}
-    padded = {layer: functional.pad(vectors, (0, 1), value=1.0) for layer, vectors in asked.items()}
-    halves = {layer: vectors.square().sum(1) / 2 for layer, vectors in asked.items()}
-    nearest = most_similar_of_sets(padded, ranked, sets, k)
+    lengths = {member: vectors.square().sum(1, keepdim=True) for member, vectors in known.items()}
+    ranked = {member: torch.cat([vectors, -lengths[member] / 2], 1) for member, vectors in known.items()}
+    padded = {member: functional.pad(vectors, (0, 1), value=1.0) for member, vectors in asked.items()}
+    halves = {member: vectors.square().sum(1) / 2 for member, vectors in asked.items()}
+    nearest = most_similar_of_layers(padded, ranked, layers, k)
     return {
-        name: (mean_of([halves[layer] for layer in sets[name]]) - voters.similarity.mean(1)).clamp_min(0)
+        name: (mean_of([halves[member] for member in layers[name]]) - voters.similarity.mean(1)).clamp_min(0)
         for name, voters in nearest.items()
     }
 

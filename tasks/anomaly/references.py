@@ -13,7 +13,6 @@ from torch.nn import functional
 from layerboard.tasks.anomaly import metric as anomaly
 from layerboard.tasks.framework.base import FINITE, Measurements
 from layerboard.tasks.framework.remembered import ComparingMeasurer
-from layerboard.tasks.framework.sets import members_of
 from layerboard.tasks.framework.stored import LayerMeasurements
 from layerboard.tasks.metrics.cell_labels import cell_draws
 from layerboard.zoo.spec import Layer
@@ -160,49 +159,44 @@ class DistanceMeasurer(ComparingMeasurer[Memory]):
     """
 
     def __init__(
-        self,
-        product: str,
-        draws: Mapping[str, range | None],
-        k: int,
-        memories: ProductMemories,
-        sets: Sequence[Layer] = (),
+        self, product: str, draws: Mapping[str, range | None], k: int, memories: ProductMemories
     ) -> None:
-        super().__init__(partial(memories.of, product), sets)
+        super().__init__(partial(memories.of, product))
         self._draws, self._k = draws, k
         self._kept: dict[Layer, list[dict[str, Tensor]]] = {}
 
-    def compare(
+    def search(
         self,
-        sets: Sequence[Layer],
+        layers: Sequence[Layer],
         positions: Sequence[int],
-        shown: Mapping[Layer, Tensor],
+        grids: Mapping[Layer, Tensor],
         memory: Mapping[Layer, Memory],
     ) -> None:
-        patches = {member: shown[member].flatten(0, 2) for member in members_of(sets)}
-        named = {each: each.members for each in sets}
+        first = next(iter(grids.values()))
+        patches = {member: tokens.flatten(0, 2) for member, tokens in grids.items()}
+        members = {layer: layer.members for layer in layers}
         groups = [None, *(tuple(images or ()) for images in self._draws.values())]
-        distances = [self._distances(patches, memory, images, named) for images in groups]
-        for each in sets:
-            size = shown[each.members[0]].shape[:3]
-            none = torch.full(size[:1], torch.nan, device=patches[each.members[0]].device)
+        distances = [self._distances(patches, memory, images, members) for images in groups]
+        size, none = first.shape[:3], torch.full(first.shape[:1], torch.nan, device=first.device)
+        for layer in layers:
             scores = [
-                anomaly.image_scores(part[each].view(size[0], -1)) if part else none for part in distances
+                anomaly.image_scores(part[layer].view(size[0], -1)) if part else none for part in distances
             ]
-            kept = {"distances": distances[0][each].view(size), "scores": torch.stack(scores, dim=1)}
-            self._kept.setdefault(each, []).append(kept)
+            kept = {"distances": distances[0][layer].view(size), "scores": torch.stack(scores, dim=1)}
+            self._kept.setdefault(layer, []).append(kept)
 
     def _distances(
         self,
         patches: Mapping[Layer, Tensor],
         memory: Mapping[Layer, Memory],
         images: Sequence[int] | None,
-        sets: Mapping[Layer, Sequence[Layer]],
+        members: Mapping[Layer, Sequence[Layer]],
     ) -> dict[Layer, Tensor]:
         """Distances of patches to those of some reference images, or of all; empty without images."""
         if images == ():
             return {}
         rows = {layer: memory[layer].of(images) for layer in patches}
-        return anomaly.patch_distances_of_sets(patches, rows, sets, self._k)
+        return anomaly.patch_distances_of_layers(patches, rows, members, self._k)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         flags = self.flags(layer)

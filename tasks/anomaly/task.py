@@ -151,16 +151,13 @@ class AnomalyTask(MeasuredTask):
         return replace(self, memories=kept)
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        return self.measure_sets(group, view, ())
-
-    def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
         if self.memories is None:
             raise ValueError(MEMORY_FIRST)
         name = _product_of(group)
         count = next(len(each.references) for each in self.data.products if each.name == name)
         drawn = self.config.draws.of(count)
         draws = {draw: drawn.get(draw) for draw in self.config.draws.names}
-        return DistanceMeasurer(name, draws, self.config.k, self.memories, sets)
+        return DistanceMeasurer(name, draws, self.config.k, self.memories)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """AUROC, AP and F1 of images; AUROC, per-region overlap and F1 of pixels if there are masks."""
@@ -176,7 +173,7 @@ class AnomalyTask(MeasuredTask):
         count = sum(len(each.images) for each in self.data.products)
         remembered = Score("memory", 100 * float(share), count, "images")
         every = (*result.scores, remembered)
-        predicted = {} if self.sets else self._predicted(products)
+        predicted = self._predicted(products) if self.examples else {}
         return replace(result, scores=every, predicted=predicted)
 
     def _products(self, measurements: Sequence[Measurements]) -> Iterator[scores.ScoredProduct]:

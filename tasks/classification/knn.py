@@ -17,7 +17,7 @@ from layerboard.tasks.framework.base import Device, Outcome
 from layerboard.tasks.framework.examples import Predicted, by_key
 from layerboard.tasks.framework.transformed import Vectors
 from layerboard.tasks.metrics.arrays import Floats, Integers
-from layerboard.tasks.metrics.fused import nearest_of_sets
+from layerboard.tasks.metrics.fused import nearest_of_layers
 from layerboard.tasks.metrics.neighbours import Neighbours, nearest, top_k_correct, vote, vote_share
 from layerboard.zoo.spec import Layer
 
@@ -59,36 +59,36 @@ class KnnTask(LabelledTask):
         outcome = images.outcome(correct, calibration={ECE + "top-1": answers.calibration(images.truth)})
         return replace(outcome, predicted=self._predicted(images, neighbours, answers))
 
-    def score_sets(
-        self, layers: Mapping[Layer, Vectors], sets: Sequence[Layer], device: Device = None
+    def score_together(
+        self, vectors: Mapping[Layer, Vectors], layers: Sequence[Layer], device: Device = None
     ) -> list[Outcome]:
-        """Top-1 and top-5 accuracy of each set of layers, by the mean of their cosines; no examples."""
-        by_layer = {layer: self.labelled(vectors) for layer, vectors in layers.items()}
-        reasons = {layer: images.unusable for layer, images in by_layer.items()}
-        usable = {each: each.members for each in sets if not all(reasons[member] for member in each.members)}
-        banks = {layer: images.train for layer, images in by_layer.items()}
-        queries = {layer: images.test for layer, images in by_layer.items()}
-        some = next(iter(by_layer.values()))  # classes and names are the same for all layers
+        """Top-1 and top-5 accuracy of each layer, by the mean of its members' cosines; no examples."""
+        by_member = {member: self.labelled(each) for member, each in vectors.items()}
+        reasons = {member: images.unusable for member, images in by_member.items()}
+        usable = {each: each.members for each in layers if not all(map(reasons.get, each.members))}
+        banks = {member: images.train for member, images in by_member.items()}
+        queries = {member: images.test for member, images in by_member.items()}
+        some = next(iter(by_member.values()))  # classes and names are the same for all
         votes: dict[Layer, list[tuple[dict[str, Floats], Answers]]] = {each: [] for each in usable}
         k = wide = max(self._ks)
         if some.groups is not None:
             k, wide = room_for(some.groups, k)
         start = 0
-        for searched in nearest_of_sets(banks, queries, usable, wide, device=device):
+        for searched in nearest_of_layers(banks, queries, usable, wide, device=device):
             for each, neighbours in searched.items():
                 rows = slice(start, start + len(neighbours.index))
                 if some.groups is not None:
                     neighbours = outside(neighbours, some.groups[rows], some.groups, k)
                 votes[each].append(self._correct(neighbours, some.labels, some.truth[rows]))
             start = rows.stop
-        outcomes = {each: Outcome((), empty=reasons[each.members[0]]) for each in sets}
+        outcomes = {each: Outcome((), empty=reasons[each.members[0]]) for each in layers}
         for each, parts in votes.items():
             joined = {metric: np.concatenate([part[metric] for part, _ in parts]) for metric in parts[0][0]}
             answers = Answers(*map(np.concatenate, zip(*(part for _, part in parts), strict=True)))
             outcomes[each] = some.outcome(
                 joined, calibration={ECE + "top-1": answers.calibration(some.truth)}
             )
-        return [outcomes[each] for each in sets]
+        return [outcomes[each] for each in layers]
 
     def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
         """Bank and queries with their labels and the names of the images."""

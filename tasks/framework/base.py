@@ -274,6 +274,24 @@ class Settling(Protocol):
         """
 
 
+class TokenMeasurer(ABC):
+    """A measurer that compares tokens by their cosines, and takes layers with equal grids together.
+
+    The cosine of a layer of several `members` is the mean of theirs, so a member's products serve every layer
+    that has it.
+    """
+
+    def update(self, layer: Layer, positions: Sequence[int], grids: "Tensor") -> None:
+        """Take the features of one layer alone, as `Measurer.update` says."""
+        self.compare((layer,), positions, {layer: grids})
+
+    @abstractmethod
+    def compare(
+        self, layers: Sequence[Layer], positions: Sequence[int], grids: "Mapping[Layer, Tensor]"
+    ) -> None:
+        """Take the grids [images height width dim] of all members of some layers, always the same ones."""
+
+
 @dataclass(frozen=True, slots=True)
 class Feed(ABC, Generic[Portion_co]):
     """Input of a measurer (`tasks.feeds`); if it is ``whole``, all images of a group come at once."""

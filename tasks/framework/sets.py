@@ -4,19 +4,14 @@ A set is the concatenation of its layers' unit vectors, divided by the square ro
 is the mean of the layers' cosines. Whether a task takes sets is decided when it is combined with its data.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 from layerboard.zoo.errors import InputError, either, likely
 from layerboard.zoo.spec import Layer
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
 # the last four blocks, the blocks at each quarter of the depth, all scored blocks, and all pairs of them
 SETS = ("last4", "quarters", "all", "pairs")
-MIXED = "its layers have grids of different sizes"  # reason why a set of layers has no token cosine
 
 
 def parse_sets(names: Sequence[str]) -> tuple[str, ...]:
@@ -62,35 +57,3 @@ def _members(name: str, depth: int, blocks: Sequence[int]) -> list[tuple[int, ..
     if name == "quarters":
         return [tuple(sorted({-(-depth * part // 4) for part in (1, 2, 3, 4)}))]
     return [tuple(range(1, depth + 1))]
-
-
-class Gathered:
-    """Features of images that wait until all layers have returned them; without layers, nothing waits."""
-
-    def __init__(self, layers: Collection[Layer]) -> None:
-        self._count = max(1, len({*layers}))
-        self._waiting: dict[int, dict[Layer, Tensor]] = {}
-
-    def add(
-        self, layer: Layer, positions: Sequence[int], grids: "Tensor"
-    ) -> "dict[int, dict[Layer, Tensor]]":
-        """Copy a layer's features; returns the images that are now complete, by position, in order."""
-        done = {}
-        for position, grid in zip(positions, grids, strict=True):
-            grids_of = self._waiting.setdefault(position, {})
-            grids_of[layer] = grid if self._count == 1 else grid.clone()
-            if len(grids_of) == self._count:
-                done[position] = self._waiting.pop(position)
-        return done
-
-
-def of_one_grid(
-    sets: Sequence[Layer], shapes: Mapping[Layer, tuple[int, int]]
-) -> dict[tuple[int, int], list[Layer]]:
-    """Sets whose layers have grids of equal size, by that (height, width); other sets are left out."""
-    by_size: dict[tuple[int, int], list[Layer]] = {}
-    for each in sets:
-        sizes = {shapes[member] for member in each.members}
-        if len(sizes) == 1:
-            by_size.setdefault(sizes.pop(), []).append(each)
-    return by_size

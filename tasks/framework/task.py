@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
-from torch import Tensor
 
 from layerboard.tasks.datasets.base import Coverage, Sample
 from layerboard.tasks.framework.base import (
@@ -87,10 +86,6 @@ class Measurable(ABC):
     @abstractmethod
     def measure(self, group: Group, view: View) -> Measurer[Any]:
         """The measurer of a group with this view (already scaled to the backbone)."""
-
-    def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
-        """The measurer of a group for sets of layers: it receives each layer, and finishes each set."""
-        return self.measure(group, view)
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,16 +284,16 @@ class VectorTask(Task):
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
         """Scores of the vectors of one layer and pooling."""
 
-    def score_sets(
-        self, layers: Mapping[Layer, Vectors], sets: Sequence[Layer], device: Device = None
+    def score_together(
+        self, vectors: Mapping[Layer, Vectors], layers: Sequence[Layer], device: Device = None
     ) -> list[Outcome]:
-        """Scores of each set of layers, by the mean of their cosines, from finite vectors."""
+        """Scores of layers, each by the finite vectors of its members side by side."""
 
         def together(members: Sequence[Layer]) -> Vectors:
-            vectors = [layers[member] for member in members]
-            return {name: unit_side_by_side([each[name] for each in vectors]) for name in vectors[0]}
+            every = [vectors[member] for member in members]
+            return {name: unit_side_by_side([each[name] for each in every]) for name in every[0]}
 
-        return [self.score(together(each.members), device) for each in sets]
+        return [self.score(together(layer.members), device) for layer in layers]
 
     @property
     def fitted_on(self) -> tuple[Source, ...]:
@@ -324,9 +319,9 @@ class VectorTask(Task):
         stored = backbone.vectors.values()
         poolings = next(iter(stored)).poolings()
         if self.sets:
-            sets = self.scored(backbone.layers, backbone.spec)
-            scored = {pooling: self._of_sets(backbone, sets, pooling) for pooling in poolings}
-            places = product(sets, poolings)
+            layers = self.scored(backbone.layers, backbone.spec)
+            scored = {pooling: self._together(backbone, layers, pooling) for pooling in poolings}
+            places = product(layers, poolings)
             return Findings(tuple(LayerOutcome(*key, scored[key[1]][key[0]]) for key in places))
         if self.all_tokens and {"cls", "mean"} <= {*poolings}:
             poolings = (*poolings, ALL)
@@ -370,13 +365,15 @@ class VectorTask(Task):
                 return {}
         return dict(zip(vectors, in_range([*vectors.values()]), strict=True))
 
-    def _of_sets(self, backbone: StoredBackbone, sets: Sequence[Layer], pooling: str) -> dict[Layer, Outcome]:
-        """Outcomes of all sets in one pooling; the vectors of all layers are in memory together."""
-        layers = {layer: self._finite(backbone, layer, pooling) for layer in members_of(sets)}
-        whole = [each for each in sets if all(layers[member] for member in each.members)]
-        finite = {layer: self.changed(layers[layer]) for layer in members_of(whole)}
-        outcomes = self.score_sets(finite, whole, backbone.device) if whole else []  # there may be no layer
-        return dict.fromkeys(sets, Outcome((), empty=NOT_FINITE)) | dict(zip(whole, outcomes, strict=True))
+    def _together(
+        self, backbone: StoredBackbone, layers: Sequence[Layer], pooling: str
+    ) -> dict[Layer, Outcome]:
+        """Outcomes of layers in one pooling; the vectors of all their members are in memory together."""
+        vectors = {member: self._finite(backbone, member, pooling) for member in members_of(layers)}
+        whole = [layer for layer in layers if all(vectors[member] for member in layer.members)]
+        known = {member: self.changed(vectors[member]) for member in members_of(whole)}
+        outcomes = self.score_together(known, whole, backbone.device) if whole else []  # there may be none
+        return dict.fromkeys(layers, Outcome((), empty=NOT_FINITE)) | dict(zip(whole, outcomes, strict=True))
 
 
 @dataclass(frozen=True, eq=False)

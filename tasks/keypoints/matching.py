@@ -6,7 +6,6 @@ device.
 """
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -16,8 +15,8 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from layerboard.tasks.datasets.spair import KeypointPair
+from layerboard.tasks.framework.base import TokenMeasurer
 from layerboard.tasks.framework.checks import LayerFlags
-from layerboard.tasks.framework.sets import MIXED
 from layerboard.tasks.keypoints import places
 from layerboard.tasks.keypoints.config import KeypointConfig
 from layerboard.tasks.keypoints.correspondence import best_pixels, least_errors
@@ -33,41 +32,38 @@ Grids = Mapping[int, Tensor]  # of tokens [height width dim], by the position of
 class KeptGrids:
     """The grids of one category's images, kept until the last of ``users`` measurers has matched them.
 
-    With sets of layers, a layer's grids are kept until its last set is matched.
+    Layers that have a member in common keep it once.
     """
 
-    def __init__(self, users: int = 1, sets: Sequence[Layer] = ()) -> None:
+    def __init__(self, users: int = 1) -> None:
         self._users = users
-        self._sets = sets
-        self._left = Counter(member for layers in sets for member in layers.members)
-        self._grids: dict[Layer, dict[int, Tensor]] = {}
+        self._left: dict[Layer, int] = {}
+        self._grids: dict[Layer, dict[int, tuple[Tensor, ...]]] = {}  # of a layer's members, by position
 
-    def add(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        """Keep the tokens of some images (unit tokens for sets), unless another measurer has added them."""
-        known = self._grids.setdefault(layer, {})
-        if not all(position in known for position in positions):
-            kept = normalize(grids.float(), dim=-1) if self._sets else grids.to(torch.float32, copy=True)
-            known |= zip(positions, kept, strict=True)
+    def add(self, layers: Sequence[Layer], positions: Sequence[int], grids: Mapping[Layer, Tensor]) -> None:
+        """Keep the tokens of some images, of unit length if a layer has several members.
+
+        What another measurer has added is not kept again.
+        """
+        if all(position in self._grids.get(layers[0], {}) for position in positions):
+            return
+        several = any(len(layer.members) > 1 for layer in layers)
+        copies = {
+            member: normalize(tokens.float(), dim=-1) if several else tokens.to(torch.float32, copy=True)
+            for member, tokens in grids.items()
+        }
+        for layer in layers:
+            parts = zip(*(copies[member] for member in layer.members), strict=True)
+            self._grids.setdefault(layer, {}).update(zip(positions, parts, strict=True))
 
     def take(self, layer: Layer) -> Grids:
-        """The grids of a layer by position, or those of a set, concatenated.
-
-        Raises ValueError if the layers of a set have grids of different sizes.
-        """
-        every = [self._one(member) for member in layer.members]
-        if not layer.fused:
-            return every[0]
-        together = {}
-        for position in every[0]:
-            parts = [grids[position] for grids in every]
-            if len({part.shape[:2] for part in parts}) > 1:
-                raise ValueError(MIXED)
-            together[position] = torch.cat(parts, dim=-1) / math.sqrt(len(parts))
-        return together
-
-    def _one(self, layer: Layer) -> Grids:
+        """The grids of a layer by position: of several members, their unit tokens side by side."""
         self._left[layer] = self._left.get(layer, self._users) - 1
-        return self._grids[layer] if self._left[layer] else self._grids.pop(layer)
+        by_position = self._grids[layer] if self._left[layer] else self._grids.pop(layer)
+        return {
+            position: parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1) / math.sqrt(len(parts))
+            for position, parts in by_position.items()
+        }
 
 
 class Matcher:
@@ -235,8 +231,8 @@ class Matcher:
         return torch.from_numpy(np.concatenate(facts, axis=1))
 
 
-class CategoryMeasurer:
-    """Matches all pairs of one category, for layers or sets, after all grids of its images have arrived.
+class CategoryMeasurer(TokenMeasurer):
+    """Matches all pairs of one category, for each layer, after all grids of its images have arrived.
 
     For a few pairs, the ``examples`` (ascending indices), it also keeps the matched points.
     """
@@ -247,9 +243,12 @@ class CategoryMeasurer:
         self._kept = kept
         self._flags = LayerFlags()
 
-    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        self._flags.see(layer, grids)
-        self._kept.add(layer, positions, grids)
+    def compare(
+        self, layers: Sequence[Layer], positions: Sequence[int], grids: Mapping[Layer, Tensor]
+    ) -> None:
+        for member, tokens in grids.items():
+            self._flags.see(member, tokens)
+        self._kept.add(layers, positions, grids)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         """The arrays of `Matcher.match`, with the rounded matches of the examples only."""

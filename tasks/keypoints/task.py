@@ -36,7 +36,6 @@ from layerboard.tasks.keypoints.config import CONFIGS, KeypointConfig
 from layerboard.tasks.keypoints.correspondence import pck_averages
 from layerboard.tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
 from layerboard.tasks.metrics.arrays import Floats
-from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 
 PAIRS = 16  # number of pairs in the examples, with categories taking turns
@@ -147,14 +146,11 @@ class KeypointTask(MeasuredTask):
         return {name: points for name, points in kinds.items() if points.any()}
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        return self.measure_sets(group, view, ())
-
-    def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
         pairs = self.pairs[group.key]
         first = next(row for row, pair in enumerate(self._ordered) if pair.category == group.key)
         examples = tuple(row - first for row in self._drawn if 0 <= row - first < len(pairs))
         matcher = Matcher(pairs, self.images[group.key], view, self.config)
-        return CategoryMeasurer(matcher, KeptGrids(sets=sets), () if sets else examples)
+        return CategoryMeasurer(matcher, KeptGrids(), examples if self.examples else ())
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """PCK in percent, for all points and for kinds of pairs, and the mean pull of a soft arg-max."""

@@ -44,17 +44,17 @@ def most_similar(queries: Tensor, memory: Tensor, k: int) -> MemoryNeighbours:
     Values are not checked for NaN. Ties at the k-th place go to the earlier row; with fewer than k rows, all
     are voters. Queries are float32, the memory has any floating dtype. Memory use is bounded.
     """
-    return most_similar_of_sets({0: queries}, {0: memory}, {0: (0,)}, k)[0]
+    return most_similar_of_layers({0: queries}, {0: memory}, {0: (0,)}, k)[0]
 
 
-def most_similar_of_sets(
-    queries: Mapping[Key, Tensor], memory: Mapping[Key, Tensor], sets: Mapping[Key, Sequence[Key]], k: int
+def most_similar_of_layers(
+    queries: Mapping[Key, Tensor], memory: Mapping[Key, Tensor], layers: Mapping[Key, Sequence[Key]], k: int
 ) -> dict[Key, MemoryNeighbours]:
-    """The most similar cells for each set of layers, by the mean of its layers' inner products.
+    """The most similar cells for each layer, by the mean of its members' inner products.
 
-    Each layer has queries [queries dim] and a memory [rows dim], as in `most_similar`, with rows in the same
-    order for all layers; ``sets`` lists the layers of each set. The products of a layer are computed once,
-    however many sets contain it. Memory use is bounded as for one layer.
+    ``layers`` lists the members of each layer. Each member has queries [queries dim] and a memory [rows dim],
+    as in `most_similar`, with rows in the same order for all. The products of a member are computed once,
+    however many layers have it. Memory use is bounded as for one layer.
     """
     count, stored = (len(next(iter(part.values()))) for part in (queries, memory))
     here = next(iter(queries.values()))
@@ -63,13 +63,13 @@ def most_similar_of_sets(
     step = max(1, similarities // (min(rows, max(1, stored)) * len(queries)))
     parts = [slice(start, start + step) for start in range(0, count, step)] or [slice(0, 0)]
     none = [here.new_empty((len(here[part]), 0)) for part in parts]
-    voters = {name: [MemoryNeighbours(some, some.long()) for some in none] for name in sets}
+    voters = {name: [MemoryNeighbours(some, some.long()) for some in none] for name in layers}
     for start in range(0, stored, rows):
-        banks = {layer: vectors[start : start + rows].float().T for layer, vectors in memory.items()}
+        banks = {member: vectors[start : start + rows].float().T for member, vectors in memory.items()}
         for number, part in enumerate(parts):
-            alike = {layer: vectors[part] @ banks[layer] for layer, vectors in queries.items()}
-            for name, members in sets.items():
-                best = _first(mean_of([alike[vectors] for vectors in members]), k)
+            alike = {member: vectors[part] @ banks[member] for member, vectors in queries.items()}
+            for name, members in layers.items():
+                best = _first(mean_of([alike[member] for member in members]), k)
                 moved = MemoryNeighbours(best.similarity, best.index + start)
                 voters[name][number] = _better(voters[name][number], moved, k)
     return {

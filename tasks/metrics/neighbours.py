@@ -22,7 +22,7 @@ WITH_FAISS = sys.platform != "darwin"
 if WITH_FAISS:
     import faiss
 
-Key = TypeVar("Key", bound=Hashable)  # name of a layer or of a set of layers
+Key = TypeVar("Key", bound=Hashable)  # name of a layer or of its member
 Vectors = NDArray[np.float32]
 
 EXTRA = 8  # neighbours searched beyond k, to detect ties at the k-th place
@@ -71,36 +71,36 @@ def search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None)
         parts = chunks(len(queries), min(len(bank), BANK_ROWS))
         units, alone = {0: (bank, queries)}, {0: (0,)}
         candidates = concatenate_neighbours(
-            [products_of_sets(units, alone, rows, wanted, device)[0] for rows in parts], wanted
+            [products_of_layers(units, alone, rows, wanted, device)[0] for rows in parts], wanted
         )
     return settled(cosines, candidates, k)
 
 
-def products_of_sets(
+def products_of_layers(
     units: Mapping[Key, tuple[Vectors, Vectors]],
-    sets: Mapping[Key, Sequence[Key]],
+    layers: Mapping[Key, Sequence[Key]],
     rows: slice,
     k: int,
     device: torch.device | None,
     dtype: torch.dtype = torch.float32,
 ) -> dict[Key, Neighbours]:
-    """Nearest bank vectors of some queries for each set of layers, by matrix products; ties in any order.
+    """Nearest bank vectors of some queries for each layer, by matrix products; ties in any order.
 
-    The similarity of a set is the mean of its layers' similarities. ``units`` has the bank [n dim] and the
-    queries [m dim] of each layer: unit vectors, in the same order for all layers. ``sets`` lists the layers
-    of each set. All layers together have as many similarities in memory as `BANK_ROWS` rows for these
+    The similarity of a layer is the mean of its members' similarities. ``units`` has the bank [n dim] and the
+    queries [m dim] of each member: unit vectors, in the same order for all. ``layers`` lists the members of
+    each layer. All members together have as many similarities in memory as `BANK_ROWS` rows for these
     queries. The products run on the CPU if the device is None, and are rounded to float32.
     """
     best: dict[Key, tuple[Tensor, Tensor]] = {}
     block = max(k, BANK_ROWS // len(units))
-    banks = {layer: torch.from_numpy(bank) for layer, (bank, _) in units.items()}
+    banks = {member: torch.from_numpy(bank) for member, (bank, _) in units.items()}
     asked = {
-        layer: torch.from_numpy(queries[rows]).to(device, dtype) for layer, (_, queries) in units.items()
+        member: torch.from_numpy(queries[rows]).to(device, dtype) for member, (_, queries) in units.items()
     }
     for start in range(0, len(next(iter(banks.values()))), block):
         some = slice(start, start + block)
-        alike = {layer: asked[layer] @ bank[some].to(device, dtype).T for layer, bank in banks.items()}
-        for name, members in sets.items():
+        alike = {member: asked[member] @ bank[some].to(device, dtype).T for member, bank in banks.items()}
+        for name, members in layers.items():
             mean = mean_of([alike[member] for member in members])
             value, index = mean.topk(min(k, mean.shape[1]), dim=1)
             index += start
@@ -127,19 +127,19 @@ def concatenate_neighbours(parts: Sequence[Neighbours], k: int) -> Neighbours:
 
 @dataclass(frozen=True)
 class Cosines:
-    """Cosines of queries with a bank: those of one layer, or the means over several layers."""
+    """Cosines of queries with a bank: the means over the members of a layer."""
 
-    layers: Sequence[
+    members: Sequence[
         tuple[Vectors, Vectors]
-    ]  # bank [n dim] and queries [m dim] of each layer: unit vectors, in the same order for all layers
+    ]  # bank [n dim] and queries [m dim] of each member: unit vectors, in the same order for all
 
     def of(self, rows: slice) -> "Cosines":
-        return Cosines([(bank, queries[rows]) for bank, queries in self.layers])
+        return Cosines([(bank, queries[rows]) for bank, queries in self.members])
 
     @property
     def doubt(self) -> float:
         """Bound on the error of float32 products: several times their usual error."""
-        return math.sqrt(max(bank.shape[1] for bank, _ in self.layers)) * 2.0**-23
+        return math.sqrt(max(bank.shape[1] for bank, _ in self.members)) * 2.0**-23
 
     def exact(self, query: Integers, index: Integers) -> Vectors:
         """Cosines of pairs of a query and a bank vector, by their indices [pairs], from float64 sums.
@@ -148,14 +148,14 @@ class Cosines:
         """
         sums = (
             np.einsum("pd,pd->p", bank[index].astype(np.float64), queries[query].astype(np.float64))
-            for bank, queries in self.layers
+            for bank, queries in self.members
         )
-        return np.asarray(sum(sums) / len(self.layers), np.float32)
+        return np.asarray(sum(sums) / len(self.members), np.float32)
 
     def rough(self, rows: Integers) -> Vectors:
         """Cosines of the queries ``rows`` with the whole bank, in float32: [rows n]."""
-        total = sum(queries[rows] @ bank.T for bank, queries in self.layers)
-        return np.asarray(total / np.float32(len(self.layers)), np.float32)
+        total = sum(queries[rows] @ bank.T for bank, queries in self.members)
+        return np.asarray(total / np.float32(len(self.members)), np.float32)
 
 
 def settled(cosines: Cosines, candidates: Neighbours, k: int) -> Neighbours:
@@ -165,7 +165,7 @@ def settled(cosines: Cosines, candidates: Neighbours, k: int) -> Neighbours:
     tell apart are computed again in float64 and rounded, which makes equal ones equal. If such errors could
     hide one of the first k behind the last candidate, the whole bank is compared.
     """
-    doubt, bank = cosines.doubt, cosines.layers[0][0]
+    doubt, bank = cosines.doubt, cosines.members[0][0]
     count, width = candidates.index.shape
     near = candidates.similarity.copy()
     close = np.zeros(near.shape, np.bool_)

@@ -1,4 +1,4 @@
-"""Measurers that propagate the first mask of a video, for layers or sets of layers, and score the masks."""
+"""Measurers that propagate the first mask of a video, for each layer, and score the masks."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,10 +13,9 @@ from torch.nn import functional
 
 from layerboard.tasks.datasets.davis import Video
 from layerboard.tasks.datasets.masks import read_mask
-from layerboard.tasks.framework.base import area_ceiling_metric, ceiling_metric
+from layerboard.tasks.framework.base import TokenMeasurer, area_ceiling_metric, ceiling_metric
 from layerboard.tasks.framework.checks import LayerFlags
 from layerboard.tasks.framework.examples import small_mask
-from layerboard.tasks.framework.sets import MIXED, Gathered, members_of, of_one_grid
 from layerboard.tasks.metrics.arrays import VOID
 from layerboard.tasks.metrics.cell_labels import area_labels
 from layerboard.tasks.propagation.config import PropagationConfig
@@ -35,68 +34,54 @@ once seeded like the first mask, and once with the exact share of each token tha
 FrameScores = dict[str, NDArray[Any]]  # of one frame: J, F and their upper bounds [objects], and a small mask
 
 
-class VideoMeasurer:
+class VideoMeasurer(TokenMeasurer):
     """Propagates masks frame by frame on the device, and scores frames on the host at the end of the video.
 
-    Masks are propagated for each layer or, if there are any, for each set of layers, with the mean cosine of
-    its layers. Until the end, a soft map of the size of the token grid is kept for each frame; for sets also
-    the frames of a batch, until all layers have returned them. Each thread has one full-size mask at a time.
-    For the frames in ``examples``, a small predicted mask is kept.
+    Until the end, a soft map of the size of the token grid is kept for each frame. Each thread has one
+    full-size mask at a time. For the frames in ``examples``, a small predicted mask is kept.
     """
 
     def __init__(
-        self,
-        video: Video,
-        view: View,
-        config: PropagationConfig,
-        sets: Sequence[Layer] = (),
-        examples: tuple[int, ...] = (),
+        self, video: Video, view: View, config: PropagationConfig, examples: tuple[int, ...] = ()
     ) -> None:
         self._video = video
         self._config = config
-        self._sets = sets
         self._examples = examples
         self._view_width = view.geometry(video.size).size[0]
         self._seed = read_mask(video.masks[0])
         self._objects = int(np.where(self._seed == VOID, 0, self._seed).max())
         self._last = max(0, len(video.frames) - 2)  # index of the last frame that is scored
-        self._gathered = Gathered(members_of(sets))
         self._flags = LayerFlags()
-        self._carried: dict[frozenset[Layer], list[Propagation[Layer]]] = {}  # by layers fed together
+        self._carried: dict[tuple[Layer, ...], Propagation[Layer]] = {}  # of layers that are taken together
         self._soft: dict[Layer, list[Tensor]] = {}
 
-    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        start, last = positions[0], self._last
-        self._flags.see(layer, grids[: last + 1 - start], compared=grids[: 0 if start else 1])
-        for position, frame in self._gathered.add(layer, positions, grids).items():
-            if position > last:
+    def compare(
+        self, layers: Sequence[Layer], positions: Sequence[int], grids: Mapping[Layer, Tensor]
+    ) -> None:
+        together, start = tuple(layers), positions[0]
+        scored = min(len(positions), self._last + 1 - start)  # the last frame of a video is not
+        for member, tokens in grids.items():
+            self._flags.see(member, tokens[:scored], compared=tokens[: 0 if start else 1])
+        for row in range(scored):
+            frame = {member: tokens[row] for member, tokens in grids.items()}
+            if together not in self._carried:
+                self._carried[together] = self._begun(together, frame)
+                self._soft |= {layer: [] for layer in together}
                 continue
-            layers = frozenset(frame)
-            if layers not in self._carried:
-                self._carried[layers] = self._begun(self._sets or [layer], frame)
-                continue
-            for propagation in self._carried[layers]:
-                for each, soft in propagation.step(frame).items():
-                    self._soft[each].append(soft)
+            for layer, soft in self._carried[together].step(frame).items():
+                self._soft[layer].append(soft)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         """Soft maps of all frames, [frames height width channels]."""
-        self._carried.pop(frozenset(layer.members), None)
-        if layer not in self._soft:
-            raise ValueError(MIXED)
+        self._carried.pop((layer,), None)
         soft = self._soft.pop(layer)
         return {"soft": torch.stack(soft) if soft else torch.zeros(0), **self._flags.arrays(layer)}
 
-    def _begun(self, sets: Sequence[Layer], frame: Mapping[Layer, Tensor]) -> list[Propagation[Layer]]:
-        """Propagations started with the first frame of all layers, one for each grid size."""
-        shapes = {layer: (grid.shape[0], grid.shape[1]) for layer, grid in frame.items()}
-        begun = []
-        for size, together in of_one_grid(sets, shapes).items():
-            tokens = {member: frame[member] for member in members_of(together)}
-            named = {each: each.members for each in together}
-            begun.append(Propagation(tokens, self._labels(self._seed, size), named, self._config))
-            self._soft |= {each: [] for each in together}
-        return begun
+    def _begun(self, layers: Sequence[Layer], frame: Mapping[Layer, Tensor]) -> Propagation[Layer]:
+        """The propagation of layers with equal grids, started with the first frame."""
+        height, width, _ = next(iter(frame.values())).shape
+        labels, members = self._labels(self._seed, (height, width)), {each: each.members for each in layers}
+        return Propagation(frame, labels, members, self._config)
 
     def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
         """J and F of every object and scored frame, [objects frames] each, and masks of the examples."""

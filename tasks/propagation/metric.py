@@ -31,12 +31,12 @@ CONSTANT = 1e-6
 
 
 class Propagation(Generic[Key]):
-    """Propagates a label map from frame to frame for each set of layers, without waiting for the device.
+    """Propagates a label map from frame to frame for each layer, without waiting for the device.
 
     The source frames of a frame are the first frame and the latest ones before it. The label of a token is
     the mean of the labels of source tokens in its window, weighted by exp(cosine / temperature); the cosine
-    of a set is the mean of its layers' cosines. Only the topk most similar source tokens of all frames
-    together count, including ties. The products of a layer are computed once, however many sets contain it. A
+    of a layer is the mean of its members' cosines. Only the topk most similar source tokens of all frames
+    together count, including ties. The products of a member are computed once, however many layers have it. A
     NaN or infinite token makes the labels NaN of all tokens with it in their window.
     """
 
@@ -44,14 +44,14 @@ class Propagation(Generic[Key]):
         self,
         first_features: Mapping[Key, Tensor],
         first_labels: Tensor,
-        sets: Mapping[Key, Sequence[Key]],
+        layers: Mapping[Key, Sequence[Key]],
         heard: Neighbourhood,
     ) -> None:
         """Start a video; raises ValueError if shapes do not match.
 
-        ``first_features`` are each layer's tokens [height width dim] of the first frame, of any length.
+        ``first_features`` are each member's tokens [height width dim] of the first frame, of any length.
         ``first_labels`` are [height width channels], one-hot or soft, with channel 0 for the background.
-        ``sets`` lists the layers of each set.
+        ``layers`` lists the members of each layer: a layer that is its own member comes alone.
         """
         for features in first_features.values():
             shape, other = tuple(features.shape), tuple(first_labels.shape)
@@ -59,20 +59,20 @@ class Propagation(Generic[Key]):
                 shapes = f"{shape} and {other}"
                 raise ValueError(f"expected [height width dim] and [height width channels], found {shapes}")
         self._shapes = {layer: features.shape for layer, features in first_features.items()}
-        self._sets, self._heard = sets, heard
+        self._layers, self._heard = layers, heard
         frames = 1 + heard.n_last_frames
         self._tokens = {layer: Recent(unit_tokens(grid), frames) for layer, grid in first_features.items()}
         like = next(iter(self._tokens.values())).kept
         labels = first_labels.to(like, non_blocking=True)
-        self._labels = {name: Recent(labels, frames) for name in sets}
+        self._labels = {name: Recent(labels, frames) for name in layers}
         height, width = first_labels.shape[:2]
         self._windows = Windows((height, width), heard, like.is_cpu)
 
     @torch.no_grad()
     def step(self, features: Mapping[Key, Tensor]) -> dict[Key, Tensor]:
-        """Soft label map of the next frame for each set: [height width channels], at least float32.
+        """Soft label map of the next frame for each layer: [height width channels], at least float32.
 
-        ``features`` are each layer's tokens [height width dim] of the frame. Raises ValueError if the shape
+        ``features`` are each member's tokens [height width dim] of the frame. Raises ValueError if the shape
         differs from the first frame's.
         """
         for layer, shape in self._shapes.items():
@@ -92,13 +92,11 @@ class Propagation(Generic[Key]):
         return soft
 
     def _measured(self, tokens: Mapping[Key, Tensor], tile: Tile) -> Iterator[tuple[Key, Tensor]]:
-        """Label maps of a tile's queries for each set: [queries channels]."""
+        """Label maps of a tile's queries for each layer: [queries channels]."""
         alike = {layer: similarities(key, self._tokens[layer], tile) for layer, key in tokens.items()}
         outside = self._windows.outside(tile, next(iter(tokens.values())))
-        shared = len(self._sets) > 1  # then the product of a single layer must not be overwritten
-        for name, members in self._sets.items():
-            mean = mean_of([alike[key] for key in members])
-            mean = mean.clone() if shared and len(members) == 1 else mean
+        for name, members in self._layers.items():
+            mean = mean_of([alike[member] for member in members])
             yield name, carried(mean, outside, self._labels[name].around(tile), self._heard)
 
 

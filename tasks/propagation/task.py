@@ -31,7 +31,6 @@ from layerboard.tasks.framework.task import MeasuredTask
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.tasks.propagation.config import CONFIGS, PropagationConfig
 from layerboard.tasks.propagation.measurers import CEILINGS, VideoMeasurer
-from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 
 VIDEOS = 8  # number of videos in the examples
@@ -63,12 +62,8 @@ class PropagationTask(MeasuredTask):
         return digest(*self.data.truth)
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        return self.measure_sets(group, view, ())
-
-    def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
         video = next(video for video in self.data.videos if video.name == group.key)
-        examples = () if sets else self.places[video.name]
-        return VideoMeasurer(video, view, self.config, sets, examples)
+        return VideoMeasurer(video, view, self.config, self.places[video.name] if self.examples else ())
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """J&F, J and F in percent, unweighted means over objects, without the first and the last frame."""
@@ -119,7 +114,7 @@ class PropagationTask(MeasuredTask):
         """Masks of the examples and their J&F, mean over objects, from the measurements of the videos."""
         masks, scores = [], []
         for video, measured in zip(self.data.videos, measurements, strict=True):
-            if "mask" in measured:  # which is not kept for sets of layers
+            if "mask" in measured:  # which is kept for examples alone
                 masks.append(np.asarray(measured["mask"], np.uint8))
                 both = (np.asarray(measured["J"], np.float64) + np.asarray(measured["F"], np.float64)) / 2
                 scores.append(100.0 * both[:, [frame - 1 for frame in self.places[video.name]]].mean(axis=0))

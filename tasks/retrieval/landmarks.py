@@ -84,15 +84,15 @@ class RetrievalTask(VectorTask):
             return Outcome((), empty=reason)
         return self._ranked(cosine_similarities(*self._both(vectors)))
 
-    def score_sets(
-        self, layers: Mapping[Layer, Vectors], sets: Sequence[Layer], device: Device = None
+    def score_together(
+        self, vectors: Mapping[Layer, Vectors], layers: Sequence[Layer], device: Device = None
     ) -> list[Outcome]:
-        """Scores of each set of layers, by the mean of their cosines; no examples."""
-        # there are few images: all cosines of all layers are in memory
-        reasons = {layer: self._unusable(vectors) for layer, vectors in layers.items()}
-        cosines = {layer: cosine_similarities(*self._both(vectors)) for layer, vectors in layers.items()}
+        """Scores of each layer, by the mean of its members' cosines; no examples."""
+        # there are few images: all cosines of all members are in memory
+        reasons = {member: self._unusable(each) for member, each in vectors.items()}
+        cosines = {member: cosine_similarities(*self._both(each)) for member, each in vectors.items()}
         outcomes = []
-        for each in sets:
+        for each in layers:
             if all(reasons[member] for member in each.members):
                 outcomes.append(Outcome((), empty=reasons[each.members[0]]))
             else:

@@ -16,10 +16,9 @@ from layerboard.tasks.datasets.scenes import Scene
 from layerboard.tasks.framework.base import FINITE, Measurements
 from layerboard.tasks.framework.examples import small_mask
 from layerboard.tasks.framework.remembered import ComparingMeasurer
-from layerboard.tasks.framework.sets import members_of
 from layerboard.tasks.metrics import cell_labels
 from layerboard.tasks.metrics.arrays import Integers, Labels
-from layerboard.tasks.metrics.label_vote import most_similar_of_sets, vote_labels
+from layerboard.tasks.metrics.label_vote import most_similar_of_layers, vote_labels
 from layerboard.tasks.segmentation.overlaps import confusion
 from layerboard.zoo.spec import Layer
 
@@ -149,9 +148,8 @@ class QueryMeasurer(ComparingMeasurer[tuple[Tensor, Tensor]]):
         scenes: Sequence[Scene],
         config: Vote,
         memories: Memories[tuple[Tensor, Tensor]],
-        sets: Sequence[Layer] = (),
     ) -> None:
-        super().__init__(memories.of, sets)
+        super().__init__(memories.of)
         self._read = read
         self._classes = classes
         self._scenes = scenes
@@ -159,21 +157,21 @@ class QueryMeasurer(ComparingMeasurer[tuple[Tensor, Tensor]]):
         self._voters = {"pixels": config.k, f"pixels k={config.other}": config.other}  # k by name
         self._given: dict[Layer, dict[str, Tensor]] = {}
 
-    def compare(
+    def search(
         self,
-        sets: Sequence[Layer],
+        layers: Sequence[Layer],
         positions: Sequence[int],
-        shown: Mapping[Layer, Tensor],
+        grids: Mapping[Layer, Tensor],
         memory: Mapping[Layer, tuple[Tensor, Tensor]],
     ) -> None:
-        queries = {member: unit_cells(shown[member]) for member in members_of(sets)}
-        rows = {member: memory[member][0] for member in queries}
-        named = {each: each.members for each in sets}
-        for each, voters in most_similar_of_sets(queries, rows, named, max(self._voters.values())).items():
-            given, (first, *_) = self._given.setdefault(each, {}), each.members
+        queries = {member: unit_cells(tokens) for member, tokens in grids.items()}
+        rows = {member: memory[member][0] for member in grids}
+        members, most = {layer: layer.members for layer in layers}, max(self._voters.values())
+        for layer, voters in most_similar_of_layers(queries, rows, members, most).items():
+            given, (first, *_) = self._given.setdefault(layer, {}), layer.members
             for name, k in self._voters.items():
                 votes = vote_labels(voters.first(k), memory[first][1], self._temperature)
-                by_image = votes.view(*shown[first].shape[:3], -1)
+                by_image = votes.view(*grids[first].shape[:3], -1)
                 given |= zip([f"{name} {position}" for position in positions], by_image, strict=True)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:

@@ -115,14 +115,11 @@ class SegmentationTask(LabelledImages):
         return "", f" k={self.config.vote.other}", " ceiling"
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        return self.measure_sets(group, view, ())
-
-    def measure_sets(self, group: Group, view: View, sets: Sequence[Layer]) -> Measurer[Tensor]:
         if self.memories is None:
             raise ValueError(MEMORY_FIRST)
         read, scenes = partial(self.read, view), self.scenes_of(group)
-        measurer = in_context.QueryMeasurer(read, self.classes, scenes, self.config.vote, self.memories, sets)
-        if self.keeps_examples and not sets:
+        measurer = in_context.QueryMeasurer(read, self.classes, scenes, self.config.vote, self.memories)
+        if self.examples:
             measurer.examples = [row for row, scene in enumerate(scenes) if scene in self.shown]
         return measurer
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from layerboard.benchmark.passes.collectors import MIXED
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.plan import PlanRecipe, make_plan
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
@@ -12,7 +13,6 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import is_set
 from layerboard.leaderboards.sections.transforms import blocks_of, set_gains
 from layerboard.tasks.framework.protocols import STANDARD
-from layerboard.tasks.framework.sets import MIXED
 from layerboard.zoo.registry.find import find
 from tests.benchmark.runs import PUBLIC, Tally, command, files, run
 

@@ -13,7 +13,6 @@ from layerboard.benchmark.passes.one_pass import Listener, run_pass
 from layerboard.benchmark.passes.shards import Shards, VectorReader
 from layerboard.tasks.framework.base import FINITE, Source
 from layerboard.tasks.framework.feeds import GRIDS
-from layerboard.tasks.framework.task import Measurable
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Tiles
@@ -49,7 +48,6 @@ class MeanProblem:
 
     fingerprint = "means"
     feed = GRIDS
-    measure_sets = Measurable.measure_sets
 
     def __init__(self, src: Source) -> None:
         self.source = src

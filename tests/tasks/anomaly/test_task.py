@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from layerboard.tasks.anomaly import scores as scoring
-from layerboard.tasks.anomaly.references import Draws, ProductMemories
+from layerboard.tasks.anomaly.references import DistanceMeasurer, Draws, ProductMemories
 from layerboard.tasks.anomaly.scores import NO_MASKS, ONE_KIND, ScoredProduct
 from layerboard.tasks.anomaly.task import MEMORY_FIRST, AnomalyConfig, AnomalyTask
 from layerboard.tasks.datasets.base import Coverage, FileSample
@@ -318,10 +318,13 @@ def test_a_set_of_layers_is_as_their_unit_vectors_side_by_side(tmp_path: Path) -
     together = task.remembering(Planted(memory), {})
     expected, chosen = measured(ready(task, joined), joined), Layer(2, fused=(1,))
     for group, plain in zip(task.source.groups, expected, strict=True):
-        measurer = together.measure_sets(group, Stretch(8), [chosen])
-        for layer, grids in layers.items():
-            live = torch.stack([grids[sample.key] for sample in group.samples])
-            measurer.update(layer, range(len(live)), live)
+        measurer = together.measure(group, Stretch(8))
+        assert isinstance(measurer, DistanceMeasurer)
+        live = {
+            layer: torch.stack([grids[sample.key] for sample in group.samples])
+            for layer, grids in layers.items()
+        }
+        measurer.compare([chosen], range(len(group.samples)), live)
         for name, value in measurer.finish(chosen).items():
             np.testing.assert_allclose(value.numpy(), plain[name], atol=2e-3)  # memories are float16
 

@@ -83,7 +83,7 @@ def test_a_set_of_one_layer_scores_as_the_layer() -> None:
     groups = GENERATOR.integers(0, 9, 48)
     task, first = task_of(KnnTask, dataset(12, groups), SMALL), Layer(1)
     vectors = stored(task, features(task.images))
-    (together,) = task.score_sets({first: vectors}, [first])  # type: ignore[attr-defined]
+    (together,) = task.score_together({first: vectors}, [first])  # type: ignore[attr-defined]
     plain = task.score(vectors)  # type: ignore[attr-defined]
     assert [score.value for score in together.scores] == pytest.approx(
         [score.value for score in plain.scores]

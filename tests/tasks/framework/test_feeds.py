@@ -17,7 +17,6 @@ from layerboard.tasks.framework.feeds import (
     PicturedFeed,
     ResidualFeed,
 )
-from layerboard.tasks.framework.task import Measurable
 from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
 from layerboard.zoo.spec import Layer, Tap
 from layerboard.zoo.view.views import ResizeCrop
@@ -106,7 +105,6 @@ class SumProblem:
     fingerprint = "sums"
     source = source([[1, 2], [3]], per_shard=2)
     feed = ResidualFeed()
-    measure_sets = Measurable.measure_sets
 
     def measure(self, group, view):  # type: ignore[no-untyped-def]
         return Sums()

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from layerboard.benchmark.passes.collectors import Gathered
 from layerboard.tasks.classification.knn import KnnTask
 from layerboard.tasks.datasets.davis import DavisEntry, Video, Videos
-from layerboard.tasks.framework.base import FINITE, Measurer
+from layerboard.tasks.framework.base import FINITE, Measurer, TokenMeasurer
 from layerboard.tasks.framework.checks import NOT_FINITE
 from layerboard.tasks.framework.protocols import STANDARD, find_protocol
 from layerboard.tasks.framework.registry import config_of
-from layerboard.tasks.framework.sets import MIXED, Gathered, names_of, parse_sets, sets_of
+from layerboard.tasks.framework.sets import names_of, parse_sets, sets_of
 from layerboard.tasks.framework.stored import StoredBackbone
 from layerboard.tasks.propagation.task import PropagationTask
 from layerboard.zoo.errors import InputError
@@ -81,26 +82,36 @@ def test_names_are_checked() -> None:
 
 
 def test_images_wait_until_all_layers_have_shown_them() -> None:
-    gathered, shown = Gathered(BLOCKS[:2]), torch.arange(6.0).view(3, 1, 1, 2)
-    assert not gathered.add(BLOCKS[0], [0, 1], shown[:2])
-    assert not gathered.add(BLOCKS[0], [2], shown[2:])
+    gathered, shown = Gathered([Layer(2, fused=(1,))]), torch.arange(6.0).view(3, 1, 1, 2)
+    assert gathered.add(BLOCKS[0], [0, 1], shown[:2]) == ([], {})
+    assert gathered.add(BLOCKS[0], [2], shown[2:]) == ([], {})
     kept = shown.clone()
     shown.zero_()  # what a layer shows may be overwritten after the call
-    done = gathered.add(BLOCKS[1], [0, 1, 2], kept)
-    assert list(done) == [0, 1, 2]
-    assert torch.equal(done[2][BLOCKS[0]], kept[2])
+    done, grids = gathered.add(BLOCKS[1], [0, 1, 2], kept)
+    assert done == [0, 1, 2]
+    assert torch.equal(grids[BLOCKS[0]], kept)
+
+
+def test_layers_are_taken_together_if_their_members_have_equal_grids() -> None:
+    grids = {Layer(index): torch.zeros(2, 4 // index, 4, 8) for index in (1, 2)} | {
+        Layer(3): torch.zeros(2, 2, 4, 16)
+    }
+    found = Gathered(SETS).of_one_grid(grids)
+    assert {size: texts(layers) for size, layers in found.items()} == {(): ["1+2", "1+2+3"], (2, 4): ["2+3"]}
 
 
 def fed(
-    measurer: Measurer[Tensor], layers: dict[Layer, Tensor], finished: Sequence[Layer], batch: int = 2
+    measurer: Measurer[Tensor], grids: dict[Layer, Tensor], layers: Sequence[Layer], batch: int = 2
 ) -> dict[Layer, dict[str, Tensor]]:
-    """What a measurer keeps that was shown batch after batch, all layers of each in turn."""
-    for start in range(0, len(next(iter(layers.values()))), batch):
-        for layer, grids in layers.items():
-            live = grids[start : start + batch].clone()
-            measurer.update(layer, range(start, start + len(live)), live)
-            live.fill_(torch.nan)  # a live activation is overwritten
-    return {layer: measurer.finish(layer) for layer in finished}
+    """What a measurer keeps of layers that was shown batch after batch."""
+    assert isinstance(measurer, TokenMeasurer)
+    count = len(next(iter(grids.values())))
+    for start in range(0, count, batch):
+        live = {member: tokens[start : start + batch].clone() for member, tokens in grids.items()}
+        measurer.compare(layers, range(start, min(start + batch, count)), live)
+        for tokens in live.values():
+            tokens.fill_(torch.nan)  # a live activation is overwritten
+    return {layer: measurer.finish(layer) for layer in layers}
 
 
 def side_by_side(grids: Sequence[Tensor]) -> Tensor:
@@ -115,29 +126,17 @@ SETS = (Layer(2, fused=(1,)), Layer(3, fused=(2,)), Layer(3, fused=(1, 2)))
 def test_keypoints_are_matched_as_by_tokens_side_by_side(protocol: str) -> None:
     rule = config_of(find_protocol(protocol), "spair")
     task = replace(random_problem(3), config=replace(rule, draw=None))
+    together = replace(task, sets=("pairs",))
     group = task.source.groups[0]
     rows = [task.data.samples.index(sample) for sample in group.samples]
     layers = {layer: grids[rows] for layer, grids in LAYERS.items()}
-    found = fed(task.measure_sets(group, VIEW_64, SETS), layers, SETS)
+    found = fed(together.measure(group, VIEW_64), layers, SETS)
     for one in SETS:
-        together = side_by_side([layers[each] for each in one.members])
-        (expected,) = fed(task.measure(group, VIEW_64), {Layer(1): together}, [Layer(1)]).values()
+        tokens = side_by_side([layers[each] for each in one.members])
+        (expected,) = fed(task.measure(group, VIEW_64), {Layer(1): tokens}, [Layer(1)]).values()
         for name in set(expected) - {"point", FINITE}:
             torch.testing.assert_close(found[one][name], expected[name], atol=1e-4, rtol=0)
     assert "point" not in found[SETS[0]]
-
-
-def test_layers_of_different_grids_are_not_matched() -> None:
-    task = random_problem(3)
-    group = task.source.groups[0]
-    layers = {layer: grids[: len(group.samples)] for layer, grids in LAYERS.items()}
-    layers[Layer(3)] = layers[Layer(3)][:, :2, :2]
-    measurer = task.measure_sets(group, VIEW_64, SETS)
-    (found,) = fed(measurer, layers, SETS[:1]).values()
-    assert found[FINITE].all()
-    for one in SETS[1:]:
-        with pytest.raises(ValueError, match=MIXED):
-            measurer.finish(one)
 
 
 @pytest.fixture
@@ -155,7 +154,7 @@ def test_masks_are_carried_as_by_tokens_side_by_side(davis: Videos, batch: int) 
     task = PropagationTask(davis, config_of(STANDARD, "davis"))
     for video, group in zip(davis.videos, task.source.groups, strict=True):
         layers = frames(video)
-        found = fed(task.measure_sets(group, VIEW_32, SETS), layers, SETS, batch)
+        found = fed(task.measure(group, VIEW_32), layers, SETS, batch)
         for one in SETS:
             together = side_by_side([layers[each] for each in one.members])
             (expected,) = fed(task.measure(group, VIEW_32), {Layer(1): together}, [Layer(1)], batch).values()
@@ -168,14 +167,8 @@ def test_what_one_layer_lacks_its_sets_lack(davis: Videos) -> None:
     video, group = davis.videos[0], task.source.groups[0]
     layers = frames(video)
     layers[Layer(3)][1, 0, 0] = torch.nan
-    found = fed(task.measure_sets(group, VIEW_32, SETS), layers, SETS)
+    found = fed(task.measure(group, VIEW_32), layers, SETS)
     assert [bool(found[one][FINITE].all()) for one in SETS] == [True, False, False]
-    layers = frames(video)
-    layers[Layer(3)] = layers[Layer(3)][:, ::2]
-    measurer = task.measure_sets(group, VIEW_32, SETS)
-    assert {*fed(measurer, layers, SETS[:1])} == {SETS[0]}
-    with pytest.raises(ValueError, match=MIXED):
-        measurer.finish(SETS[1])
 
 
 def test_no_set_of_finite_layers_asks_nothing_of_a_task() -> None:
