@@ -1,6 +1,7 @@
 """What every layer of backbones shows of a few images, from one forward pass per image."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -14,7 +15,6 @@ from torch.nn.functional import interpolate
 from layerboard.benchmark.engines.progress import Advance, Reporter
 from layerboard.benchmark.plan.layers import select_layers
 from layerboard.benchmark.plan.plan import view_for
-from layerboard.benchmark.plan.sizes import at_size
 from layerboard.leaderboards.blocks.display import natural
 from layerboard.leaderboards.report import principal
 from layerboard.leaderboards.report.look import BackboneMaps, LayerMaps, Picture
@@ -26,6 +26,7 @@ from layerboard.zoo.features import AttentionMaps, Shown
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.view.frames import frames_of, spaced_indices
+from layerboard.zoo.view.geometry import nearest_multiple
 from layerboard.zoo.view.views import REFERENCE_SIZE, FitLongSide, Stretch, View
 
 Removed = Literal["nothing", "mean", "smooth"]
@@ -112,7 +113,8 @@ def enlarged(
 def _with_cells(spec: BackboneSpec, cells: int) -> BackboneSpec:
     """A backbone at a size of at least so many cells across, if it takes any size."""
     cell = spec.patch_size if len(spec.stages) == 1 else min(spec.patch_size, FINER)
-    return spec if spec.fixed_size else at_size(spec, max(spec.input_size, cells * cell))
+    side = nearest_multiple(max(spec.input_size, cells * cell), spec.patch_size)
+    return spec if spec.fixed_size else replace(spec, input_size=side)
 
 
 def require_small(pictures: Sequence[Picture], layers: Mapping[BackboneSpec, Sequence[Layer]]) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, cast, get_args
+from typing import Literal, cast, get_args
 
 from layerboard.zoo.origin import TRANSFORMERS, Origin
 from layerboard.zoo.seen import Training
@@ -111,16 +111,21 @@ FAST_RESIZE = "fast-resize"
 _NAME = re.compile(rf"(.+?)(?:@([0-9]{{1,6}})px)?(?:@({'|'.join(get_args(Dtype))}))?(@{FAST_RESIZE})?")
 
 
-class NameParts(NamedTuple):
-    """The parts of a backbone's name, such as `dino-b16@448px@bfloat16@fast-resize`."""
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A backbone as a run shows it images, by its name, such as `dino-b16@448px@bfloat16@fast-resize`.
 
-    entry: str  # as in the registry
-    input_size: int | None = None  # side in pixels
-    dtype: Dtype | None = None
-    fast_resize: bool = False
+    What a name leaves out is as usual: the backbone's own input size, float32, images resized by Pillow.
+    """
+
+    entry: str  # name of the backbone in the registry
+    input_size: int | None = None  # side in pixels; None for the backbone's own
+    dtype: Dtype | None = None  # None for float32
+    fast_resize: bool = False  # whether torch resizes the images
 
     @classmethod
-    def of(cls, name: str) -> "NameParts":
+    def of(cls, name: str) -> "Variant":
+        """The variant of that name; a name that has no such form is an entry's."""
         match = _NAME.fullmatch(name)
         if match is None:
             return cls(name)
@@ -131,10 +136,16 @@ class NameParts(NamedTuple):
         ends = self.input_size and f"{self.input_size}px", self.dtype, self.fast_resize and FAST_RESIZE
         return "@".join([self.entry, *(end for end in ends if end)])
 
+    @property
+    def rank(self) -> tuple[str, int, bool, int]:
+        """Sort key: a backbone's own size, then larger ones; Pillow before torch; the widest format first."""
+        dtype = get_args(Dtype).index(self.dtype or "float32")
+        return self.entry, self.input_size or 0, self.fast_resize, dtype
+
 
 def entry_name(name: str) -> str:
-    """Name of a backbone as in the registry, without the suffixes of a run."""
-    return NameParts.of(name).entry
+    """Name of a backbone as in the registry, without what makes it a variant."""
+    return Variant.of(name).entry
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,22 +175,21 @@ def _view(request: LoadRequest) -> "View":
 
 def _spec(request: LoadRequest) -> BackboneSpec:
     """The one backbone of that name, with the requested weights and input size."""
-    from layerboard.benchmark.plan.backbones import with_weights
-    from layerboard.benchmark.plan.sizes import at_size, split_variants, with_rule
+    from layerboard.benchmark.plan.backbones import named_variants, shown_as, with_rule, with_weights
     from layerboard.zoo.registry.find import find
 
-    ((name, size, dtype, fast),) = split_variants([request.name])
-    if size is not None and request.input_size not in (None, size):
+    (named,) = named_variants([request.name])
+    if named.input_size is not None and request.input_size not in (None, named.input_size):
         raise InputError(f"{request.name!r} names an input size, and --input-size another; leave one out")
-    if dtype is not None and request.dtype not in ("float32", dtype):
+    if named.dtype is not None and request.dtype not in ("float32", named.dtype):
         raise InputError(f"{request.name!r} names a number format, and --dtype another; leave one out")
-    specs = find([name], cache_dir=request.cache)
+    specs = find([named.entry], cache_dir=request.cache)
     if len(specs) > 1:
         names = ", ".join(spec.name for spec in specs[:3])
-        raise InputError(f"{request.name!r} stands for {len(specs)} backbones ({names}, ...); name one")
+        raise InputError(f"{named.entry!r} stands for {len(specs)} backbones ({names}, ...); name one")
     if request.weights is not None:
         path = Path(str(request.weights).removeprefix(f"{specs[0].name}="))
         specs = tuple(with_weights(specs, {specs[0].name: path}))
-    spec = with_rule(specs[0], request.interpolation)
-    spec = replace(spec, dtype=dtype or request.dtype, fast_resize=fast)
-    return at_size(spec, request.input_size or size)
+    size, dtype = request.input_size or named.input_size, named.dtype or request.dtype
+    variant = replace(named, input_size=size, dtype=dtype)
+    return shown_as(with_rule(specs[0], request.interpolation), variant)

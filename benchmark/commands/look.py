@@ -98,9 +98,8 @@ def _written(request: LookRequest, report: "Reporter") -> list[Path]:
     """Visualise the images with each backbone in turn; returns the written files."""
     from layerboard.benchmark.engines.choose import find_device
     from layerboard.benchmark.look import enlarged, look_at, pictures_of, require_small
-    from layerboard.benchmark.plan.backbones import find_backbones
+    from layerboard.benchmark.plan.backbones import find_backbones, named_variants
     from layerboard.benchmark.plan.layers import select_layers
-    from layerboard.benchmark.plan.sizes import split_variants
     from layerboard.benchmark.plan.suites import SUITES
     from layerboard.leaderboards.report.look import look_page
     from layerboard.zoo.atomic import write_whole
@@ -110,7 +109,7 @@ def _written(request: LookRequest, report: "Reporter") -> list[Path]:
     names = ("backbones", "layers", "input_size", "weights", "dtype", "cache")
     asked = Request(**{name: getattr(request, name) for name in names}, floor=False)
     specs = find_backbones(asked, SUITES[0], report)
-    if not (request.input_size or any(parts.input_size for parts in split_variants(request.backbones))):
+    if not (request.input_size or any(named.input_size for named in named_variants(request.backbones))):
         specs = tuple(enlarged(specs, pictures, request.layers, report))
     layers = {spec: select_layers(request.layers, spec) for spec in specs}
     require_small(pictures, layers)

@@ -5,7 +5,7 @@ Scores, costs and facts of the registry are combined.
 
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -19,7 +19,7 @@ from layerboard.zoo.errors import InputError, counted, require_known
 from layerboard.zoo.local_names import as_path
 from layerboard.zoo.origin import origin_by_mark
 from layerboard.zoo.registry.find import all_specs
-from layerboard.zoo.spec import NameParts
+from layerboard.zoo.spec import Variant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -300,23 +300,18 @@ def code_of(pick: "Pick", local: Collection[str] = ()) -> str:
 def _call(name: str, column: "Column", row: "pd.Series", local: Collection[str]) -> str:
     from layerboard.tasks.framework.registry import TASKS
 
-    entry, size, dtype, fast = NameParts.of(name)
-    name = str(NameParts(as_path(entry, local), fast_resize=fast))
+    variant = Variant.of(name)
+    name = str(replace(variant, entry=as_path(variant.entry, local)))
     words = [repr(name), f"layer={row['layer']}", f"pooling={str(row['pooling'])!r}"]
     known = any(task.name == column.task for task in TASKS)  # not those of a user's own backbone
     if known and (row["pooling"] == "grid" or column.task == "retrieval"):
         words.append(f"task={column.task!r}")
     if column.protocol != "standard":
         words.append(f"protocol={column.protocol!r}")
-    spec = next((spec for spec in all_specs() if spec.name == entry), None)
-    takes_files = (
-        not spec.origin.supply if spec else (origin := origin_by_mark(entry)) and origin.takes_weights
-    )
-    if takes_files and entry not in local and str(row.get("revision", "")).startswith("sha256:"):
+    spec = next((spec for spec in all_specs() if spec.name == variant.entry), None)
+    origin = spec.origin if spec else origin_by_mark(variant.entry)
+    takes_files = origin is not None and origin.takes_weights and not origin.supply
+    if takes_files and variant.entry not in local and str(row.get("revision", "")).startswith("sha256:"):
         # not the weights of the Hub
         words.append("weights='PATH'")
-    if size or (spec and spec.input_size != int(row["input_size"])):
-        words.append(f"input_size={row['input_size']}")
-    if dtype:
-        words.append(f"dtype={dtype!r}")
     return f"layerboard.load({', '.join(words)})".replace("'", '"')

@@ -208,7 +208,7 @@ def _measured_again(result: "StoredResult", request: VerifyRequest, report: "Rep
 def _run_of(result: "StoredResult", request: VerifyRequest, output: Path) -> Request:
     """The run that measures a result again, possibly with other layers, too."""
     from layerboard.leaderboards.exchange.submission import public_name
-    from layerboard.zoo.spec import NameParts
+    from layerboard.zoo.spec import Variant
 
     row = result.records.iloc[0]
     own = {public_name(name): name for name in request.backbones}
@@ -216,8 +216,8 @@ def _run_of(result: "StoredResult", request: VerifyRequest, output: Path) -> Req
     same = {name: getattr(request, name) for name in ("data", "cache", "device")}
     same |= {"interpolation": row["interpolation"]} if row["interpolation"] else {}
     same |= {"compress" if is_compression(row["transform"]) else "transform": row["transform"] or ()}
-    parts = NameParts.of(row["backbone"])
-    same |= {} if parts.input_size else {"input_size": int(row["input_size"])}
-    same |= {} if parts.dtype else {"dtype": row["dtype"]}
+    variant = Variant.of(row["backbone"])
+    same |= {} if variant.input_size else {"input_size": int(row["input_size"])}
+    same |= {} if variant.dtype else {"dtype": row["dtype"]}
     suite = _suite_of(result, request)
     return Request(names, row["task"], suite=suite, output=output, floor=False, examples=False, **same)

@@ -19,8 +19,7 @@ from layerboard.benchmark.jobs.job import BackboneJobs, CompareJob, ScoreJob, Se
 from layerboard.benchmark.passes.failures import Failure, failure
 from layerboard.benchmark.plan.backbones import find_backbones, write_local_names
 from layerboard.benchmark.plan.location import find_data, find_protocols, require_writable
-from layerboard.benchmark.plan.plan import Plan, PlanRecipe, find_asked, make_plan
-from layerboard.benchmark.plan.sizes import shown_alike
+from layerboard.benchmark.plan.plan import Plan, PlanRecipe, find_asked, make_plan, shown_alike
 from layerboard.benchmark.plan.suites import choose_suite, images_suite
 from layerboard.benchmark.records.records import ResultFiles, is_current
 from layerboard.leaderboards.exchange.merge import paths_of

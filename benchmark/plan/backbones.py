@@ -8,9 +8,8 @@ from itertools import chain, product
 from pathlib import Path
 
 from layerboard.benchmark.engines.progress import Reporter
-from layerboard.benchmark.forms.request import Request
+from layerboard.benchmark.forms.request import InterpolationChoice, Request
 from layerboard.benchmark.plan.layers import select_layers
-from layerboard.benchmark.plan.sizes import at_sizes, split_variants, with_rule
 from layerboard.benchmark.plan.suites import Suite
 from layerboard.tasks.framework.sets import sets_of
 from layerboard.zoo.atomic import write_whole
@@ -18,13 +17,11 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.local_names import local_path, path_digest
 from layerboard.zoo.references import split_part
 from layerboard.zoo.registry.find import all_specs, find, named_locally
-from layerboard.zoo.spec import BackboneSpec, Dtype, NameParts
+from layerboard.zoo.spec import OWN_POSITIONS, BackboneSpec, Variant
+from layerboard.zoo.view.geometry import nearest_multiple
 
 LOCAL_NAMES = "local-names.json"  # in the output folder
 _LOG = logging.getLogger(__name__)
-
-Way = tuple[Dtype, bool]  # dtype, and whether torch resizes the images
-Ways = Mapping[Way, tuple[int | None, ...]]  # input sizes; None for the backbone's own
 
 
 def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[BackboneSpec, ...]:
@@ -36,27 +33,20 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
     specs = with_weights(specs, request.weights)
     if request.floor and not any(spec.is_floor for spec in specs):
         specs += _floors_for(specs, suite)
-    usual: Ways = dict.fromkeys(product(request.dtype, _resizings(request)), request.input_size or (None,))
-    every = [*named.values()] or [usual]
-    dtypes = dict.fromkeys(dtype for ways in every for dtype, _ in ways)
+    usual = _wanted(Variant(""), request)
+    every = [*chain(*named.values())] or usual
     # the floors have all sizes of the backbones, in one dtype
-    sizes = (*dict.fromkeys(chain(*(chain(*each.values()) for each in every))),)
-    floors: Ways = {(next(iter(dtypes)), False): sizes}
-    placed: list[tuple[BackboneSpec, int | None]] = []
+    floors = [Variant("", size, every[0].dtype) for size in dict.fromkeys(each.input_size for each in every)]
+    placed: list[BackboneSpec] = []
     for spec in (with_rule(spec, request.interpolation) for spec in specs):
-        ways = floors if spec.is_floor else named.get(spec.name, usual)
-        for (dtype, fast), sizes in ways.items():
-            variants, lines = at_sizes(spec, sizes)
-            # a name without a format means float32, in this run and in all others into its folder
-            named_dtype = None if dtype == "float32" or spec.is_floor else dtype
-            for each, size in variants:
-                name = str(NameParts(each.name, dtype=named_dtype, fast_resize=fast))
-                placed.append((replace(each, name=name, dtype=dtype, fast_resize=fast), size))
-            for line in lines:
-                report.say(line)
-    for spec, asked in {(spec.entry, spec.input_size): (spec, asked) for spec, asked in placed}.values():
-        _introduce(spec, asked, report, request.cache)
-    for spec, _ in placed:
+        variants = floors if spec.is_floor else named.get(spec.name, usual)
+        shown, lines = shown_as_each(spec, variants)
+        placed += shown
+        for line in lines:
+            report.say(line)
+    for spec in {(spec.entry, spec.input_size): spec for spec in placed}.values():
+        _introduce(spec, report, request.cache)
+    for spec in placed:
         # wrong layers are wrong usage, reported before any work
         layers = select_layers(request.layers, spec, request.taps)
         for name in request.fuse:
@@ -65,31 +55,101 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
                     f"--fuse {name} needs blocks of {spec.name} that are not scored: at least two of its "
                     f"{spec.depth}, and all of a set; leave --layers and --taps out, or that name"
                 )
-    return tuple(spec for spec, _ in placed)
+    return tuple(placed)
 
 
-def _found(patterns: Sequence[str], request: Request) -> tuple[Sequence[BackboneSpec], dict[str, Ways]]:
-    """The backbones that match patterns, and by name their suffixes (``@448px``, ``@bfloat16``)."""
-    split = split_variants(patterns)
-    entries = find(tuple(dict.fromkeys(parts.entry for parts in split)), cache_dir=request.cache)
+def _found(
+    patterns: Sequence[str], request: Request
+) -> tuple[Sequence[BackboneSpec], dict[str, list[Variant]]]:
+    """The backbones that match patterns, and the variants that these name, by name of the backbone."""
+    variants = named_variants(patterns)
+    entries = find(tuple(dict.fromkeys(variant.entry for variant in variants)), cache_dir=request.cache)
     specs = named_locally(entries, read_local_names(request.output))
     local = {path: spec.name for spec in specs if (path := local_path(spec))}
-    if not any(ends for parts in split for ends in parts[1:]):
+    if all(variant == Variant(variant.entry) for variant in variants):
         return specs, {}
-    if request.input_size and any(parts.input_size for parts in split):
+    if request.input_size and any(variant.input_size for variant in variants):
         raise InputError("--backbones names input sizes (NAME@448px); leave these or --input-size out")
-    if request.dtype != ("float32",) and any(parts.dtype for parts in split):
+    if request.dtype != ("float32",) and any(variant.dtype for variant in variants):
         raise InputError("a backbone's name gives a format (NAME@bfloat16); leave it or --dtype out")
-    if request.fast_resize and any(parts.fast_resize for parts in split):
+    if request.fast_resize and any(variant.fast_resize for variant in variants):
         raise InputError("--backbones names NAME@fast-resize; leave these or --fast-resize out")
-    named: dict[str, dict[Way, tuple[int | None, ...]]] = {}
-    for pattern, size, dtype, fast in split:
-        for spec in find([pattern], cache_dir=request.cache):
-            ways = named.setdefault(local.get(local_path(spec), spec.name), {})
-            for way in product([dtype] if dtype else request.dtype, [True] if fast else _resizings(request)):
-                sizes = (size,) if size else request.input_size or (None,)
-                ways[way] = (*dict.fromkeys((*ways.get(way, ()), *sizes)),)
-    return specs, {**named}
+    named: dict[str, list[Variant]] = {}
+    for variant in variants:
+        for spec in find([variant.entry], cache_dir=request.cache):
+            named.setdefault(local.get(local_path(spec), spec.name), []).extend(_wanted(variant, request))
+    return specs, named
+
+
+def named_variants(patterns: Sequence[str]) -> list[Variant]:
+    """The variants that names of backbones mean; a directory keeps its name."""
+    return [Variant(text) if Path(text).is_dir() else Variant.of(text) for text in patterns]
+
+
+def _wanted(named: Variant, request: Request) -> list[Variant]:
+    """What is run of a backbone: what its name leaves open, the options say."""
+    dtypes = (named.dtype,) if named.dtype else request.dtype
+    resizings = (False, True) if request.fast_resize else (named.fast_resize,)
+    sizes = (named.input_size,) if named.input_size else request.input_size or (None,)
+    ways = product(dtypes, resizings, sizes)
+    return [Variant(named.entry, size, dtype, fast) for dtype, fast, size in ways]
+
+
+def shown_as(spec: BackboneSpec, variant: Variant) -> BackboneSpec:
+    """A backbone as a variant of it, under that variant's name; raises InputError if it has a fixed size.
+
+    The size is rounded to the nearest multiple of the patch size: halves go up, and it is at least one patch.
+    The backbone's own size, float32 and the one format of floors are in no name.
+    """
+    side = _side(spec, variant)
+    if spec.fixed_size and side != spec.input_size:
+        raise InputError(
+            f"{spec.name} takes images of {spec.input_size} px only, not {side}: leave it or --input-size out"
+        )
+    dtype, size = variant.dtype or "float32", None if side == spec.input_size else side
+    named = None if dtype == "float32" or spec.is_floor else dtype
+    name = str(Variant(spec.name, size, named, variant.fast_resize))
+    return replace(spec, name=name, input_size=side, dtype=dtype, fast_resize=variant.fast_resize)
+
+
+def shown_as_each(spec: BackboneSpec, variants: Sequence[Variant]) -> tuple[list[BackboneSpec], list[str]]:
+    """A backbone as each variant, each once, and in words what is rounded, the same or left out.
+
+    Raises InputError if it takes images of one size only, and none of the variants has it.
+    """
+    shown: dict[BackboneSpec, int] = {}  # with the size that was asked for
+    lines, unfit = [], []
+    for variant in variants:
+        side, asked = _side(spec, variant), variant.input_size or spec.input_size
+        if spec.fixed_size and side != spec.input_size:
+            unfit.append(f"{asked}")
+            continue
+        before = shown.setdefault(shown_as(spec, variant), asked)
+        if before != asked:
+            lines.append(f"{spec.name}: {before} and {asked} px are both {side} px to it, run once")
+        elif side != asked and not spec.is_floor:
+            lines.append(
+                f"{spec.name}: images at {side} px, the multiple of its patch size of {spec.patch_size} px "
+                f"nearest to {asked}"
+            )
+    if not shown:
+        shown_as(spec, variants[0])  # the reason is reported
+    if unfit:
+        left = " and ".join(dict.fromkeys(unfit))
+        lines.append(f"{spec.name} takes images of {spec.input_size} px only: it is left out at {left} px")
+    return [*shown], [*dict.fromkeys(lines)]
+
+
+def _side(spec: BackboneSpec, variant: Variant) -> int:
+    size = variant.input_size
+    return spec.input_size if size is None else nearest_multiple(size, spec.patch_size)
+
+
+def with_rule(spec: BackboneSpec, interpolation: InterpolationChoice) -> BackboneSpec:
+    """A backbone with another rule for position embeddings, if it has any that the rule fits."""
+    if interpolation == "auto" or spec.is_floor or not OWN_POSITIONS.isdisjoint(spec.model_types):
+        return spec
+    return replace(spec, interpolation=interpolation)
 
 
 def read_local_names(output: Path) -> dict[str, str]:
@@ -109,11 +169,6 @@ def write_local_names(specs: Iterable[BackboneSpec], output: Path) -> None:
     names = before | {name: path_digest(path) for name, path in paths.items()}
     if names != before:
         write_whole(output / LOCAL_NAMES, json.dumps(names, indent=1, sort_keys=True) + "\n")
-
-
-def _resizings(request: Request) -> tuple[bool, ...]:
-    """Whether torch resizes images, for backbones whose names do not say."""
-    return (False, True) if request.fast_resize else (False,)
 
 
 def _floors_for(specs: Sequence[BackboneSpec], suite: Suite) -> list[BackboneSpec]:
@@ -148,8 +203,8 @@ def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> 
     return list(by_name.values())
 
 
-def _introduce(spec: BackboneSpec, asked: int | None, report: Reporter, cache_dir: Path) -> None:
-    """Report what was inferred about a backbone outside the registry, and a rounded input size."""
+def _introduce(spec: BackboneSpec, report: Reporter, cache_dir: Path) -> None:
+    """Report what was inferred about a backbone outside the registry."""
     known = {name for spec in all_specs() for name in (spec.repository, spec.name)}
     if spec.entry not in known and spec.repository not in known:
         from layerboard.zoo.load.backbone import (
@@ -158,8 +213,3 @@ def _introduce(spec: BackboneSpec, asked: int | None, report: Reporter, cache_di
 
         if facts := describe_backbone(spec, cache_dir):
             report.say(facts)
-    if asked not in (None, spec.input_size) and not spec.is_floor:
-        report.say(
-            f"{spec.name}: images at {spec.input_size} px, the multiple of its patch size of "
-            f"{spec.patch_size} px nearest to {asked}"
-        )

@@ -1,9 +1,10 @@
 """The plan: the fewest passes that show every task what it needs."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import combinations
 
 from layerboard.benchmark.plan.datasets import bind_tasks
 from layerboard.benchmark.plan.location import DataLocation
@@ -100,6 +101,25 @@ def view_for(spec: BackboneSpec, view: View) -> View:
     if spec.fixed_size and isinstance(scaled, WholeFrame):
         scaled = Tiles(max(scaled.short, spec.input_size), spec.input_size, spec.patch_size)
     return fast_resized(scaled) if spec.fast_resize else scaled
+
+
+def shown_alike(plan: Plan) -> Iterator[str]:
+    """Tasks whose protocol fixes the image size whatever the backbone's, if there are several sizes."""
+    several = {(spec.entry, spec.input_size): spec for spec in plan.backbones}.values()
+    pairs = [(spec, other) for spec, other in combinations(several, 2) if spec.entry == other.entry]
+    names = [
+        f"{task.entry.name} ({task.protocol})"
+        for task in plan.tasks.every
+        if pairs
+        and task.sources
+        and all(
+            view_for(spec, source.view) == view_for(other, source.view)
+            for spec, other in pairs
+            for source in task.sources
+        )
+    ]
+    for name in dict.fromkeys(names):
+        yield f"{name}: images are shown alike at every input size, so its scores are the same"
 
 
 def patch_tokens(spec: BackboneSpec, view: View, layer: Layer) -> int:

@@ -98,15 +98,14 @@ class Board:
         return self.plain[alone & (self.plain["task"] != COMPARISON_TASK)]
 
     @cached_property
-    def transformed(self) -> pd.DataFrame:
-        """Records of transformed features that rank, without layer sets."""
-        rows = self.measured[(self.measured["transform"] != "") & ~is_set(self.measured)]
-        return rows[~rows["transform"].map(is_compression).astype(bool)]
+    def changed(self) -> pd.DataFrame:
+        """Records of transformed or compressed features, without layer sets."""
+        return self.measured[(self.measured["transform"] != "") & ~is_set(self.measured)]
 
     @cached_property
     def compressed(self) -> pd.DataFrame:
         """Records of compressed vectors."""
-        return self.measured[self.measured["transform"].map(is_compression).astype(bool)]
+        return self.changed[self.changed["transform"].map(is_compression).astype(bool)]
 
     @cached_property
     def sets(self) -> pd.DataFrame:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from layerboard.leaderboards.blocks.display import metric_rank, task_display, task_rank
 from layerboard.leaderboards.records.key import keys_of
-from layerboard.zoo.spec import FAMILIES, FLOORS, NameParts, entry_name, stands_for_set
+from layerboard.zoo.spec import FAMILIES, FLOORS, Variant, entry_name, stands_for_set
 
 RANDOM, PIXELS = FLOORS  # untrained families: independent draws of random features, raw pixels
 SOURCE = ["task", "dataset", "protocol", "data"]  # columns that identify what a record was measured on
@@ -45,8 +45,8 @@ class BoardBackbone:
     def rank(self) -> tuple[int, str, int, str]:
         """Sort key: families in their order, then by name, the sizes of one backbone in ascending order."""
         family = self.family if self.family in FAMILIES else "other"
-        entry, size, *_ = NameParts.of(self.name)
-        return ([*FAMILIES].index(family), entry, size or 0, self.name)
+        variant = Variant.of(self.name)
+        return FAMILIES.index(family), variant.entry, variant.input_size or 0, self.name
 
 
 def backbones_of(records: pd.DataFrame) -> tuple[BoardBackbone, ...]:

@@ -12,7 +12,7 @@ from layerboard.leaderboards.blocks.display import fixed, ranges_text
 from layerboard.leaderboards.board.frames import RANDOM, best_rows, floor_draws, is_floor, latest
 from layerboard.leaderboards.published.literature import Published
 from layerboard.zoo.errors import some
-from layerboard.zoo.spec import Dtype, NameParts, entry_name
+from layerboard.zoo.spec import Dtype, Variant, entry_name
 
 Verdict = Literal["agrees", "off", "no interval", "partial data", "no score", "not run", "not comparable"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)  # every verdict, in the order of summaries
@@ -104,7 +104,7 @@ def _runs_of(records: pd.DataFrame) -> list[_Run]:
 def _of_networks(records: pd.DataFrame) -> pd.DataFrame:
     """Records that a published number may be compared with, whose backbones are named as in the registry."""
     asked = (records["trained"].astype(bool) | is_floor(records)) & (records["other"] == "")
-    asked &= ~records["backbone"].map(lambda name: NameParts.of(name).fast_resize)
+    asked &= ~records["backbone"].map(lambda name: Variant.of(name).fast_resize)
     # published numbers state their input size themselves
     networks = records[asked]
     return networks.assign(backbone=networks["backbone"].map(entry_name))

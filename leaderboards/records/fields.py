@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from layerboard.leaderboards.records.files import OTHER_PAGES
 from layerboard.zoo.errors import shortened
-from layerboard.zoo.spec import FLOORS, Dtype, Layer, NameParts, entry_name
+from layerboard.zoo.spec import FLOORS, Dtype, Layer, Variant, entry_name
 
 MOST_ROWS = 2**17  # of one backbone and task
 MOST_BYTES = 2**28  # of all texts of a file, and of its pages when unpacked
@@ -169,7 +169,7 @@ def _facts_problem(records: pd.DataFrame, known: Known) -> str:
     """Whether a backbone of the registry is called another's, or another one is called a floor."""
     rows = records[["backbone", "family", "trained", "input_size"]].drop_duplicates()
     for name, family, trained, size in rows.itertuples(index=False, name=None):
-        facts, asked = known.families.get(entry_name(name)), NameParts.of(name).input_size
+        facts, asked = known.families.get(entry_name(name)), Variant.of(name).input_size
         if facts is None and family in FLOORS and known.families:
             return f"{name} is called a floor ({family}), and the registry has no such floor"
         if facts is not None and facts != (family, trained):

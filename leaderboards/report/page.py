@@ -107,8 +107,8 @@ def _further_sections(report: Report, examples: Sequence[PageSection]) -> list[P
         html = filled("similarity", left_out=left_out)
         sections.append(PageSection("alike-section", "similarity", "How alike layers are (CKA)", html))
     if beyond := section_blocks(board, beyond=True):
-        title = "Beyond one layer: sizes, sets, transforms, compression"
-        html = writer.html(collapsibles(beyond, ""))
+        title = "Beyond one layer: sets of layers, variants of a backbone"
+        html = writer.html(collapsibles(beyond, "", level=3))
         sections.append(PageSection("beyond", "beyond one layer", title, html))
     sections += examples
     if board.analyses:

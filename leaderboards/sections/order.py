@@ -5,24 +5,28 @@ from collections.abc import Callable
 from layerboard.leaderboards.blocks.blocks import Block
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.best import best_blocks
-from layerboard.leaderboards.sections.compression import compression_blocks
-from layerboard.leaderboards.sections.formats import format_blocks
+from layerboard.leaderboards.sections.ceilings import ceiling_blocks
 from layerboard.leaderboards.sections.layers import layer_blocks
 from layerboard.leaderboards.sections.published import published_blocks
 from layerboard.leaderboards.sections.seen import seen_blocks
 from layerboard.leaderboards.sections.similarity import similarity_blocks
-from layerboard.leaderboards.sections.sizes import ceiling_blocks, size_blocks
-from layerboard.leaderboards.sections.transforms import set_blocks, transform_blocks
+from layerboard.leaderboards.sections.transforms import set_blocks
 from layerboard.leaderboards.sections.variants import variant_blocks
 
 # every section in the order of the page, before the one on provenance: a function to its blocks, which are
 # empty if the board has nothing for it
 SECTIONS: tuple[Callable[[Board], list[Block]], ...] = (
-    *(best_blocks, seen_blocks, ceiling_blocks, size_blocks, format_blocks, layer_blocks, set_blocks),
-    *(transform_blocks, compression_blocks, published_blocks, similarity_blocks, variant_blocks),
+    best_blocks,
+    seen_blocks,
+    ceiling_blocks,
+    layer_blocks,
+    set_blocks,
+    variant_blocks,
+    published_blocks,
+    similarity_blocks,
 )
-# what single layers at the usual size do not show
-BEYOND = (size_blocks, format_blocks, set_blocks, transform_blocks, compression_blocks)
+# what single layers of plain backbones do not show
+BEYOND = (set_blocks, variant_blocks)
 
 
 def section_blocks(board: Board, *, beyond: bool | None = None) -> list[Block]:

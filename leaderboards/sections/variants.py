@@ -1,133 +1,247 @@
-"""The section on retrained variants of a network: what each changes, layer by layer, measured by CKA.
+"""The section on variants: each is compared with the plain backbone on the same items.
 
-Source: Raghu et al., Do Vision Transformers See Like Convolutional Neural Networks?, NeurIPS 2021, figures 8
-and 12 and appendix G.
+A variant is a backbone shown otherwise (its name says how, `zoo.spec.Variant`) or trained again, or the
+features of its layers, transformed or compressed (the records' column ``transform``).
 """
 
-import re
-from collections.abc import Collection, Mapping
-from math import isnan
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 
-import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.blocks.blocks import Block, Heading, Plot, Table, said, slug
-from layerboard.leaderboards.blocks.display import number_text
+from layerboard.leaderboards.blocks.blocks import Block, Bullets, Heading, Plot, Table, said
+from layerboard.leaderboards.blocks.display import fixed, natural, score_text, signed_text
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.frames import between, half_widths
-from layerboard.leaderboards.sections.provenance import partial_line
-from layerboard.leaderboards.sections.similarity import CkaTable, cka_tables
-from layerboard.tasks.analyses.metrics.locality import partition
+from layerboard.leaderboards.board.column import Column, Side
+from layerboard.leaderboards.board.costs import Vector, bytes_of
+from layerboard.leaderboards.board.differences import MISSING, Estimate, best_side, differences_of, sides_of
+from layerboard.leaderboards.sections.formats import drift_blocks
+from layerboard.leaderboards.sections.trainings import training_blocks, trainings_of
+from layerboard.tasks.framework.transforms import is_compression
+from layerboard.zoo.spec import Variant
 
-PRIMARY = "patch"  # pooling that is drawn; others have tables
-
-CHANGES = {
-    r"seed\d+": "another seed",
-    r"10pct": "a tenth of the data",
-    r"mean": "class read from the mean of the patches",
-    r"noskip(\d+)": "block {0} without skips",
-    r"untrained": "untrained",
-}
-"""How a backbone's name goes on behind that of its reference, in the order of tables, and what it means."""
+TITLE = "What variants of a backbone change"
 
 NOTE = """\
-CKA of each block of `{reference}` with the same block of another training of the same network. Another seed
-shows how similar two trainings can be; the untrained network shows how much similarity needs no training."""
+Each variant is compared with the backbone beside it. A cell is the score of the variant's best layer minus
+that of the best layer of that backbone, in points, with its paired 95 % interval over the same items.
+Intervals are not corrected for multiple comparisons: about one in twenty excludes 0 by chance. Both layers
+were chosen on these items; a second table keeps the layer that is best in the backbone, and a third, where
+there are held-out data, has layers that were chosen on these. `alike`: all layers score the same, as where a
+protocol fixes the size of images."""
 
-PARTED = """\
-A block without skip connections may split a network into two parts. `within` is the mean CKA of two
-blocks on the same side of that block, `across` of two on different sides."""
+NAMED = """\
+Names end in what is unusual: the input size (`@448px`; without one it is the backbone's own), the number
+format (`@bfloat16`; `amp-` is mixed precision, with weights in float32; without one it is float32), and
+`@fast-resize` for images resized by torch, not by Pillow. Sizes are compared with the backbone's own, or the
+smallest, formats and resizings with the widest format and Pillow at the same size. In the other tables each
+has a row of its own. Tokens, and so costs, grow with the square of the input size."""
 
-Similarities = Mapping[int, tuple[float, float]]
-"""By block, CKA with the same block of another backbone and half its 95 % interval; NaN if not known."""
+TRANSFORMS = """\
+Transforms change the features of the same forward passes: `debias:K` removes the K directions of patch tokens
+that encode position, estimated on a black image; `whiten` and `zscore` normalise vectors with statistics of
+other images, without labels. These scores are in no other table."""
+
+COMPRESSIONS = """\
+Compressions make the vectors of the same forward passes smaller. They are fitted, without labels, on the
+images that a task knows before the queries (training images, the database); queries are only compressed. If
+every image is tested by the others, they are fitted on all. `pca:N`: the N directions of largest variance;
+`rp:N`: N random directions; `first:N`: the first N channels; `int8`: 255 levels per channel; `binary`: above
+or below the mean, compared by Hamming distance; `pq:M`: product quantisation to M bytes; `+`: one after the
+other. These scores are in no other table."""
+
+BYTES = """\
+Bytes of one stored vector of the best layer with the compression, and how many times the best layer's vector
+in float32, which may be another layer of another dimension, is larger."""
+
+NO_ITEMS = """\
+No difference has an interval: per-item scores were missing when this page was written."""
 
 
-def trainings_of(names: Collection[str]) -> dict[str, dict[str, str]]:
-    """For each backbone with retrained variants, these and what differs about each."""
-    trainings = {
-        name: {
-            other: change.format(*match.groups())
-            for pattern, change in CHANGES.items()
-            for other in sorted(names)
-            if other.startswith(f"{name}-") and (match := re.fullmatch(pattern, other[len(name) + 1 :]))
-        }
-        for name in sorted(names)
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """What a variant of a backbone, or a set of its layers, gains over the plain one in one column.
+
+    The last gain of a backbone from sets is chosen on held-out data, both the set and the single block: their
+    scores are on data that did not choose them. All others are chosen on the items that score them.
+    """
+
+    column: Column
+    plain: Side  # the best plain block, or that which was chosen most often, and the score
+    best: Side  # the best block of the variant; for sets the best, or that which was chosen most often
+    gain: Estimate
+    same_layer: Estimate = MISSING  # at the best plain block; NaN if it has no score
+    honest: float = math.nan  # with layers chosen on held-out data; NaN without a choice
+    alike: bool = False  # whether all layers have the same scores
+    names: tuple[str, ...] = ()  # name of a set (`tasks.sets.SETS`), or `PAIR`, or `CHOSEN`
+
+
+def references_of(names: Collection[str]) -> dict[str, str]:
+    """The backbone that each variant among some names is compared with.
+
+    At its own input size, or the smallest, it is compared with the widest format that was run with Pillow's
+    resizing; the first at another size with the first of these.
+    """
+    plain: dict[str, str] = {}
+    sized: dict[tuple[str, int | None], str] = {}
+    references = {}
+    for name in sorted(names, key=lambda name: Variant.of(name).rank):
+        variant = Variant.of(name)
+        first = plain.setdefault(variant.entry, name)
+        at_size = sized.setdefault((variant.entry, variant.input_size), name)
+        references[name] = first if at_size == name else at_size
+    return {name: reference for name, reference in references.items() if name != reference}
+
+
+def gains_of(board: Board) -> tuple[Gain, ...]:
+    """What every variant gains, by column, wherever it and what it is compared with have a score."""
+    named = references_of(board.labels)
+    for reference, others in trainings_of(board.labels).items():
+        named |= dict.fromkeys(others, reference)
+    itself = {name: name for name in board.labels}
+    changed = {
+        transform: board.only(rows.assign(transform="")).scores  # on their own, they are scores like any
+        for transform, rows in board.changed.groupby(board.changed["transform"].astype(str))
     }
-    # an untrained network alone is no comparison
-    return {name: others for name, others in trainings.items() if {*others.values()} - {"untrained"}}
+    gains: list[Gain] = []
+    for column in board.columns:
+        gains += _gains(board, column, column, named)
+        for transform, scores in changed.items():
+            gains += _gains(board, column, replace(column, rows=column.select(scores)), itself, transform)
+
+    def place(gain: Gain) -> tuple[object, ...]:
+        plain, best = board.ranks[gain.plain.backbone], board.ranks[gain.best.backbone]
+        return plain, natural(gain.best.transform), best
+
+    return tuple(sorted(gains, key=place))
 
 
-def same_blocks(rows: pd.DataFrame, name: str, other: str) -> Similarities:
-    """Similarity of the same blocks of two backbones, in order, by the CKA of one `CkaTable`."""
-    pairs = _pairs(rows, name, other)
-    fields = zip(pairs["layer"], pairs["other_layer"], pairs["value"], half_widths(pairs), strict=True)
-    same = {int(layer): (float(value), float(spread)) for layer, at, value, spread in fields if layer == at}
-    return {int(layer): same.get(int(layer), (np.nan, np.nan)) for layer in sorted(set(pairs["layer"]))}
+def _gains(
+    board: Board, column: Column, changed: Column, references: Mapping[str, str], transform: str = ""
+) -> Iterator[Gain]:
+    """The gains of the backbones of a changed column, or of the same one, over their references."""
+    plain, there = {*column.candidates["backbone"]}, {*changed.candidates["backbone"]}
+    for name, reference in references.items():
+        if name in there and reference in plain:
+            before = best_side(column.candidates, reference)
+            best = best_side(changed.candidates, name, transform)
+            sides = sides_of(changed.candidates, name, transform)
+            same = [side for side in sides if side.layer == before.layer]
+            gain, *others = differences_of(column, [best, *same], before, board.items)
+            chosen, again = column.honest.get(reference), changed.honest.get(name)
+            honest = again.score - chosen.score if chosen and again else math.nan
+            alike = _values(column, reference) == _values(changed, name)
+            yield Gain(column, before, best, gain, others[0] if others else MISSING, honest, alike)
 
 
-def partition_of(rows: pd.DataFrame, name: str, block: int) -> tuple[float, float]:
-    """How a block, from 1, splits a backbone (`partition`), by the CKA of its blocks; NaN if unknown."""
-    pairs = _pairs(rows, name, name, first=0)
-    cka = pairs.pivot_table("value", "layer", "other_layer", aggfunc="first", dropna=False)
-    layers = cka.index.to_numpy(np.int64)
-    return partition(cka.reindex(columns=layers).to_numpy(float), layers, block)
-
-
-def _pairs(rows: pd.DataFrame, name: str, other: str, first: int = 1) -> pd.DataFrame:
-    """Comparisons of blocks of two backbones from a layer on, turned so that ``name`` comes first."""
-    blocks = rows[(rows["tap"] == "block") & (rows["other_tap"] == "block") & (rows["metric"] == "CKA")]
-    layers = ["layer", "other_layer"]
-    pairs = between(blocks, name, other).drop_duplicates(layers)
-    return pairs[(pairs[layers] >= first).all(axis=1)]
+def _values(column: Column, name: str) -> list[tuple[object, ...]]:
+    """The scores of a backbone in a column, of every layer and pooling."""
+    rows = column.scored[(column.scored["backbone"] == name) & column.scored["value"].notna()]
+    return sorted(rows[["layer", "tap", "pooling", "value"]].itertuples(index=False, name=None))
 
 
 def variant_blocks(board: Board) -> list[Block]:
-    """The sections on retrained variants; empty if no two of them were compared."""
-    blocks: list[Block] = []
-    for reference, others in trainings_of({*board.pairs["backbone"], *board.pairs["other"]}).items():
-        for table in sorted(cka_tables(board), key=lambda table: table.pooling != PRIMARY):
-            blocks += _training_blocks(table, reference, others)
-    return [Heading(2, "What another training changes"), *blocks] if blocks else []
-
-
-def _training_blocks(table: CkaTable, reference: str, others: Mapping[str, str]) -> list[Block]:
-    rows = table.rows
-    trainings = {
-        f"{name} ({change})": same
-        for name, change in others.items()
-        if (same := same_blocks(rows, reference, name))
-    }
-    if not trainings:
+    """The section on variants; empty if there are none."""
+    gains, missing = gains_of(board), missing_blocks(board, board.changed)
+    named = references_of(board.labels)
+    parts = [*drift_blocks(board, named), *training_blocks(board)]
+    if not (gains or missing or parts):
         return []
-    title = f"Same blocks of {reference}: {table.title}"
-    blocks: list[Block] = [Heading(3, title), said(NOTE, reference=reference)]
-    if table.pooling == PRIMARY:
-        every = trainings.items()
-        points = [(label, block, cka) for label, same in every for block, (cka, _) in same.items()]
-        frame = pd.DataFrame(points, columns=["series", "x", "y"])
-        name = slug(f"{reference}.{table.dataset_name}.{table.protocol}.same-blocks")
-        blocks.append(Plot(frame, "lines", title, "block", "CKA", name=name))
-    body = [
-        {"training": label} | {str(block): number_text(*cka) for block, cka in same.items()}
-        for label, same in trainings.items()
+    compressed = [gain for gain in gains if is_compression(gain.best.transform)]
+    notes = {
+        NOTE: bool(gains),
+        NAMED: any(named.get(gain.best.backbone) == gain.plain.backbone for gain in gains),
+        TRANSFORMS: len(board.compressed) < len(board.changed),
+        COMPRESSIONS: len(board.compressed) > 0,
+        NO_ITEMS: bool(gains) and board.items is None,
+    }
+    blocks: list[Block] = [Heading(2, TITLE)]
+    blocks += [said(note) for note, fits in notes.items() if fits]
+    blocks += [*_tables(board, gains), *missing]
+    blocks += _bytes_blocks(board, compressed) if compressed else []
+    return blocks + parts
+
+
+def _tables(board: Board, gains: Sequence[Gain]) -> Iterator[Block]:
+    """Differences of the best layers, of layers chosen otherwise, and the scores behind them."""
+    plain = {(gain.column, gain.plain): replace(gain, best=gain.plain) for gain in gains}
+    yield from _table(board, gains, _difference, TITLE)
+    for words, rows, text in (
+        ("At the best layer of the backbone:", gains, lambda gain: difference_text(gain.same_layer)),
+        ("With layers chosen on held-out data:", gains, lambda gain: signed_text(gain.honest)),
+        ("Scores and best layers:", [*plain.values(), *gains], lambda gain: side_text(gain.best)),
+    ):
+        for table in _table(board, rows, text, f"{TITLE}: {words[:1].lower()}{words[1:-1]}"):
+            yield from (said(words), table)
+
+
+def _difference(gain: Gain) -> str:
+    return "alike" if gain.alike else difference_text(gain.gain)
+
+
+def _table(board: Board, gains: Sequence[Gain], text: Callable[[Gain], str], caption: str) -> Iterator[Table]:
+    """One row per variant, one column per task, with a text of each gain; none if all are empty."""
+    changes = dict(chain.from_iterable(others.items() for others in trainings_of(board.labels).values()))
+    headings = [column.heading for column in board.columns if any(gain.column == column for gain in gains)]
+    body: dict[tuple[str, str], dict[str, str]] = {}
+    for gain in sorted(gains, key=lambda gain: board.ranks[gain.plain.backbone]):
+        name = gain.best.backbone
+        label = f"{board.labels[name]} ({changes[name]})" if name in changes else board.labels[name]
+        variant = gain.best.transform or ("as it is" if name == gain.plain.backbone else label)
+        start = {"backbone": board.labels[gain.plain.backbone], "variant": variant}
+        row = body.setdefault((start["backbone"], variant), start | dict.fromkeys(headings, ""))
+        row[gain.column.heading] = text(gain)
+    frame = pd.DataFrame(body.values())
+    if len(frame) and frame[headings].any(axis=None):
+        yield Table(frame, left=2, caption=caption, head=1)
+
+
+def _bytes_blocks(board: Board, gains: Sequence[Gain]) -> Iterator[Block]:
+    """The part on compressions: what their vectors cost, and scores against bytes."""
+    sizes = bytes_of(board.changed)
+
+    def size(side: Side) -> float:
+        vector: Vector = side.backbone, side.layer, side.pooling, side.transform
+        return sizes.get(vector, math.nan)
+
+    def text(gain: Gain) -> str:
+        times = fixed(size(gain.plain) / size(gain.best), 1)
+        return fixed(size(gain.best), 0) + (f" ({times})" if times else "")
+
+    title = "Scores against the bytes of a vector"
+    yield Heading(3, "What a vector costs")
+    yield said(BYTES)
+    yield from _table(board, gains, text, "Bytes of a vector, and times smaller")
+    points = [
+        (gain.column.heading, board.labels[side.backbone], size(side), side.score)
+        for gain in sorted(gains, key=lambda gain: board.columns.index(gain.column))
+        for side in (gain.best, gain.plain)
     ]
-    columns = ["training", *map(str, sorted(set().union(*trainings.values())))]
-    blocks += [Table(pd.DataFrame(body, columns=columns).fillna(""), caption=title), partial_line(rows)]
-    if table.pooling == PRIMARY and len(parted := first_difference_table(rows, reference, others)):
-        blocks += [said(PARTED), Table(parted, caption=f"{title}: blocks without skips")]
-    return blocks
+    # a layer whose size in float32 is unknown has no point
+    frame = pd.DataFrame(points, columns=["panel", "series", "x", "y"]).drop_duplicates()
+    yield Plot(frame, "points", title, "bytes", "score, %", shared=False, name="bytes", log=True)
 
 
-def first_difference_table(rows: pd.DataFrame, reference: str, others: Collection[str]) -> pd.DataFrame:
-    """Variants without the skips of one block: how it splits them, and how it splits the reference."""
-    body = []
-    for name in others:
-        if block := re.search(r"-noskip(\d+)$", name):
-            within, across = partition_of(rows, name, int(block[1]))
-            parted, whole = within - across, float(np.subtract(*partition_of(rows, reference, int(block[1]))))
-            numbers = {"within": within, "across": across, "difference": parted}
-            numbers |= {f"that of {reference}": whole, "more by": parted - whole}
-            if not isnan(parted - whole):
-                texts = {column: number_text(number) for column, number in numbers.items()}
-                body.append({"backbone": name, "block": block[1]} | texts)
-    return pd.DataFrame(body)
+def side_text(side: Side) -> str:
+    """A score with its layer: ``61.2 (9/12)``."""
+    return f"{score_text(side.score)} ({side.layer}/{side.depth})"
+
+
+def difference_text(difference: Estimate) -> str:
+    """A difference with its interval: ``+1.2 (0.3 to 2.1)``; "" without a difference."""
+    low, high = fixed(difference.low, 1), fixed(difference.high, 1)
+    return signed_text(difference.value) + (f" ({low} to {high})" if low else "")
+
+
+def missing_blocks(board: Board, rows: pd.DataFrame, unit: str = "layer") -> list[Block]:
+    """Numbers of layers (or units) without a score, by backbone, task, transform and reason."""
+    missing = rows[rows["value"].isna() & rows["primary"].astype(bool)]
+    keys = ["backbone", "task", "dataset", "protocol", "transform", "reason"]
+    sentences = []
+    for key, part in missing.groupby(keys, sort=True):
+        name, task, dataset, protocol, transform, reason = map(str, key)
+        what = f"{board.labels[name]}: {task} on {dataset} ({protocol}) with {transform}"
+        sentences.append(f"{what}, {len(part)} {unit}{'' if len(part) == 1 else 's'}: {reason}.")
+    return [Bullets(tuple(sentences))] if sentences else []

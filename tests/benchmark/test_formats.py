@@ -17,7 +17,7 @@ from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.jobs import prepare
 from layerboard.leaderboards.blocks.blocks import Table
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.sections.formats import format_blocks, formats_of
+from layerboard.leaderboards.sections.variants import variant_blocks
 from layerboard.tasks.framework.protocols import PAPER, STANDARD
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.hooked import HookedBackbone
@@ -66,9 +66,9 @@ def test_drift_is_the_relative_difference_of_stored_vectors(made: tuple[Path, pd
 def test_the_page_says_what_formats_do_to_scores_and_vectors(made: tuple[Path, pd.DataFrame]) -> None:
     place, records = made
     tables = [block.frame for block in _blocks(records, place) if isinstance(block, Table)]
-    scores, drifts = tables
-    assert list(scores["backbone"]) == ["mini-fs@amp-bfloat16", "mini-fs@bfloat16"]
-    assert scores["difference"].str.contains(" to ").all()
+    scores, *_, drifts = tables
+    assert list(scores["variant"]) == ["mini-fs@amp-bfloat16", "mini-fs@bfloat16"]
+    assert scores.iloc[:, 2].str.contains(" to |alike").all()
     assert [*drifts] == ["backbone", "vectors", "beyond 1 %", "3", "12", "final"]
     assert [*drifts["vectors"]] == ["cls", "mean"] * 2
     asked = records.query("task == 'drift' and layer == 3 and other == 'mini-fs'")
@@ -119,7 +119,7 @@ def test_files_of_two_formats_need_no_drift(
 
 
 def _blocks(records: pd.DataFrame, place: Path) -> list[object]:
-    return [*format_blocks(Board.of(records, items=place / "out" / "items"))]
+    return [*variant_blocks(Board.of(records, items=place / "out" / "items"))]
 
 
 def test_a_backbone_on_images_that_torch_resizes_is_one_of_its_own(
@@ -136,7 +136,7 @@ def test_a_backbone_on_images_that_torch_resizes_is_one_of_its_own(
     }
     assert 0 < drifts["value"].max() < 0.05
     scores, *_ = [block.frame for block in _blocks(records, tmp_path) if isinstance(block, Table)]
-    assert {*scores["backbone"]} == {"mini-fs@96px@fast-resize"}
+    assert {*scores["variant"]} == {"mini-fs@96px@fast-resize"}
 
     place = tmp_path / "out"
     said = command(capsys, "compare", "mini-fs@96px", "mini-fs@96px@fast-resize", "-o", place)
@@ -165,13 +165,6 @@ def test_a_layer_that_overflowed_is_beyond_any_drift(made: tuple[Path, pd.DataFr
     assert rows[["vectors", "beyond 1 %", "12"]].values.tolist() == [
         [pooling, "12", "not finite"] for pooling in ("cls", "mean")
     ]
-
-
-def test_a_backbone_that_ran_in_one_narrow_format_is_no_float32(made: tuple[Path, pd.DataFrame]) -> None:
-    _, records = made
-    alone = records["dtype"].mask(records["backbone"] == "mini-fs", "bfloat16")
-    formats = formats_of(Board.of(records.assign(dtype=alone)))
-    assert formats == dict.fromkeys(("mini-fs", "mini-fs@bfloat16"), "mini-fs@amp-bfloat16")
 
 
 def test_mixed_formats_shorten_products_of_the_network_alone(tmp_path: Path) -> None:

@@ -158,7 +158,10 @@ def test_what_cannot_be_exported(
         (("csv", "mini-fs"), "export csv takes no backbone behind it"),
         (("onnx", "mini-random"), "mini-random is no network of torch that could be exported"),
         (("onnx", "mini-resnet", "--pooling", "cls"), "mini-resnet has no class token"),
-        (("onnx", "mini-fs@bfloat16"), "mini-fs computes in bfloat16; networks are exported in float32"),
+        (
+            ("onnx", "mini-fs@bfloat16"),
+            "mini-fs@bfloat16 computes in bfloat16; networks are exported in float32",
+        ),
         (("onnx", "mini-resnet", "--layer", "0"), "name blocks from 1 on"),
         (("onnx", "mini-fs", "--to", tmp_path), "--to takes the file of the network"),
     ):

@@ -12,11 +12,11 @@ from layerboard.benchmark.api import execute
 from layerboard.benchmark.commands.recommend import RecommendRequest, code_of, recommended
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.forms.request import Request
-from layerboard.benchmark.plan.backbones import find_backbones
-from layerboard.benchmark.plan.sizes import at_sizes
+from layerboard.benchmark.plan.backbones import find_backbones, shown_as_each
 from layerboard.benchmark.plan.suites import MINI_SUITE
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import find
+from layerboard.zoo.spec import Variant
 from tests.benchmark.engines.test_engines import Heard
 from tests.benchmark.runs import Tally, command, leave_pages_out, run
 
@@ -105,14 +105,15 @@ def test_a_name_may_tell_its_size() -> None:
 
 
 def test_what_cannot_be_run_or_is_the_same_is_said() -> None:
-    placed, lines = at_sizes(FIXED, (64, 128, 67, 256))
-    assert [(one.name, one.input_size) for one, _ in placed] == [("fixed", 64)]
+    sizes = [Variant("fixed", size) for size in (64, 128, 67, 256)]
+    placed, lines = shown_as_each(FIXED, sizes)
+    assert [(one.name, one.input_size) for one in placed] == [("fixed", 64)]
     assert lines == [
         "fixed: 64 and 67 px are both 64 px to it, run once",
         "fixed takes images of 64 px only: it is left out at 128 and 256 px",
     ]
     with pytest.raises(InputError, match="fixed takes images of 64 px only, not 128"):
-        at_sizes(FIXED, (128, 256))
+        shown_as_each(FIXED, sizes[1::2])
 
 
 @pytest.mark.parametrize("value", [0, "64,", "64,x", True, [64, 1.5], "100000"])
@@ -149,7 +150,7 @@ def test_sizes_are_rows_of_one_run_and_a_second_run_computes_nothing(
     ]
     assert values[0] == values[1]
     pages = (place / "out" / "tables" / "standard.md").read_text()
-    assert "## Score against input size" in pages
+    assert "| mini-resnet@96px " in pages.partition("## What variants of a backbone change")[2]
 
     leave_pages_out(monkeypatch)
     heard = Heard()
@@ -166,8 +167,7 @@ def test_sizes_are_rows_of_one_run_and_a_second_run_computes_nothing(
     assert (shown.code, "mini-resnet@96px" in shown.out) == (0, True)
     picks = recommended(RecommendRequest(tasks="spair", output=place / "out")).picks
     calls = " ".join(code_of(pick) for pick in picks)
-    assert "@96px" not in calls
-    assert ("input_size=96" in calls) == any(pick.backbone == "mini-resnet@96px" for pick in picks)
+    assert ('"mini-resnet@96px"' in calls) == any(pick.backbone == "mini-resnet@96px" for pick in picks)
 
 
 @pytest.mark.usefixtures("no_pages")

@@ -1,7 +1,6 @@
 """Runs with transforms of the features: beside the plain records, of the same forwards, never among them."""
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,8 +15,7 @@ from layerboard.benchmark.plan.plan import PlanRecipe, make_plan
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
 from layerboard.leaderboards.blocks.blocks import Table
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.sections.compression import compression_blocks
-from layerboard.leaderboards.sections.transforms import gains_of
+from layerboard.leaderboards.sections.variants import gains_of, variant_blocks
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import TASKS
 from layerboard.tasks.framework.transforms import parse_transform
@@ -109,7 +107,7 @@ def test_transformed_scores_are_ranked_with_nothing(made: Transformed) -> None:
 
 def test_gains_are_paired_and_nothing_gains_nothing(made: Transformed) -> None:
     board = Board.of(made.records, items=made.place / "out/items")
-    gains = {(one.column.task, one.best.transform): one for one in gains_of(board, board.transformed)}
+    gains = {(one.column.task, one.best.transform): one for one in gains_of(board)}
     nothing = gains["davis", "debias:0"]
     assert (nothing.gain.value, nothing.gain.low, nothing.gain.high) == (0, 0, 0)
     assert replace(nothing.plain, transform="debias:0") == nothing.best
@@ -120,7 +118,7 @@ def test_gains_are_paired_and_nothing_gains_nothing(made: Transformed) -> None:
 
 def test_the_page_has_a_table_of_its_own(made: Transformed) -> None:
     page = (made.place / "out/tables/standard.md").read_text()
-    before, _, after = page.partition("## What transforms of the features gain")
+    before, _, after = page.partition("## What variants of a backbone change")
     assert "debias" not in before
     assert "| debias:3 " in after
     assert "| zscore " in after
@@ -147,15 +145,13 @@ def test_compressed_vectors_are_scored_with_their_bytes(made: Transformed) -> No
         assert set(scores["data"]) == set(plain["data"])
 
 
-def test_the_price_of_a_vector_has_a_section(made: Transformed) -> None:
+def test_the_price_of_a_vector_has_a_part(made: Transformed) -> None:
     page = (made.place / "out/tables/standard.md").read_text()
-    before, _, after = page.partition("## What a vector costs")
-    assert "first:32+int8" not in before
+    before, _, after = page.partition("### What a vector costs")
+    assert "with rp:97, " in before
     lines = after.partition("\n## ")[0].splitlines()
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| knn")]
-    assert [row[2:5] for row in rows] == [["first:32+int8", "32", "12.0"], ["binary", "12", "32.0"]]
-    assert all(re.fullmatch(r"[+-]\d+\.\d \(.* to .*\)|0\.0 \(.*\)", row[7]) for row in rows)
-    assert "with rp:97, " in after
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| mini")]
+    assert rows == [["mini-fs", "binary", "12 (32.0)"], ["mini-fs", "first:32+int8", "32 (12.0)"]]
     assert "**Scores against the bytes of a vector**" in after
     assert "binary" not in (made.place / "out/tables/standard.csv").read_text()
 
@@ -166,9 +162,9 @@ def test_sizes_are_of_the_vectors_whose_scores_are_compared(tmp_path: Path) -> N
     records = run(tmp_path, ["mini-resnet"], "knn", **options)
     best = (records["transform"] == "") & (records["layer"] == 3) & (records["metric"] == "top-1")
     records.loc[best, "value"] = 101.0  # the layer of 64 channels, which is too narrow for first:128
-    (table,) = [each for each in compression_blocks(Board.of(records)) if isinstance(each, Table)]
-    sizes = table.frame.set_index("compression")[["bytes", "times smaller"]]
-    assert sizes.loc["first:128"].tolist() == ["512", "0.5"]
+    *_, table = [each for each in variant_blocks(Board.of(records)) if isinstance(each, Table)]
+    sizes = table.frame.set_index("variant")["knn top-1"]
+    assert sizes["first:128"] == "512 (0.5)"
 
 
 def test_small_vectors_are_recommended(capsys: pytest.CaptureFixture[str], made: Transformed) -> None:

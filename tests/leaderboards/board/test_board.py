@@ -16,7 +16,7 @@ def test_one_board_holds_scores_comparisons_and_analyses_apart():
     )
     board = Board.of(records, "mini")
     assert [len(rows) for rows in (board.scores, board.plain, board.measured)] == [5, 6, 8]
-    assert len(board.transformed) == 2
+    assert len(board.changed) == 2
     assert len(board.analyses) == 2
     assert [backbone.name for backbone in board.backbones] == ["mini-dino", "mini-clip", "random"]
     assert board.best[["backbone", "layer", "value"]].values.tolist() == [["mini-dino", 2, 3.0]]

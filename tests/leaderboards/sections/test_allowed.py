@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.sections.sizes import Ceiling, ceilings_of
+from layerboard.leaderboards.sections.ceilings import Ceiling, ceilings_of
 from tests.leaderboards.builder import NAN, floor, frame, layers
 from tests.leaderboards.shown import render_page
 

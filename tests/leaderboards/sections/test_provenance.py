@@ -30,6 +30,5 @@ def test_every_other_protocol_says_something_in_whole_sentences(protocol) -> Non
 
 def test_a_page_of_transforms_alone_says_nothing_of_plain_runs() -> None:
     text = render_page(frame(layers([30.0, 45.0], transform="whiten")), "mini")
-    assert "What transforms of the features gain" in text
     assert "\nThe numbers as a table: [mini.csv](mini.csv)" in text
     assert "Scored with" not in text

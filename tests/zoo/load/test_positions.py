@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from layerboard.benchmark.forms.request import InterpolationChoice
-from layerboard.benchmark.plan.sizes import with_rule
+from layerboard.benchmark.plan.backbones import with_rule
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.adapters import fitted_positions

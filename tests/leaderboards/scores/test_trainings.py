@@ -1,16 +1,16 @@
-"""Trainings of one network: planted CKA, and the page's section on them."""
+"""Trainings of one network: planted CKA, and their part of the page."""
 
 import numpy as np
 import pytest
 
 from layerboard.leaderboards.blocks.blocks import Heading, Plot, Table
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.sections.variants import (
-    first_difference_table,
+from layerboard.leaderboards.sections.trainings import (
+    parting_table,
     partition_of,
     same_blocks,
+    training_blocks,
     trainings_of,
-    variant_blocks,
 )
 from tests.leaderboards.builder import NAN, frame, pair, unsure
 
@@ -65,14 +65,15 @@ def test_a_block_without_skips_parts_its_network():
     records = frame(planted())
     assert np.subtract(*partition_of(records, NOSKIP, 2)) == 1
     assert np.subtract(*partition_of(records, FULL, 2)) == 0
-    (row,) = first_difference_table(records, FULL, [SEED, NOSKIP]).to_dict("records")
+    (row,) = parting_table(records, FULL, [SEED, NOSKIP]).to_dict("records")
     assert (row["backbone"], row["more by"]) == (NOSKIP, "1.000")
-    assert first_difference_table(frame(pairs(FULL, FULL, np.ones((3, 3)))), FULL, [NOSKIP]).empty
+    assert parting_table(frame(pairs(FULL, FULL, np.ones((3, 3)))), FULL, [NOSKIP]).empty
 
 
 def test_the_section_has_the_ceiling_first_and_the_floor_last():
-    blocks = variant_blocks(Board.of(frame(planted())))
-    assert next(one.text for one in blocks if isinstance(one, Heading)) == "What another training changes"
+    blocks = training_blocks(Board.of(frame(planted())))
+    heading = next(one.text for one in blocks if isinstance(one, Heading))
+    assert heading.startswith("Same blocks of full: all patch tokens")
     same, parted = (one.frame for one in blocks if isinstance(one, Table))
     assert same["training"].tolist() == [
         "full-seed1 (another seed)",
@@ -89,10 +90,10 @@ def test_the_section_has_the_ceiling_first_and_the_floor_last():
 
 def test_other_poolings_are_tables_and_what_was_not_compared_is_not_said():
     records = frame(pairs(FULL, SEED, np.eye(3)))
-    cls = variant_blocks(Board.of(records.assign(pooling="cls")))
+    cls = training_blocks(Board.of(records.assign(pooling="cls")))
     assert [type(one) for one in cls].count(Table) == 1
     assert not any(isinstance(one, Plot) for one in cls)
-    assert variant_blocks(Board.of(frame(pairs(FULL, "other", np.eye(3))))) == []
+    assert training_blocks(Board.of(frame(pairs(FULL, "other", np.eye(3))))) == []
 
 
 def test_trainings_belong_together_by_their_names():
@@ -116,4 +117,4 @@ def test_trainings_belong_together_by_their_names():
 
 
 def test_an_untrained_network_alone_has_no_section():
-    assert variant_blocks(Board.of(frame(pairs(FULL, RAW, np.eye(3))))) == []
+    assert training_blocks(Board.of(frame(pairs(FULL, RAW, np.eye(3))))) == []
