@@ -9,8 +9,8 @@ from layerboard.leaderboards.sections.ceilings import ceiling_blocks
 from layerboard.leaderboards.sections.layers import layer_blocks
 from layerboard.leaderboards.sections.published import published_blocks
 from layerboard.leaderboards.sections.seen import seen_blocks
+from layerboard.leaderboards.sections.sets import set_blocks
 from layerboard.leaderboards.sections.similarity import similarity_blocks
-from layerboard.leaderboards.sections.transforms import set_blocks
 from layerboard.leaderboards.sections.variants import variant_blocks
 
 # every section in the order of the page, before the one on provenance: a function to its blocks, which are

@@ -17,7 +17,7 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column, Side
 from layerboard.leaderboards.board.costs import Vector, bytes_of
 from layerboard.leaderboards.board.differences import MISSING, Estimate, best_side, differences_of, sides_of
-from layerboard.leaderboards.sections.formats import drift_blocks
+from layerboard.leaderboards.sections.drift import drift_blocks
 from layerboard.leaderboards.sections.trainings import training_blocks, trainings_of
 from layerboard.tasks.framework.transforms import is_compression
 from layerboard.zoo.spec import Variant

@@ -11,7 +11,7 @@ from layerboard.benchmark.plan.plan import PlanRecipe, make_plan
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import is_set
-from layerboard.leaderboards.sections.transforms import blocks_of, set_gains
+from layerboard.leaderboards.sections.sets import blocks_of, set_gains
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.zoo.registry.find import find
 from tests.benchmark.runs import PUBLIC, Tally, command, files, run
