@@ -1,4 +1,4 @@
-"""Convert official datasets to parquet, which can be kept on the Hub: the command `data pack`."""
+"""Convert official datasets to packs, which can be kept on the Hub: the command `data pack`."""
 
 import shutil
 from collections.abc import Sequence
@@ -26,15 +26,15 @@ class PackRequest(Form, kw_only=False):
     datasets: Words = Option(
         (), "Datasets, named as `check` shows them.", parsers.listed, usual="all that are found"
     )
-    shard_megabytes: Plain[int] = Option(500, "Maximum size of one parquet file in megabytes.", least=1)
+    shard_megabytes: Plain[int] = Option(500, "Maximum size of one file of the pack in megabytes.", least=1)
 
 
 @command("data pack", PackRequest)
 def pack_command(request: PackRequest) -> None:
-    """Convert official datasets to parquet files, for `run --data hf:FOLDER` or hf:OWNER/NAME.
+    """Convert official datasets to a pack of Arrow files, for `run --data hf:FOLDER` or hf:OWNER/NAME.
 
-    Scores on the parquet files equal those on the folder. With the same version of pyarrow, equal images
-    give equal files. An interrupted conversion continues when it is started again; nothing is overwritten.
+    Scores on the pack equal those on the folder. With the same version of pyarrow, equal images give equal
+    files. An interrupted conversion continues when it is started again; nothing is overwritten.
 
     Example: `layerboard data pack DATA --to PACK --datasets davis-2017-val`
     """

@@ -2,18 +2,19 @@
 
 A pass takes its number of images times the seconds of one, which a timed batch tells: one of images that are
 read, or one of images that a worker has kept for the backbone. Batches are timed for the backbones with most
-work first, within a tenth of the expected time. Other passes are guessed from shapes, and corrected by those
-timings. Scores take as long per layer as in earlier records of their task, or as
-declared here.
+work first, within a tenth of the expected time. Other passes are guessed from shapes, and scaled by how much
+longer the timed ones took than guessed. Scores take as long per layer as in earlier records of their task, or
+as declared here.
 """
 
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
+from typing import NamedTuple
 
 import torch
 
@@ -111,12 +112,22 @@ def forecast_run(request: Request, report: Reporter) -> Forecast:
     )
 
 
+class _Kind(NamedTuple):
+    """Properties that passes with equal time per image share."""
+
+    again: bool  # whether they take images that a worker has kept
+    backbone: str
+    view: View
+    listeners: tuple[str, ...]
+
+
 class _Timings:
-    """Durations of backbones, timed or guessed and corrected."""
+    """Durations of backbones, timed or guessed."""
 
     def __init__(self, run: Prepared, most: int) -> None:
         """``most`` is the maximum of bytes of views that a worker keeps."""
-        self._corrections, self._load = estimate.Corrections(), LOAD
+        self._load = LOAD
+        self._timed: dict[_Kind, tuple[float, float]] = {}  # seconds per image, as measured and as guessed
         self._bytes: dict[str, float] = {}  # bytes that a listener stores per image and layer
         self._guessed: list[tuple[Job, ForecastStep]] = []
         self._scores: list[ForecastStep] = []
@@ -153,7 +164,7 @@ class _Timings:
         seen = set[tuple[View, str]]()
         for job, step in self._guessed:
             images = job.source.view, step.source
-            seconds = step.seconds * self._corrections.factor(_likeness(job, again=images in seen))
+            seconds = step.seconds * self._scale(_kind(job, again=images in seen))
             seen |= {images} & self._kept
             together = {name: _kept_together(job, name) * len(job.setup.layers) for name in job.folders}
             size = sum(
@@ -191,7 +202,7 @@ class _Timings:
                 if cache is None or cache.setup != job.setup:
                     cache = BackboneCache(job.setup)
                 with noting(self.failures, job.setup.spec.name):
-                    if not self._corrections.known(_likeness(job)[0]):
+                    if _kind(job, again=False) not in self._timed:
                         self._time(job, cache)
                 longest = max(longest, perf_counter() - begin)
                 advance(1)
@@ -203,7 +214,7 @@ class _Timings:
         """
         begin, setup = perf_counter(), job.setup
         cache.backbone()
-        if not self._corrections.known((False, setup.spec.name)):
+        if all(kind.backbone != setup.spec.name for kind in self._timed):
             self._load = perf_counter() - begin
         most = cache.batch_size  # loaded before anything is timed
         second = self._second(job, cache, LEAST)
@@ -213,7 +224,14 @@ class _Timings:
         for again in (False, True):
             if not again or job.shared:
                 second = self._second(job, cache, count)
-            self._corrections.learn(_likeness(job, again=again), guessed, second)
+            self._timed[_kind(job, again=again)] = second, guessed
+
+    def _scale(self, kind: _Kind) -> float:
+        """Measured by guessed seconds of passes of this kind, or else of all that were timed."""
+        exact = {kind} & self._timed.keys()
+        alike = exact or {known for known in self._timed if known.again == kind.again}
+        measured, guessed = (sum(self._timed[known][side] for known in alike) for side in (0, 1))
+        return measured / guessed if alike else 1.0
 
     def _second(self, job: Job, cache: BackboneCache, count: int) -> float:
         """Seconds per image of a pass over its first ``count`` images."""
@@ -229,13 +247,8 @@ class _Timings:
         return seconds / images
 
 
-def _likeness(job: Job, *, again: bool = False) -> tuple[Hashable, ...]:
-    """Properties that passes with equal time per image share, the most specific first.
-
-    ``again``: whether they take images that a worker has kept.
-    """
-    name, kind = job.setup.spec.name, (job.pass_.source.view, *job.folders)
-    return (again, name, *kind), (again, *kind), (again, name), again
+def _kind(job: Job, *, again: bool) -> _Kind:
+    return _Kind(again, job.setup.spec.name, job.pass_.source.view, tuple(job.folders))
 
 
 def _kept_together(job: Job, listener: str) -> int:

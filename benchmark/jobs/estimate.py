@@ -1,7 +1,5 @@
-"""Durations of passes and scores: guessed from shapes and records, corrected by measurements."""
+"""Durations of passes and scores, guessed from shapes and records."""
 
-from collections import defaultdict
-from collections.abc import Hashable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -82,29 +80,6 @@ def view_bytes(job: Job) -> int:
 def product_seconds(setup: Setup, products: float) -> float:
     """Seconds of that many products per channel, for each layer of a backbone."""
     return products * setup.spec.width * len(setup.layers) / SPEED[setup.device.type]
-
-
-class Corrections:
-    """Factors that correct guesses by measurements of similar work."""
-
-    def __init__(self) -> None:
-        self._guessed: defaultdict[Hashable, float] = defaultdict(float)
-        self._measured: defaultdict[Hashable, float] = defaultdict(float)
-
-    def learn(self, likeness: Sequence[Hashable], guessed: float, measured: float) -> None:
-        """Record how long work took, under all likenesses that other work may share."""
-        for name in likeness:
-            self._guessed[name] += guessed
-            self._measured[name] += measured
-
-    def known(self, name: Hashable) -> bool:
-        """Whether work of that name was measured."""
-        return name in self._guessed
-
-    def factor(self, likeness: Sequence[Hashable]) -> float:
-        """The correction by the first likeness that was measured; 1 without any."""
-        names = (name for name in likeness if self._guessed.get(name))
-        return next((self._measured[name] / self._guessed[name] for name in names), 1.0)
 
 
 def _columns(path: Path, *names: str) -> pd.DataFrame:

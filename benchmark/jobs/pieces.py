@@ -11,7 +11,7 @@ from math import inf
 from time import perf_counter
 
 from layerboard.benchmark.engines.base import JobQueue, WorkerSlot
-from layerboard.benchmark.jobs.estimate import Corrections, image_seconds
+from layerboard.benchmark.jobs.estimate import image_seconds
 from layerboard.benchmark.jobs.job import BackboneJobs, Job, ScoreJob, Setup
 from layerboard.benchmark.passes.one_pass import PassResult
 
@@ -42,6 +42,8 @@ class _Left:
     scores: tuple[ScoreJob, ...]
     taken: dict[int, list[_Shard]] = field(default_factory=dict)  # shards of pieces that workers have
     done: list[PassResult] = field(default_factory=list)  # results of other pieces
+    guessed: float = 0.0  # estimated seconds of these, and the seconds that they took
+    measured: float = 0.0
 
     @property
     def waits(self) -> bool:
@@ -54,11 +56,6 @@ class _Left:
         if not self.shards or not self.shards[0].job.memories:
             return bool(self.shards)
         return all(shard.job.memories for shards in self.taken.values() for shard in shards)
-
-    @property
-    def likeness(self) -> tuple[str, str]:
-        """Likenesses that correct its estimates: its backbone, or else any."""
-        return self.setup.spec.name, ""
 
     @property
     def seconds(self) -> float:
@@ -86,7 +83,6 @@ class Pieces(JobQueue[BackboneJobs, PassResult]):
 
     def __init__(self, backbones: Sequence[BackboneJobs]) -> None:
         self._slots: Sequence[WorkerSlot] = ()
-        self._corrections = Corrections()
         self._every = list(map(_left_of, backbones))
         self._last: dict[int, _Left] = {}
         self._out: dict[int, tuple[_Left, BackboneJobs, float]] = {}  # pieces, and when they were taken
@@ -132,7 +128,8 @@ class Pieces(JobQueue[BackboneJobs, PassResult]):
         guessed = sum(shard.seconds for shard in left.taken.pop(key))
         left.done.append(result)
         if result.images:
-            self._corrections.learn(left.likeness, guessed, perf_counter() - begin)
+            left.guessed += guessed
+            left.measured += perf_counter() - begin
 
     def give_back(self, key: int) -> None:
         """Queue a piece again; shards that it has stored are not recomputed."""
@@ -150,7 +147,7 @@ class Pieces(JobQueue[BackboneJobs, PassResult]):
         share = sum(map(self._seconds, self._every)) / (ROUNDS * len(self._slots))
         enough = inf if len(self._slots) == 1 else max(LEAST_SECONDS, share)
         shards: list[_Shard] = []
-        seconds, factor = 0.0, self._corrections.factor(left.likeness)
+        seconds, factor = 0.0, self._factor(left)
         while left.ready and (seconds < enough or self._seconds(left) < LEAST_SECONDS):
             shards.append(left.shards.popleft())
             seconds += factor * shards[-1].seconds
@@ -162,7 +159,13 @@ class Pieces(JobQueue[BackboneJobs, PassResult]):
         return BackboneJobs(left.setup, tuple(_ranges(shards)), backbone_tasks, scores, before), shards
 
     def _seconds(self, left: _Left) -> float:
-        return self._corrections.factor(left.likeness) * left.seconds
+        return self._factor(left) * left.seconds
+
+    def _factor(self, left: _Left) -> float:
+        """Measured by estimated seconds of the backbone's pieces, or else of all pieces; 1 without any."""
+        known = [left] if left.guessed else self._every
+        guessed = sum(each.guessed for each in known)
+        return sum(each.measured for each in known) / guessed if guessed else 1.0
 
 
 def _ranges(shards: Iterable[_Shard]) -> Iterable[Job]:

@@ -11,7 +11,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 import torch
 from scipy.ndimage import gaussian_filter1d, label
-from sklearn.metrics import average_precision_score
 from torch import Tensor
 from torch.nn import functional
 
@@ -102,22 +101,6 @@ def shown_references(count: int, shots: int, draw: int) -> range:
     return chosen
 
 
-def average_precision(scores: Floats, defect: Mask) -> float:
-    """Average precision, in [0, 1], without interpolation; NaN without a defect."""
-    return float(average_precision_score(defect, scores)) if defect.any() else float("nan")
-
-
-def f1_max(defective: Floats, good: Floats) -> float:
-    """Maximum F1 over all thresholds, in [0, 1], given the scores of each kind; NaN without a defective one.
-
-    The best threshold is always the score of a defective one. ``good`` must be in ascending order.
-    """
-    values, counts = np.unique(defective, return_counts=True)
-    hits = np.cumsum(counts[::-1])
-    wrong = len(good) - np.searchsorted(good, values[::-1], "left")
-    return float((2 * hits / (hits + wrong + len(defective))).max()) if len(hits) else float("nan")
-
-
 class PooledPixels(NamedTuple):
     """Pixels of all images of an object, with the pixels of defects separate from the others."""
 
@@ -138,8 +121,14 @@ class PooledPixels(NamedTuple):
 
     @property
     def f1_max(self) -> float:
-        """Maximum F1 over all thresholds, in [0, 1]; NaN without a defect."""
-        return f1_max(self.defective, self.good)
+        """Maximum F1 over all thresholds, in [0, 1]; NaN without a defect.
+
+        The best threshold is always the value of a pixel of a defect.
+        """
+        values, counts = np.unique(self.defective, return_counts=True)
+        hits = np.cumsum(counts[::-1])
+        wrong = len(self.good) - np.searchsorted(self.good, values[::-1], "left")
+        return float((2 * hits / (hits + wrong + hits[-1])).max()) if len(hits) else float("nan")
 
     def au_pro(self, limit: float) -> float:
         """Area under the per-region overlap curve up to a false-positive rate, over that rate, in [0, 1].

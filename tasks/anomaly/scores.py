@@ -65,13 +65,9 @@ class ScoredProduct:
     def of_images(self) -> Measured:
         """Further metrics of images."""
         scores = self.scores[:, 0].astype(np.float64)
-        bad, good = scores[self.defect], np.sort(scores[~self.defect])
-        values = {"AP": anomaly.average_precision(scores, self.defect), "F1max": anomaly.f1_max(bad, good)}
-        added = {"AP": linearised.average_precision_values, "F1max": linearised.f1_max_values}
-        return {
-            metric: self._percent(value, added[metric](self.defect, scores))
-            for metric, value in values.items()
-        }
+        precision = linearised.average_precision_values(self.defect, scores)
+        metrics = {"AP": precision, "F1max": linearised.f1_max_values(self.defect, scores)}
+        return {metric: self._percent(float(values.mean()), values) for metric, values in metrics.items()}
 
     def of_pixels(self, limits: Sequence[float]) -> Measured:
         """Pixel metrics; empty without defects or if a defect has no mask."""

@@ -1,4 +1,4 @@
-"""Files of a dataset, in a folder or as rows of a pack of parquet files.
+"""Files of a dataset, in a folder or as rows of a pack (`tasks.datasets.packs`).
 
 The path of a file in a pack is the pack's name, an exclamation mark and the path in the official layout,
 such as ``hf:/data/pack!/DAVIS/ImageSets/2017/val.txt``. It is enough to read the file in any process. Dataset

@@ -28,7 +28,7 @@ class DatasetPlan(NamedTuple):
     entry: DatasetEntry[Data]
     coverage: str
     classes: tuple[str, ...]  # class names of its images; empty without labels
-    # rows of each shard by its name below the pack, such as ``davis-2017-val/files-00000-of-00002.parquet``
+    # rows of each shard by its name below the pack, such as ``davis-2017-val/files-00000-of-00002.arrow``
     shards: Mapping[str, Sequence[PackedFile]]
 
     @property
@@ -64,7 +64,7 @@ def plan_dataset(data: Path, entry: DatasetEntry[Data], largest: int) -> Dataset
     for split, paths in entry.contents(data).items():
         groups = _groups(data, paths, {wnid: label for label, wnid in enumerate(classes)}, largest)
         for number, files in enumerate(groups):
-            shards[f"{entry.name}/{split}-{number:05d}-of-{len(groups):05d}.parquet"] = files
+            shards[f"{entry.name}/{split}-{number:05d}-of-{len(groups):05d}.arrow"] = files
     return DatasetPlan(entry, str(dataset.coverage), classes, shards)
 
 
@@ -150,10 +150,10 @@ def _packed(target: Path, plan: DatasetPlan) -> PackedDataset:
     """Manifest entry of a dataset with existing shards."""
     shards = [read_shard(target / name) for name in plan.shards]
     files = tuple(
-        PackedShard(name, len(shard.paths), shard.file.stat().st_size, file_sha256(shard.file))
+        PackedShard(name, shard.file.stat().st_size, file_sha256(shard.file))
         for name, shard in zip(plan.shards, shards, strict=True)
     )
-    rows = sum(shard.rows for shard in files)
+    rows = sum(len(shard.paths) for shard in shards)
     return PackedDataset(plan.coverage, rows, plan.bytes, manifests.rows_digest(shards), files)
 
 
@@ -169,7 +169,7 @@ def _is_written(file: Path, data: Path, rows: Sequence[PackedFile]) -> bool:
         stored = read_shard(file)
         return (
             stored.paths == [row.path for row in rows]
-            and stored.sizes.tolist() == [row.size for row in rows]
+            and stored.sizes == [row.size for row in rows]
             and all((data / row.path).stat().st_mtime_ns < time for row in rows)
         )
     except (OSError, InputError):

@@ -30,7 +30,7 @@ def rank(similarity: NDArray[np.floating]) -> Integers:
     return np.argsort(-similarity, axis=0, kind="stable").astype(np.int64)
 
 
-def average_precision_by_trapezoid(positions: Integers) -> float:
+def trapezoid_average_precision(positions: Integers) -> float:
     """Area under the precision-recall steps by the trapezoid rule, in [0, 1]; NaN without positions.
 
     ``positions`` are the distinct zero-based ranks of the positives in a ranking without junk images.
@@ -83,9 +83,7 @@ def revisited(
             "hard": ((difficult,), (ignored, simple)),
         }[difficulty]
         positions.append(_places(ranking, _union(positive), _union(ignore)))
-    measures = {"mAP": average_precision_by_trapezoid} | {
-        f"mP@{k}": partial(precision_at, k=k) for k in CUTOFFS
-    }
+    measures = {"mAP": trapezoid_average_precision} | {f"mP@{k}": partial(precision_at, k=k) for k in CUTOFFS}
     return {
         name: np.array([measure(places) for places in positions], dtype=np.float64)
         for name, measure in measures.items()

@@ -54,10 +54,10 @@ def rank_correlation_values(truth: Floats, predicted: Floats) -> Floats:
 def average_precision_values(relevant: Mask, scores: Floats) -> Floats:
     """Average precision of scores [images], summed over steps of recall, 0 to 1: [images].
 
-    Images with equal scores form one step. NaN if all images, or none, are relevant.
+    Images with equal scores form one step. NaN if no image is relevant.
     """
     hits = relevant.sum()
-    if not 0 < hits < len(relevant):
+    if not hits:
         return np.full(len(relevant), np.nan)
     step, every = np.unique(-scores, return_inverse=True, return_counts=True)[1:]
     new = np.bincount(step, relevant, len(every))  # relevant images of each step
@@ -127,11 +127,11 @@ def area_under_roc(relevant: Mask, scores: Floats) -> Floats:
 def f1_max_values(relevant: Mask, scores: Floats) -> Floats:
     """Maximum F1 over all thresholds of scores [images], 0 to 1: [images].
 
-    The threshold is held fixed, since at the maximum F1 does not change with it to first order. NaN if all
-    images, or none, are relevant.
+    The threshold is held fixed, since at the maximum F1 does not change with it to first order. NaN if no
+    image is relevant.
     """
     hits = relevant.sum()
-    if not 0 < hits < len(relevant):
+    if not hits:
         return np.full(len(relevant), np.nan)
     step, every = np.unique(-scores, return_inverse=True, return_counts=True)[1:]
     curve = 2 * np.cumsum(np.bincount(step, relevant)) / (np.cumsum(every) + hits)

@@ -1,4 +1,4 @@
-"""Runs on a pack of parquet files give what runs on the official folders give."""
+"""Runs on a pack give what runs on the official folders give."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -120,7 +120,7 @@ def test_a_killed_packing_goes_on_behind_the_datasets_that_it_had_completed(
         ),
         (("data", "pack", "hf:{data}", "--to", "{tmp}/p"), "expected the datasets' folder at"),
         (("check", "--data", "{data}", "--digests"), "--digests needs --data hf:PACK"),
-        (("check", "--data", "hf:{tmp}/none"), "expected a folder of parquet files at"),
+        (("check", "--data", "hf:{tmp}/none"), "expected the folder of a pack at"),
         (("check", "--data", "hf:{data}"), "an official layout is given without hf:"),
         (("run", "--data", "hf:"), "expected hf:ID"),
     ],

@@ -1,1 +1,1 @@
-"""Datasets as parquet: the files of official layouts as rows, read without unpacking."""
+"""Packs: the files of official layouts as rows of Arrow tables, read without unpacking."""

@@ -5,13 +5,15 @@ Names are those of ``ILSVRC/imagenet-1k``: the official file name with the class
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import numpy as np
+import pyarrow as pa
+from pyarrow import compute
 
 from layerboard.tasks.datasets.packs.manifest import MANIFEST
+from layerboard.tasks.datasets.packs.shards import Rows, one_column
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.reading import require_regular
 
@@ -22,36 +24,7 @@ _TOTAL = re.compile(r"-of-(\d+)\.parquet$")
 _NAME = re.compile(r"(.+)_(n\d{8})(\.\w+)$")
 
 
-class TableRows:
-    """Rows of ``datasets`` tables, which are on disk; only the size of each row is in memory."""
-
-    def __init__(self, tables: Sequence[Any]) -> None:
-        import datasets
-        from pyarrow import compute
-
-        self._first = np.cumsum([0, *(table.num_rows for table in tables)])
-        self._tables = [table.cast_column("image", datasets.Image(decode=False)) for table in tables]
-        self._prints = [str(table._fingerprint) for table in tables]  # of the stored content, before any cast
-        lengths = [compute.fill_null(compute.binary_length(_stored(table, "bytes")), 0) for table in tables]
-        self._sizes = np.concatenate([np.empty(0, np.int64), *(each.to_numpy() for each in lengths)])
-
-    def _at(self, row: int) -> tuple[int, int]:
-        table = int(np.searchsorted(self._first, row, side="right")) - 1
-        return table, row - int(self._first[table])
-
-    def size(self, row: int) -> int:
-        return int(self._sizes[row])
-
-    def stamp(self, row: int) -> str:
-        table, index = self._at(row)
-        return f"{self._prints[table]}|{index}"
-
-    def read(self, row: int) -> bytes:
-        table, index = self._at(row)
-        return bytes((self._tables[table][index]["image"] or {}).get("bytes") or b"")
-
-
-def open_hub_imagenet(folder: Path, name: str) -> tuple[dict[str, int], TableRows]:
+def open_hub_imagenet(folder: Path, name: str) -> tuple[dict[str, int], Rows]:
     """ImageNet-1k of the Hub as rows of the files ``imagenet/{train,val}/<wnid>/<name>``; raises InputError.
 
     ``datasets`` converts the parquet files to its own cache, from which single rows can be read.
@@ -65,7 +38,11 @@ def open_hub_imagenet(folder: Path, name: str) -> tuple[dict[str, int], TableRow
         if path in files:
             raise InputError(f"expected each image once in {name}, found {path} twice")
         files[path] = len(files)
-    return files, TableRows([tables[split] for split in SPLITS])
+    ordered = [tables[split] for split in SPLITS]
+    # fingerprints are those of the stored content
+    stamps = (f"{table._fingerprint}|{row}" for table in ordered for row in range(table.num_rows))
+    contents = one_column((_stored(table, "bytes") for table in ordered), pa.binary())
+    return files, Rows(contents, pa.array(stamps, pa.string()), digests=False)
 
 
 def _files(folder: Path, split: str, name: str) -> list[str]:
@@ -88,7 +65,6 @@ def _files(folder: Path, split: str, name: str) -> list[str]:
 def _require_columns(file: str, name: str) -> None:
     """Raise InputError unless a file has images and labels, before all files are converted."""
     import datasets
-    import pyarrow as pa
     from pyarrow.parquet import read_schema
 
     try:
@@ -99,8 +75,6 @@ def _require_columns(file: str, name: str) -> None:
         raise InputError(
             f"expected a parquet file at {file}, which is damaged ({said}); fetch it again"
         ) from error
-    if "digest" in features:
-        raise InputError(f"expected {MANIFEST} beside the shards of a pack in {name}, found none; fetch it")
     if not isinstance(features.get("image"), datasets.Image) or "label" not in features:
         raise InputError(
             f"expected the columns image and label in {file}, as imagenet-1k has them, found "
@@ -139,6 +113,4 @@ def _paths(tables: Mapping[str, Any], name: str) -> Iterator[str]:
 
 
 def _stored(table: Any, field: str) -> Any:  # noqa: ANN401  # the library has no types
-    from pyarrow import compute
-
     return compute.struct_field(table.data.column("image"), field)

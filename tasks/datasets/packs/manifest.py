@@ -12,7 +12,7 @@ from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import InputError
 
 MANIFEST = "layerboard.json"
-FORMAT = 1  # changes with the format of packs
+FORMAT = 2  # changes with the format of packs
 CARD = "README.md"
 
 T = TypeVar("T")
@@ -20,10 +20,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PackedShard:
-    """A parquet file: its name in the pack, rows, bytes, and SHA-256 (as on the Hub)."""
+    """A shard: its name in the pack, bytes, and SHA-256 (as on the Hub)."""
 
     name: str
-    rows: int
     bytes: int
     sha256: str
 
@@ -50,8 +49,8 @@ def rows_digest(shards: Sequence[Shard]) -> str:
     """Digest of the paths, sizes and digests of all rows in order: 32 hexadecimal digits of BLAKE2b."""
     state = blake2b(digest_size=16)
     for shard in shards:
-        rows = zip(shard.paths, shard.sizes.tolist(), shard.digests.tolist(), strict=True)
-        state.update("".join(f"{path}\0{size}\0{digest.decode()}\n" for path, size, digest in rows).encode())
+        rows = zip(shard.paths, shard.sizes, shard.rows.stamps.to_pylist(), strict=True)
+        state.update("".join(f"{path}\0{size}\0{digest}\n" for path, size, digest in rows).encode())
     return state.hexdigest()
 
 
@@ -100,7 +99,7 @@ def dataset_card(manifest: Manifest) -> str:
         lines += [f"- config_name: {name}", "  data_files:"]
         names = (PurePosixPath(shard.name).name for shard in dataset.shards)
         for split in sorted({name.rpartition("-of-")[0].rpartition("-")[0] for name in names}):
-            lines += [f"  - split: {split}", f"    path: {name}/{split}-*.parquet"]
+            lines += [f"  - split: {split}", f"    path: {name}/{split}-*.arrow"]
     lines += ["---", "", "# Datasets in their official layouts", ""]
     lines += ["Each row is a file: its path below the data folder, and its bytes. Read it with", ""]
     lines += ["    layerboard run --data hf:THIS", "", "| dataset | what is there | files | bytes |"]

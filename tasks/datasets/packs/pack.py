@@ -1,4 +1,4 @@
-"""Packs: a dataset's files as rows of tables, found by path and read one at a time.
+"""Packs: a dataset's files as rows of Arrow tables, found by path and read one at a time.
 
 A pack is a folder or a dataset of the Hub. Packs written by `data pack` are checked when opened as far as
 possible without reading every byte. ImageNet-1k can also be read in the form in which the Hub stores it.
@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
+import pyarrow as pa
 
 from layerboard.tasks.datasets.hub_spec import PREFIX, HubSpec, parse_hub_spec
 from layerboard.tasks.datasets.packs import manifest as manifests
-from layerboard.tasks.datasets.packs.hub_imagenet import FILES, TableRows, open_hub_imagenet
+from layerboard.tasks.datasets.packs.hub_imagenet import FILES, open_hub_imagenet
 from layerboard.tasks.datasets.packs.manifest import (
     MANIFEST,
     Manifest,
@@ -23,7 +23,7 @@ from layerboard.tasks.datasets.packs.manifest import (
     PackedShard,
     read_pack_manifest,
 )
-from layerboard.tasks.datasets.packs.shards import LENGTH, Shard, content_digest, read_shard
+from layerboard.tasks.datasets.packs.shards import Rows, Shard, content_digest, one_column, read_shard
 from layerboard.zoo.atomic import file_sha256
 from layerboard.zoo.errors import InputError, MissingDataError
 from layerboard.zoo.online import hub_answers, offline_unless
@@ -42,11 +42,11 @@ class _Folder(NamedTuple):
 class Pack:
     """Files by their paths relative to the data folder, with ``/`` between names.
 
-    Paths and sizes are in memory, contents are not. For a row number, ``rows`` has ``size``, ``stamp`` (which
-    changes with the bytes) and ``read``. Several threads and forked processes may read it.
+    Paths are in memory, contents are not. Several threads and forked processes may read it.
     """
 
-    def __init__(self, files: Mapping[str, int], rows: "ShardRows | TableRows") -> None:
+    def __init__(self, files: Mapping[str, int], rows: Rows) -> None:
+        """``files`` has the number of each file's row."""
         self._rows = rows
         folders = defaultdict(lambda: _Folder(set(), {}), {"": _Folder(set(), {})})
         for path, row in files.items():
@@ -68,12 +68,20 @@ class Pack:
 
     def read(self, path: str) -> bytes:
         """Bytes of a file; raises FileNotFoundError, or InputError if they differ from what was packed."""
-        return self._rows.read(self._existing(path))
+        row = self._existing(path)
+        content = bytes(self._rows.contents[row].as_py() or b"")
+        if self._rows.digests and content_digest(content) != (digest := self._rows.stamps[row].as_py()):
+            raise InputError(
+                f"expected {path} of the digest {digest} in its pack, found other bytes; `check --digests` "
+                "names the shard to fetch again"
+            )
+        return content
 
     def stamp(self, path: str) -> tuple[int, str]:
         """Size of a file in bytes, and a marker that changes with them; raises FileNotFoundError."""
         row = self._existing(path)
-        return self._rows.size(row), self._rows.stamp(row)
+        content = self._rows.contents[row].as_buffer()  # which is mapped, not read
+        return content.size if content else 0, str(self._rows.stamps[row])
 
     def _existing(self, path: str) -> int:
         row = self.row(path)
@@ -82,54 +90,12 @@ class Pack:
         return row
 
 
-class ShardRows:
-    """The rows of all shards in order; file, offset, size and digest of each row are in memory."""
-
-    def __init__(self, shards: Sequence[Shard]) -> None:
-        self._files = [shard.file for shard in shards]
-        self._first = np.cumsum([0, *(len(shard.paths) for shard in shards)])
-        self._sizes = np.concatenate([np.empty(0, np.int64), *(shard.sizes for shard in shards)])
-        self._starts = np.concatenate([np.empty(0, np.int64), *(shard.starts for shard in shards)])
-        self._digests = np.concatenate([np.empty(0, "S32"), *(shard.digests for shard in shards)])
-
-    def size(self, row: int) -> int:
-        return int(self._sizes[row])
-
-    def stamp(self, row: int) -> str:
-        return bytes(self._digests[row]).decode()
-
-    def read(self, row: int) -> bytes:
-        file = self._files[int(np.searchsorted(self._first, row, side="right")) - 1]
-        size, start = self.size(row), int(self._starts[row])
-        try:  # opened each time, since a hundred shards would be a hundred open files in every process
-            with file.open("rb", buffering=0) as stored:
-                value = os.pread(stored.fileno(), size + LENGTH.size, start - LENGTH.size)
-        except OSError as error:
-            raise InputError(f"expected a shard of a pack at {file}: {error.strerror}") from error
-        content = value[LENGTH.size :]
-        if value[: LENGTH.size] != LENGTH.pack(size) or content_digest(content) != self.stamp(row):
-            raise InputError(
-                f"expected {size:,} bytes of the digest {self.stamp(row)} at byte {start:,} of {file}, found "
-                "others; fetch the shard again"
-            )
-        return content
-
-
 def _shards(folder: Path, name: str, dataset: PackedDataset) -> list[Shard]:
-    shards = []
-    for packed in dataset.shards:
-        shard = read_shard(_whole(folder, packed))
-        if (rows := len(shard.paths)) != packed.rows:
-            raise InputError(f"expected {packed.rows:,} rows in {shard.file}, found {rows:,}; fetch it again")
-        shards.append(shard)
-    if (rows := sum(len(shard.paths) for shard in shards)) != dataset.files:
-        raise InputError(
-            f"expected {dataset.files:,} files of {name} in {folder}, found {rows:,}; fetch it again"
-        )
+    shards = [read_shard(_whole(folder, packed)) for packed in dataset.shards]
     if (digest := manifests.rows_digest(shards)) != dataset.digest:
         raise InputError(
             f"expected the files of {name} in {folder} to have the digest {dataset.digest}, found {digest}; "
-            f"{MANIFEST} and the shards are of two packs: fetch both again"
+            f"{MANIFEST} or a shard is damaged, or they are of two packs: fetch both again"
         )
     return shards
 
@@ -168,7 +134,7 @@ def find_pack(name: str) -> PackLocation:
         )
     folder = Path(spec.location).absolute()
     if not folder.is_dir():
-        raise MissingDataError(f"expected a folder of parquet files at {folder}, which does not exist")
+        raise MissingDataError(f"expected the folder of a pack at {folder}, which does not exist")
     return PackLocation(f"{PREFIX}{folder}", spec, folder, read_pack_manifest(folder))
 
 
@@ -181,13 +147,13 @@ def open_pack(name: str) -> Pack:
     if not datasets:
         return Pack(*open_hub_imagenet(folder, name))
     shards = [shard for dataset, packed in datasets.items() for shard in _shards(folder, dataset, packed)]
-    rows = ShardRows(shards)
+    contents = one_column((shard.rows.contents for shard in shards), pa.binary())
+    digests = one_column((shard.rows.stamps for shard in shards), pa.string())
     files: dict[str, int] = {}
     for row, path in enumerate(path for shard in shards for path in shard.paths):
-        first = files.setdefault(path, row)
-        if rows.stamp(first) != rows.stamp(row):
+        if (first := files.setdefault(path, row)) != row and digests[first] != digests[row]:
             raise InputError(f"expected one file {path} in {folder}, found two that differ; pack them apart")
-    return Pack(files, rows)
+    return Pack(files, Rows(contents, digests, digests=True))
 
 
 def check_bytes(name: str) -> str:

@@ -1,33 +1,28 @@
-"""Shards, the parquet files of a pack: how they are written, and the offset of each row's bytes.
+"""Shards, the Arrow files of a pack: each row is a file of an official layout, with its digest.
 
-A row is a file, with path and bytes in one column, as ``datasets`` stores an image, and with size and digest.
-The bytes of a row group are one uncompressed page of plain values, each preceded by its length in four bytes.
-So the sizes give the offset of each file, counted from the end, and a file is read without its neighbours.
+A shard is an Arrow stream, the format in which ``datasets`` stores tables itself. It is mapped into memory:
+any thread or process reads a row without its neighbours, and no file stays open.
 """
 
 import json
-import os
-import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pyarrow import compute
-from pyarrow.parquet import ParquetFile, ParquetWriter
 
 from layerboard.zoo.atomic import whole_file
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.reading import read_regular
+from layerboard.zoo.reading import read_regular, require_regular
 
-GROUP_ROWS = 1000  # largest number of rows of a row group, which other readers load as a whole
-GROUP_BYTES = 32 << 20  # bytes of a row group, not counting its last file
-LARGEST_FILE = 2**31 - 2**26  # largest size of a file in bytes, since a page is limited to 2 GiB
-LENGTH = struct.Struct("<I")  # length before each value of a page (Apache Parquet, Encodings.md, Plain)
-_WHOLE_PAGE = 2**31 - 1  # page size in bytes, never reached, so that a row group has one page
+GROUP_ROWS = 1000  # largest number of rows that are in memory at once while a shard is written
+GROUP_BYTES = 32 << 20  # their bytes, not counting the last file
+LARGEST_FILE = (
+    2**31 - 2**26
+)  # largest size of a file in bytes, since Arrow counts those of a group in 32 bits
 
 
 class PackedFile(NamedTuple):
@@ -38,19 +33,39 @@ class PackedFile(NamedTuple):
     label: int | None = None  # class, of images that have one
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Columns of Arrow tables, on disk: the bytes of each file, and a stamp that changes with them.
+
+    If the stamps are digests (`content_digest`), the bytes can be checked.
+    """
+
+    contents: Any  # chunked array of binary values; pyarrow has no types of its own
+    stamps: Any  # chunked array of strings
+    digests: bool
+
+
 class Shard(NamedTuple):
-    """The rows of a parquet file: paths, sizes, digests (`content_digest`) and offsets of their bytes."""
+    """The rows of a file of a pack."""
 
     file: Path
     paths: list[str]
-    sizes: NDArray[np.int64]
-    digests: NDArray[np.bytes_]
-    starts: NDArray[np.int64]
+    rows: Rows
+
+    @property
+    def sizes(self) -> list[int]:
+        """Bytes of each row."""
+        return list(compute.binary_length(self.rows.contents).to_pylist())
 
 
 def content_digest(content: bytes) -> str:
     """Digest of a file's bytes, 32 hexadecimal digits of BLAKE2b."""
     return blake2b(content, digest_size=16).hexdigest()
+
+
+def one_column(columns: Iterable[Any], kind: Any) -> Any:  # noqa: ANN401  # of pyarrow
+    """Chunked arrays of one type behind each other, without a copy."""
+    return pa.chunked_array([chunk for column in columns for chunk in column.chunks], type=kind)
 
 
 def write_shard(file: Path, data: Path, rows: Sequence[PackedFile], classes: Sequence[str] = ()) -> None:
@@ -60,28 +75,19 @@ def write_shard(file: Path, data: Path, rows: Sequence[PackedFile], classes: Seq
     the order of labels, all files are images.
     """
     schema = _schema(classes)
-    column, *others = schema.names
-    compression = dict.fromkeys((*others, f"{column}.path"), "ZSTD") | {f"{column}.bytes": "NONE"}
-    options = {"use_dictionary": False, "write_statistics": False, "data_page_size": _WHOLE_PAGE}
-    with whole_file(file) as draft:
-        with ParquetWriter(draft, schema, compression=compression, **options) as writer:
-            for group in _groups(rows):
-                writer.write_table(_table(data, group, schema), row_group_size=len(group))
-        shard = read_shard(draft)
-        with draft.open("rb") as written:
-            for size, start in zip(shard.sizes.tolist(), shard.starts.tolist(), strict=True):
-                if os.pread(written.fileno(), LENGTH.size, start - LENGTH.size) != LENGTH.pack(size):
-                    raise InputError("this version of pyarrow writes parquet in another way; use another one")
+    with whole_file(file) as draft, pa.ipc.new_stream(str(draft), schema) as writer:
+        for group in _groups(rows):
+            writer.write_batch(_batch(data, group, schema))
 
 
-def _schema(classes: Sequence[str]) -> Any:  # noqa: ANN401  # pyarrow has no types of its own
-    text, binary, integer = ({"dtype": kind, "_type": "Value"} for kind in ("string", "binary", "int64"))
+def _schema(classes: Sequence[str]) -> Any:  # noqa: ANN401  # of pyarrow
+    text, binary = ({"dtype": kind, "_type": "Value"} for kind in ("string", "binary"))
     stored = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-    rest = [("size", pa.int64(), integer), ("digest", pa.string(), text)]
-    columns: list[tuple[str, Any, object]] = [("file", stored, {"bytes": binary, "path": text}), *rest]
+    columns: list[tuple[str, Any, object]] = [("file", stored, {"bytes": binary, "path": text})]
     if classes:
         label = ("label", pa.int64(), {"names": list(classes), "_type": "ClassLabel"})
-        columns = [("image", stored, {"_type": "Image"}), label, *rest]
+        columns = [("image", stored, {"_type": "Image"}), label]
+    columns.append(("digest", pa.string(), text))
     features = {"info": {"features": {name: feature for name, _, feature in columns}}}
     fields = [(name, kind) for name, kind, _ in columns]
     return pa.schema(fields, metadata={"huggingface": json.dumps(features)})
@@ -100,7 +106,7 @@ def _groups(rows: Sequence[PackedFile]) -> Iterator[list[PackedFile]]:
         yield group
 
 
-def _table(data: Path, rows: Sequence[PackedFile], schema: Any) -> Any:  # noqa: ANN401  # of pyarrow
+def _batch(data: Path, rows: Sequence[PackedFile], schema: Any) -> Any:  # noqa: ANN401  # of pyarrow
     contents = []
     for row in rows:
         path = data / row.path
@@ -113,48 +119,30 @@ def _table(data: Path, rows: Sequence[PackedFile], schema: Any) -> Any:  # noqa:
         contents.append(content)
     files = [{"bytes": content, "path": row.path} for content, row in zip(contents, rows, strict=True)]
     columns = {
-        schema.names[0]: pa.array(files, schema.field(0).type),
+        schema.names[0]: files,
         "label": [row.label for row in rows],
-        "size": [row.size for row in rows],
         "digest": [content_digest(content) for content in contents],
     }
-    return pa.table({name: columns[name] for name in schema.names}, schema=schema)
+    return pa.record_batch({name: columns[name] for name in schema.names}, schema=schema)
 
 
 def read_shard(file: Path) -> Shard:
-    """The rows of a parquet file without their bytes; raises InputError."""
+    """The rows of a shard, whose bytes stay on disk; raises InputError."""
     try:
-        with ParquetFile(file) as stored:
-            column = stored.schema_arrow.names[0]
-            columns = stored.read(columns=[f"{column}.path", "size", "digest"])
-            if any(columns[name].null_count for name in ("size", "digest")):
-                raise ValueError("a row has no size or no digest")
-            sizes = columns["size"].to_numpy().astype(np.int64)
-            starts = _starts(stored.metadata, f"{column}.bytes", sizes)
-            paths = [str(path) for path in compute.struct_field(columns[column], "path").to_pylist()]
-            digests = np.array(columns["digest"].to_pylist(), dtype="S32")
-            room = file.stat().st_size - sizes  # readers trust these numbers
-            if np.any(sizes < 0) or np.any(starts < LENGTH.size) or np.any(starts > room):
-                raise ValueError("its rows do not fit into it")
-    except (OSError, ValueError, KeyError, TypeError, LookupError, pa.ArrowException) as error:
+        require_regular(file)
+        with pa.memory_map(str(file)) as mapped, pa.ipc.open_stream(mapped) as stream:
+            table = stream.read_all()
+        table.validate(full=True)  # offsets beyond the file would be followed
+        contents, paths = (compute.struct_field(table.column(0), field) for field in ("bytes", "path"))
+        columns = contents, paths, table["digest"]
+        kinds = pa.binary(), pa.string(), pa.string()
+        if any(column.type != kind or column.null_count for column, kind in zip(columns, kinds, strict=True)):
+            raise ValueError("its columns are not those that `data pack` writes")
+        if table.nbytes > file.stat().st_size:
+            raise ValueError("its rows do not fit into it")
+    except (OSError, ValueError, LookupError, TypeError, MemoryError, pa.ArrowException) as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(
             f"expected a shard of a pack at {file}, which is damaged ({reason}); fetch it again"
         ) from error
-    return Shard(file, paths, sizes, digests, starts)
-
-
-def _starts(metadata: Any, column: str, sizes: NDArray[np.int64]) -> NDArray[np.int64]:  # noqa: ANN401  # pyarrow
-    starts, row = [], 0
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        chunks = (group.column(index) for index in range(group.num_columns))
-        chunk = next((chunk for chunk in chunks if chunk.path_in_schema == column), None)
-        if chunk is None or chunk.compression != "UNCOMPRESSED" or chunk.has_dictionary_page:
-            raise ValueError("its bytes are not stored as `data pack` stores them")
-        held = sizes[row : row + group.num_rows]
-        # for each row: its length, its bytes, and all rows after it
-        behind = np.cumsum((held + LENGTH.size)[::-1])[::-1]
-        starts.append(chunk.data_page_offset + chunk.total_compressed_size - behind + LENGTH.size)
-        row += group.num_rows
-    return np.concatenate([np.empty(0, np.int64), *starts])
+    return Shard(file, list(paths.to_pylist()), Rows(contents, table["digest"], digests=True))

@@ -122,6 +122,19 @@ def test_images_that_a_worker_keeps_take_the_time_measured_of_kept_ones(
     assert frame.loc[frame["what"] == "pass", "seconds"].tolist() == pytest.approx(expected)
 
 
+def test_passes_that_are_not_timed_are_scaled_like_those_that_are(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forecast, "SHARE", 0.0)
+    monkeypatch.setattr(forecast, "FLOOR", 0.0)
+    monkeypatch.setattr(forecast, "KEPT_BYTES", 0)
+    monkeypatch.setattr(forecast._Timings, "_second", lambda *_: 1.0)
+    monkeypatch.setattr(forecast.estimate, "image_seconds", lambda *_: 0.01)
+    place = {"images": photos, "floor": False, "cache": tmp_path, "output": tmp_path / "output"}
+    frame = layerboard.forecast(["mini-dino", "mini-mae"], "knn", **place).frame
+    assert frame.loc[frame["what"] == "pass", "seconds"].tolist() == pytest.approx([15.0, 15.0])
+
+
 def test_words_for_times_and_sizes() -> None:
     assert [as_time(one) for one in (59, 119, 150, 3 * 3600, 3 * 86400)] == [
         *("59 s", "119 s", "2.5 minutes", "3.0 hours", "3.0 days")

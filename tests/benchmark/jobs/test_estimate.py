@@ -1,4 +1,4 @@
-"""What passes are guessed to take, beside what the field counts, and what measurement makes of it."""
+"""What passes are guessed to take, beside what the field counts."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from layerboard.benchmark.engines.choose import device_name
-from layerboard.benchmark.jobs.estimate import OVERHEAD, SPEED, Corrections, image_seconds, multiply_adds
+from layerboard.benchmark.jobs.estimate import OVERHEAD, SPEED, image_seconds, multiply_adds
 from layerboard.benchmark.jobs.job import Setup
 from layerboard.benchmark.plan.tasks import PlannedTasks
 from layerboard.leaderboards.records.files import scored_path
@@ -39,15 +39,6 @@ def setup(output: Path, **changes: Any) -> Setup:
     request = SimpleNamespace(output=output)
     found = SimpleNamespace(plan=plan, spec=SPEC, device=torch.device("cpu"), request=request)
     return cast("Setup", SimpleNamespace(**vars(found) | changes))
-
-
-def test_a_guess_is_put_right_by_what_is_measured_of_the_backbone_or_of_others() -> None:
-    found, first, other = Corrections(), ("first", ""), ("other", "")
-    assert found.factor(first) == 1.0
-    found.learn(first, guessed=10.0, measured=30.0)
-    assert found.factor(first) == found.factor(other) == 3.0
-    found.learn(other, guessed=10.0, measured=10.0)
-    assert (found.factor(first), found.factor(other)) == (3.0, 1.0)
 
 
 def test_a_record_of_cost_takes_the_place_of_the_usual_speed(tmp_path: Path) -> None:

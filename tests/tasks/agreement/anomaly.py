@@ -80,8 +80,8 @@ def _distances(distances: torch.Tensor, official: Mapping[str, Any]) -> Iterator
 def _images(scores: Floats, defect: Mask, expected: Mapping[str, Any]) -> Iterator[Finding]:
     found = {
         "image_auroc": linearised.placements(scores, defect).auroc,
-        "image_ap": anomaly.average_precision(scores, defect),
-        "image_f1max": anomaly.f1_max(scores[defect], np.sort(scores[~defect])),
+        "image_ap": linearised.average_precision_values(defect, scores).mean(),
+        "image_f1max": linearised.f1_max_values(defect, scores).mean(),
     }
     for metric, value in found.items():
         yield from _both(f"{metric.replace('_', ' ')}", metric, value, expected, 1e-5)

@@ -1,6 +1,5 @@
 import os
 import pickle
-from collections import OrderedDict
 from pathlib import Path
 
 import numpy as np
@@ -24,16 +23,13 @@ class Malicious:
 def test_plain_values_and_arrays(tmp_path: Path, protocol: int) -> None:
     content = {
         "text": "a",
-        "numbers": [1, 2.5, None, True, (3,), {4}],
+        "numbers": [1, 2.5, None, True, (3,)],
         "bytes": b"x\xff",
-        "ordered": OrderedDict(a=1),
         "array": np.arange(6, dtype=np.int32).reshape(2, 3),
         "other": np.arange(4, dtype=">i4"),
         "empty": np.zeros((0, 3), np.float32),
         "bool": np.array([True, False]),
-        "fortran": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
         "names": np.array(["a", "bc"]),
-        "objects": np.array([[1, 2], None], dtype=object),
         "scalar": np.float32(2.5),
     }
     path = tmp_path / "plain.pkl"
@@ -41,19 +37,14 @@ def test_plain_values_and_arrays(tmp_path: Path, protocol: int) -> None:
     found = restricted_load(path)
     assert isinstance(found, dict)
     for name, value in content.items():
-        assert isinstance(found[name], type(value))
-        if isinstance(value, np.ndarray):
-            np.testing.assert_array_equal(found[name], value)
-            assert found[name].dtype.newbyteorder("=") == value.dtype.newbyteorder("=")
-    assert found["numbers"] == content["numbers"]
-    assert found["scalar"] == np.float32(2.5)
+        assert found[name] == (value.ravel().tolist() if isinstance(value, np.ndarray) else value)
 
 
 def test_module_names_of_numpy_1(tmp_path: Path) -> None:
     path = tmp_path / "old.pkl"
     content = pickle.dumps(np.arange(3), protocol=2).replace(b"numpy._core", b"numpy.core")
     path.write_bytes(content)
-    np.testing.assert_array_equal(restricted_load(path), np.arange(3))
+    assert restricted_load(path) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("protocol", [0, 2, 5])
@@ -112,7 +103,7 @@ OBJECTS = np.dtype(object)
         Forged("array", (np.ndarray, (0,), b"b"), (1, (1,), OBJECTS, False, b"12345678")),
         Forged("array", (np.ndarray, (0,), b"b"), (1, (10**9,), np.dtype("i8"), False, b"12345678")),
         Forged("dtype", ("V8", False, True)),
-        Forged("dtype", ("i8", False, True), (3, "?", None, None, None, -1, -1, 0)),
+        Forged("scalar", (Forged("dtype", ("i8", False, True), (3, "?", *[None] * 3, -1, -1, 0)), bytes(8))),
         Forged("array", (np.ndarray, (0,), b"b"), (1, (1,), 3, False, b"12345678")),
     ],
 )
@@ -160,14 +151,14 @@ def test_exponential_nesting_is_refused(
 ) -> None:
     path = tmp_path / "gnd.pkl"
     path.write_bytes(pickle.dumps({"gnd": [nested(levels, kind)]}, protocol=protocol))
-    with pytest.raises(InputError, match=r"is damaged \('more than (5,000,000 values|32 containers)"):
+    with pytest.raises(InputError, match=r"is damaged \('more than (1,000,000 values|32 containers)"):
         restricted_load(path)
 
 
 def test_key_that_takes_for_ever_to_hash_is_refused(tmp_path: Path) -> None:
     key = pickle.dumps(nested(30, tuple), protocol=2)
     (tmp_path / "gnd.pkl").write_bytes(key[:2] + b"}" + key[2:-1] + b"K\x01s.")
-    with pytest.raises(InputError, match=r"is damaged \('more than 5,000,000 values"):
+    with pytest.raises(InputError, match="keys that are no text"):
         restricted_load(tmp_path / "gnd.pkl")
 
 
@@ -178,11 +169,12 @@ MERSENNE = 2**61 - 1  # whole numbers have it as their modulus when they are has
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({number * MERSENNE: 0 for number in range(100)}, "a number of more than 64 bits"),
-        ({number * MERSENNE for number in range(100)}, "a number of more than 64 bits"),
-        ({(number, 0): 0 for number in range(100)}, "keys that are no text and no number"),
-        ({(number, 0) for number in range(100)}, "keys that are no text and no number"),
-        (frozenset({(number, 0) for number in range(100)}), "keys that are no text and no number"),
+        ({number * MERSENNE: 0 for number in range(100)}, "keys that are no text"),
+        ({1: 0}, "keys that are no text"),
+        ({(number, 0): 0 for number in range(100)}, "keys that are no text"),
+        ({number * MERSENNE for number in range(100)}, r"found the global \w+.set|is damaged"),
+        (frozenset({(number, 0) for number in range(100)}), r"found the global \w+.frozenset|is damaged"),
+        ([MERSENNE * 2**9], "a number of more than 64 bits"),
     ],
 )
 def test_keys_that_may_collide_are_refused(
@@ -200,13 +192,13 @@ def deep(levels: int) -> bytes:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (from_above(60), "a container changes"),
-        (b"\x80\x02]q\x00h\x00a.", "a container changes"),
+        (from_above(60), "more than 1,000,000 values"),
+        (b"\x80\x02]q\x00h\x00a.", "more than 32 containers"),
         (deep(100_000), "more than 32 containers"),
-        (b"\x80\x02]r\xff\xff\xff\x7f.", "a place beyond all others"),
-        (b"\x80\x02]p99999999999\n.", "a place beyond all others"),
-        (b"c__builtin__\nbytes\n(I99999999999\ntR.", "bytes of another kind"),
-        (b"c__builtin__\nbytearray\n(I99999999999\ntR.", "bytes of another kind"),
+        (b"c__builtin__\nbytes\n(I99999999999\ntR.", "is damaged"),
+        (b"c__builtin__\nbytearray\n(I99999999999\ntR.", "found the global __builtin__.bytearray"),
+        (b"\x80\x02\x8b\x02\x00\x00\x00\x01\x01.", "is damaged"),
+        (b"\x80\x02]}X\x01\x00\x00\x00aK\x01sb.", "an object with a state"),
         (b"\x80\x02h\x05.", "is damaged"),
         (b"\x80\x02e.", "is damaged"),
     ],
@@ -217,10 +209,40 @@ def test_what_no_ground_truth_holds_is_refused(tmp_path: Path, content: bytes, m
         restricted_load(tmp_path / "gnd.pkl")
 
 
+def test_a_place_beyond_all_others_takes_no_memory(tmp_path: Path) -> None:
+    for content in (b"\x80\x02]r\xff\xff\xff\x7f.", b"\x80\x02]p99999999999\n."):
+        (tmp_path / "gnd.pkl").write_bytes(content)
+        assert restricted_load(tmp_path / "gnd.pkl") == []
+
+
+def test_arrays_of_the_same_bytes_again_and_again_are_refused(tmp_path: Path) -> None:
+    array, content = np.zeros(10**6, np.uint8), bytes(10**6)
+    state = (1, array.shape, array.dtype, False, content)
+    arrays = [Forged("array", (np.ndarray, (0,), b"b"), state) for _ in range(5)]
+    (tmp_path / "gnd.pkl").write_bytes(pickle.dumps(arrays))
+    with pytest.raises(InputError, match=r"arrays of more than 4,194,304 bytes"):
+        restricted_load(tmp_path / "gnd.pkl")
+
+
+def test_lists_are_not_copied(tmp_path: Path) -> None:
+    copies = [Forged("ndarray", ([0] * 1000,))]
+    (tmp_path / "gnd.pkl").write_bytes(pickle.dumps(copies))
+    with pytest.raises(InputError, match=r"is damaged"):
+        restricted_load(tmp_path / "gnd.pkl")
+
+
+@pytest.mark.parametrize("name", ["U999999999", "S0", "U0", "f3"])
+def test_types_that_numpy_does_not_have_are_refused(tmp_path: Path, name: str) -> None:
+    content = b"cnumpy.core.multiarray\nscalar\n(cnumpy\ndtype\n(S'%s'\ntRS'abcdefgh'\ntR." % name.encode()
+    (tmp_path / "gnd.pkl").write_bytes(content)
+    with pytest.raises(InputError, match=r"is damaged"):
+        restricted_load(tmp_path / "gnd.pkl")
+
+
 @pytest.mark.parametrize("protocol", range(6))
 def test_values_that_are_shared_are_kept(tmp_path: Path, protocol: int) -> None:
     shared = [1, 2]
-    content = {"a": shared, "b": [shared, shared], "c": [bytearray(b"\xff"), b"", bytearray()]}
+    content = {"a": shared, "b": [shared, shared], "c": [b"\xff", b""]}
     path = tmp_path / "plain.pkl"
     path.write_bytes(pickle.dumps(content, protocol=protocol))
     assert restricted_load(path) == content
@@ -228,8 +250,8 @@ def test_values_that_are_shared_are_kept(tmp_path: Path, protocol: int) -> None:
 
 def test_large_file_is_refused_unread(tmp_path: Path) -> None:
     with (tmp_path / "gnd.pkl").open("wb") as stream:
-        stream.truncate(2**28 + 1)
-    with pytest.raises(InputError, match="at most 268,435,456 bytes"):
+        stream.truncate(2**22 + 1)
+    with pytest.raises(InputError, match="at most 4,194,304 bytes"):
         restricted_load(tmp_path / "gnd.pkl")
 
 

@@ -47,7 +47,7 @@ def test_the_manifest_counts_what_is_there(packed: Packed, tmp_path: Path) -> No
     assert one.digest == manifest["davis-2017-val"].digest  # whatever the shards
 
 
-def test_row_groups_are_small_and_each_row_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groups_are_small_and_each_row_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shards, "GROUP_ROWS", 3)
     monkeypatch.setattr(shards, "GROUP_BYTES", 1000)
     sizes = [0, 1, 2000, 5, 999, 3, 4, 70_000, 0, 1]
@@ -55,11 +55,12 @@ def test_row_groups_are_small_and_each_row_is_found(tmp_path: Path, monkeypatch:
     for number, size in enumerate(sizes):
         (tmp_path / str(number)).write_bytes(os.urandom(size))
         rows.append(PackedFile(str(number), size))
-    write_shard(tmp_path / "s.parquet", tmp_path, rows)
-    shard, content = read_shard(tmp_path / "s.parquet"), (tmp_path / "s.parquet").read_bytes()
-    assert shards.ParquetFile(tmp_path / "s.parquet").metadata.num_row_groups == 4
-    for number, start in enumerate(shard.starts.tolist()):
-        assert content[start : start + sizes[number]] == (tmp_path / str(number)).read_bytes()
+    write_shard(tmp_path / "s.arrow", tmp_path, rows)
+    shard = read_shard(tmp_path / "s.arrow")
+    assert shard.rows.contents.num_chunks == 4
+    assert shard.sizes == sizes
+    for number, content in enumerate(shard.rows.contents):
+        assert content.as_py() == (tmp_path / str(number)).read_bytes()
 
 
 def test_datasets_reads_a_pack_by_its_card(packed: Packed) -> None:
@@ -86,7 +87,7 @@ def test_an_interrupted_writing_goes_on(
 
     with pytest.raises(KeyboardInterrupt):
         write_dataset(packed.data, target, plan, stop)
-    assert len(list(target.rglob("*.parquet"))) == 2
+    assert len(list(target.rglob("*.arrow"))) == 2
     assert not (target / MANIFEST).exists()
     require_room(target, ["davis-2017-val"])
     written = []
@@ -113,8 +114,8 @@ def test_a_shard_of_files_that_changed_since_is_written_again(tmp_path: Path) ->
     later = (tmp_path / "pack" / name).stat().st_mtime_ns + 10**9
     os.utime(image, ns=(later, later))
     write_dataset(tmp_path / "data", tmp_path / "pack", plan, lambda amount: None)
-    digests = read_shard(tmp_path / "pack" / name).digests
-    assert digests[0].decode() == shards.content_digest(content[:-1] + b"?")
+    digests = read_shard(tmp_path / "pack" / name).rows.stamps
+    assert digests[0].as_py() == shards.content_digest(content[:-1] + b"?")
 
 
 def test_what_an_interrupted_writing_of_other_shards_left_is_named(packed: Packed, tmp_path: Path) -> None:

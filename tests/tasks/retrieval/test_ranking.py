@@ -4,11 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from layerboard.tasks.retrieval.ranking import (
-    average_precision_by_trapezoid,
     mean_of_queries,
     precision_at,
     rank,
     revisited,
+    trapezoid_average_precision,
 )
 from tests.tasks.agreement import ranking as agreement
 
@@ -31,11 +31,11 @@ def test_average_precision_is_the_area_under_its_steps(places):
     relevant = np.isin(np.arange(61), positions)
     precision = np.cumsum(relevant) / np.arange(1, 62)
     before = np.concatenate([[1.0], precision[:-1]])
-    assert average_precision_by_trapezoid(positions) == pytest.approx(
+    assert trapezoid_average_precision(positions) == pytest.approx(
         ((before + precision) / 2)[relevant].mean()
     )
-    assert 0 < average_precision_by_trapezoid(positions) <= 1
-    assert average_precision_by_trapezoid(np.arange(len(places))) == 1
+    assert 0 < trapezoid_average_precision(positions) <= 1
+    assert trapezoid_average_precision(np.arange(len(places))) == 1
     assert 0 <= precision_at(positions, 5) <= 1
 
 

@@ -81,7 +81,13 @@ def test_a_value_is_how_much_the_metric_rises_with_the_weight_of_an_image(name: 
 
 @pytest.mark.parametrize("name", METRICS)
 def test_nothing_is_said_of_a_truth_that_is_the_same_for_all(name: str) -> None:
-    assert np.isnan(METRICS[name][0](np.ones(6), np.arange(6.0))).all()
+    assert np.isnan(METRICS[name][0](np.zeros(6), np.arange(6.0))).all()
+
+
+@pytest.mark.parametrize("count", [1, 6])
+@pytest.mark.parametrize("name", ["AP", "F1"])
+def test_where_all_images_are_relevant_nothing_can_be_wrong(name: str, count: int) -> None:
+    assert METRICS[name][0](np.ones(count), np.arange(count) / 3).tolist() == [1.0] * count
 
 
 def test_ranks_of_predictions_that_are_all_alike_say_nothing() -> None:
