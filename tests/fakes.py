@@ -85,6 +85,17 @@ def write_fake_imagenet(
     return folder
 
 
+def write_fake_cifar10(root: Path, train: int = 4, test: int = 2, seed: int = 7) -> Path:
+    """``cifar10/{train,test}/<class>/*.png``, the first three classes."""
+    generator = np.random.default_rng(seed)
+    for split, images in (("train", train), ("test", test)):
+        for kind, name in enumerate(("airplane", "automobile", "bird")):
+            for index in range(images):
+                path = root / "cifar10" / split / name / f"{index:04d}.png"
+                _save(fake_image(kind, (32, 32), generator)[0], path)
+    return root / "cifar10"
+
+
 def write_fake_revisited(
     root: Path,
     name: str = "roxford5k",

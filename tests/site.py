@@ -20,6 +20,7 @@ import layerboard
 from layerboard.benchmark.commands.app import COMMANDS
 from layerboard.benchmark.commands.command import Command
 from layerboard.benchmark.forms.option import Option, declared
+from layerboard.tasks.datasets.catalogue import DATASETS
 from layerboard.tasks.framework.registry import TASKS, TaskEntry
 from layerboard.zoo.words import TASK_WORDS
 
@@ -29,7 +30,7 @@ FUNCTIONS = [name for name in layerboard.__all__ if inspect.isfunction(getattr(l
 METRICS = sorted((ROOT / "tasks" / "metrics").glob("[a-z]*.py"))
 LINK = re.compile(r"(\]\(|(?:src|href)=\")((?!https?:|mailto:|#)[^)#\s\"]+)((?:#[^)\s\"]*)?[)\"])")
 FENCE = re.compile(r"^(```.*?^```$)", flags=re.DOTALL | re.MULTILINE)
-PLACE = re.compile(r"^<!-- (functions|metrics|tasks|commands) -->$", flags=re.MULTILINE)
+PLACE = re.compile(r"^<!-- (functions|metrics|tasks|commands|datasets) -->$", flags=re.MULTILINE)
 # Code and tables of numbers, which pages link to, are not what a search is for.
 UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
 
@@ -66,7 +67,13 @@ def page_of(path: Path, wanted: set[Path]) -> str:
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         return f"# {path.relative_to(ROOT)}\n\n```python\n{text}```\n"
-    made = {"functions": functions, "metrics": metrics, "tasks": tasks, "commands": commands}
+    made = {
+        "functions": functions,
+        "metrics": metrics,
+        "tasks": tasks,
+        "commands": commands,
+        "datasets": datasets,
+    }
     text = PLACE.sub(lambda found: made[found[1]](), linked(text, path, place_of(path), wanted))
     tutorial = path.parent.name == "tutorials"
     return f"{text}\n[This page as a notebook]({path.stem}.ipynb)\n" if tutorial else text
@@ -166,6 +173,15 @@ def tasks() -> str:
     for analysis, title in ((False, "Tasks"), (True, "Analyses")):
         parts += [f"## {title}", *(task(each) for each in TASKS if each.analysis is analysis)]
     return "\n\n".join(parts)
+
+
+def datasets() -> str:
+    """The datasets: the files of each, and the tasks of its role."""
+    rows = []
+    for entry in DATASETS:
+        names = [f"`{each.name}`" for each in TASKS if each.role in entry.roles and not each.analysis]
+        rows.append((f"`{entry.name}`", f"`{entry.layout}`", ", ".join(names)))
+    return table(("dataset", "files", "tasks"), rows)
 
 
 def task(entry: TaskEntry) -> str:

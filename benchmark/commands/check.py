@@ -125,9 +125,9 @@ def check(request: CheckRequest) -> Result:
 
 def _inspected(request: CheckRequest) -> "list[Inspection]":
     """Inspections of the named data, or of every official dataset where none is named."""
-    from layerboard.benchmark.plan.location import data_folder, require_datasets
+    from layerboard.benchmark.plan.location import data_folder
     from layerboard.benchmark.plan.suites import require_fitting
-    from layerboard.tasks.datasets.catalogue import DATASETS, State, inspect, inspect_images
+    from layerboard.tasks.datasets.catalogue import DATASETS, State, inspect, inspect_images, require_datasets
     from layerboard.tasks.datasets.labels import Labelling
     from layerboard.tasks.datasets.packs.pack import check_bytes
 

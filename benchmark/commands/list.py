@@ -17,7 +17,6 @@ from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.tasks.framework.registry import TASKS
 from layerboard.zoo.errors import InputError, counted
 from layerboard.zoo.registry.find import all_specs, find
-from layerboard.zoo.seen import DATASETS
 from layerboard.zoo.spec import FAMILIES, BackboneSpec
 
 What = Literal["backbones", "tasks", "suites", "protocols"]
@@ -204,9 +203,11 @@ def brief(spec: BackboneSpec) -> Row:
 
 def facts(spec: BackboneSpec) -> Row:
     """All that is known about a backbone, for JSON."""
+    from layerboard.tasks.datasets.catalogue import DATASETS  # imports numpy
+
     return {
         **_attributes(spec, "name", "family", "supervision", "data"),
-        "seen": None if spec.seen is None else {name: spec.seen.mark(name) for name in DATASETS},
+        "seen": None if spec.seen is None else {entry.name: spec.seen.mark(entry.name) for entry in DATASETS},
         "seen_by": [] if spec.seen is None else list(spec.seen.sources),
         **_attributes(spec, "trained", "parameters", "depth", "width", "heads"),
         "patch": spec.patch_size,

@@ -159,14 +159,14 @@ def compression(call: CompressionCall) -> "Callable[[ArrayLike], NDArray[np.floa
 
 def _view(request: LoadRequest) -> "View":
     from layerboard.tasks.framework.protocols import find_protocol
-    from layerboard.tasks.framework.registry import config_of, find_tasks
+    from layerboard.tasks.framework.registry import NO_DATA, config_of, find_tasks
     from layerboard.tasks.framework.sources import IMAGES
 
     rules = find_protocol(request.protocol)
     (task,) = find_tasks((request.task,))[:1]
     if not rules.covers(task.name):
         raise InputError(f"the protocol {rules.name} covers only {', '.join(rules.tasks or ())}")
-    if task.role == "weights":
+    if task.role == NO_DATA:
         raise InputError(f"{task.name} uses no images; name a task that does, such as knn")
     choice = rules.config_for(IMAGES) if task.role == "classification" else config_of(rules, task.name)
     view: View = choice.view

@@ -117,7 +117,7 @@ def _summary(summary: "RunSummary") -> Iterator[str]:
         yield f"{counted(done.images, 'images')} through backbones, and scored, in {summary.seconds:.0f} s"
     elif not done.failures:
         yield "no image went through a backbone: all features were there"
-    for reason in (*plan.tasks.absent, *done.unreadable[:MOST_NAMED]):
+    for reason in (*plan.tasks.left_out, *done.unreadable[:MOST_NAMED]):
         yield f"left out: {reason}"
     if len(done.unreadable) > MOST_NAMED:
         further = counted(len(done.unreadable) - MOST_NAMED, "further images")
@@ -165,7 +165,7 @@ def run(call: RunForm) -> RunResult:
     summary = execute(call.request, reporter_for(call.progress))
     failures = tuple(map(str, summary.done.failures))
     answers = answers_to(summary.board)
-    left_out = [f"Left out: {reason}." for reason in (*summary.plan.tasks.absent, *summary.done.unreadable)]
+    left_out = [f"Left out: {reason}." for reason in (*summary.plan.tasks.left_out, *summary.done.unreadable)]
     return RunResult(
         title=answers.title,
         frame=summary.records,

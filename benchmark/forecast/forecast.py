@@ -296,5 +296,5 @@ def _notes(request: Request, run: Prepared, failures: Iterable[Failure]) -> Iter
         yield f"Not counted: {', '.join(sorted(asked))}."
     if request.engine == "ray":
         yield "Counted for this machine alone; the workers of the cluster share it."
-    yield from (f"Left out: {absent}." for absent in run.plan.tasks.absent)
+    yield from (f"Left out: {reason}." for reason in run.plan.tasks.left_out)
     yield from (f"Would fail: {each}" for each in dict.fromkeys((*run.failures, *failures)))

@@ -50,8 +50,8 @@ def keep_examples(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> None:
         NAMES: np.asarray([_thumbnail(pictures[name], folder) for name in names], str),
     }
     data = job.setup.plan.recipe.location
-    if data.catalogue.class_names and not data.images:
-        numbers, words = zip(*data.catalogue.class_names, strict=True)
+    if renamed := [pair for entry in data.datasets if not data.images for pair in entry.class_names]:
+        numbers, words = zip(*renamed, strict=True)
         arrays |= {"class_folder": np.asarray(numbers, str), "class_name": np.asarray(words, str)}
     write_arrays(arrays, path)
 

@@ -1,66 +1,86 @@
-"""Reading the datasets of each role, and the tasks that are run on them."""
+"""Binding tasks to data: each to the datasets of its role, as the protocol has them read."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field
 from functools import cache, partial
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from layerboard.benchmark.plan.location import DataLocation, require_datasets
-from layerboard.benchmark.plan.tasks import PlannedTasks, Unbound
-from layerboard.tasks.clustering.task import REGIONS
+from layerboard.benchmark.plan.location import DataLocation
 from layerboard.tasks.datasets.base import Data, DatasetEntry
-from layerboard.tasks.datasets.catalogue import read_own
+from layerboard.tasks.datasets.catalogue import read_own, require_datasets
 from layerboard.tasks.datasets.classes import Classification, Unlabelled
-from layerboard.tasks.datasets.imagenet import ImageNetEntry, probe_subset
 from layerboard.tasks.datasets.labels import AS_IT_IS, Labelling
-from layerboard.tasks.datasets.scenes import VOC_2012, VOC_2012_AUG
 from layerboard.tasks.framework.identity import own_name
 from layerboard.tasks.framework.registry import (
     DRIFT,
     INSIDE,
     LAID_OUT,
+    NO_DATA,
     OWN_ROLES,
-    Role,
     TaskEntry,
-    config_of,
     load_code,
 )
-from layerboard.tasks.framework.sources import (
-    IMAGES,
-    ClusteredRegions,
-    ProbedClasses,
-    ProbedImages,
-    probed_classes,
-    probed_images,
-)
+from layerboard.tasks.framework.sources import IMAGES, ProbedClasses, ProbedImages, probed
+from layerboard.tasks.framework.task import Needs, Task
 from layerboard.zoo.errors import InputError, MissingDataError
 
 
-def _imagenet(at: DataLocation, folder: Path) -> ProbedImages:
-    """Read the images with classes of the suite, and choose the probe subset."""
-    entry = at.catalogue.classification
-    data = entry.read(folder)
-    return _probed(at, data, data.name, entry)
+@dataclass
+class Unbound:
+    """A task without data, and why."""
+
+    task: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.task}: {self.reason}"
 
 
-def _probed(
-    at: DataLocation, data: Classification | Unlabelled, name: str, entry: ImageNetEntry | None = None
-) -> ProbedImages:
-    """A dataset under that name with its probe subset: some images of some classes, as its entry says.
+@dataclass
+class PlannedTasks:
+    """Tasks with data, tasks with missing data, and tasks with wrong data."""
 
-    For the user's own images, which have no entry, the protocol says it. Sources keep the name under which
-    the dataset was read: fingerprints distinguish what is stored of their images.
-    """
-    data, config = data.limited(at.limit), at.protocol.config_for(IMAGES)
-    images: ProbedImages
-    if isinstance(data, Unlabelled):
-        images = probed_images(data, config)
-    else:
-        subset = (entry.probe_wnids, entry.probe_per_class) if entry else (None, config.own_probe)
-        images = probed_classes(data, *probe_subset(data, *subset), config)
-    return replace(images, images=data.named(name))
+    every: list[Task] = field(default_factory=list)  # tasks with data, in the order of the registry
+    absent: list[Unbound] = field(default_factory=list)  # without data, or not run in a requested way
+    broken: list[Unbound] = field(default_factory=list)
+    understood: list[str] = field(default_factory=list)  # how folders of own images were understood, in words
+
+    @property
+    def left_out(self) -> list[str]:
+        """What is not run, and why, in words; tasks that lack the same dataset in one line."""
+        tasks: dict[str, list[str]] = {}
+        for each in self.absent:
+            tasks.setdefault(each.reason, []).append(each.task)
+        return [f"{', '.join(names)}: {reason}" for reason, names in tasks.items()]
+
+    def take(self, other: "PlannedTasks") -> None:
+        """Append others; tasks without images, and repeated messages about data, are kept once."""
+        there = {task.entry.name for task in self.every}
+        self.every += [task for task in other.every if task.sources or task.entry.name not in there]
+        self.absent += [task for task in other.absent if task not in self.absent]
+        self.broken += [task for task in other.broken if task not in self.broken]
+        self.understood += [line for line in other.understood if line not in self.understood]
+
+    def needing(self, needs: Needs) -> list[Any]:
+        """Tasks whose scores are made from ``needs``."""
+        return [task for task in self.every if task.needs == needs]
+
+    def add(self, option: str, name: str, ways: Sequence[tuple[Task, str]]) -> None:
+        """Add tasks in a variant way, or the reasons why not; raises InputError if none has it."""
+        self.every += [task for task, reason in ways if not reason]
+        reasons = {task.entry.name: reason for task, reason in ways}
+        taken = {task.entry.name for task, reason in ways if not reason}  # under some protocol
+        if ways and not taken:
+            said = "; ".join(f"{task}: it {reason}" for task, reason in reasons.items())
+            raise InputError(f"{option} fits no task of this run: {said}")
+        # of analyses, and of the drift that several formats bring along, nobody expects it
+        ranked = {task.entry.name for task, _ in ways if not task.entry.analysis} - {DRIFT}
+        self.absent += [
+            Unbound(f"{task} with {name}", reason)
+            for task, reason in reasons.items()
+            if reason and task in ranked - taken
+        ]
 
 
 def own_datasets(locations: Sequence[str], labelling: Labelling = AS_IT_IS) -> dict[str, Data]:
@@ -82,87 +102,49 @@ def own_datasets(locations: Sequence[str], labelling: Labelling = AS_IT_IS) -> d
     return {name: data.named(name) if short[data.name] > 1 else data for name, data in every}
 
 
-def _objects(at: DataLocation, folder: Path) -> ClusteredRegions:
-    """Read COCO: images with annotated objects, without those that the protocol excludes."""
-    entry, left_out = at.catalogue.objects, at.protocol.config_for(REGIONS).left_out
-    data = replace(entry, first=entry.first - left_out).read(folder).limited(at.limit)
-    data = replace(data, edition=f"-but-{left_out}" if left_out else "")
-    return ClusteredRegions(data, at.catalogue.object_clusters)
+class _OwnDataset(NamedTuple):
+    """One of the user's own datasets, for tasks of a role."""
+
+    name: str  # in records
+    role: str
 
 
-def _parts(at: DataLocation, folder: Path) -> ClusteredRegions:
-    """Read PartImageNet: images with annotated parts, in the order of the protocol."""
-    catalogue, config = at.catalogue, at.protocol.config_for(REGIONS)
-    k = catalogue.object_clusters if config.parts_as_objects else catalogue.parts.parts
-    data = replace(catalogue.parts, by_partition=config.parts_by_partition).read(folder).limited(at.limit)
-    data = replace(data, edition="-by-partition" if config.parts_by_partition else "")
-    return ClusteredRegions(data, k, "parts", "train, val, test")
+def _datasets_of(
+    task: TaskEntry, at: DataLocation, own: Callable[[], Mapping[str, Data]], *, named: bool
+) -> list[DatasetEntry[Data] | _OwnDataset | None]:
+    """The datasets of a task's role; own ones of other layouts that can serve it only if it is named."""
+    if task.role == NO_DATA:
+        return [None]
+    if at.images and task.role in OWN_ROLES:
+        serving = {name: data.role for name, data in own().items() if data.serving(task.role) is not None}
+        return [_OwnDataset(name, task.role) for name, role in serving.items() if named or role == task.role]
+    return [entry for entry in at.datasets if at.data and task.role in entry.roles]
 
 
-def _masked(at: DataLocation) -> tuple[DatasetEntry[Data], ...]:
-    """All COCO images with masks, and more PartImageNet images than are clustered."""
-    objects, parts = at.catalogue.objects, at.catalogue.parts
-    by_partition = at.protocol.config_for(REGIONS).parts_by_partition
-    most = config_of(at.protocol, "saliency").images_per_supercategory
-    parts = replace(parts, by_partition=by_partition, per_supercategory=most)
-    return replace(objects, first=objects.images), parts
+def _read(
+    at: DataLocation, own: Callable[[], Mapping[str, Data]], dataset: DatasetEntry[Data] | _OwnDataset | None
+) -> Any:  # noqa: ANN401 - data of a task
+    """A dataset as its tasks take it; raises MissingDataError if it is missing, InputError if it is wrong.
 
-
-def _scenes(at: DataLocation) -> tuple[DatasetEntry[Data], ...]:
-    """Datasets with the class of every pixel; for VOC with the masks of the protocol."""
-    further = config_of(at.protocol, "segment").further_masks
-    return tuple(VOC_2012_AUG if further and entry == VOC_2012 else entry for entry in at.catalogue.scenes)
-
-
-# datasets of each role whose tasks use a dataset as it is read
-ENTRIES: Mapping[Role, Callable[[DataLocation], tuple[DatasetEntry[Data], ...]]] = {
-    "retrieval": lambda at: at.catalogue.retrieval,
-    "videos": lambda at: (at.catalogue.videos,),
-    "keypoints": lambda at: (at.catalogue.keypoints,),
-    "scenes": _scenes,
-    "defects": lambda at: at.catalogue.defects,
-    "instances": lambda at: at.catalogue.instances,
-    "numbers": lambda at: at.catalogue.numbers,
-    "labels": lambda at: at.catalogue.labels,
-    "masks": _masked,
-}
-
-# reader of the one dataset of each other role
-READERS: Mapping[Role, Callable[[DataLocation, Path], Any]] = {
-    "classification": _imagenet,
-    "objects": _objects,
-    "parts": _parts,
-}
-
-
-def _readers_of(
-    role: Role, at: DataLocation, read_own: Callable[[], Mapping[str, Data]], *, named: bool
-) -> list[Callable[[], Any]]:
-    """Readers of the datasets of a role; none if the user's own images do not serve it.
-
-    If tasks are ``named``, own images may also serve a role that their layout does not suggest. Readers raise
-    MissingDataError if the dataset is missing, and InputError if it is wrong.
+    Classes also serve as instances.
     """
-    if role == "weights":
-        return [lambda: None]
-    if at.images and role in OWN_ROLES:
-        own = [(name, data) for name, data in read_own().items() if named or role == data.role]
-        return [partial(_own, at, data, role, name) for name, data in own if data.serving(role) is not None]
-    if at.data is None:
-        return []
-    if role in READERS:
-        return [partial(READERS[role], at, at.data)]
-    folder, limit = at.data, at.limit
-    return [partial(lambda entry: entry.read(folder).limited(limit), entry) for entry in ENTRIES[role](at)]
-
-
-def _own(at: DataLocation, data: Data, role: Role, name: str) -> Data | ProbedImages:
-    """The user's own dataset for tasks of a role; classes also serve as instances."""
-    served = data if isinstance(data, Classification) else data.serving(role)
-    if isinstance(served, Classification | Unlabelled):
-        return _probed(at, served, name)
+    if isinstance(dataset, DatasetEntry):
+        assert at.data is not None
+        return _as_taken(at, dataset.read(at.data))
+    if dataset is None:
+        return None
+    data = own()[dataset.name]
+    served = data if isinstance(data, Classification) else data.serving(dataset.role)
     assert served is not None
-    return served.limited(at.limit).named(name)
+    return _as_taken(at, served).named(dataset.name)
+
+
+def _as_taken(at: DataLocation, data: Data) -> Any:  # noqa: ANN401 - data of a task
+    """Data for tasks: as much as the limit allows, and the sources that all tasks on classes share."""
+    limited = data.limited(at.limit)
+    if isinstance(limited, Classification | Unlabelled):
+        return probed(limited, at.protocol.config_for(IMAGES))
+    return limited
 
 
 def _understood(at: DataLocation, own: Mapping[str, Data], roles: Collection[str]) -> list[str]:
@@ -175,9 +157,12 @@ def _understood(at: DataLocation, own: Mapping[str, Data], roles: Collection[str
     return lines
 
 
-def _lacking(task: TaskEntry, own: Collection[Data]) -> str:
-    """What the user's own images lack for a task."""
+def _lacking(at: DataLocation, task: TaskEntry, own: Collection[Data]) -> str:
+    """What the datasets, or the user's own images, lack for a task."""
     if task.role not in OWN_ROLES:
+        known = sorted({role for entry in at.datasets for role in entry.roles})
+        if task.role not in known:
+            return f"needs a dataset of {task.role}, and the suite has {', '.join(known)}"
         return "needs more than the class labels that --images has"
     others = sorted({data.role for data in own} & {*LAID_OUT})
     layout = f"; --images is in a layout of {' and '.join(others)}" if others else ""
@@ -193,18 +178,22 @@ def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collectio
     named = bool(names)
     bound = PlannedTasks()
     roles = {task.role for task in tasks}
-    read_own = cache(partial(own_datasets, at.images, at.labelling))
-    readers = {role: [cache(read) for read in _readers_of(role, at, read_own, named=named)] for role in roles}
+    own = cache(partial(own_datasets, at.images, at.labelling))
     if at.images and roles & {*OWN_ROLES}:
-        bound.understood += _understood(at, read_own(), roles if named else ())
+        bound.understood += _understood(at, own(), roles if named else ())
+    read = cache(partial(_read, at, own))
     for task in tasks:
-        if named and not readers[task.role]:
-            bound.absent.append(Unbound(task.name, _lacking(task, read_own().values())))
-        for read in readers[task.role]:
+        datasets = _datasets_of(task, at, own, named=named)
+        if named and not datasets:
+            bound.absent.append(Unbound(task.name, _lacking(at, task, own().values())))
+        code = load_code(task, at.protocol.name) if datasets else Task
+        for dataset in datasets:
             try:
-                data = read()
+                data = read(
+                    code.reading(dataset, at.protocol) if isinstance(dataset, DatasetEntry) else dataset
+                )
                 if _serves(task, data, named=named or (bool(at.images) and task.role in LAID_OUT)):
-                    bound.every.append(load_code(task, at.protocol.name).by(at.protocol, data, task))
+                    bound.every.append(code.by(at.protocol, data, task))
             except MissingDataError as error:
                 bound.absent.append(Unbound(task.name, str(error)))
             except InputError as error:

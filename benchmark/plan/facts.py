@@ -51,12 +51,15 @@ def teachers(spec: BackboneSpec) -> str:
 def with_seen(records: "pd.DataFrame") -> "pd.DataFrame":
     """Records with what the training of each backbone has seen of the dataset (`leaderboards.sections.seen`).
 
-    The mark is "" for backbones outside the registry, and for datasets without marks.
+    The mark is "" for backbones outside the registry, and for datasets that are not official.
     """
+    from layerboard.tasks.datasets.catalogue import DATASETS
+
+    official = {entry.name for entry in DATASETS}
     trainings = {spec.name: spec.seen for spec in all_specs()}
     known = [trainings.get(str(name).partition("@")[0]) for name in records["backbone"]]
     marks = [
-        "" if training is None else training.mark(str(dataset))
+        training.mark(str(dataset)) if training is not None and dataset in official else ""
         for training, dataset in zip(known, records["dataset"], strict=True)
     ]
     return records.assign(seen=marks)

@@ -1,9 +1,7 @@
 """Where the data of a run are, and the folders that it writes to."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -11,8 +9,8 @@ from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.plan.layers import select_layers
 from layerboard.benchmark.plan.mini_data import mini_data
-from layerboard.benchmark.plan.suites import Catalogue, Suite, choose_suite
-from layerboard.tasks.datasets.catalogue import DATASETS
+from layerboard.benchmark.plan.suites import Suite, choose_suite
+from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.files import data_root, is_packed, require_local
 from layerboard.tasks.datasets.labels import AS_IT_IS, Labelling
 from layerboard.tasks.datasets.zipped import unpacked
@@ -21,16 +19,13 @@ from layerboard.zoo.atomic import remove_leftovers
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.spec import entry_name
-from layerboard.zoo.view.photos import endings
-
-MOST_FOLDERS = 100  # folders in which images are looked for, to tell own images from datasets
 
 
 @dataclass(frozen=True)
 class DataLocation:
     """Where the data are, how much of them to use, and by which protocols to run tasks."""
 
-    catalogue: Catalogue
+    datasets: tuple[DatasetEntry[Data], ...]  # of the suite
     data: Path | None  # the data folder, or root of a pack (`tasks.datasets.files`); None for own images
     images: tuple[str, ...] = ()  # folders of images, and ``hf:`` datasets, which replace all official ones
     limit: int | None = None  # maximum images per class, videos, pairs per category, queries, ...
@@ -75,7 +70,7 @@ def find_data(
         data = data_folder(data)
     images = tuple(unpacked(location, request.cache) for location in request.images)
     read = (data, images, request.limit, protocol, Labelling.of(request))
-    return DataLocation(suite.catalogue, *read, further=tuple(further))
+    return DataLocation(suite.datasets, *read, further=tuple(further))
 
 
 def data_folder(data: Path) -> Path:
@@ -86,24 +81,6 @@ def data_folder(data: Path) -> Path:
     if not data.is_dir():
         raise InputError(f"expected the datasets' folder at {data}, which does not exist; give --data DIR")
     return data
-
-
-def require_datasets(data: Path | None) -> None:
-    """Raise InputError for a folder without public datasets that is own images, or one of the datasets."""
-    if data is None or is_packed(data) or any((data / entry.folder).exists() for entry in DATASETS):
-        return
-    folder = data.absolute()
-    for entry in DATASETS:
-        depth = len(Path(entry.folder).parts)
-        if folder.parts[-depth:] == Path(entry.folder).parts:
-            above = folder.parents[depth - 1]
-            raise InputError(f"{data} is the folder of {entry.name} itself; did you mean --data {above}?")
-    names = (name for _, _, files in islice(os.walk(data), MOST_FOLDERS) for name in files)
-    if any(name.lower().endswith(endings()) for name in names):
-        raise InputError(
-            f"--data takes a folder of public datasets, and {data} has images of your own; "
-            f"did you mean --images {data}?"
-        )
 
 
 def require_writable(output: Path, cache: Path) -> None:

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations
 
-from layerboard.benchmark.plan.datasets import bind_tasks
+from layerboard.benchmark.plan.datasets import PlannedTasks, Unbound, bind_tasks
 from layerboard.benchmark.plan.location import DataLocation
-from layerboard.benchmark.plan.tasks import PlannedTasks, Unbound
 from layerboard.tasks.framework.base import Source, digest
 from layerboard.tasks.framework.protocols import EvaluationProtocol
 from layerboard.tasks.framework.registry import DRIFT, LAID_OUT, TASKS, WITHOUT_LABELS, TaskEntry, find_tasks

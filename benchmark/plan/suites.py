@@ -8,8 +8,9 @@ from pathlib import Path
 from layerboard.benchmark.forms.request import Request
 from layerboard.mini.render import counts as mini
 from layerboard.mini.render.templates import TEMPLATES
-from layerboard.tasks.datasets.base import DatasetEntry
+from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.catalogue import DATASETS
+from layerboard.tasks.datasets.classes import ProbeSubset
 from layerboard.tasks.datasets.coco import CocoEntry
 from layerboard.tasks.datasets.davis import DavisEntry
 from layerboard.tasks.datasets.defects import DefectEntry
@@ -20,32 +21,12 @@ from layerboard.tasks.datasets.instances import InstanceEntry
 from layerboard.tasks.datasets.labels import Labelling
 from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
 from layerboard.tasks.datasets.revisitop import RevisitedEntry
-from layerboard.tasks.datasets.scenes import VOC_2012_AUG, SceneEntry, Scenes, VocEntry
+from layerboard.tasks.datasets.scenes import VOC_2012_AUG, VocEntry
 from layerboard.tasks.datasets.spair import SpairEntry
-from layerboard.tasks.datasets.tabled import TabledEntry
-from layerboard.tasks.datasets.targets import Targets
+from layerboard.tasks.datasets.tabled import LabelsEntry, NumbersEntry
 from layerboard.zoo.errors import InputError, unknown
 
 LONGEST_SUITE = 120  # maximum characters of the name of a suite, which names its pages
-
-
-@dataclass(frozen=True)
-class Catalogue:
-    """The dataset of each role, below one data folder, and the number of clusters for all objects."""
-
-    classification: ImageNetEntry
-    retrieval: tuple[RevisitedEntry, ...]
-    videos: DavisEntry
-    keypoints: SpairEntry
-    scenes: tuple[DatasetEntry[Scenes], ...]
-    objects: CocoEntry
-    object_clusters: int
-    parts: PartImageNetEntry
-    defects: tuple[DefectEntry, ...] = ()
-    instances: tuple[InstanceEntry, ...] = ()
-    numbers: tuple[DatasetEntry[Targets], ...] = ()
-    labels: tuple[DatasetEntry[Targets], ...] = ()
-    class_names: tuple[tuple[str, str], ...] = ()  # class names for folders with numbered classes
 
 
 @dataclass(frozen=True)
@@ -56,7 +37,7 @@ class Suite:
     title: str
     backbones: tuple[str, ...]  # default backbones
     floors: tuple[str, ...]  # untrained baselines at the end of its tables: random features and raw pixels
-    catalogue: Catalogue
+    datasets: tuple[DatasetEntry[Data], ...]  # tasks run on those of their role, in this order
     protocol: str = "standard"  # by default
     embedded: bool = False  # whether its datasets are rendered rather than read from ``--data``
 
@@ -67,60 +48,53 @@ MINI_SUITE = Suite(
     backbones=("mini-fs", "mini-clip", "mini-dino", "mini-moco", "mini-mae", "mini-beit", "mini-resnet"),
     floors=("mini-random", "mini-pixels"),
     embedded=True,
-    catalogue=Catalogue(
-        classification=ImageNetEntry(
+    datasets=(
+        ImageNetEntry(
             name="mini-imagenet",
             classes=mini.CLASSES,
             train=mini.TRAIN,
             val=mini.VAL,
-            probe_wnids=None,
-            probe_per_class=mini.TRAIN_PER_CLASS,
+            probe=ProbeSubset(None, per_class=mini.TRAIN_PER_CLASS),
+            class_names=tuple((template.wnid, template.name) for template in TEMPLATES),
         ),
-        retrieval=(RevisitedEntry("mini-oxford", "roxford5k", mini.DATABASE, mini.QUERIES),),
-        videos=DavisEntry(
-            name="mini-davis", sequences=mini.SEQUENCES, frames=mini.FRAMES, objects=mini.OBJECTS
-        ),
-        keypoints=SpairEntry(
+        RevisitedEntry("mini-oxford", "roxford5k", mini.DATABASE, mini.QUERIES),
+        DavisEntry(name="mini-davis", sequences=mini.SEQUENCES, frames=mini.FRAMES, objects=mini.OBJECTS),
+        SpairEntry(
             name="mini-spair",
             pairs=mini.PAIRS,
             categories=mini.CATEGORIES,
             groups=tuple((template.name, template.interchangeable) for template in TEMPLATES),
             levels=(),
         ),
-        scenes=(
-            VocEntry(
-                name="mini-voc",
-                train_images=mini.SCENES_TRAIN,
-                val_images=mini.SCENES_VAL,
-                memory=mini.MEMORY,
-                most=mini.MEMORY,
-            ),
+        VocEntry(
+            name="mini-voc",
+            train_images=mini.SCENES_TRAIN,
+            val_images=mini.SCENES_VAL,
+            memory=mini.MEMORY,
+            most=mini.MEMORY,
         ),
-        objects=CocoEntry(name="mini-coco", images=mini.COCO_IMAGES, first=mini.COCO_IMAGES),
-        object_clusters=mini.COCO_CATEGORIES,
-        parts=PartImageNetEntry(
+        CocoEntry(
+            name="mini-coco", images=mini.COCO_IMAGES, first=mini.COCO_IMAGES, categories=mini.COCO_CATEGORIES
+        ),
+        PartImageNetEntry(
             name="mini-partimagenet",
             images=mini.PART_IMAGES,
             classes=mini.PART_CLASSES,
             supercategories=mini.PART_SUPERCATEGORIES,
             parts=mini.PART_CATEGORIES,
+            objects=mini.COCO_CATEGORIES,
         ),
-        defects=(
-            DefectEntry(
-                name="mini-defects",
-                folder="defects",
-                products=mini.PRODUCTS,
-                references=mini.REFERENCES,
-                images=mini.INSPECTED,
-                memory=mini.MEMORY,
-            ),
+        DefectEntry(
+            name="mini-defects",
+            folder="defects",
+            products=mini.PRODUCTS,
+            references=mini.REFERENCES,
+            images=mini.INSPECTED,
+            memory=mini.MEMORY,
         ),
-        instances=(
-            InstanceEntry("mini-things", "things", mini.THINGS, mini.THING_IMAGES, table="Ebay_test.txt"),
-        ),
-        numbers=(TabledEntry("mini-targets", "numbers.csv", mini.TARGET_IMAGES),),
-        labels=(TabledEntry("mini-targets", "labels.csv", mini.TARGET_IMAGES),),
-        class_names=tuple((template.wnid, template.name) for template in TEMPLATES),
+        InstanceEntry("mini-things", "things", mini.THINGS, mini.THING_IMAGES, table="Ebay_test.txt"),
+        NumbersEntry("mini-targets", "numbers.csv", mini.TARGET_IMAGES),
+        LabelsEntry("mini-targets", "labels.csv", mini.TARGET_IMAGES),
     ),
 )
 
@@ -142,31 +116,14 @@ MINI_REFEREE = replace(
 )
 
 
-def real_catalogue() -> Catalogue:
-    """The official datasets; for scenes and retrieval, all in `DATASETS`."""
-    scenes = (entry for entry in DATASETS if isinstance(entry, SceneEntry))
-    return Catalogue(
-        classification=ImageNetEntry(),
-        retrieval=tuple(entry for entry in DATASETS if isinstance(entry, RevisitedEntry)),
-        videos=DavisEntry(),
-        keypoints=SpairEntry(),
-        scenes=tuple(entry for entry in scenes if entry != VOC_2012_AUG),  # protocols call it VOC_2012
-        objects=CocoEntry(),
-        object_clusters=80,
-        parts=PartImageNetEntry(),
-        defects=tuple(entry for entry in DATASETS if isinstance(entry, DefectEntry)),
-        instances=tuple(entry for entry in DATASETS if isinstance(entry, InstanceEntry)),
-    )
-
-
-REAL = real_catalogue()
+REAL = tuple(entry for entry in DATASETS if entry != VOC_2012_AUG)  # protocols read it for VOC 2012
 
 STANDARD_SUITE = Suite(
     name="standard",
     title="the real datasets below --data, one base-size backbone of each family",
     backbones=("fs-b16", "clip-b16", "dino-b16", "moco-b16", "mae-b16", "beit-b16", "resnet50"),
     floors=("random", "raw-pixels"),
-    catalogue=REAL,
+    datasets=REAL,
 )
 
 PAPER_SUITE = Suite(
@@ -181,7 +138,7 @@ PAPER_SUITE = Suite(
         *("beit-b16", "beit-l16"),
     ),
     floors=("random", "raw-pixels"),
-    catalogue=REAL,
+    datasets=REAL,
     protocol="paper",
 )
 

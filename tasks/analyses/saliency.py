@@ -7,7 +7,7 @@ Dosovitskiy et al., ICLR 2021, appendix D.7 (rollout), which do not score it.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -32,9 +32,13 @@ from layerboard.tasks.analyses.metrics.attention import (
     patch_query_map,
     roll,
 )
-from layerboard.tasks.datasets.coco import RegionImage, Regions
+from layerboard.tasks.clustering.task import REGIONS
+from layerboard.tasks.datasets.base import DatasetEntry
+from layerboard.tasks.datasets.coco import CocoEntry, RegionImage, Regions
+from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
 from layerboard.tasks.framework.base import Findings, Group, LayerOutcome, Measurer, Source, digest
 from layerboard.tasks.framework.feeds import AttentionFeed
+from layerboard.tasks.framework.protocols import EvaluationProtocol
 from layerboard.tasks.framework.sources import IMAGES, consecutive_groups
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.zoo.features import AttentionMaps
@@ -112,6 +116,18 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
     }
     feed = AttentionFeed(from_first=True)
     split = "masks"
+
+    @classmethod
+    def reading(cls, entry: DatasetEntry[Any], protocol: EvaluationProtocol) -> DatasetEntry[Any]:
+        """All images of COCO with masks, and more images of PartImageNet than are clustered."""
+        if isinstance(entry, CocoEntry):
+            return replace(entry, first=entry.images)
+        if isinstance(entry, PartImageNetEntry):
+            most = protocol.config_for(cls.configs).images_per_supercategory
+            entry = replace(
+                entry, by_partition=protocol.config_for(REGIONS).by_partition, per_supercategory=most
+            )
+        return entry
 
     @cached_property
     def source(self) -> Source:

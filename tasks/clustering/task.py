@@ -6,7 +6,7 @@ Source: Walmer et al., CVPR 2023 (k-means purity of images, objects and parts; w
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -15,8 +15,8 @@ from PIL import Image
 from torch import Tensor
 
 from layerboard.tasks.clustering.kmeans import kmeans_starts, shown_classes, shown_purity
-from layerboard.tasks.datasets.base import Sample
-from layerboard.tasks.datasets.coco import RegionImage
+from layerboard.tasks.datasets.base import DatasetEntry, Sample, with_choices
+from layerboard.tasks.datasets.coco import RegionImage, Regions
 from layerboard.tasks.framework.base import (
     Device,
     Group,
@@ -32,7 +32,8 @@ from layerboard.tasks.framework.base import (
 )
 from layerboard.tasks.framework.checks import unusable
 from layerboard.tasks.framework.examples import Predicted, drawn_indices
-from layerboard.tasks.framework.sources import ClusteredRegions, ProbedClasses
+from layerboard.tasks.framework.protocols import EvaluationProtocol
+from layerboard.tasks.framework.sources import ProbedClasses
 from layerboard.tasks.framework.task import SINGLE_LAYERS, MeasuredTask, VectorTask
 from layerboard.tasks.framework.transformed import Vectors
 from layerboard.tasks.metrics.cell_labels import cell_shares
@@ -55,18 +56,18 @@ class ClusterConfig:
 
 @dataclass(frozen=True, slots=True)
 class RegionsConfig:
-    """Settings for the choice of annotated regions and the number of clusters."""
+    """Choices among annotated regions and of the number of clusters: fields of the datasets' entries."""
 
     left_out: int  # number of images left out at the end of the object dataset's first images
     parts_as_objects: bool  # whether the number of part clusters is the number of object categories
     # whether part images come partition by partition and class by class (`PartImageNetEntry`), instead of in
     # sorted order with classes taking turns
-    parts_by_partition: bool
+    by_partition: bool
 
 
 REGIONS = {
-    "standard": RegionsConfig(left_out=0, parts_as_objects=False, parts_by_partition=False),
-    "paper": RegionsConfig(left_out=1, parts_as_objects=True, parts_by_partition=True),
+    "standard": RegionsConfig(left_out=0, parts_as_objects=False, by_partition=False),
+    "paper": RegionsConfig(left_out=1, parts_as_objects=True, by_partition=True),
 }
 
 
@@ -177,25 +178,29 @@ class ImageClusterTask(VectorTask):
 class RegionClusterTask(MeasuredTask):
     """Clustering of annotated objects or parts; the vector of each is the mask-weighted mean of the grid."""
 
-    data: ClusteredRegions
+    data: Regions
     config: ClusterConfig
     configs = ImageClusterTask.configs
+
+    @classmethod
+    def reading(cls, entry: DatasetEntry[Any], protocol: EvaluationProtocol) -> DatasetEntry[Any]:
+        return with_choices(entry, protocol.config_for(REGIONS))
 
     @cached_property
     def source(self) -> Source:
         groups = tuple(Group(key, (image.sample,)) for key, image in self.images.items())
-        name = f"{self.data.name}{self.data.regions.edition}"
+        name = f"{self.data.name}{self.data.edition}"
         return Source(name, groups, self.config.view, groups_per_shard=IMAGES_PER_SHARD)
 
     @cached_property
     def images(self) -> dict[str, RegionImage]:
         """Images with regions, by key."""
-        return {image.sample.key: image for image in self.data.regions.images}
+        return {image.sample.key: image for image in self.data.images}
 
     @cached_property
     def fingerprint(self) -> str:
-        regions = [region for image in self.data.regions.images for region in image.regions]
-        return digest("cluster-regions", self.config, self.data.k, regions)
+        regions = [region for image in self.data.images for region in image.regions]
+        return digest("cluster-regions", self.config, self.data.clusters, regions)
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         return RegionMeasurer(self.images[group.key])
@@ -208,18 +213,18 @@ class RegionClusterTask(MeasuredTask):
         if not covered.any():
             return Outcome((), empty=f"none of the {len(covered)} {unit} covers a cell of the grid")
         items = self._labelled.only(np.flatnonzero(covered))
-        outcome = cluster_scores(features[covered], items, self.data.k, self.config)
+        outcome = cluster_scores(features[covered], items, self.data.clusters, self.config)
         if not outcome.scores or not all("shown" in m for m in measurements):
             return outcome
         classes = np.concatenate([np.asarray(m["shown"], np.int64) for m in measurements])[covered]
-        ceiling = 100.0 * shown_purity(items.values["label"].astype(np.int64), classes, self.data.k)
+        ceiling = 100.0 * shown_purity(items.values["label"].astype(np.int64), classes, self.data.clusters)
         score = Score(ceiling_metric("purity"), ceiling, len(classes), unit)
         return replace(outcome, scores=(*outcome.scores, score))
 
     @cached_property
     def _labelled(self) -> Items:
         """The regions of all images, in order, with their labels."""
-        images = self.data.regions.images
+        images = self.data.images
         regions = [region for image in images for region in image.regions]
         owners = [image.sample.key for image in images for _ in image.regions]
         keys, labels = [region.key for region in regions], [region.label for region in regions]

@@ -163,7 +163,7 @@ class Data:
 
     name: str
     coverage: Coverage
-    role: ClassVar[str] = ""  # role of the user's own data for tasks (`tasks.registry.Role`)
+    role: ClassVar[str] = ""  # role of the user's own data for tasks (`tasks.registry.OWN_ROLES`)
     firsts: ClassVar[tuple[str, ...]]  # fields that a limited version cuts to their first items
     items: ClassVar[str] = "images"  # name of these items
 
@@ -210,6 +210,7 @@ def images_of(data: object) -> Iterator[Sample]:
 
 
 D = TypeVar("D", bound=Data, covariant=True)
+E = TypeVar("E", bound="DatasetEntry[Any]")
 
 
 def with_samples(data: Any, new: Mapping[Sample, Sample]) -> Any:  # noqa: ANN401  # any field of data
@@ -231,8 +232,10 @@ class DatasetEntry(ABC, Generic[D]):
 
     __slots__ = ()
 
+    roles: ClassVar[tuple[str, ...]]  # tasks of these roles are run on it (`tasks.registry.TaskEntry.role`)
     name: str
     folder: str
+    class_names: tuple[tuple[str, str], ...] = ()  # names for people of classes with other names, by these
 
     @property
     @abstractmethod
@@ -257,3 +260,10 @@ class DatasetEntry(ABC, Generic[D]):
         """The dataset's folder in a data folder; raises MissingDataError if it does not exist."""
         require_directory(data / self.folder, f"{self.name} ({self.layout})")
         return data / self.folder
+
+
+def with_choices(entry: E, choices: object) -> E:
+    """An entry with those fields of a protocol's choices that it has, too, such as ``left_out``."""
+    names = {each.name for each in fields(choices)} & {each.name for each in fields(entry)}  # type: ignore[arg-type]
+    changed = {name: getattr(choices, name) for name in names}
+    return replace(entry, **changed)  # type: ignore[type-var]  # each is a dataclass

@@ -1,17 +1,20 @@
 """Catalogue of the official datasets, and inspection of these and of the user's own images."""
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from layerboard.tasks.datasets.base import Data, DatasetEntry
+from layerboard.tasks.datasets.cifar10 import CIFAR_10
 from layerboard.tasks.datasets.coco import COCO_VAL2017
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
 from layerboard.tasks.datasets.defects import MVTEC_AD, VISA, has_defects, read_defects
 from layerboard.tasks.datasets.depths import SAID, with_range
-from layerboard.tasks.datasets.files import exists, require_local
+from layerboard.tasks.datasets.files import exists, is_packed, require_local
 from layerboard.tasks.datasets.folder import read_folder
 from layerboard.tasks.datasets.hub import read_hub_dataset
 from layerboard.tasks.datasets.hub_spec import PREFIX
@@ -24,10 +27,12 @@ from layerboard.tasks.datasets.scenes import ADE20K, VOC_2012, VOC_2012_AUG
 from layerboard.tasks.datasets.spair import SPAIR_71K_TEST
 from layerboard.tasks.datasets.zipped import unpacked
 from layerboard.zoo.errors import InputError, MissingDataError
+from layerboard.zoo.view.photos import endings
 
+MOST_FOLDERS = 100  # folders in which images are looked for, to tell own images from datasets
 # in the order of tables
 DATASETS: tuple[DatasetEntry[Data], ...] = (
-    *(IMAGENET, ROXFORD5K, RPARIS6K, DAVIS_2017_VAL, SPAIR_71K_TEST),
+    *(IMAGENET, CIFAR_10, ROXFORD5K, RPARIS6K, DAVIS_2017_VAL, SPAIR_71K_TEST),
     *(VOC_2012, VOC_2012_AUG, ADE20K, COCO_VAL2017, PARTIMAGENET, MVTEC_AD, VISA, SOP, CUB),
 )
 
@@ -63,6 +68,24 @@ def read_own(location: str, labelling: Labelling = AS_IT_IS) -> Data:
             f"{data.role}; leave it out, or name things in a column label and run --tasks instances"
         )
     return data
+
+
+def require_datasets(data: Path | None) -> None:
+    """Raise InputError for a folder without public datasets that is own images, or one of the datasets."""
+    if data is None or is_packed(data) or any((data / entry.folder).exists() for entry in DATASETS):
+        return
+    folder = data.absolute()
+    for entry in DATASETS:
+        depth = len(Path(entry.folder).parts)
+        if folder.parts[-depth:] == Path(entry.folder).parts:
+            above = folder.parents[depth - 1]
+            raise InputError(f"{data} is the folder of {entry.name} itself; did you mean --data {above}?")
+    names = (name for _, _, files in islice(os.walk(data), MOST_FOLDERS) for name in files)
+    if any(name.lower().endswith(endings()) for name in names):
+        raise InputError(
+            f"--data takes a folder of public datasets, and {data} has images of your own; "
+            f"did you mean --images {data}?"
+        )
 
 
 class State(Enum):

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,13 @@ class ClassImages:
         return ClassImages(samples, self.labels[first], self.classes, groups)
 
 
+class ProbeSubset(NamedTuple):
+    """The training images that image clustering, CKA and analyses use: the first ones of some classes."""
+
+    classes: tuple[str, ...] | None  # None for all
+    per_class: int  # images of each class
+
+
 @dataclass(frozen=True, slots=True)
 class Classification(Data):
     """A classification dataset: a bank (train) and queries (val) over the same classes.
@@ -67,6 +74,7 @@ class Classification(Data):
     train: ClassImages
     val: ClassImages | None
     coverage: Coverage
+    probe: ProbeSubset | None = None  # None for what the protocol says
     role = "classification"
 
     @property

@@ -72,6 +72,9 @@ class Regions(Data):
     categories: dict[int, str] = field(hash=False)  # names by the ids of categories
     coverage: Coverage
     edition: str = ""  # distinguishes regions that a protocol selects or orders in its own way
+    clusters: int = 0  # number of clusters k for the complete dataset
+    unit: str = "objects"  # name of the regions
+    split: str = "val"
     firsts = ("images",)
 
 
@@ -79,12 +82,16 @@ class Regions(Data):
 class CocoEntry(DatasetEntry[Regions]):
     """A dataset in the layout of COCO, and its official counts."""
 
+    roles = ("objects", "masks")
+
     name: str = "coco-val2017"
     folder: str = "coco"
     images_folder: str = "images/val2017"  # also found without its parent folder
     annotations: str = "annotations/instances_val2017.json"
     images: int = 5000  # in that file
     first: int = 1000  # images that are used, by ascending id; those without annotations count
+    left_out: int = 0  # of these, at their end, by a protocol
+    categories: int = 80  # the number of clusters
 
     @property
     def layout(self) -> str:
@@ -93,7 +100,8 @@ class CocoEntry(DatasetEntry[Regions]):
     def read(self, data: Path) -> Regions:
         """The first images of COCO, by ascending id, that are on disk and have usable annotations."""
         file, folder = self._found(self.root(data))
-        there = [image for image in file.images[: self.first] if is_file(folder / image.file_name)]
+        first = self.first - self.left_out
+        there = [image for image in file.images[:first] if is_file(folder / image.file_name)]
         if not there:
             raise InputError(
                 f"expected the images that {file.path} lists (such as {file.images[0].file_name}) in "
@@ -105,12 +113,15 @@ class CocoEntry(DatasetEntry[Regions]):
             raise InputError(f"expected annotations of the images in {folder} in {file.path}, found none")
         counts = (
             Count("images listed", len(file.images), self.images),
-            Count("images used", len(there), self.first),
+            Count("images used", len(there), first),
             Count("images with regions", len(images)),
             Count("regions", sum(len(image.regions) for image in images)),
         )
         categories = {identity: category.name for identity, category in file.categories.items()}
-        return Regions(self.name, images, categories, Coverage(counts, file.notes))
+        edition = f"-but-{self.left_out}" if self.left_out else ""
+        return Regions(
+            self.name, images, categories, Coverage(counts, file.notes), edition, clusters=self.categories
+        )
 
     def contents(self, data: Path) -> dict[str, list[Path]]:
         file, folder = self._found(data / self.folder)

@@ -42,6 +42,8 @@ class Videos(Data):
 class DavisEntry(DatasetEntry[Videos]):
     """A dataset in the layout of DAVIS-2017: folders, the list of sequences, and official counts."""
 
+    roles = ("videos",)
+
     name: str = "davis-2017-val"
     folder: str = "DAVIS"
     resolution: str = "480p"

@@ -114,6 +114,8 @@ class ProductFiles(NamedTuple):
 class DefectEntry(DatasetEntry[Defects]):
     """A dataset of defects in either layout, with official counts."""
 
+    roles = ("defects",)
+
     name: str
     folder: str
     products: int

@@ -241,6 +241,8 @@ def copies_of(data: Data) -> Instances:
 class InstanceEntry(DatasetEntry[Instances]):
     """A public dataset of things, with the official numbers of things and images in its test half."""
 
+    roles = ("instances",)
+
     name: str
     folder: str
     things: int

@@ -26,6 +26,8 @@ class PartImageNetEntry(DatasetEntry[Regions]):
     super-categories are sorted by their first class, and images are sampled class by class.
     """
 
+    roles = ("parts", "masks")
+
     name: str = "partimagenet"
     folder: str = "PartImageNet"
     splits: tuple[str, ...] = ("train", "val", "test")  # names of the partitions that are merged
@@ -35,6 +37,8 @@ class PartImageNetEntry(DatasetEntry[Regions]):
     supercategories: int = 11
     parts: int = 40
     by_partition: bool = False
+    objects: int = 80  # number of clusters of the object dataset, COCO
+    parts_as_objects: bool = False  # whether parts are clustered into as many
 
     @property
     def layout(self) -> str:
@@ -68,15 +72,27 @@ class PartImageNetEntry(DatasetEntry[Regions]):
             Count("images with regions", len(images)),
             Count("regions", sum(len(image.regions) for image in images)),
         )
-        missing = [f"{split}.json" for split in self.splits if split not in files]
         bare = sorted({*by_class} - {wnid for classes in groups.values() for wnid in classes})
-        notes = (
+        names = {identity: category.name for identity, category in categories.items()}
+        return Regions(
+            self.name,
+            images,
+            names,
+            Coverage(counts, self._notes(files, bare)),
+            edition="-by-partition" if self.by_partition else "",
+            clusters=self.objects if self.parts_as_objects else self.parts,
+            unit="parts",
+            split="train, val, test",
+        )
+
+    def _notes(self, files: Mapping[str, CocoFile], bare: Sequence[str]) -> tuple[str, ...]:
+        """What a reader must know of partitions that are missing, and of classes without annotation."""
+        missing = [f"{split}.json" for split in self.splits if split not in files]
+        return (
             *([f"without {', '.join(missing)}"] if missing else []),
             *([f"{len(bare)} classes have no annotation ({some(bare)})"] if bare else []),
             *(note for file in files.values() for note in file.notes),
         )
-        names = {identity: category.name for identity, category in categories.items()}
-        return Regions(self.name, images, names, Coverage(counts, notes))
 
     def contents(self, data: Path) -> dict[str, list[Path]]:
         root = data / self.folder

@@ -37,6 +37,8 @@ class Retrieval(Data):
 class RevisitedEntry(DatasetEntry[Retrieval]):
     """A dataset in the layout of revisited Oxford and Paris, with official counts."""
 
+    roles = ("retrieval",)
+
     name: str
     folder: str
     database: int

@@ -51,6 +51,8 @@ class Scenes(Data):
 class SceneEntry(DatasetEntry[Scenes]):
     """A dataset with the class of every pixel."""
 
+    roles = ("scenes",)
+
     classes: ClassVar[tuple[str, ...]]
     offset: ClassVar[int]
     name: str

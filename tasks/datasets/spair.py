@@ -66,6 +66,8 @@ class Keypoints(Data):
 class SpairEntry(DatasetEntry[Keypoints]):
     """A dataset in the layout of SPair-71k, and its official counts."""
 
+    roles = ("keypoints",)
+
     name: str = "spair-71k-test"
     folder: str = "SPair-71k"
     split: str = "test"  # folder of pair annotations

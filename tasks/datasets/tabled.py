@@ -36,3 +36,17 @@ class TabledEntry(DatasetEntry[Targets]):
         root = data / self.folder
         images = (root / "images" / path for path in read_tree(root / "images").images)
         return {"files": [root / self.table, *images]}
+
+
+class NumbersEntry(TabledEntry):
+    """A dataset whose table has numbers."""
+
+    __slots__ = ()
+    roles = ("numbers",)
+
+
+class LabelsEntry(TabledEntry):
+    """A dataset whose table has several labels an image."""
+
+    __slots__ = ()
+    roles = ("labels",)

@@ -35,7 +35,7 @@ from layerboard.tasks.framework.base import (
     digest,
 )
 from layerboard.tasks.framework.protocols import EvaluationProtocol
-from layerboard.tasks.framework.registry import PULL, Role, TaskEntry, config_of
+from layerboard.tasks.framework.registry import PULL, TaskEntry, config_of
 from layerboard.tasks.framework.task import AnalysisTask, MeasuredTask, Task
 from layerboard.tasks.framework.transforms import of_tokens
 from layerboard.tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
@@ -273,7 +273,7 @@ def _own(arrays: Mapping[str, Kept], number: int) -> dict[str, Kept]:
     return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
 
 
-def _entry(task: str, role: Role, data: str, code: type[StepsTask]) -> TaskEntry:
+def _entry(task: str, role: str, data: str, code: type[StepsTask]) -> TaskEntry:
     return TaskEntry(
         name=f"{task}-steps",
         role=role,

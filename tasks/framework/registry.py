@@ -10,22 +10,7 @@ from layerboard.tasks.framework.protocols import EvaluationProtocol
 from layerboard.zoo.errors import InputError, require_known
 from layerboard.zoo.references import find_object, is_reference
 
-Role = Literal[
-    "classification",
-    "retrieval",
-    "instances",
-    "videos",
-    "keypoints",
-    "scenes",
-    "defects",
-    "numbers",
-    "labels",
-    "objects",
-    "parts",
-    "masks",
-    "weights",
-]
-"""Kinds of datasets; ``weights`` means no dataset, for tasks that use only a backbone's weights."""
+NO_DATA = "weights"  # role of tasks without a dataset, which use only a backbone's weights
 
 
 class Headline(NamedTuple):
@@ -47,7 +32,7 @@ class TaskEntry:
     """
 
     name: str  # on the command line and in records
-    role: Role
+    role: str  # of the datasets that it is run on (`tasks.datasets.base.DatasetEntry.roles`), or `NO_DATA`
     title: str  # short description, for lists
     data: str  # dataset of the standard protocol
     metrics: tuple[str, ...]  # in the order of tables, the primary one first; others follow by name
@@ -374,7 +359,7 @@ TASKS: tuple[TaskEntry, ...] = (
     _inside(
         name="inspect",
         code="layerboard.tasks.analyses.inspect:InspectTask",
-        role="weights",
+        role=NO_DATA,
         labels=True,
         title="patch filters and position embeddings",
         data="none",
@@ -451,7 +436,7 @@ TASKS: tuple[TaskEntry, ...] = (
     TaskEntry(
         name="cost",
         code="layerboard.tasks.analyses.cost:CostTask",
-        role="weights",
+        role=NO_DATA,
         title="latency, memory and parameters by depth",
         data="none",
         metrics=(
@@ -473,7 +458,7 @@ DEPENDS_ON_LOAD = tuple(  # cost metrics that differ from run to run
 )
 DISTURBED = {"spread": 20.0, "waiting": 5.0}  # above these, in percent, other work disturbed the times
 # roles that the user's own images may have, and what is needed for each
-OWN_ROLES: Mapping[Role, str] = {
+OWN_ROLES: Mapping[str, str] = {
     "classification": "class folders or --labels",
     "defects": "folders NAME/train/good and NAME/test in --images",
     "instances": "folders query and database, class folders or --copies",
@@ -531,9 +516,7 @@ def entry_of(code: type[Any]) -> TaskEntry:
     for task in TASKS:
         if reference in (task.code, *dict(task.by_protocol).values()):
             return task
-    return TaskEntry(
-        name="", code=code, role="weights", title="", data="", metrics=("",), asks="", measures=""
-    )
+    return TaskEntry(name="", code=code, role=NO_DATA, title="", data="", metrics=("",), asks="", measures="")
 
 
 def config_of(protocol: EvaluationProtocol, name: str) -> Any:  # noqa: ANN401 - of the task's own class

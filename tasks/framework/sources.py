@@ -8,15 +8,15 @@ backbone twice.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from layerboard.tasks.datasets.base import Count, Coverage, Sample
-from layerboard.tasks.datasets.classes import Classification, Unlabelled
-from layerboard.tasks.datasets.coco import Regions
+from layerboard.tasks.datasets.classes import Classification, ProbeSubset, Unlabelled
 from layerboard.tasks.framework.base import Group, Source
+from layerboard.zoo.errors import InputError
 from layerboard.zoo.view.views import Mirrored, ResizeCrop, View
 
 ANY_SIZE = (256, 256)  # dummy image size: views of a classification dataset give all images one size
@@ -86,6 +86,10 @@ class ProbedImages:
     def name(self) -> str:
         return self.images.name
 
+    def named(self, name: str) -> Self:
+        """The dataset under another name; its sources keep theirs, as fingerprints tell images apart."""
+        return replace(self, images=self.images.named(name))
+
 
 @dataclass(frozen=True)
 class ProbedClasses(ProbedImages):
@@ -104,28 +108,46 @@ class ProbedClasses(ProbedImages):
         return tuple(source for source in (self.probe, self.rest, self.val) if source is not None)
 
 
-@dataclass(frozen=True)
-class ClusteredRegions:
-    """Images with annotated regions, and the number of clusters k for the complete dataset."""
-
-    regions: Regions
-    k: int
-    unit: str = "objects"
-    split: str = "val"
-
-    @property
-    def name(self) -> str:
-        return self.regions.name
-
-    @property
-    def coverage(self) -> Coverage:
-        return self.regions.coverage
-
-
 def consecutive_groups(samples: Sequence[Sample], size: int) -> tuple[Group, ...]:
     """Groups of ``size`` consecutive images, named by the index of the first; the last may be smaller."""
     starts = range(0, len(samples), size)
     return tuple(Group(f"{start:08d}", tuple(samples[start : start + size])) for start in starts)
+
+
+def probed(data: Classification | Unlabelled, config: ImagesConfig) -> ProbedImages:
+    """A dataset with its probe subset and its sources, which all tasks on its images share."""
+    if isinstance(data, Unlabelled):
+        return probed_images(data, config)
+    return probed_classes(
+        data, *probe_subset(data, data.probe or ProbeSubset(None, config.own_probe)), config
+    )
+
+
+def probe_subset(data: Classification, subset: ProbeSubset) -> tuple[NDArray[np.int64], Coverage]:
+    """Indices of the images of a probe subset in a training set, by class, then by key.
+
+    If a class is missing, the first classes in sorted order are used instead, as many as requested, and the
+    coverage has a note. Raises InputError if ``per_class`` is below 1.
+    """
+    wanted, per_class = subset
+    if per_class < 1:
+        raise InputError(f"expected at least one image a class in a probe subset, found {per_class}")
+    present = data.train.classes
+    chosen, notes = present if wanted is None else tuple(sorted(wanted)), []
+    if missing := len({*chosen} - {*present}):
+        chosen = present[: len(chosen)]
+        notes.append(
+            f"{missing} of the {len(wanted or ())} classes of the probe subset are missing: "
+            f"the first {len(chosen)} classes of those present are used instead"
+        )
+    # keys are sorted, so the first indices of a class are its first file names
+    positions = [np.flatnonzero(data.train.labels == present.index(name))[:per_class] for name in chosen]
+    indices = np.concatenate([np.empty(0, np.int64), *positions]).astype(np.int64)
+    counts = (
+        Count("probe classes", len(chosen), len(chosen if wanted is None else wanted)),
+        Count("probe images", len(indices), None if wanted is None else len(wanted) * per_class),
+    )
+    return indices, Coverage(counts, tuple(notes))
 
 
 def probed_classes(

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from layerboard.tasks.datasets.base import Coverage, Sample
+from layerboard.tasks.datasets.base import Coverage, DatasetEntry, Sample
 from layerboard.tasks.framework.base import (
     Device,
     Feed,
@@ -106,6 +106,12 @@ class Task(ABC):
     keeps_examples: ClassVar[bool] = False  # whether it keeps each layer's predictions for examples
     takes_shots: ClassVar[bool] = False  # whether the number of training images can be set (`with_shots`)
     scorer: ClassVar[str] = ""  # command of ``score`` that reads the arrays of `exported`; "" for none
+
+    @classmethod
+    def reading(cls, entry: DatasetEntry[Any], protocol: EvaluationProtocol) -> DatasetEntry[Any]:
+        """A dataset of its role as it is read for the task under a protocol; most tasks take it as it is."""
+        del protocol
+        return entry
 
     @classmethod
     def by(cls, protocol: EvaluationProtocol, data: Any, row: TaskEntry) -> "Task":  # noqa: ANN401

@@ -43,7 +43,6 @@ class CapiConfig:
     electorate: Electorate  # candidates for the vote, chosen for each layer on held-out training images
     held_out: int  # one in this many training images is held out; at least one
     seed: int  # of the draws of these images and of the remembered cells
-    further_masks: ClassVar[bool] = False
 
 
 def pixels_of(

@@ -8,12 +8,14 @@ Source: Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023; 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from layerboard.tasks.datasets.scenes import Scene, every_value
+from layerboard.tasks.datasets.base import DatasetEntry
+from layerboard.tasks.datasets.scenes import VOC_2012, VOC_2012_AUG, Scene, every_value
 from layerboard.tasks.framework.base import Measurements, Over, digest
+from layerboard.tasks.framework.protocols import EvaluationProtocol
 from layerboard.tasks.metrics.arrays import VOID, Labels
 from layerboard.tasks.metrics.cell_labels import evenly_spaced
 from layerboard.tasks.segmentation.augmented import Augmentation, augmented
@@ -30,7 +32,6 @@ class HummingbirdConfig(SegmentationConfig):
 
     memory: int  # largest number of remembered cells, of all images and epochs
     augmentation: Augmentation  # augmentation of the training images
-    further_masks = True
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,11 @@ class HummingbirdTask(SegmentationTask):
             ),
         )
     }
+
+    @classmethod
+    def reading(cls, entry: DatasetEntry[Any], protocol: EvaluationProtocol) -> DatasetEntry[Any]:
+        """VOC 2012 is segmented by its further training masks (trainaug)."""
+        return VOC_2012_AUG if entry == VOC_2012 else entry
 
     def read(self, view: View, scene: Scene) -> Labels:
         """Class of each visible pixel of an image; 255 for ignored pixels."""

@@ -35,7 +35,6 @@ class SegmentationConfig:
     vote: in_context.Vote
     least: float  # least share of labelled pixels of a remembered cell
     seed: int  # of the draw of remembered cells
-    further_masks: ClassVar[bool] = False  # VOC 2012 is segmented by its further training masks (trainaug)
 
 
 @dataclass(frozen=True)

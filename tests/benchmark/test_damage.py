@@ -70,7 +70,7 @@ def test_records_of_an_earlier_version_without_their_items_are_computed_again(
 @pytest.mark.parametrize("limit", [None, 1])
 def test_the_digest_of_the_data_is_that_of_content_not_of_time(own_data: Path, limit: int | None) -> None:
     def digests() -> dict[str, str]:
-        location = DataLocation(STANDARD_SUITE.catalogue, own_data, (), limit)
+        location = DataLocation(STANDARD_SUITE.datasets, own_data, (), limit)
         return {
             one.key: one.data_digest
             for one in make_plan(PlanRecipe(find(["mini-fs"]), (), location)).tasks.every

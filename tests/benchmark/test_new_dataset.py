@@ -76,7 +76,7 @@ def test_a_new_dataset_is_checked_and_packed(
 
 @pytest.mark.usefixtures("no_pages")
 def test_a_new_dataset_is_run_on(stripes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    suite = replace(suites.STANDARD_SUITE, catalogue=suites.real_catalogue())
+    suite = replace(suites.STANDARD_SUITE, datasets=catalogue.DATASETS)
     monkeypatch.setattr(suites, "SUITES", (suite,))
     whole = run(tmp_path / "whole", ["mini-fs"], "segment", data=stripes)
     limited = run(tmp_path / "limited", ["mini-fs"], "segment", data=stripes, limit=1)

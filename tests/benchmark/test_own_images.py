@@ -281,7 +281,7 @@ def test_images_too_few_for_cka_leave_it_empty(flat: Path, tmp_path: Path) -> No
 
 
 def test_of_the_analyses_together_those_are_run_that_class_labels_allow(flat: Path) -> None:
-    at = DataLocation(MINI_SUITE.catalogue, None, images=(str(flat.parent / "classes"),), protocol=STANDARD)
+    at = DataLocation(MINI_SUITE.datasets, None, images=(str(flat.parent / "classes"),), protocol=STANDARD)
     found = bind_tasks(at, find_tasks(("inside",)), names=["inside"])
     assert "attention-maps" in {one.entry.name for one in found.every}
     assert "saliency" in {one.task for one in found.absent}

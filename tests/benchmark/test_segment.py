@@ -13,14 +13,13 @@ from layerboard.benchmark.engines.base import WorkerSlot
 from layerboard.benchmark.jobs import pieces
 from layerboard.benchmark.jobs.pieces import Pieces
 from layerboard.benchmark.passes.one_pass import PassResult
-from layerboard.benchmark.plan import datasets
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
 from layerboard.tasks.datasets.masks import read_mask, write_mask
 from layerboard.tasks.datasets.scenes import VOC_2012
 from layerboard.tasks.framework.protocols import EvaluationProtocol, find_protocol
 from layerboard.tasks.framework.registry import config_of
-from layerboard.tasks.segmentation import shown
+from layerboard.tasks.segmentation import hummingbird, shown
 from layerboard.tasks.segmentation.hummingbird import HummingbirdConfig
 from tests import fakes
 from tests.benchmark.jobs.test_jobs import planned, prepared
@@ -114,7 +113,7 @@ def test_queries_wait_for_what_other_workers_remember(
     labelled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
-    plan = planned(labelled, "segment", location=DataLocation(STANDARD_SUITE.catalogue, labelled))
+    plan = planned(labelled, "segment", location=DataLocation(STANDARD_SUITE.datasets, labelled))
     queue = Pieces(prepared(plan, tmp_path).backbones[:1])
     queue.open([WorkerSlot("", 1)] * 3)
     remembered, shown, out = 0, [], {}
@@ -163,9 +162,9 @@ def test_other_protocols(labelled: Path, tmp_path: Path, protocol: str) -> None:
 
 def test_an_image_twice_is_one_that_differs_by_its_draws(labelled: Path, tmp_path: Path) -> None:
     def plan(protocol: EvaluationProtocol) -> dict[str, str]:
-        at = DataLocation(STANDARD_SUITE.catalogue, labelled, protocol=protocol)
+        at = DataLocation(STANDARD_SUITE.datasets, labelled, protocol=protocol)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(datasets, "VOC_2012_AUG", VOC_2012)  # the same masks, read again
+            patch.setattr(hummingbird, "VOC_2012_AUG", VOC_2012)  # the same masks, read again
             tasks = planned(labelled, "segment", location=at).tasks.every
         return {task.dataset: task.data_digest for task in tasks}
 

@@ -132,7 +132,7 @@ def test_what_makes_no_sense_is_one_sentence(
 
 def test_every_task_says_whether_it_takes_sets(data: Path) -> None:
     """The table of the documentation."""
-    location = DataLocation(STANDARD_SUITE.catalogue, data, limit=2, protocol=STANDARD)
+    location = DataLocation(STANDARD_SUITE.datasets, data, limit=2, protocol=STANDARD)
     every = make_plan(PlanRecipe(find(["clip-b32"]), PUBLIC, location)).tasks.every
     takes = {task.entry.name for task in every if not task.sets_refusal}
     assert takes == {

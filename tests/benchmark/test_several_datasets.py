@@ -10,6 +10,8 @@ from layerboard.benchmark.plan.datasets import own_datasets
 from layerboard.benchmark.plan.suites import LONGEST_SUITE, images_suite
 from layerboard.zoo.errors import InputError
 from tests import fakes
+from tests.benchmark.plan.test_plan import plan
+from tests.benchmark.runs import run
 from tests.leaderboards.shown import render_page
 
 
@@ -54,6 +56,33 @@ def test_each_dataset_has_its_columns_its_comparison_and_a_part_in_the_mean(
     again = layerboard.run("mini-fs", tasks, images=folders[::-1], output=tmp_path / "out", **options).frame
     assert set(again["suite"]) == {suite}
     assert (again["date"] == records["date"]).all()  # nothing was scored again
+
+
+def test_several_named_datasets_of_classes_stand_in_one_suite(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    fakes.write_fake_imagenet(data)
+    fakes.write_fake_cifar10(data)
+    found = run(tmp_path, ["mini-fs"], "knn", "cluster-image", "cka", data=data)
+    assert found.attrs["failures"] == []
+    assert set(found["suite"]) == {"standard"}
+    named = {("cifar10", "3 of 10 classes, 12 of 50,000 train images"), ("imagenet", "3 of 1,000 classes")}
+    of_knn = found[found["task"] == "knn"]
+    assert {(name, said) for name, said in named if of_knn["coverage"].str.startswith(said).any()} == named
+    assert found.groupby("dataset")["data"].nunique().tolist() == [3, 3]  # a digest for each task
+    text = render_page(found, "standard")
+    for name in ("cifar10", "imagenet"):
+        assert all(f"{task}, {name} †" in text for task in ("knn top-1", "cluster-image purity"))
+        assert f"CKA: class token, {name} (standard) †" in text
+    assert "knn top-1, mean of 2 datasets †" in text
+
+
+def test_a_named_dataset_that_is_not_there_is_said_once(tmp_path: Path) -> None:
+    fakes.write_fake_imagenet(tmp_path)
+    tasks = plan(tmp_path, "knn", "cka").tasks
+    assert [task.dataset for task in tasks.every] == ["imagenet", "imagenet"]
+    (line,) = (line for line in tasks.left_out if "expected cifar10" in line)
+    assert line.startswith("knn, cka: expected cifar10 (cifar10/train/<class>/*.png")
+    assert str(tmp_path / "cifar10") in line
 
 
 def test_datasets_of_one_name_have_sources_of_their_own(folders: list[Path]) -> None:

@@ -220,7 +220,7 @@ def test_what_makes_no_sense_is_one_sentence(
 
 def test_every_task_says_what_it_takes(data: Path) -> None:
     """The table of the documentation."""
-    location = DataLocation(STANDARD_SUITE.catalogue, data, limit=2, protocol=STANDARD)
+    location = DataLocation(STANDARD_SUITE.datasets, data, limit=2, protocol=STANDARD)
     every = make_plan(PlanRecipe(find(["clip-b32"]), PUBLIC, location)).tasks.every
     takes = {
         name: {task.entry.name for task in every if not task.transform_refusal(parse_transform(name))}

@@ -11,7 +11,7 @@ import torch
 from layerboard.benchmark.engines.choose import device_name
 from layerboard.benchmark.jobs.estimate import OVERHEAD, SPEED, image_seconds, multiply_adds
 from layerboard.benchmark.jobs.job import Setup
-from layerboard.benchmark.plan.tasks import PlannedTasks
+from layerboard.benchmark.plan.datasets import PlannedTasks
 from layerboard.leaderboards.records.files import scored_path
 from layerboard.tasks.analyses.cost import CostTask
 from layerboard.tasks.framework.protocols import STANDARD

@@ -30,7 +30,7 @@ from tests.benchmark.runs import TASKS, Tally, assert_same_records, run
 
 
 def planned(data: Path, *tasks: str, location: DataLocation | None = None) -> Plan:
-    location = location or DataLocation(STANDARD_SUITE.catalogue, data)
+    location = location or DataLocation(STANDARD_SUITE.datasets, data)
     return make_plan(PlanRecipe(find(BACKBONES), tasks, location))
 
 
@@ -117,7 +117,7 @@ def test_a_worker_keeps_views_that_another_backbone_is_shown(data: Path, tmp_pat
 
 def test_one_name_in_two_views_is_two_passes(data: Path) -> None:
     clean = planned(data, "knn", "cluster-image")
-    quirky = planned(data, "knn", location=DataLocation(STANDARD_SUITE.catalogue, data, protocol=PAPER))
+    quirky = planned(data, "knn", location=DataLocation(STANDARD_SUITE.datasets, data, protocol=PAPER))
     assert len(clean.passes) == 2
     both = fewest_passes([*clean.tasks.every, *quirky.tasks.every])
     names = [one.source.name for one in both]
@@ -127,7 +127,7 @@ def test_one_name_in_two_views_is_two_passes(data: Path) -> None:
 
 def test_other_images_under_one_name_and_view_are_refused(data: Path) -> None:
     knn = planned(data, "knn").tasks.every
-    limited = planned(data, "knn", location=DataLocation(STANDARD_SUITE.catalogue, data, limit=1)).tasks.every
+    limited = planned(data, "knn", location=DataLocation(STANDARD_SUITE.datasets, data, limit=1)).tasks.every
     with pytest.raises(ValueError, match="different images by the source 'imagenet"):
         fewest_passes([*knn, *limited])
 

@@ -77,7 +77,7 @@ class Left:
 
 def planned(data: Path, rules: EvaluationProtocol, sets: tuple[str, ...] = ()) -> Plan:
     """Everything that is fed by a pass, and k-NN for its vectors, on tiny datasets."""
-    location = DataLocation(STANDARD_SUITE.catalogue, data, limit=2, protocol=rules)
+    location = DataLocation(STANDARD_SUITE.datasets, data, limit=2, protocol=rules)
     return make_plan(PlanRecipe(find(["clip-b32"]), ("knn", *MEASURED), location, sets=sets))
 
 
@@ -186,7 +186,7 @@ def test_tokens_lose_their_position_without_a_wait(
 
 
 def test_none_that_is_fed_by_a_pass_is_left_out(data: Path) -> None:
-    location = DataLocation(STANDARD_SUITE.catalogue, data, limit=2)
+    location = DataLocation(STANDARD_SUITE.datasets, data, limit=2)
     names = tuple(name for name in PUBLIC if name != COST)
     every = make_plan(PlanRecipe(find(["clip-b32"]), names, location)).tasks.every
     assert {task.entry.name for task in every if task.measured} == set(MEASURED)

@@ -12,7 +12,7 @@ from layerboard.zoo.registry.find import find
 
 def coverage(data: Path, limit: int | None) -> dict[str, tuple[str, str]]:
     """Coverage and digest of each task's data."""
-    location = DataLocation(STANDARD_SUITE.catalogue, data, (), limit)
+    location = DataLocation(STANDARD_SUITE.datasets, data, (), limit)
     tasks = make_plan(PlanRecipe(find(["mini-fs"]), (), location)).tasks.every
     return {task.key: (str(task.coverage), task.data_digest) for task in tasks}
 

@@ -33,7 +33,7 @@ def plan(
     protocol: EvaluationProtocol = STANDARD,
     further: tuple[EvaluationProtocol, ...] = (),
 ) -> Plan:
-    location = DataLocation(STANDARD_SUITE.catalogue, data, (), limit, protocol, further=further)
+    location = DataLocation(STANDARD_SUITE.datasets, data, (), limit, protocol, further=further)
     return make_plan(PlanRecipe(find(backbones), tasks, location))
 
 
@@ -94,7 +94,7 @@ def test_partial_data_fall_into_as_many_clusters_as_the_complete_ones(
     found = plan(data, "cluster-object", "cluster-part", limit=limit, protocol=protocol)
     assert all(task.coverage.partial for task in found.tasks.needing("passes"))
     tasks = [task for task in found.tasks.needing("passes") if isinstance(task, RegionClusterTask)]
-    assert [task.data.k for task in tasks] == [80, parts]
+    assert [task.data.clusters for task in tasks] == [80, parts]
 
 
 def test_a_layer_without_a_score_has_an_empty_record_with_its_reason(data: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from layerboard.mini.render import counts
 from layerboard.mini.render.templates import TEMPLATES
 from layerboard.mini.render.writers import WRITERS, defects, imagenet, partimagenet, spair, voc
 from layerboard.mini.render.writers.base import Note
+from layerboard.tasks.datasets.classes import ProbeSubset
 from layerboard.tasks.datasets.coco import CocoEntry
 from layerboard.tasks.datasets.davis import DavisEntry
 from layerboard.tasks.datasets.defects import DefectEntry, read_defect
@@ -35,8 +36,7 @@ def test_imagenet(mini_root: Path) -> None:
         classes=IMAGENET_CLASSES,
         train=train,
         val=val,
-        probe_wnids=None,
-        probe_per_class=counts.TRAIN_PER_CLASS,
+        probe=ProbeSubset(None, counts.TRAIN_PER_CLASS),
     )
     data = entry.read(mini_root)
     assert not data.coverage.partial

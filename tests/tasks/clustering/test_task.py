@@ -26,7 +26,6 @@ from layerboard.tasks.datasets.coco import CocoEntry, CocoRegion, RegionImage, R
 from layerboard.tasks.framework.base import Group, Items, Outcome, Statistic
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
-from layerboard.tasks.framework.sources import ClusteredRegions
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Tiles
 from tests.benchmark.doubles import CountingBackbone, MemorySample
@@ -164,7 +163,7 @@ def random_regions() -> RegionClusterTask:
     images = tuple(
         drawn_image(f"image{n}", sizes[n % 3], rng.choice([3, 17, 90], 4).tolist(), n) for n in range(12)
     )
-    return RegionClusterTask(ClusteredRegions(Regions("double", images, {}, Coverage(())), 3), QUICK)
+    return RegionClusterTask(Regions("double", images, {}, Coverage(()), clusters=3), QUICK)
 
 
 def measured(
@@ -193,7 +192,7 @@ def test_regions_are_weighted_means_and_the_vanished_are_left_out() -> None:
     found = measured(task, grids)
     for layer in shapes:
         means, labels, keys, vanished = [], [], [], 0
-        for image, grid in zip(task.data.regions.images, grids[layer], strict=True):
+        for image, grid in zip(task.data.images, grids[layer], strict=True):
             for region in image.regions:
                 mean = obvious_mean(region.mask(), grid)
                 if mean is None:
@@ -222,7 +221,7 @@ def test_the_ceiling_is_the_purity_of_what_cells_show_most() -> None:
     grid = (5, 4)
     left = measured(task, {LAYER: [torch.randn(*grid, 8, generator=generator) for _ in range(12)]})[LAYER]
     shown, labels = [], []
-    for image in task.data.regions.images:
+    for image in task.data.images:
         classes = sorted({region.label for region in image.regions})
         shares = []
         for label in classes:
@@ -253,8 +252,8 @@ def planted(boxes: dict[str, tuple[int, int, int, int, int]]) -> RegionClusterTa
             regions.append(Drawn(f"{number}#{key}", label, mask))
         key = f"image{number}"
         images.append(RegionImage(MemorySample(key, 0, (32, 32)), (32, 32), tuple(regions)))
-    regions = Regions("planted", tuple(images), {}, Coverage(()))
-    return RegionClusterTask(ClusteredRegions(regions, 2), QUICK)
+    regions = Regions("planted", tuple(images), {}, Coverage(()), clusters=2)
+    return RegionClusterTask(regions, QUICK)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +270,7 @@ def test_planted_regions_have_the_ceiling_that_their_cells_allow(
     boxes: dict[str, tuple[int, int, int, int, int]], cells: int, ceiling: float
 ) -> None:
     task, generator = planted(boxes), torch.Generator().manual_seed(0)
-    grids = [torch.randn(cells, cells, 8, generator=generator) for _ in task.data.regions.images]
+    grids = [torch.randn(cells, cells, 8, generator=generator) for _ in task.data.images]
     outcome = task.score(as_measurements(measured(task, {LAYER: grids})[LAYER]))
     scores = {one.metric: one.value for one in outcome.scores}
     assert list(scores) == ["purity", "NMI", "ARI", "purity ceiling"]
@@ -293,9 +292,9 @@ def test_labels_are_names_only() -> None:
     renamed = {3: 1, 17: 0, 90: 2}
     images = tuple(
         replace(image, regions=tuple(replace(r, label=renamed[r.label]) for r in image.regions))
-        for image in task.data.regions.images
+        for image in task.data.images
     )
-    other = replace(task, data=ClusteredRegions(replace(task.data.regions, images=images), task.data.k))
+    other = replace(task, data=replace(task.data, images=images))
     for one, two in zip(*(each.score(as_measurements(left)).scores for each in (task, other)), strict=True):
         assert one.value == pytest.approx(two.value)
 
@@ -303,12 +302,8 @@ def test_labels_are_names_only() -> None:
 def test_regions_of_a_tiled_image_that_is_not_square(tmp_path: Path) -> None:
     """Through decoding, tiling and collecting; the features of a cell depend on its pixels only."""
     write_fake_coco(tmp_path, images=4, size=(60, 44))
-    data = CocoEntry(images=4, first=4).read(tmp_path)
-    task, double, view = (
-        RegionClusterTask(ClusteredRegions(data, 2), QUICK),
-        CountingBackbone(),
-        VIEW.scaled(32, 8),
-    )
+    data = CocoEntry(images=4, first=4, categories=2).read(tmp_path)
+    task, double, view = (RegionClusterTask(data, QUICK), CountingBackbone(), VIEW.scaled(32, 8))
     assert (VIEW, view) == (Tiles(448, 224), Tiles(64, 32, 8))
     collector = MeasuredCollector(task, view, frozenset([LAYER]))
     groups = range(len(task.source.groups))
@@ -366,10 +361,10 @@ def test_fewer_regions_than_clusters_give_the_reason() -> None:
     task, generator = random_regions(), torch.Generator().manual_seed(0)
     left = measured(task, {LAYER: [torch.randn(9, 11, 5, generator=generator) for _ in range(12)]})[LAYER]
     covered = int(sum(one["covered"].sum() for one in left))
-    outcome = replace(task, data=replace(task.data, k=covered + 1)).score(as_measurements(left))
+    outcome = replace(task, data=replace(task.data, clusters=covered + 1)).score(as_measurements(left))
     assert (outcome.scores, outcome.empty) == ((), f"{covered} objects are fewer than {covered + 1} clusters")
     for k in (1, covered):
-        trivial = replace(task, data=replace(task.data, k=k)).score(as_measurements(left))
+        trivial = replace(task, data=replace(task.data, clusters=k)).score(as_measurements(left))
         assert trivial.empty == f"{covered} objects in {k} clusters say nothing about the features"
 
 
@@ -458,20 +453,17 @@ def test_fingerprint_of_regions_follows_labels_shapes_and_numbers(tmp_path: Path
     write_fake_coco(tmp_path, images=4)
     task, again = (
         RegionClusterTask(
-            ClusteredRegions(CocoEntry(images=4, first=4).read(tmp_path), 2),
-            config_of(STANDARD, "cluster-image"),
+            CocoEntry(images=4, first=4, categories=2).read(tmp_path), config_of(STANDARD, "cluster-image")
         )
         for _ in range(2)
     )
     assert task.fingerprint == again.fingerprint
-    first, *rest = task.data.regions.images
+    first, *rest = task.data.images
     region = first.regions[0]
     assert isinstance(region, CocoRegion)
     triangle = [[5.0, 5.0, 50.0, 8.0, 20.5, 40.0]]
     changed = [replace(region, label=9), replace(region, key="other"), replace(region, shape=triangle)]
     images = [(replace(first, regions=(one, *first.regions[1:])), *rest) for one in changed]
-    problems = [
-        replace(task, data=ClusteredRegions(replace(task.data.regions, images=each), 2)) for each in images
-    ]
-    problems += [replace(task, data=replace(task.data, k=3)), replace(task, config=QUICK)]
+    problems = [replace(task, data=replace(task.data, images=each)) for each in images]
+    problems += [replace(task, data=replace(task.data, clusters=3)), replace(task, config=QUICK)]
     assert len({each.fingerprint for each in (task, *problems)}) == 1 + len(problems)

@@ -1,9 +1,12 @@
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from layerboard.benchmark.plan.suites import SUITES, Suite
 from layerboard.tasks.datasets.catalogue import DATASETS, DatasetEntry, State, inspect
+from layerboard.tasks.datasets.cifar10 import CIFAR_10
 from layerboard.tasks.datasets.coco import CocoEntry
 from layerboard.tasks.datasets.davis import DavisEntry
 from layerboard.tasks.datasets.imagenet import ImageNetEntry
@@ -11,6 +14,7 @@ from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
 from layerboard.tasks.datasets.revisitop import RevisitedEntry
 from layerboard.tasks.datasets.scenes import AdeEntry, VocEntry
 from layerboard.tasks.datasets.spair import SpairEntry
+from layerboard.tasks.framework.registry import NO_DATA, TASKS
 from tests import fakes
 
 MINI: tuple[DatasetEntry, ...] = (
@@ -22,13 +26,15 @@ MINI: tuple[DatasetEntry, ...] = (
     PartImageNetEntry(images=18, classes=6, supercategories=2, parts=4),
     VocEntry(train_images=4, val_images=3),
     AdeEntry(train_images=4, val_images=3),
+    replace(CIFAR_10, classes=3, train=12, val=6),
 )
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data folder with every dataset but Paris and the further masks of VOC."""
+    """A data folder with the datasets of `MINI`."""
     fakes.write_fake_imagenet(tmp_path)
+    fakes.write_fake_cifar10(tmp_path)
     fakes.write_fake_revisited(tmp_path)
     fakes.write_fake_davis(tmp_path)
     fakes.write_fake_spair(tmp_path)
@@ -43,18 +49,27 @@ def test_names_are_different() -> None:
     assert len({entry.name for entry in DATASETS}) == len(DATASETS)
 
 
+@pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
+def test_datasets_of_a_role_have_different_names_in_a_suite(suite: Suite) -> None:
+    places = [(role, entry.name) for entry in suite.datasets for role in entry.roles]
+    assert len(set(places)) == len(places)
+
+
+def test_each_role_of_a_task_has_a_dataset() -> None:
+    roles = {role for suite in SUITES for entry in suite.datasets for role in entry.roles}
+    assert {task.role for task in TASKS} == roles | {NO_DATA}
+
+
 def test_complete(data: Path) -> None:
     assert [inspect(data, entry).state for entry in MINI] == [State.COMPLETE] * len(MINI)
 
 
 def test_partial_and_missing(data: Path) -> None:
     found = {entry.name: inspect(data, entry) for entry in DATASETS}
-    missing = found.pop("rparis6k")
-    for name in ("voc-2012-aug-val", "mvtec-ad", "visa", "sop", "cub"):
-        assert found.pop(name).state is State.MISSING
-    assert {each.state for each in found.values()} == {State.PARTIAL}
+    missing, there = found["rparis6k"], {entry.name for entry in MINI}
+    states = {name: State.PARTIAL if name in there else State.MISSING for name in found}
+    assert {name: inspection.state for name, inspection in found.items()} == states
     assert "2 of 30 sequences" in found["davis-2017-val"].text
-    assert missing.state is State.MISSING
     assert missing.text.startswith(f"looked for {data / 'rparis6k'}; expected rparis6k/gnd_rparis6k.pkl")
 
 
@@ -71,6 +86,7 @@ def test_partial_and_missing(data: Path) -> None:
         (6, "SegmentationClass", State.MISSING),
         (6, "ImageSets/Segmentation/val.txt", State.MISSING),
         (7, "annotations/training", State.MISSING),
+        (8, "test", State.MISSING),
     ],
 )
 def test_what_lacks_is_named(data: Path, index: int, removed: str, state: State) -> None:

@@ -4,12 +4,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layerboard.tasks.datasets.imagenet import IMAGENET, IMAGENET_50, ImageNetEntry, probe_subset
+from layerboard.tasks.datasets.classes import ProbeSubset
+from layerboard.tasks.datasets.imagenet import IMAGENET, IMAGENET_50, ImageNetEntry
+from layerboard.tasks.framework.sources import probe_subset
 from layerboard.zoo.errors import InputError
 from tests.fakes import write_fake_class_folders, write_fake_imagenet
 from tests.tasks.datasets.helpers import copy_shuffled, keys
 
-MINI = ImageNetEntry(classes=3, train=12, val=6, probe_wnids=None, probe_per_class=2)
+MINI = ImageNetEntry(classes=3, train=12, val=6, probe=ProbeSubset(None, per_class=2))
 
 
 def test_layout_labels_and_counts(tmp_path: Path) -> None:
@@ -87,14 +89,15 @@ def test_class_only_in_val(tmp_path: Path) -> None:
 
 
 def test_list_of_imagenet_50() -> None:
-    assert len(set(IMAGENET_50)) == 50
-    assert list(IMAGENET_50) == sorted(IMAGENET_50)
+    classes = IMAGENET_50.classes or ()
+    assert len(set(classes)) == 50
+    assert list(classes) == sorted(classes)
 
 
 def test_probe_of_all_classes_has_no_note(tmp_path: Path) -> None:
     write_fake_imagenet(tmp_path)
     dataset = MINI.read(tmp_path)
-    indices, coverage = probe_subset(dataset, MINI.probe_wnids, MINI.probe_per_class)
+    indices, coverage = probe_subset(dataset, MINI.probe)
     assert indices.tolist() == [0, 1, 4, 5, 8, 9]
     assert dataset.train.labels[indices].tolist() == [0, 0, 1, 1, 2, 2]
     assert not coverage.partial
@@ -102,7 +105,7 @@ def test_probe_of_all_classes_has_no_note(tmp_path: Path) -> None:
 
 def test_probe_of_listed_classes(tmp_path: Path) -> None:
     write_fake_imagenet(tmp_path)
-    indices, coverage = probe_subset(MINI.read(tmp_path), ("n00000003", "n00000001"), 3)
+    indices, coverage = probe_subset(MINI.read(tmp_path), ProbeSubset(("n00000003", "n00000001"), 3))
     assert indices.tolist() == [0, 1, 2, 8, 9, 10]
     assert not coverage.partial
 
@@ -110,7 +113,7 @@ def test_probe_of_listed_classes(tmp_path: Path) -> None:
 def test_probe_replaces_missing_classes_and_says_so(tmp_path: Path) -> None:
     write_fake_imagenet(tmp_path)
     dataset = MINI.read(tmp_path)
-    indices, coverage = probe_subset(dataset, ("n00000003", "n09999999"), 2)
+    indices, coverage = probe_subset(dataset, ProbeSubset(("n00000003", "n09999999"), 2))
     assert dataset.train.labels[indices].tolist() == [0, 0, 1, 1]
     assert coverage.partial
     assert "1 of the 2 classes of the probe subset are missing: the first 2 classes" in str(coverage)

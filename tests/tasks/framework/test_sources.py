@@ -8,9 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from layerboard.tasks.datasets.base import Coverage
-from layerboard.tasks.datasets.classes import Classification, ClassImages
+from layerboard.tasks.datasets.classes import Classification, ClassImages, ProbeSubset
 from layerboard.tasks.datasets.folder import read_folder
-from layerboard.tasks.datasets.imagenet import probe_subset
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.sources import (
     CHUNK,
@@ -18,6 +17,7 @@ from layerboard.tasks.framework.sources import (
     Batches,
     ProbedClasses,
     batch_slices,
+    probe_subset,
     probed_classes,
 )
 from layerboard.zoo.view.views import ResizeCrop
@@ -118,7 +118,7 @@ def test_sources_do_not_depend_on_the_order_of_the_files(tmp_path: Path) -> None
     found = []
     for folder in "ab":
         data = read_folder(tmp_path / folder / "imagenet")
-        where = sources(data, probe_subset(data, None, 5)[0], size=6)
+        where = sources(data, probe_subset(data, ProbeSubset(None, 5))[0], size=6)
         assert where.rest is not None
         found.append([keys(source.samples) for source in (where.probe, where.rest, where.val)])
     assert found[0] == found[1]
