@@ -3,16 +3,13 @@
 Numbers that change a score have no default here; where one is not given, that of the protocol is used.
 """
 
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from rich.markup import escape
-from rich.measure import Measurement
-from rich.table import Table
-
 from layerboard.benchmark.commands.cka import CkaEstimator
 from layerboard.benchmark.commands.command import Command, say, say_json
-from layerboard.benchmark.engines.progress import PrintableConsole
+from layerboard.benchmark.commands.result import rows_text, wrap_text
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import (
     Form,
@@ -31,7 +28,6 @@ if TYPE_CHECKING:
     from layerboard.benchmark.exported.report import ScoreReport
 
 OF_PROTOCOL = "the standard protocol's"  # read only when a scorer runs
-WIDEST = 10_000  # characters per line of a table
 
 
 class ScoreRequest(Form):
@@ -42,21 +38,31 @@ class ScoreRequest(Form):
 
     @classmethod
     def command(cls) -> str:
-        """Name of the scorer, its command and its function, which takes all options in order."""
+        """Name of the command, and of its function (without one, of the task), which takes the options."""
         return cls.__name__.removesuffix("Request").lower()
 
     def report(self) -> "ScoreReport":
         """The scores; raises InputError for wrong input."""
         module = import_module(f"layerboard.benchmark.exported.{self.home or self.command()}")
-        score = getattr(module, f"score_{self.command()}")
-        report: ScoreReport = score(*(value for name, value in vars(self).items() if name != "json"))
+        score = getattr(module, f"score_{self.command()}", None) or partial(module.score_task, self.command())
+        report: ScoreReport = score(**{name: value for name, value in vars(self).items() if name != "json"})
         return report
 
 
-class LabelledRequest(ScoreRequest):
+class VectorsRequest(ScoreRequest):
+    """Vectors of items, which the task of a run scores."""
+
+    home = "vectors"
+    protocol: Plain[str] = Option(
+        "standard",
+        "Protocol whose numbers apply; see `list protocols`.",
+        choices=tuple(protocol.name for protocol in PROTOCOLS if protocol.tasks is None),
+    )
+
+
+class LabelledRequest(VectorsRequest):
     """Features of items that have a class each."""
 
-    home = "classification"
     features: OnePath = Option(
         ..., "An .npz with train, train_labels, test and test_labels (whole numbers).", positional=False
     )
@@ -68,7 +74,7 @@ class KnnRequest(LabelledRequest):
     Example: `layerboard score knn --features F.npz --k 10 20`
     """
 
-    k: Wholes = Option((), "Numbers of neighbours.", usual=OF_PROTOCOL)
+    k: Wholes = Option((), "Numbers of neighbours, the primary one first.", usual=OF_PROTOCOL)
     temperature: Plain[float | None] = Option(
         None, "T of the vote exp(cosine / T).", parsers.positive, usual=OF_PROTOCOL
     )
@@ -94,7 +100,7 @@ class LinearRequest(LabelledRequest):
     seed: Plain[int | None] = Option(None, "Random seed.", least=0, usual=OF_PROTOCOL)
 
 
-class RetrievalRequest(ScoreRequest):
+class RetrievalRequest(VectorsRequest):
     """Retrieval: mAP and mP@1, 5, 10 for Easy, Medium and Hard; rows are in the order of the ground truth.
 
     Example: `layerboard score retrieval --features F.npz --ground-truth gnd_roxford5k.pkl`
@@ -105,7 +111,7 @@ class RetrievalRequest(ScoreRequest):
     similarity: OptionalPath = Option(None, "Instead: an .npy [database queries].")
 
 
-class InstancesRequest(ScoreRequest):
+class InstancesRequest(VectorsRequest):
     """Instance retrieval: recall at 1, 5 and 10, mAP, R-precision, and thresholds of the cosine similarity.
 
     Example: `layerboard score instances --features F.npz`
@@ -116,6 +122,52 @@ class InstancesRequest(ScoreRequest):
         "An .npz with features and groups (whole numbers or text); if not every image is a query, also roles "
         "(query, database, distractor, or empty for both query and database).",
         positional=False,
+    )
+
+
+class ClusteringRequest(VectorsRequest):
+    """Purity, NMI and ARI of k-means clusters, or of given clusters.
+
+    Example: `layerboard score clustering --features F.npz`
+    """
+
+    features: OptionalPath = Option(None, "An .npz with features and labels (whole numbers or text).")
+    assignments: OptionalPath = Option(None, "Instead: an .npz with clusters and labels.")
+    k: Plain[int | None] = Option(None, "Number of clusters.", least=1, usual="number of classes")
+    seed: Plain[int | None] = Option(None, "Random seed of k-means.", least=0, usual=OF_PROTOCOL)
+    n_init: Plain[int | None] = Option(None, "Restarts of k-means.", least=1, usual=OF_PROTOCOL)
+
+
+class RegressRequest(VectorsRequest):
+    """R2, Spearman's rho and mean absolute error of ridge regression, with cross-validation.
+
+    Example: `layerboard score regress --features F.npz`
+    """
+
+    features: OnePath = Option(
+        ..., "An .npz with features and targets, optionally names, folds and groups.", positional=False
+    )
+
+
+class MultilabelRequest(RegressRequest):
+    """Macro average precision and AUROC of multi-label ridge regression and nearest neighbours.
+
+    Example: `layerboard score multilabel --features F.npz`
+    """
+
+
+class TaskRequest(VectorsRequest):
+    """Any task on vectors: one of the package by its name, or your own.
+
+    The archive is that of the other commands for tasks on the same kind of data.
+
+    Example: `layerboard score task my_tasks:NEAREST_MEAN --features F.npz`
+    """
+
+    task: Plain[str] = Option(..., "Name of a task, or module:NAME of your own.")
+    features: OnePath = Option(..., "An .npz with the arrays of the task's kind of data.", positional=False)
+    ground_truth: OptionalPath = Option(
+        None, "For a task on retrieval: gnd_roxford5k.pkl, or a file like it."
     )
 
 
@@ -197,19 +249,6 @@ class SegmentRequest(ScoreRequest):
         return segment.score_features(path, judged, self.k, self.temperature, self.memory, self.protocol)
 
 
-class ClusteringRequest(ScoreRequest):
-    """Purity, NMI and ARI of k-means clusters, or of given clusters.
-
-    Example: `layerboard score clustering --features F.npz`
-    """
-
-    features: OptionalPath = Option(None, "An .npz with features and labels (whole numbers or text).")
-    assignments: OptionalPath = Option(None, "Instead: an .npz with clusters and labels.")
-    k: Plain[int | None] = Option(None, "Number of clusters.", least=1, usual="number of classes")
-    seed: Plain[int | None] = Option(None, "Random seed of k-means.", least=0, usual=OF_PROTOCOL)
-    n_init: Plain[int | None] = Option(None, "Restarts of k-means.", least=1, usual=OF_PROTOCOL)
-
-
 class CkaRequest(ScoreRequest):
     """Linear CKA of every representation with every other one.
 
@@ -223,25 +262,6 @@ class CkaRequest(ScoreRequest):
     batch_size: Plain[int | None] = Option(
         None, "Rows per batch, in the given order.", least=4, usual="all rows; for paper its protocol's"
     )
-
-
-class RegressRequest(ScoreRequest):
-    """R2, Spearman's rho and mean absolute error of ridge regression, with cross-validation.
-
-    Example: `layerboard score regress --features F.npz`
-    """
-
-    home = "targets"
-    features: OnePath = Option(
-        ..., "An .npz with features and targets, optionally names, folds and groups.", positional=False
-    )
-
-
-class MultilabelRequest(RegressRequest):
-    """Macro average precision and AUROC of multi-label ridge regression and nearest neighbours.
-
-    Example: `layerboard score multilabel --features F.npz`
-    """
 
 
 def _scorer(form: type[ScoreRequest]) -> Command[..., Any]:
@@ -261,31 +281,17 @@ def _scorer(form: type[ScoreRequest]) -> Command[..., Any]:
 SCORE_COMMANDS: tuple[Command[..., Any], ...] = (
     *map(_scorer, (KnnRequest, FewShotRequest, LinearRequest, RetrievalRequest, DavisRequest, SpairRequest)),
     *map(_scorer, (SegmentRequest, ClusteringRequest, CkaRequest, InstancesRequest)),
-    *map(_scorer, (RegressRequest, MultilabelRequest)),
+    *map(_scorer, (RegressRequest, MultilabelRequest, TaskRequest)),
 )
 
 
-def _number(value: float, scale: str) -> str:
-    """A number with the decimals that it needs: a cosine needs more than a percentage."""
-    places = 4 if scale != "percent" else 3 if abs(value) < 1 else 2
-    return f"{value:.{places}f}"
-
-
 def _print(report: "ScoreReport") -> None:
-    table = Table(box=None, pad_edge=False)
-    table.add_column(escape(report.grid.corner), overflow="fold")
-    for column in report.grid.columns:
-        table.add_column(escape(column), justify="right")
-    for name, cells in report.grid.rows.items():
-        words = ("" if cell is None else cell for cell in cells)
-        texts = (_number(word, report.scale) if isinstance(word, float) else str(word) for word in words)
-        table.add_row(escape(name), *texts)
-    console = PrintableConsole()
-    # a table that is wider than the screen keeps its digits; the terminal wraps its lines
-    unbounded = console.options.update(max_width=WIDEST)
-    console.width = max(console.width, Measurement.get(console, unbounded, table).maximum)
-    console.print(table)
+    tables = [
+        rows_text([grid.corner, *grid.columns], ([name, *cells] for name, cells in grid.rows.items()))
+        for grid in report.grids
+    ]
     scale = " Scores are percentages." if report.scale == "percent" else ""
-    summary = f"{report.n:,} {report.unit}, protocol: {report.protocol}.{scale}"
-    for sentence in filter(None, (summary, report.reason, *report.notes)):
-        say(sentence)
+    margin = " ±: half of the 95 % interval." if "±" in tables[0] else ""
+    summary = f"{report.n:,} {report.unit}, protocol: {report.protocol}.{scale}{margin}"
+    for text in filter(None, (*tables, summary, report.reason, *report.notes)):
+        say(f"{text}\n" if text in tables else wrap_text(text))

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from layerboard.benchmark.exported.arrays import Array, as_floats, read_array
-from layerboard.benchmark.exported.report import Grid, ScoreReport
+from layerboard.benchmark.exported.report import Grid, ScoreReport, number
 from layerboard.tasks.framework.protocols import PAPER, STANDARD
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.framework.sources import IMAGES
@@ -36,11 +36,8 @@ def score_cka(features: Sequence[Path], estimator: str, batch_size: int | None) 
     names = [path.stem for path in features]
     names = names if len(set(names)) == len(names) else [*map(str, features)]
     matrix, size, used = compare_arrays(arrays, features, estimator, batch_size)
-    rows = {
-        name: [None if math.isnan(value) else value for value in row]
-        for name, row in zip(names, matrix.tolist(), strict=True)
-    }
-    undefined = [name for name, row in rows.items() if all(value is None for value in row)]
+    rows = dict(zip(names, matrix.tolist(), strict=True))
+    undefined = [name for name, row in rows.items() if all(map(math.isnan, row))]
     left_out = len(arrays[0]) - used
     note = f"the last {left_out} rows are fewer than {SMALLEST_BATCH} and were left out"
     return ScoreReport(
@@ -48,8 +45,17 @@ def score_cka(features: Sequence[Path], estimator: str, batch_size: int | None) 
         parameters={"features": [*map(str, features)], "estimator": estimator, "batch_size": size},
         n=used,
         unit="samples",
-        scores={name: dict(zip(names, row, strict=True)) for name, row in rows.items()},
-        grid=Grid("CKA", tuple(names), rows),
+        scores={
+            name: {
+                other: None if math.isnan(value) else value for other, value in zip(names, row, strict=True)
+            }
+            for name, row in rows.items()
+        },
+        grids=(
+            Grid(
+                "CKA", tuple(names), {name: [number(each, 4) for each in row] for name, row in rows.items()}
+            ),
+        ),
         details={"batches": -(-used // size), "samples_left_out": left_out},
         scale="fraction",
         reason=f"within batches {' and '.join(undefined)} do not vary" if undefined else "",

@@ -1,8 +1,11 @@
 """J and F of masks that any code predicted for DAVIS."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from layerboard.benchmark.exported.report import Grid, ScoreReport
+import numpy as np
+
+from layerboard.benchmark.exported.report import ScoreReport, outcome_report
 from layerboard.tasks.datasets.davis import (
     DAVIS_2017_VAL,
     PredictedSequence,
@@ -11,8 +14,9 @@ from layerboard.tasks.datasets.davis import (
 )
 from layerboard.tasks.datasets.files import folder_names
 from layerboard.tasks.datasets.masks import read_mask
+from layerboard.tasks.framework.base import Items, Outcome, Score, Statistic
 from layerboard.tasks.metrics.arrays import VOID
-from layerboard.tasks.propagation.j_and_f import Statistics, VideoScores, score_video, statistics, summarise
+from layerboard.tasks.propagation.j_and_f import Statistics, VideoScores, score_video, statistics
 from layerboard.zoo.errors import InputError, some
 
 
@@ -23,33 +27,44 @@ def score_davis(ground_truth: Path, predictions: Path) -> ScoreReport:
     pixel values are object ids. Raises InputError if a file is missing, or if masks do not match.
     """
     sequences = read_davis_results(ground_truth, predictions)
-    videos = [_score(sequence) for sequence in sequences]
-    total = summarise(videos)
-    overall = {"J&F-Mean": 100.0 * total.jf_mean, **_columns(total.j, total.f)}
-    objects = {
-        f"{sequence.name}_{number}": _columns(statistics(j), statistics(f))
-        for sequence, video in zip(sequences, videos, strict=True)
-        for number, (j, f) in enumerate(zip(video.j, video.f, strict=True), start=1)
+    videos = {sequence.name: _score(sequence) for sequence in sequences}
+    objects, owners = dict[str, dict[str, float]](), list[str]()
+    for name, video in videos.items():
+        for number, (j, f) in enumerate(zip(video.j, video.f, strict=True), start=1):
+            columns = _columns(statistics(j), statistics(f))
+            objects[f"{name}_{number}"] = {"J&F-Mean": (columns["J-Mean"] + columns["F-Mean"]) / 2, **columns}
+            owners.append(name)
+    values = {
+        name: np.array([each[name] for each in objects.values()]) for name in next(iter(objects.values()))
     }
-    rows = {name: tuple(scores.get(column) for column in overall) for name, scores in objects.items()}
-    names = [sequence.name for sequence in sequences]
+    items = Items(
+        unit="objects",
+        keys=tuple(objects),
+        clusters=tuple(owners),
+        strata=("",) * len(objects),
+        values=values,
+        statistics={name: Statistic(name) for name in values},
+    )
+    scores = (Score(name, float(each.mean()), len(each), "objects") for name, each in values.items())
+    return outcome_report(
+        Outcome(tuple(scores), items),
+        predictions,
+        protocol="official",
+        parameters={"ground_truth": str(ground_truth), "predictions": str(predictions)},
+        notes=_unpredicted(ground_truth, [*videos]),
+    ).with_parts("object", "objects", objects)
+
+
+def _unpredicted(ground_truth: Path, predicted: Sequence[str]) -> tuple[str, ...]:
+    """A note on the sequences of the ground truth that have no prediction."""
     listed = ground_truth / DAVIS_2017_VAL.subset
     if listed.is_file():
         every = {*map(str.strip, listed.read_text(encoding="utf-8", errors="replace").splitlines())} - {""}
     else:
         every = {*folder_names(annotation_folder(ground_truth))}
-    missing = sorted(every - {*names})
+    missing = sorted(every - {*predicted})
     note = f"{len(missing)} of {len(every)} sequences have no prediction and do not count: {some(missing)}"
-    return ScoreReport(
-        protocol="official",
-        parameters={"ground_truth": str(ground_truth), "predictions": str(predictions)},
-        n=total.objects,
-        unit="objects",
-        scores=overall,
-        grid=Grid("object", tuple(overall), {**rows, "all objects": tuple(overall.values())}),
-        details={"sequences": names, "objects": objects},
-        notes=(note,) if missing else (),
-    )
+    return (note,) if missing else ()
 
 
 def _score(sequence: PredictedSequence) -> VideoScores:

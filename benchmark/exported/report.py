@@ -1,45 +1,104 @@
 """Results of a scorer: JSON for machines, a table for people. Imports no torch."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from math import isnan, nan
 from pathlib import Path
 from typing import Literal
 
+from layerboard.leaderboards.blocks.display import spread_text
+from layerboard.tasks.framework.assess import intervals_of
+from layerboard.tasks.framework.base import Outcome
 from layerboard.zoo.errors import InputError
 
 Json = str | float | None | Sequence["Json"] | Mapping[str, "Json"]  # a value of a JSON file; never NaN
 JsonMap = Mapping[str, Json]  # members of the JSON of a report
-Cell = str | float | None
+Scale = Literal["percent", "fraction", "own"]  # own: what a task outside of the package defines
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table for people with named rows and columns; None is an empty cell."""
+    """A table for people with named rows and columns."""
 
     corner: str
     columns: tuple[str, ...]
-    rows: Mapping[str, Sequence[Cell]]
+    rows: Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreReport:
     """Scores of the given files, and the parameters that produced them."""
 
-    protocol: str = "standard"  # whose rules apply
+    protocol: str  # whose rules apply
     parameters: JsonMap  # files, and every number that decides the scores
     n: int  # number of units behind the scores
     unit: str  # name of the units
-    scale: Literal["percent", "fraction"] = "percent"  # the scale of the scores: percent or fraction
+    scale: Scale = "percent"  # the scale of the scores
     scores: JsonMap  # numbers by metric, in the scale; None if undefined
-    details: JsonMap = field(default_factory=dict)  # scores of parts, and counts
+    details: JsonMap = field(default_factory=dict)  # intervals, scores of parts, and counts
     notes: tuple[str, ...] = ()  # notes that a reader of the numbers must know
-    reason: str = ""  # why a score or a detail is None; "" if none is
-    grid: Grid  # the table for people
+    reason: str = ""  # why a score is None; "" if none is
+    grids: tuple[Grid, ...]  # the tables for people
 
     def as_json(self) -> dict[str, Json]:
         """The report as one JSON object; ``reason`` is present only if a number is null."""
-        names = [each.name for each in fields(self) if each.name != "grid"]
+        names = [each.name for each in fields(self) if each.name != "grids"]
         return {name: getattr(self, name) for name in names if name != "reason" or self.reason}
+
+    def with_parts(self, corner: str, name: str, parts: Mapping[str, Mapping[str, float]]) -> "ScoreReport":
+        """The report with another table and detail: the scores of each part, such as a class."""
+        columns = tuple(next(iter(parts.values()), ()))
+        rows = {
+            part: [str(each) if isinstance(each, int) else number(each) for each in values.values()]
+            for part, values in parts.items()
+        }
+        details = {**self.details, name: parts}
+        return replace(self, details=details, grids=(*self.grids, Grid(corner, columns, rows)))
+
+
+def outcome_report(
+    outcome: Outcome,
+    path: object,
+    *,
+    protocol: str,
+    parameters: JsonMap,
+    more: Mapping[str, float] | None = None,
+    notes: tuple[str, ...] = (),
+) -> ScoreReport:
+    """The report of a task's outcome on a file: scores in percent, with 95 % intervals as in tables of a run.
+
+    ``more`` are scores without an interval. Raises InputError, with the reason, if there is no score.
+    """
+    if not outcome.scores:
+        reason = outcome.empty or next(iter(outcome.missing.values()))
+        raise InputError(f"{path} cannot be scored: {reason}")
+    every = intervals_of([outcome.items]) if outcome.items else {}
+    ends = {metric: pair for metric, (pair,) in every.items() if not isnan(sum(pair))}
+    margins = {metric: (high - low) / 2 for metric, (low, high) in ends.items()}
+    scores = {score.metric: score.value for score in outcome.scores} | {**(more or {})}
+    reasons: dict[str, list[str]] = {}
+    for metric, why in outcome.missing.items():
+        reasons.setdefault(why, []).append(metric)
+    rows = {name: (number(value, margin=margins.get(name, nan)),) for name, value in scores.items()}
+    return ScoreReport(
+        protocol=protocol,
+        parameters=parameters,
+        n=outcome.scores[0].n,
+        unit=outcome.scores[0].unit,
+        scores={**scores, **dict.fromkeys(outcome.missing)},
+        details={"intervals": ends},
+        notes=notes,
+        reason="; ".join(
+            why if metrics[0] in why else f"{', '.join(metrics)}: {why}" for why, metrics in reasons.items()
+        ),
+        grids=(Grid("metric", ("score",), rows),),
+    )
+
+
+def number(value: float, decimals: int | None = None, margin: float = nan) -> str:
+    """A number and its margin of error as tables of a run show them, with one digit more; "" for NaN."""
+    usual = 3 if abs(value) < 1 else 2
+    return spread_text(value, margin, usual if decimals is None else decimals)
 
 
 def one_of(**options: Path | None) -> tuple[str, Path]:

@@ -10,16 +10,18 @@ from torch import Tensor
 from torch.nn import functional
 
 from layerboard.benchmark.exported.arrays import Array, Floats, as_floats, read_archive
-from layerboard.benchmark.exported.report import Grid, Json, JsonMap, ScoreReport
+from layerboard.benchmark.exported.report import Json, ScoreReport, outcome_report
+from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.files import file_names
 from layerboard.tasks.datasets.masks import read_mask
-from layerboard.tasks.datasets.scenes import VOC_2012
+from layerboard.tasks.datasets.scenes import VOC_2012, Scene, Scenes
+from layerboard.tasks.framework.base import Over
 from layerboard.tasks.framework.checks import ALIKE, unusable
 from layerboard.tasks.metrics.arrays import VOID, Integers, Labels, in_range
 from layerboard.tasks.metrics.cell_labels import cell_counts, label_map
 from layerboard.tasks.metrics.label_vote import most_similar, vote_labels
 from layerboard.tasks.segmentation.capi import CapiConfig, CapiTask, pixels_of
-from layerboard.tasks.segmentation.in_context import Vote, label_vectors, remembered_cells
+from layerboard.tasks.segmentation.in_context import Vote, confusion_entries, label_vectors, remembered_cells
 from layerboard.tasks.segmentation.overlaps import Overlaps, confusion, names_of_predictions
 from layerboard.tasks.segmentation.pixel_memory import (
     PixelMemory,
@@ -33,6 +35,20 @@ from layerboard.zoo.errors import InputError, some
 
 GRIDS = ("train", "test")
 ARRAYS = ("train", "train_masks", "test", "test_masks")
+MEANS: dict[Over, str] = {  # names of the mean IoU over some classes where it is not the primary one
+    "classes": "mIoU of shown",
+    "seen classes": "mIoU of shown or predicted",
+    "all classes": "mIoU of all, renamed",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledPixels(SegmentationTask):
+    """Images whose pixels any code has labelled: there is neither another vote nor a ceiling."""
+
+    over: Over = "classes"  # type: ignore[misc]  # of the class elsewhere
+    endings = ("",)
+    keeps_examples = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +97,8 @@ def score_predictions(ground_truth: Path, predictions: Path, judged: Judged) -> 
     missing = sorted({*truths} - {*names})
     note = f"{len(missing)} of {len(truths)} masks have no prediction and do not count: {some(missing)}"
     files = {"ground_truth": str(ground_truth), "predictions": str(predictions)}
-    return _report(tables, "standard", {**files, **judged.numbers(classes)}, (note,) if missing else ())
+    numbers = {**files, **judged.numbers(classes)}
+    return _report(tables, "standard", numbers, (note,) if missing else (), names)
 
 
 def score_features(
@@ -114,7 +131,7 @@ def score_features(
     tables = [_voted(*pair, rows, labels, how) for pair in zip(test, judged.truth(masks[1]), strict=True)]
     numbers: dict[str, Json] = {"features": str(path), "k": how.k, "temperature": how.temperature}
     numbers |= {"memory": memory, "seed": config.seed, "cells": len(rows), **judged.numbers(classes)}
-    return _report(tables, protocol, numbers, ())
+    return _report(tables, protocol, numbers)
 
 
 def exported_rule(k: int | None) -> CapiConfig:
@@ -182,33 +199,41 @@ def _voted(grid: Floats, truth: Labels, rows: Tensor, labels: Tensor, how: Vote)
 
 
 def _report(
-    tables: Sequence[Integers], protocol: str, parameters: JsonMap, notes: tuple[str, ...]
+    tables: Sequence[Integers],
+    protocol: str,
+    parameters: dict[str, Json],
+    notes: tuple[str, ...] = (),
+    names: Sequence[str] = (),
 ) -> ScoreReport:
-    """Scores in percent from confusion matrices of images, and the IoU of each class of the truth."""
+    """Scores as the task computes them from confusion matrices of images, and the IoU of each true class."""
     table = np.sum(tables, axis=0)
-    overlaps = Overlaps.of(table)
-    others = {"mIoU of shown or predicted": overlaps.mean_iou("seen")}
-    if protocol == "capi":  # one class is never predicted, and nothing is renumbered
-        first, others = others["mIoU of shown or predicted"], {"mIoU of shown": overlaps.mean_iou()}
-    else:
-        others["mIoU of all, renamed"] = Overlaps.of(table[:, names_of_predictions(table)]).mean_iou("all")
-        first = others["mIoU of all, renamed"] if protocol == "hummingbird" else overlaps.mean_iou()
-    every = {"mIoU": first, "pixel accuracy": overlaps.accuracy(), "class accuracy": overlaps.mean_accuracy()}
-    percent: dict[str, float | None] = {
-        name: None if np.isnan(value) else 100.0 * value for name, value in {**every, **others}.items()
-    }
-    seen = np.flatnonzero(overlaps.truth)
-    classes = {str(number): 100.0 * float(overlaps.iou[number]) for number in seen}
-    return ScoreReport(
+    order = names_of_predictions(table)
+    plain = Overlaps.of(table)
+    means: dict[Over, float] = {"classes": plain.mean_iou(), "seen classes": plain.mean_iou("seen")}
+    over: Over = "seen classes" if protocol == "capi" else "classes"
+    if protocol != "capi":  # one of whose classes is never predicted
+        means["all classes"] = Overlaps.of(table[:, order]).mean_iou("all")
+    if protocol == "hummingbird":
+        over, tables = "all classes", [each[:, order] for each in tables]
+    keys = names or [f"{row:08d}" for row in range(len(tables))]
+    scenes = tuple(Scene(FileSample(key, ""), (0, 0), Path(key)) for key in keys)
+    classes = tuple(map(str, range(len(table))))
+    data = Scenes("exported", (), scenes, classes, 0, 1, Coverage(()))
+    task = LabelledPixels(data, SegmentationTask.configs["standard"], over=over)
+    sizes = [len(group.samples) for group in task.source.groups]
+    parts = np.split(np.stack(tables), np.cumsum(sizes)[:-1])
+    measured = [{"pixels": confusion_entries([*part]).numpy(), "varies": np.ones(1, bool)} for part in parts]
+    overlaps = Overlaps.of(np.sum(tables, axis=0))
+    return outcome_report(
+        task.score(measured),
+        next(iter(parameters.values())),
         protocol=protocol,
         parameters=parameters,
-        n=len(tables),
-        unit="images",
-        scores=percent,
-        grid=Grid("class", ("IoU",), {name: (score,) for name, score in {**classes, **percent}.items()}),
-        details={"IoU": classes},
-        reason="" if len(seen) else "no pixel that is judged has a class",
+        more={MEANS[each]: 100.0 * value for each, value in means.items() if each != over},
         notes=notes,
+    ).with_parts(
+        *("class", "classes"),
+        {str(row): {"IoU": 100.0 * float(overlaps.iou[row])} for row in np.flatnonzero(overlaps.truth)},
     )
 
 

@@ -1,6 +1,6 @@
 """PCK on SPair-71k of exported feature grids or of keypoints that any code predicted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from layerboard.benchmark.exported.arrays import as_floats, read_array
-from layerboard.benchmark.exported.report import Grid, Json, ScoreReport, one_of
+from layerboard.benchmark.exported.report import Json, ScoreReport, one_of, outcome_report
 from layerboard.tasks.datasets.fields import numbers, read_json
 from layerboard.tasks.datasets.files import describe
 from layerboard.tasks.datasets.spair import KeypointPair, SpairEntry
+from layerboard.tasks.framework.base import Measurements
 from layerboard.tasks.framework.checks import unusable
 from layerboard.tasks.framework.protocols import find_protocol
 from layerboard.tasks.framework.registry import config_of
@@ -27,24 +28,28 @@ from layerboard.zoo.view.views import Letterbox
 # separators before the category in a pair's file name: not every file system allows the official colon
 SEPARATORS = ":?_"
 
-CategoryErrors = dict[str, NDArray[np.generic]]  # what a measurer of `KeypointTask` keeps of a category
-LARGEST_VIEW = 2048  # maximum side in pixels; each keypoint is compared with every pixel of the view
 EXPORTED = Layer(1)  # exported features are of one layer, whichever it is
+LARGEST_VIEW = 2048  # maximum side in pixels; each keypoint is compared with every pixel of the view
 
 
 def score_spair(
-    root: Path, features: Path | None, predictions: Path | None, protocol: str, split: str, size: int | None
+    dataset: Path,
+    features: Path | None,
+    predictions: Path | None,
+    protocol: str,
+    split: str,
+    view_size: int | None,
 ) -> ScoreReport:
     """PCK in percent of matches between grids of features, or of predicted keypoints; raises InputError.
 
-    The root is the folder of SPair-71k; ``size`` is that of the view, None for the protocol's.
+    The dataset is the folder of SPair-71k; ``view_size`` is that of the view, None for the protocol's.
     """
     name, path = one_of(features=features, predictions=predictions)
-    folder = root.resolve()
+    folder = dataset.resolve()
     data = SpairEntry(folder=folder.name, split=split).read(folder.parent)
     task = KeypointTask(data, config_of(find_protocol(protocol), "spair"), protocol=protocol)
     if name == "features":
-        return _score_features(path, task, size)
+        return _score_features(path, task, view_size)
     return _report(task, _of_predictions(path, task), {name: str(path)})
 
 
@@ -65,23 +70,23 @@ def _score_features(features: Path, task: KeypointTask, view_size: int | None) -
         raise InputError(f"{task.protocol} shows images at its own size; leave out --view-size")
     view = view if view_size is None else Letterbox(view_size)
     paths = _grid_paths(features, task)
-    groups = {group.key: group for group in task.source.groups}
-    errors = {}
-    for category in task.pairs:
-        grids = [_read_grid(paths[index]) for index in task.images[category]]
+
+    measured = []
+    for group in task.source.groups:
+        grids = [_read_grid(paths[sample.key]) for sample in group.samples]
         widths = sorted({grid.shape[2] for grid in grids})
         if len(widths) > 1:
             several = some(str(width) for width in widths)
-            raise InputError(f"expected grids of one width for all images of {category}, found {several}")
-        measurer = task.measure(groups[category], view)
+            raise InputError(f"expected grids of one width for all images of {group.key}, found {several}")
+        measurer = task.measure(group, view)
         for position, grid in enumerate(grids):  # one by one, since their sizes may differ
             measurer.update(EXPORTED, [position], grid[None])
-        errors[category] = {name: array.numpy() for name, array in measurer.finish(EXPORTED).items()}
-    return _report(task, errors, {"features": str(features), "view_size": view.geometry((1, 1)).size[0]})
+        measured.append({name: array.numpy() for name, array in measurer.finish(EXPORTED).items()})
+    return _report(task, measured, {"features": str(features), "view_size": view.geometry((1, 1)).size[0]})
 
 
-def _of_predictions(predictions: Path, task: KeypointTask) -> dict[str, CategoryErrors]:
-    """Distances of predicted keypoints, by category.
+def _of_predictions(predictions: Path, task: KeypointTask) -> list[Measurements]:
+    """Distances of predicted keypoints, of each category.
 
     The predictions are a JSON object: for the file name of every pair without its extension, [x, y] in pixels
     of the target image for each keypoint, in the order of the annotation.
@@ -98,10 +103,10 @@ def _of_predictions(predictions: Path, task: KeypointTask) -> dict[str, Category
             f"expected predicted keypoints of all {len(given):,} pairs in {predictions}, found none for "
             f"{len(missing):,} of them ({some(missing)}); name them as the pairs' files, without .json"
         )
-    return {
-        category: _distances(task, [(pair, _as_points(given[pair.key], pair, predictions)) for pair in pairs])
-        for category, pairs in task.pairs.items()
-    }
+    return [
+        _distances(task, [(pair, _as_points(given[pair.key], pair, predictions)) for pair in pairs])
+        for pairs in task.pairs.values()
+    ]
 
 
 def _as_points(given: object, pair: KeypointPair, path: Path) -> NDArray[np.float64]:
@@ -116,23 +121,22 @@ def _as_points(given: object, pair: KeypointPair, path: Path) -> NDArray[np.floa
     return np.array(listed, np.float64)
 
 
-def _grid_paths(features: Path, task: KeypointTask) -> dict[int, Path]:
-    """The file of every image that a pair needs; raises InputError."""
+def _grid_paths(features: Path, task: KeypointTask) -> dict[str, Path]:
+    """The file of every image that a pair needs, by its key; raises InputError."""
     if not features.is_dir():
         raise InputError(f"expected a folder of grids (.npy) at {features}, which does not exist")
-    wanted = sorted(set(chain.from_iterable(task.images.values())))
-    names = {index: Path(task.data.samples[index].key).with_suffix(".npy") for index in wanted}
+    names = {sample.key: Path(sample.key).with_suffix(".npy") for sample in task.source.samples}
     paths = {
-        index: next(filter(Path.is_file, (features / name, features / name.name)), None)
-        for index, name in names.items()
+        key: path
+        for key, name in names.items()
+        if (path := next(filter(Path.is_file, (features / name, features / name.name)), None))
     }
-    missing = [str(names[index]) for index, path in paths.items() if path is None]
-    if missing:
+    if missing := [str(name) for key, name in sorted(names.items()) if key not in paths]:
         raise InputError(
-            f"expected a grid of each of the {len(wanted):,} images in {features}, as "
+            f"expected a grid of each of the {len(names):,} images in {features}, as "
             f"<category>/<image>.npy or <image>.npy, found none for {len(missing):,} ({some(missing)})"
         )
-    return {index: path for index, path in paths.items() if path is not None}
+    return paths
 
 
 def _read_grid(path: Path) -> Tensor:
@@ -150,7 +154,7 @@ def _read_grid(path: Path) -> Tensor:
 
 def _distances(
     task: KeypointTask, predicted: Sequence[tuple[KeypointPair, NDArray[np.float64]]]
-) -> CategoryErrors:
+) -> Measurements:
     """Distances of points to the ground truth of the protocol, [keypoints] of all pairs.
 
     They are relative to the longer side of the target's box (``error_box``) and of its image
@@ -169,31 +173,17 @@ def _distances(
     return {**errors, "varies": np.ones(1, bool)}
 
 
-def _report(task: KeypointTask, errors: Mapping[str, CategoryErrors], facts: dict[str, Json]) -> ScoreReport:
-    scores = {score.metric: score.value for score in task.score(list(errors.values())).scores}
-    columns = {f"PCK@{alpha:g}": alpha for alpha in task.config.alphas}
-    categories: dict[str, dict[str, float]] = {}
-    for name, of_category in errors.items():
+def _report(task: KeypointTask, measured: Sequence[Measurements], facts: dict[str, Json]) -> ScoreReport:
+    """The scores of a task, and the PCK of each category."""
+    coverage, categories = task.data.coverage, dict[str, dict[str, float]]()
+    for name, of_category in zip(task.pairs, measured, strict=True):
         distances = np.asarray(of_category["error_box"], np.float64)
-        shares = {name: float(task.hits(distances, alpha).mean()) for name, alpha in columns.items()}
-        categories[name] = {"pairs": len(task.pairs[name]), "keypoints": len(distances), **shares}
-    coverage = task.data.coverage
-    count = [sum(int(row[name]) for row in categories.values()) for name in ("pairs", "keypoints")]
-    kinds = {
-        "mean over categories": "",
-        "per image": " per image",
-        "per keypoint": " per keypoint",
-        "mean, image size": " image size",
-    }
-    rows = {name: tuple(row.values()) for name, row in categories.items()}
-    rows |= {name: (*count, *(scores[f"{each}{kind}"] for each in columns)) for name, kind in kinds.items()}
-    return ScoreReport(
+        hits = {f"PCK@{alpha:g}": float(task.hits(distances, alpha).mean()) for alpha in task.config.alphas}
+        categories[name] = {"pairs": len(task.pairs[name]), "keypoints": len(distances), **hits}
+    return outcome_report(
+        task.score(measured),
+        task.data.name,
         protocol=task.protocol,
         parameters={"dataset": task.data.name, **facts},
-        n=count[1],
-        unit="keypoints",
-        scores=scores,
-        grid=Grid("category", ("pairs", "keypoints", *columns), rows),
-        details={"coverage": str(coverage), "categories": categories},
         notes=(f"not the whole test split: {coverage}",) if coverage.partial else (),
-    )
+    ).with_parts("category", "categories", categories)

@@ -36,6 +36,7 @@ from layerboard.tasks.framework.protocols import EvaluationProtocol
 from layerboard.tasks.framework.sources import ProbedClasses
 from layerboard.tasks.framework.task import SINGLE_LAYERS, MeasuredTask, VectorTask
 from layerboard.tasks.framework.transformed import Vectors
+from layerboard.tasks.metrics.arrays import Integers
 from layerboard.tasks.metrics.cell_labels import cell_shares
 from layerboard.tasks.metrics.partitions import AGREEMENTS
 from layerboard.zoo.spec import Layer
@@ -86,10 +87,14 @@ def cluster_scores(features: NDArray[np.float32], items: Items, k: int, config: 
         return Outcome((), empty=f"{count} are fewer than {k} clusters")
     if k == 1 or k == len(features):
         return Outcome((), empty=f"{count} in {k} clusters say nothing about the features")
-    starts = kmeans_starts(features, k, seed=config.seed, n_init=config.n_init)
+    return score_partitions(kmeans_starts(features, k, seed=config.seed, n_init=config.n_init), items)
+
+
+def score_partitions(starts: Integers, items: Items) -> Outcome:
+    """Purity, NMI and ARI, in percent, of partitions of labelled items [starts items], the best first."""
     labels = items.values["label"].astype(np.int64)
     scores = tuple(
-        Score(name, 100.0 * metric(labels, starts[0]), len(features), items.unit)
+        Score(name, 100.0 * metric(labels, starts[0]), len(labels), items.unit)
         for name, metric in AGREEMENTS.items()
     )
     ranked = {f"start {rank}": each.astype(np.float64) for rank, each in enumerate(starts, start=1)}
@@ -99,10 +104,11 @@ def cluster_scores(features: NDArray[np.float32], items: Items, k: int, config: 
 
 @dataclass(frozen=True, eq=False)
 class ImageClusterTask(VectorTask):
-    """Clustering of the probe subset into as many clusters as it has classes."""
+    """Clustering of the probe subset, by default into as many clusters as it has classes."""
 
     data: ProbedClasses
     config: ClusterConfig
+    clusters: int | None = None  # number of clusters; None for that of the classes
     configs: ClassVar = {"standard": ClusterConfig(n_init=10, seed=0, view=Tiles(short=448, tile=224))}
     keeps_examples = True
     scorer = "clustering"
@@ -119,7 +125,8 @@ class ImageClusterTask(VectorTask):
 
     @cached_property
     def fingerprint(self) -> str:
-        return digest("cluster-image", self.config, self.data.labels)
+        other = () if self.clusters is None else (self.clusters,)
+        return digest("cluster-image", self.config, self.data.labels, *other)
 
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
         """Purity, NMI and ARI, in percent, of k-means clusters of one layer's vectors."""
@@ -127,7 +134,8 @@ class ImageClusterTask(VectorTask):
         samples = self.data.probe.samples  # a property that iterates over all groups
         keys = [samples[row].key for row in rows]
         items = labelled("images", keys, keys, self.data.labels[rows].tolist())
-        outcome = cluster_scores(features, items, len(np.unique(self.data.labels)), self.config)
+        clusters = self.clusters or len(np.unique(self.data.labels))
+        outcome = cluster_scores(features, items, clusters, self.config)
         return replace(outcome, predicted=self._predicted(outcome.items))
 
     def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:

@@ -10,7 +10,7 @@ al., CVPR 2016, section 5, as the official evaluator computes them.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,16 +148,6 @@ class Statistics:
     decay: float
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """Means over objects, not over videos, as fractions; ``jf_mean`` is the mean of the J and F means."""
-
-    jf_mean: float
-    j: Statistics
-    f: Statistics
-    objects: int
-
-
 def tolerance(size: tuple[int, ...], threshold: float = TOLERANCE) -> int:
     """Radius in pixels within which boundaries match, for masks of (height, width)."""
     return math.floor(threshold) if threshold >= 1 else math.ceil(threshold * math.hypot(*size))
@@ -197,15 +187,6 @@ def statistics(values: Floats) -> Statistics:
     edge = np.round(np.linspace(1, len(values), BINS + 1) + 1e-10).astype(np.int64) - 1
     decay = values[edge[0] : edge[1] + 1].mean() - values[edge[-2] : edge[-1] + 1].mean()
     return Statistics(float(values.mean()), float((values > 0.5).mean()), float(decay))
-
-
-def summarise(videos: Sequence[VideoScores]) -> Summary:
-    """J&F and its parts over all objects of all videos; raises ValueError without videos."""
-    if not videos:
-        raise ValueError("expected the scores of at least one video, found none")
-    j = _mean_statistics([statistics(row) for video in videos for row in video.j])
-    f = _mean_statistics([statistics(row) for video in videos for row in video.f])
-    return Summary((j.mean + f.mean) / 2, j, f, sum(len(video.j) for video in videos))
 
 
 def _check_frame(prediction: Labels, truth: Labels, size: tuple[int, ...], objects: int, frame: int) -> None:
@@ -271,7 +252,3 @@ def boundary_f(pair: Flags, radius: int) -> float:
         return float(predicted == true)
     precision, recall = predicted_found / predicted, true_found / true
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-
-
-def _mean_statistics(values: Sequence[Statistics]) -> Statistics:
-    return Statistics(*map(float, np.array([astuple(value) for value in values]).mean(axis=0)))

@@ -82,7 +82,7 @@ class RetrievalTask(VectorTask):
         """mAP and mP@1, 5, 10 for the three difficulties, in percent; mAP Medium is primary."""
         if reason := self._unusable(vectors):
             return Outcome((), empty=reason)
-        return self._ranked(cosine_similarities(*self._both(vectors)))
+        return self.ranked(cosine_similarities(*self._both(vectors)))
 
     def score_together(
         self, vectors: Mapping[Layer, Vectors], layers: Sequence[Layer], device: Device = None
@@ -97,7 +97,7 @@ class RetrievalTask(VectorTask):
                 outcomes.append(Outcome((), empty=reasons[each.members[0]]))
             else:
                 mean = np.mean([cosines[member] for member in each.members], axis=0)
-                outcomes.append(replace(self._ranked(mean), predicted={}))
+                outcomes.append(replace(self.ranked(mean), predicted={}))
         return outcomes
 
     def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
@@ -114,7 +114,7 @@ class RetrievalTask(VectorTask):
         database, queries = self._both(vectors)
         return unusable(database) or unusable(queries, constant=False)
 
-    def _ranked(self, similarity: Floats) -> Outcome:
+    def ranked(self, similarity: Floats) -> Outcome:
         """Scores from similarities [database queries]."""
         ranks = rank(similarity)
         scores: list[Score] = []

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from layerboard.tasks.metrics.arrays import Floats, Integers, lengths, mean_of_any
+from layerboard.tasks.metrics.arrays import Floats, Integers, lengths
 
 Difficulty = Literal["easy", "medium", "hard"]
 CUTOFFS = (1, 5, 10)
@@ -109,8 +109,3 @@ def _places(ranking: Integers, positive: Integers, ignore: Integers) -> Integers
     rank_of[ranking] = np.arange(size)
     kept = np.sort(rank_of[positive])
     return (kept - np.searchsorted(np.sort(rank_of[ignore]), kept)).astype(np.int64)
-
-
-def mean_of_queries(values: Floats) -> float:
-    """Mean of the finite values; NaN if there are none."""
-    return mean_of_any(values[np.isfinite(values)])

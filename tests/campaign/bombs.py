@@ -22,7 +22,7 @@ import torch
 from PIL import Image
 
 from layerboard.benchmark.exported.cka import score_cka
-from layerboard.benchmark.exported.classification import score_knn
+from layerboard.benchmark.exported.vectors import score_knn
 from layerboard.leaderboards.records.arrays import read_arrays
 from layerboard.tasks.datasets.base import PhotoSample
 from layerboard.tasks.datasets.masks import read_mask
@@ -108,7 +108,7 @@ def archives(folder: Path) -> Iterator[tuple[str, Victim]]:
     with zipfile.ZipFile(said, "w") as archive:
         archive.writestr("train.npy", _head("(1000000000000, 128)"))
     for path in (zeros, many, said):
-        yield f"{path.stem} of score", Victim(path, partial(score_knn, path, (3,), 0.07))
+        yield f"{path.stem} of score", Victim(path, partial(score_knn, path, "standard", (3,), 0.07))
         yield f"{path.stem} of records", Victim(path, partial(_records, path))
     for name, shape in (
         ("very many", "(1000000000000, 128)"),

@@ -15,10 +15,8 @@ import numpy as np
 import torch
 
 from layerboard.benchmark.exported.cka import score_cka
-from layerboard.benchmark.exported.classification import score_knn
-from layerboard.benchmark.exported.clustering import score_clustering
 from layerboard.benchmark.exported.davis import score_davis
-from layerboard.benchmark.exported.retrieval import score_retrieval
+from layerboard.benchmark.exported.vectors import score_clustering, score_knn, score_retrieval
 from layerboard.mini import checkpoints
 from layerboard.tasks.datasets.base import PhotoSample
 from layerboard.tasks.datasets.masks import read_mask, write_mask
@@ -105,16 +103,16 @@ def arrays(folder: Path) -> Iterator[Victim]:
     for name, save in (("knn", np.savez), ("packed", np.savez_compressed)):
         path = folder / f"{name}.npz"
         save(path, **knn)  # type: ignore[operator]
-        yield Victim(path, partial(score_knn, path, (3,), 0.07))
+        yield Victim(path, partial(score_knn, path, "standard", (3,), 0.07))
     path = folder / "assignments.npz"
     np.savez(path, clusters=labels[::-1], labels=labels.astype(str))
-    yield Victim(path, partial(score_clustering, None, path, None, None, None))
+    yield Victim(path, partial(score_clustering, None, path, "standard", None))
     path = folder / "features.npy"
     np.save(path, values)
     yield Victim(path, partial(score_cka, [path, path], "unbiased", None))
     path = folder / "similarity.npy"
     np.save(path, draw.random((8, 2)))
-    yield Victim(path, partial(score_retrieval, truth, None, path))
+    yield Victim(path, partial(score_retrieval, None, path, truth, "standard"))
 
 
 def masks(folder: Path) -> Iterator[Victim]:

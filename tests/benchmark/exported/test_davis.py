@@ -25,7 +25,10 @@ def test_agrees_with_the_official_evaluator(scores, tmp_path):
     assert set(found["details"]["objects"]) == set(expected["per_object"])
     for name, columns in expected["per_object"].items():
         wanted = {column: 100 * value for column, value in columns.items()}
-        assert found["details"]["objects"][name] == pytest.approx(wanted, abs=1e-6)
+        listed = found["details"]["objects"][name]
+        assert {column: listed[column] for column in wanted} == pytest.approx(wanted, abs=1e-6)
+    for metric, (low, high) in found["details"]["intervals"].items():
+        assert low <= found["scores"][metric] <= high
     assert found["n"] == 3
     assert not found["notes"]
 
@@ -55,7 +58,7 @@ def test_sequences_without_prediction_are_said(scores, exported):
     root, masks = exported
     (masks / "sequence-1").rename(masks / "other")
     found = scores("davis", "--ground-truth", root, "--predictions", masks)
-    assert found["details"]["sequences"] == ["sequence-0"]
+    assert {*found["details"]["objects"]} == {"sequence-0_1", "sequence-0_2"}
     assert found["notes"] == ["1 of 2 sequences have no prediction and do not count: sequence-1"]
 
 

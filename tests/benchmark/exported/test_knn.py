@@ -20,7 +20,7 @@ def test_agrees_with_the_reference(scores, archive, name):
     found = scores("knn", "--features", archive(**golden.build(case)), "--k", *ks)
     assert found["n"] == case["inputs"]["test"]["shape"][0]
     for k in ks:
-        pair = [found["scores"][f"top-{top} k={k}"] for top in (1, 5)]
+        pair = [found["scores"][f"top-{top}" if k == ks[0] else f"top-{top} k={k}"] for top in (1, 5)]
         expected = case["expected"][str(k)]
         if "own_float64_stable" in expected:
             stable = expected["own_float64_stable"]
@@ -57,15 +57,30 @@ def test_default_k_other_types_and_strangers(scores, archive):
     )
     # the neighbours are sure of the class that is right in three cases of four
     surely = pytest.approx(25, abs=1e-3)
-    assert found["scores"] == {"top-1 k=20": 75.0, "top-5 k=20": 75.0, "ECE top-1 k=20": surely}
-    assert found["parameters"]["k"] == [20]
+    assert [found["scores"][name] for name in ("top-1", "top-5", "ECE top-1")] == [75, 75, surely]
+    assert found["parameters"]["k"] == 20
     assert found["notes"] == ["1 of 4 test items have a class that no train item has"]
 
 
 def test_defaults_are_those_of_the_benchmark(scores, archive):
     found = scores("knn", "--features", archive(**golden.build(CASES["fewer_than_100_queries"])))
-    assert found["parameters"]["k"] == [config_of(STANDARD, "knn").k]
-    assert found["parameters"]["temperature"] == config_of(STANDARD, "knn").temperature
+    config = config_of(STANDARD, "knn")
+    assert found["parameters"] | {"features": ""} == {
+        "features": "",
+        "k": config.k,
+        "others": list(config.others),
+        "temperature": config.temperature,
+    }
+    assert {"top-1", *(f"top-1 k={k}" for k in config.others)} <= {*found["scores"]}
+
+
+def test_the_table_has_margins_of_error(says, archive):
+    path = archive(**golden.build(CASES["fewer_than_100_queries"]))
+    lines = says("knn", "--features", path, "--k", "5").out.splitlines()
+    assert lines[0].split() == ["metric", "score"]
+    assert lines[2].startswith("top-1")
+    assert " ± " in lines[2]
+    assert any(line.endswith("±: half of the 95 % interval.") for line in lines)
 
 
 def good():

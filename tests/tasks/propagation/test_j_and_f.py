@@ -8,14 +8,12 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 from layerboard.tasks.propagation.j_and_f import (
-    VideoScores,
     both,
     boundary_f,
     compare_boundaries,
     jaccard,
     score_video,
     statistics,
-    summarise,
     tolerance,
 )
 from tests.tasks.agreement import segmentation as agreement
@@ -192,6 +190,3 @@ def test_refuses_wrong_input():
             score_video(predictions, truths)
     with pytest.raises(ValueError, match="finite"):
         statistics(np.array([np.nan]))
-    with pytest.raises(ValueError, match="at least one video"):
-        summarise([])
-    assert summarise([VideoScores(np.ones((2, 3)), np.zeros((2, 3)))]).jf_mean == 0.5

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from layerboard.benchmark.exported.instances import score_instances
+from layerboard.benchmark.exported.vectors import score_task
 from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.copies import COPIES
 from layerboard.tasks.datasets.instances import Instance, Instances, Part, instances
@@ -171,7 +171,7 @@ def test_exported_features_give_the_same_scores(parts: tuple[Part, ...], tmp_pat
     task = task_of(planted(12, 3, parts, distractors=4))
     vectors = drawn(task, 0.8)
     np.savez(tmp_path / "F.npz", **task.exported(vectors))
-    report = score_instances(tmp_path / "F.npz")
+    report = score_task("instances", tmp_path / "F.npz", "standard")
     expected = by_metric(task.score(vectors))
     assert {name: value for name, value in report.scores.items() if value is not None} == pytest.approx(
         expected
@@ -182,7 +182,7 @@ def test_exported_features_give_the_same_scores(parts: tuple[Part, ...], tmp_pat
     ("changed", "message"),
     [
         ({"roles": np.array(["qury"] * 6)}, "expected query, database, distractor or nothing as roles"),
-        ({"groups": np.arange(6)}, "a query with another image of its group"),
+        ({"groups": np.arange(6)}, "no query has another image of its thing"),
         ({"groups": np.arange(5)}, "one label for each of 6 rows"),
     ],
 )
@@ -190,4 +190,4 @@ def test_wrong_archives_are_refused(changed: dict[str, Any], message: str, tmp_p
     arrays = {"features": np.random.default_rng(0).standard_normal((6, 3)), "groups": np.arange(6) // 2}
     np.savez(tmp_path / "F.npz", **{**arrays, **changed})
     with pytest.raises(InputError, match=message):
-        score_instances(tmp_path / "F.npz")
+        score_task("instances", tmp_path / "F.npz", "standard")

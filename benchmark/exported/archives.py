@@ -1,0 +1,233 @@
+"""Archives of arrays as the data of a role: what a task is given in a run, and the features of its images."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layerboard.benchmark.exported.arrays import (
+    Array,
+    Floats,
+    as_feature_pair,
+    as_features,
+    as_floats,
+    as_labels,
+    read_archive,
+)
+from layerboard.tasks.datasets.base import Count, Coverage, FileSample
+from layerboard.tasks.datasets.classes import Classification, ClassImages
+from layerboard.tasks.datasets.instances import DISTRACTOR, ROLES, Instance, Instances, Part
+from layerboard.tasks.datasets.revisitop import RELEVANCE, Retrieval, read_ground_truth
+from layerboard.tasks.datasets.targets import ImageLabels, ImageNumbers, Targets
+from layerboard.tasks.framework.sources import IMAGES, ProbedClasses, probed_classes
+from layerboard.tasks.framework.task import VectorTask
+from layerboard.tasks.framework.transformed import Vectors
+from layerboard.tasks.metrics.arrays import Integers
+from layerboard.tasks.metrics.folds import ALWAYS_TRAINING, group_numbers, stratified_folds
+from layerboard.zoo.errors import InputError, some
+
+EVERY = "there are no test items: every train item is tested once, by others that are not of its group"
+
+Samples = tuple[FileSample, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Archive:
+    """The contents of an archive, for a task on vectors: items stand for the images of a run."""
+
+    path: Path
+    data: Any  # of the role of the task; no image is ever opened
+    features: Mapping[str, Floats]  # [dim] of each item, by the key of its sample
+
+    def vectors(self, task: VectorTask) -> Vectors:
+        """The features of each source of a task, as a run stores them: [items dim] float32."""
+        return {
+            source.name: np.stack([self.features[sample.key] for sample in source.samples]).astype(np.float32)
+            for source in task.vector_sources
+        }
+
+
+def _items(part: str, features: Floats) -> dict[str, Floats]:
+    """Features by key; keys are sorted as the rows are, as those of the images of a dataset."""
+    return {f"{part} {row:08d}": vector for row, vector in enumerate(features)}
+
+
+def _samples(features: Mapping[str, Floats]) -> Samples:
+    return tuple(FileSample(key, "") for key in features)
+
+
+def read_archive_classes(path: Path) -> Archive:
+    """Items with classes: train, train_labels, test and test_labels, or every item tested by the others.
+
+    Without test items, an archive may have groups, whose items do not test each other. Labels are any whole
+    numbers. Raises InputError.
+    """
+    tested, wanted = ("test", "test_labels"), ("train", "train_labels")
+    arrays = read_archive(path, wanted, (*tested, "groups"))
+    if {*tested} & {*arrays} and "groups" in arrays:
+        raise InputError(
+            f"expected no groups in {path}, since it has test items: groups say which of the train items are "
+            "not tested by each other if no others are tested; leave out groups, or test and test_labels"
+        )
+    if {*tested} & {*arrays}:
+        return _classified(path, read_archive(path, (*wanted, *tested)), *wanted)
+    return _classified(path, arrays, *wanted, remarks=(EVERY,))
+
+
+def read_clustered(path: Path) -> Archive:
+    """Items of an archive with features and labels, whole numbers or text; raises InputError."""
+    return _classified(path, read_archive(path, ("features", "labels")), "features", "labels", text=True)
+
+
+def _classified(
+    path: Path,
+    arrays: Mapping[str, Array],
+    items: str,
+    labels: str,
+    *,
+    text: bool = False,
+    remarks: tuple[str, ...] = (),
+) -> Archive:
+    """Items with classes, which are numbered in the order of their labels."""
+    test = "test" if "test" in arrays else items
+    train, asking = as_feature_pair(arrays, items, test, path)
+    known = as_labels(arrays, labels, path, len(train), text=text)
+    groups = as_labels(arrays, "groups", path, len(train), text=True) if "groups" in arrays else ()
+    names, features, val = np.unique(known), _items("train", train), None
+    notes: tuple[str, ...] = ()
+    classes = tuple(map(str, names.tolist()))
+    bank = ClassImages(_samples(features), np.searchsorted(names, known), classes, _numbered(groups))
+    if test == "test":
+        asked, tested = as_labels(arrays, "test_labels", path, len(asking)), _items("test", asking)
+        strange = ~np.isin(asked, names)
+        # no prediction is beyond the classes
+        truth = np.where(strange, len(names), np.searchsorted(names, asked))
+        val, features = ClassImages(_samples(tested), truth, classes), features | tested
+        note = f"{strange.sum():,} of {len(asked):,} test items have a class that no train item has"
+        notes = (note,) if strange.any() else ()
+    counts = Coverage((Count("train items", len(train)), Count("classes", len(classes))))
+    images = Classification(path.stem, bank, val, replace(counts, notes=notes, remarks=remarks))
+    data: ProbedClasses = probed_classes(images, np.arange(len(train)), counts, IMAGES["standard"])
+    return Archive(path, data, features)
+
+
+def _numbered(groups: Array | tuple[()]) -> tuple[str, ...]:
+    """Names of groups that sort as the groups do, whole numbers or text."""
+    return tuple(f"{number:08d}" for number in np.unique(groups, return_inverse=True)[1].tolist())
+
+
+def read_instances(path: Path) -> Archive:
+    """Items that each show a thing, from an archive with features [n dim] and groups [n]; raises InputError.
+
+    Groups, whole numbers or text, are the things. It may have roles [n]: query, database, distractor, or
+    empty for an item that is both query and database, as all are without roles. It may have series [n]: items
+    of the same series are not retrieved for each other; empty means no series.
+    """
+    arrays = read_archive(path, ("features", "groups"), optional=("roles", "series"))
+    values = as_features(arrays, "features", path)
+    arrays = dict.fromkeys(("roles", "series"), np.full(len(values), "")) | arrays
+    columns = [
+        as_labels(arrays, name, path, len(values), text=True).astype(str).tolist()
+        for name in ("groups", "roles", "series")
+    ]
+    if unknown := sorted({*columns[1]} - {*ROLES, ""}):
+        raise InputError(f"expected {', '.join(ROLES)} or nothing as roles of {path}, found {some(unknown)}")
+    features = _items("item", values)
+    images = []
+    for sample, thing, role, series in zip(_samples(features), *columns, strict=True):
+        part: Part = "query" if role == "query" else "database" if role else ""
+        images.append(Instance(sample, "" if role == DISTRACTOR else thing, part, group=series))
+    counts = Count("items", len(images)), Count("groups", len({image.thing for image in images} - {""}))
+    return Archive(path, Instances(path.stem, tuple(images), Coverage(counts)), features)
+
+
+def read_retrieval(path: Path, ground_truth: Path) -> Archive:
+    """Database and queries of an archive, in the order of the ground truth; raises InputError."""
+    names = "database", "queries"
+    parts = dict(zip(names, as_feature_pair(read_archive(path, names), *names, path), strict=True))
+    data = read_truth(ground_truth, path, len(parts["database"]), len(parts["queries"]))
+    return Archive(path, data, {key: row for name in names for key, row in _items(name, parts[name]).items()})
+
+
+def read_truth(ground_truth: Path, path: Path, images: int, queries: int) -> Retrieval:
+    """What a pickle of revisited Oxford or Paris says about the images of a file; raises InputError."""
+    names, asked = read_ground_truth(ground_truth)
+    if (images, queries) != (len(names), len(asked)):
+        raise InputError(
+            f"expected {len(names):,} database images and {len(asked):,} queries in {path} as in "
+            f"{ground_truth}, found {images:,} and {queries:,}; keep the order of imlist and qimlist"
+        )
+    database, asking = (
+        tuple(FileSample(f"{part} {row:08d}", "") for row in range(count))
+        for part, count in (("database", images), ("queries", queries))
+    )
+    easy, hard, junk = (tuple(query.relevance[kind] for query in asked) for kind in RELEVANCE)
+    counts = Count("database images", images), Count("queries", queries)
+    return Retrieval(ground_truth.stem, database, asking, easy, hard, junk, Coverage(counts))
+
+
+def read_targets(kind: type[Targets], path: Path) -> Archive:
+    """Items with several values each: an archive with features [n dim] and targets [n] or [n targets].
+
+    It may have names [targets]; folds [n], whole numbers from 0, or -1 for items that are never tested; and
+    groups [n], text or whole numbers, which stay within a fold. Without folds, there are five, drawn as in a
+    run. Labels (`ImageLabels`) are 1 for those that an item has, else 0. Raises InputError.
+    """
+    arrays = read_archive(path, ("features", "targets"), optional=("names", "folds", "groups"))
+    features = _items("item", as_features(arrays, "features", path))
+    values = _values(kind, arrays["targets"], len(features), path)
+    names = tuple(f"target {number}" for number in range(1, values.shape[1] + 1))
+    if "names" in arrays:
+        names = tuple(as_labels(arrays, "names", path, len(names), text=True).astype(str).tolist())
+    groups = tuple(features)
+    if "groups" in arrays:
+        groups = tuple(as_labels(arrays, "groups", path, len(features), text=True).astype(str).tolist())
+    fold = stratified_folds(np.zeros(len(features), np.int64), group_numbers(groups))
+    if "folds" in arrays:
+        fold = as_labels(arrays, "folds", path, len(features)).astype(np.int64)
+        _require_whole(groups, fold, path)
+    folds = Count("folds", len({*fold.tolist()} - {ALWAYS_TRAINING}))
+    coverage = Coverage((Count("items", len(features)), folds))
+    return Archive(path, kind(path.stem, _samples(features), values, names, fold, groups, coverage), features)
+
+
+def _values(kind: type[Targets], targets: Array, count: int, path: Path) -> NDArray[np.float64]:
+    """Finite targets, [items targets] float64; raises InputError."""
+    targets = targets.astype(np.int64) if targets.dtype == np.bool_ else targets
+    targets = targets[:, None] if targets.ndim == 1 else targets
+    values = as_floats(targets, f"targets of {path}", "[n targets]", wide=True).astype(np.float64)
+    if len(values) != count:
+        raise InputError(
+            f"expected a row of targets for each of {count:,} items of {path}, found {len(values):,}"
+        )
+    largest = np.abs(values).max(axis=0)
+    if ((largest > 0) & (largest < np.finfo(np.float32).tiny)).any():
+        raise InputError(f"expected targets within float32 in {path}, found smaller ones; multiply them")
+    if kind is ImageLabels and not np.isin(values, (0, 1)).all():
+        raise InputError(
+            f"expected targets of 0 and 1 in {path}, found {values[(values != 0) & (values != 1)][0]:g}"
+        )
+    return values
+
+
+def _require_whole(groups: tuple[str, ...], fold: Integers, path: Path) -> None:
+    """Raise InputError for a group in two folds."""
+    parts = Counter(group for group, _ in {*zip(groups, fold.tolist(), strict=True)})
+    if divided := sorted(group for group, number in parts.items() if number > 1):
+        raise InputError(
+            f"expected the items of every group of {path} in one of its folds, found {some(divided)} in "
+            "several; correct the folds, or leave them out to have them drawn"
+        )
+
+
+READERS: Mapping[str, Callable[[Path], Archive]] = {  # by role, without the one that needs a ground truth
+    "classification": read_archive_classes,
+    "instances": read_instances,
+    "numbers": partial(read_targets, ImageNumbers),
+    "labels": partial(read_targets, ImageLabels),
+}
