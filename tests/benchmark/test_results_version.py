@@ -15,7 +15,7 @@ from tests.benchmark.conftest import Whole
 from tests.benchmark.runs import run
 
 KNN = task_key("knn", "imagenet", "standard")
-MODULES = ("leaderboards.records.checksum", "benchmark.jobs.prepare", "leaderboards.submission")
+MODULES = ("leaderboards.records.checksum", "benchmark.jobs.prepare", "leaderboards.exchange.submission")
 OLD = "has results version 1, this layerboard 2"
 
 

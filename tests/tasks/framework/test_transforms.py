@@ -96,7 +96,7 @@ def test_fingerprints_tell_transforms_rules_and_tasks_apart(monkeypatch: pytest.
         transformed = Watching((bank, queries), (bank,), fingerprint=task, transform=parse_transform(name))
         return transformed.scored_fingerprint
 
-    assert mark() == "2b28e5bbfead746ae7c7f8ff814f68ae"
+    assert mark() == "d9e3d279a845489c482013fd9c7dda3b"
     marks = {mark(), mark("zscore"), mark(task="other"), Watching((bank, queries), (bank,)).fingerprint}
     monkeypatch.setattr("layerboard.tasks.framework.task.STANDARD", TransformConfig(0.2))
     assert len(marks | {mark()}) == 5
