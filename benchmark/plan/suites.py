@@ -18,8 +18,8 @@ from layerboard.tasks.datasets.folder import NO_LABELS
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.tasks.datasets.imagenet import ImageNetEntry
 from layerboard.tasks.datasets.instances import InstanceEntry
-from layerboard.tasks.datasets.labels import Labelling
 from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
+from layerboard.tasks.datasets.reading.labels import Labelling
 from layerboard.tasks.datasets.revisitop import RevisitedEntry
 from layerboard.tasks.datasets.scenes import VOC_2012_AUG, VocEntry
 from layerboard.tasks.datasets.spair import SpairEntry

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, runtime_chec
 
 from PIL import Image
 
-from layerboard.tasks.datasets.files import open_image, require_directory, stamp
+from layerboard.tasks.datasets.reading.files import open_image, require_directory, stamp
 from layerboard.zoo.errors import UnreadableImageError, counted
 from layerboard.zoo.view.geometry import Box
 from layerboard.zoo.view.photos import DEEPEST, as_seen, decoding
@@ -43,7 +43,7 @@ def to_rgb(image: Image.Image) -> Image.Image:
 
 @dataclass(frozen=True, slots=True)
 class FileSample:
-    """An image that is a file, of a folder or of a pack (`tasks.datasets.files`)."""
+    """An image that is a file, of a folder or of a pack (`tasks.datasets.reading.files`)."""
 
     key: str
     path: str
@@ -63,7 +63,7 @@ class FileSample:
 
     @property
     def stamp(self) -> tuple[int, int | str]:
-        """Size in bytes and a change marker (`tasks.datasets.files.stamp`); raises UnreadableImageError."""
+        """Size in bytes and a change marker (`reading.files.stamp`); raises UnreadableImageError."""
         try:
             return stamp(self.path)
         except OSError as error:

@@ -10,9 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layerboard.tasks.datasets.base import Count, Coverage, Data, Sample
-from layerboard.tasks.datasets.files import IMAGE_EXTENSIONS, file_names, folder_names, require_directory
 from layerboard.tasks.datasets.instances import copies_of, of_classes
-from layerboard.tasks.datasets.names import number_twins, unseen_twins
+from layerboard.tasks.datasets.reading.files import (
+    IMAGE_EXTENSIONS,
+    file_names,
+    folder_names,
+    require_directory,
+)
+from layerboard.tasks.datasets.reading.names import number_twins, unseen_twins
 from layerboard.zoo.errors import InputError, counted, some
 
 LEAST = 3  # least number of images per class without val, so that each is tested with others of its class

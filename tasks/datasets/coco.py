@@ -12,10 +12,10 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from layerboard.tasks.datasets import fields
 from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Sample
-from layerboard.tasks.datasets.fields import JsonObject
-from layerboard.tasks.datasets.files import describe, is_file, is_folder, require_inside, require_size
+from layerboard.tasks.datasets.reading import fields
+from layerboard.tasks.datasets.reading.fields import JsonObject
+from layerboard.tasks.datasets.reading.files import describe, is_file, is_folder, require_inside, require_size
 from layerboard.zoo.errors import InputError
 
 T = TypeVar("T")

@@ -13,7 +13,6 @@ from typing import NamedTuple, Self
 import numpy as np
 from PIL import ExifTags
 
-from layerboard.tasks.datasets import files as storage
 from layerboard.tasks.datasets.base import (
     Count,
     Coverage,
@@ -23,7 +22,8 @@ from layerboard.tasks.datasets.base import (
     PhotoSample,
     Sample,
 )
-from layerboard.tasks.datasets.names import normal, unseen_twins
+from layerboard.tasks.datasets.reading import files as storage
+from layerboard.tasks.datasets.reading.names import normal, unseen_twins
 from layerboard.tasks.datasets.same_files import on_both_sides
 from layerboard.tasks.metrics.arrays import Mask
 from layerboard.zoo.errors import InputError, counted, some

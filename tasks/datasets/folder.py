@@ -9,9 +9,9 @@ from pathlib import Path, PurePosixPath
 from layerboard.tasks.datasets import classes as classed
 from layerboard.tasks.datasets.base import Count, Coverage, Data, PhotoSample
 from layerboard.tasks.datasets.classes import Classification, LabelledSample, Unlabelled
-from layerboard.tasks.datasets.files import IMAGE_EXTENSIONS, require_directory, require_text
 from layerboard.tasks.datasets.instances import of_table
-from layerboard.tasks.datasets.labels import (
+from layerboard.tasks.datasets.reading.files import IMAGE_EXTENSIONS, require_directory, require_text
+from layerboard.tasks.datasets.reading.labels import (
     AS_IT_IS,
     FILE_COLUMNS,
     LABEL_COLUMNS,
@@ -25,9 +25,8 @@ from layerboard.tasks.datasets.labels import (
     read_label_table,
     require_columns,
 )
-from layerboard.tasks.datasets.names import normal, number_twins, unseen_twins
-from layerboard.tasks.datasets.same_files import on_both_sides
-from layerboard.tasks.datasets.splits import (
+from layerboard.tasks.datasets.reading.names import normal, number_twins, unseen_twins
+from layerboard.tasks.datasets.reading.splits import (
     QUERY_SPLITS,
     SPLITS,
     TRAIN,
@@ -35,8 +34,9 @@ from layerboard.tasks.datasets.splits import (
     require_own_classes,
     split_of,
 )
+from layerboard.tasks.datasets.reading.tree import ImageTree, read_tree
+from layerboard.tasks.datasets.same_files import on_both_sides
 from layerboard.tasks.datasets.targets import TargetColumns, Targets, find_targets, targets_of
-from layerboard.tasks.datasets.tree import ImageTree, read_tree
 from layerboard.zoo.errors import InputError, counted, some
 
 NO_LABELS = Path("none")  # given instead of a table of labels if folders are not classes

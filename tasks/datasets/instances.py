@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
-from layerboard.tasks.datasets import files as storage
 from layerboard.tasks.datasets.base import (
     Count,
     Coverage,
@@ -18,16 +17,17 @@ from layerboard.tasks.datasets.base import (
     images_of,
 )
 from layerboard.tasks.datasets.copies import COPIES, CopySample
-from layerboard.tasks.datasets.labels import (
+from layerboard.tasks.datasets.reading import files as storage
+from layerboard.tasks.datasets.reading.labels import (
     FILE_COLUMNS,
     GROUP_COLUMN,
     LabelTable,
     match_rows,
     require_columns,
 )
-from layerboard.tasks.datasets.names import normal, number_twins, unseen_twins
+from layerboard.tasks.datasets.reading.names import normal, number_twins, unseen_twins
+from layerboard.tasks.datasets.reading.tree import ImageTree, read_tree
 from layerboard.tasks.datasets.same_files import on_both_sides
-from layerboard.tasks.datasets.tree import ImageTree, read_tree
 from layerboard.zoo.errors import InputError, counted, first_line, some
 
 QUERY = ("query", "queries")  # names of query folders, case-insensitive

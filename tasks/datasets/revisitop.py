@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample
-from layerboard.tasks.datasets.files import describe, file_paths, require_directory, require_inside
-from layerboard.tasks.datasets.safe_pickle import restricted_load
+from layerboard.tasks.datasets.reading.files import describe, file_paths, require_directory, require_inside
+from layerboard.tasks.datasets.reading.safe_pickle import restricted_load
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.view.geometry import Box
 

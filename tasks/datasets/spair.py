@@ -11,12 +11,12 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from layerboard.tasks.datasets import fields
-from layerboard.tasks.datasets import files as storage
 from layerboard.tasks.datasets import spair_facts as facts
 from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Sample
-from layerboard.tasks.datasets.fields import JsonObject
-from layerboard.tasks.datasets.files import is_file, require_inside
+from layerboard.tasks.datasets.reading import fields
+from layerboard.tasks.datasets.reading import files as storage
+from layerboard.tasks.datasets.reading.fields import JsonObject
+from layerboard.tasks.datasets.reading.files import is_file, require_inside
 from layerboard.tasks.datasets.spair_facts import Group, Levels, PairFacts
 from layerboard.zoo.errors import InputError, counted
 from layerboard.zoo.view.geometry import Box

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from layerboard.tasks.datasets.base import Count, DatasetEntry
 from layerboard.tasks.datasets.folder import read_folder
-from layerboard.tasks.datasets.labels import Labelling
+from layerboard.tasks.datasets.reading.labels import Labelling
+from layerboard.tasks.datasets.reading.tree import read_tree
 from layerboard.tasks.datasets.targets import Targets
-from layerboard.tasks.datasets.tree import read_tree
 from layerboard.zoo.errors import InputError
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from layerboard.tasks.datasets.base import Coverage, Data, Sample
 from layerboard.tasks.datasets.classes import Unlabelled, require_undivided
-from layerboard.tasks.datasets.labels import LABEL_COLUMNS, LabelledFile, LabelRow, LabelTable, Target
-from layerboard.tasks.datasets.names import number_twins, unseen_twins
+from layerboard.tasks.datasets.reading.labels import LABEL_COLUMNS, LabelledFile, LabelRow, LabelTable, Target
+from layerboard.tasks.datasets.reading.names import number_twins, unseen_twins
 from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING, SEED, group_numbers, stratified_folds
 from layerboard.zoo.errors import InputError, counted, some

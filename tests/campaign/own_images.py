@@ -17,7 +17,7 @@ from PIL import Image
 from layerboard.tasks.datasets.base import images_of
 from layerboard.tasks.datasets.catalogue import read_own
 from layerboard.tasks.datasets.classes import Classification
-from layerboard.tasks.datasets.labels import Labelling
+from layerboard.tasks.datasets.reading.labels import Labelling
 from layerboard.zoo.errors import InputError
 from tests.campaign.broken_fields import problem_of
 from tests.campaign.counts import Count

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
-from layerboard.tasks.datasets.names import normal
+from layerboard.tasks.datasets.reading.names import normal
 from layerboard.zoo.errors import InputError, some
 
 TRAIN = "train"

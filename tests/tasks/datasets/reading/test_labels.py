@@ -6,7 +6,7 @@ import pytest
 
 from layerboard.tasks.datasets.classes import EVERY, Classification
 from layerboard.tasks.datasets.folder import NO_CLASSES, read_folder
-from layerboard.tasks.datasets.labels import (
+from layerboard.tasks.datasets.reading.labels import (
     FILE_COLUMNS,
     LABEL_COLUMNS,
     Labelling,
@@ -15,7 +15,7 @@ from layerboard.tasks.datasets.labels import (
     read_label_table,
     require_columns,
 )
-from layerboard.tasks.datasets.tree import read_tree
+from layerboard.tasks.datasets.reading.tree import read_tree
 from layerboard.zoo.errors import InputError
 from tests.tasks.datasets.helpers import keys
 from tests.tasks.datasets.test_folder import labelled, pictures

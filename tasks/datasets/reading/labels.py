@@ -14,10 +14,10 @@ from pathlib import Path
 from sys import intern
 from typing import Literal, NamedTuple
 
-from layerboard.tasks.datasets.fields import is_number
-from layerboard.tasks.datasets.files import describe, require_text
-from layerboard.tasks.datasets.names import normal
-from layerboard.tasks.datasets.tree import ImageTree
+from layerboard.tasks.datasets.reading.fields import is_number
+from layerboard.tasks.datasets.reading.files import describe, require_text
+from layerboard.tasks.datasets.reading.names import normal
+from layerboard.tasks.datasets.reading.tree import ImageTree
 from layerboard.zoo.errors import InputError, counted, restored, some
 from layerboard.zoo.reading import read_regular
 
