@@ -21,6 +21,7 @@ from layerboard.tasks.datasets.reading import files as storage
 from layerboard.tasks.datasets.reading.labels import (
     FILE_COLUMNS,
     GROUP_COLUMN,
+    LabelledFile,
     LabelTable,
     match_rows,
     require_columns,
@@ -184,9 +185,12 @@ def of_table(name: str, tree: ImageTree, table: LabelTable) -> Instances:
     """
     require_columns(table, FILE_COLUMNS, (GROUP_COLUMN,))
     column = next((number for number, word in enumerate(table.header) if word.lower() == "role"), None)
-    roles = {row: "" if column is None else row.cells[column].lower() for row in table.rows}
-    for row, role in roles.items():
-        if role not in ("", *ROLES):
+
+    def role_of(row: LabelledFile) -> str:
+        return "" if column is None else row.cells[column].lower()
+
+    for row in table.rows:
+        if (role := role_of(row)) not in ("", *ROLES):
             raise InputError(
                 f"expected {', '.join(ROLES)} or nothing as role in line {row.number} of {table.path}, found "
                 f"{role!r}; nothing stands for an image that looks for others and is looked for"
@@ -194,10 +198,10 @@ def of_table(name: str, tree: ImageTree, table: LabelTable) -> Instances:
         if role == "query" and not row.group:
             raise InputError(f"expected a group of the query in line {row.number} of {table.path}; add it")
     said = ("group", "groups")
-    files, remarks, notes = match_rows([table], tree, lambda row: roles[row] or row.group, said)
+    files, remarks, notes = match_rows([table], tree, lambda row: role_of(row) or row.group, said)
     images = []
     for file in files:
-        role = "" if column is None else file.cells[table.header[column]].lower()
+        role = role_of(file)
         thing = "" if role == DISTRACTOR else file.group
         part: Part = "query" if role == "query" else "database" if role else ""
         images.append(Instance(PhotoSample(file.path, f"{tree.root}/{file.path}"), thing, part))

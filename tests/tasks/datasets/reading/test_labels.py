@@ -254,7 +254,7 @@ def test_a_row_keeps_all_of_its_cells_and_its_group(folder: Path) -> None:
     files, remarks, notes = match_rows([read], read_tree(folder))
     assert remarks == ["classes from l.csv (file, label, group)"]
     assert notes == []
-    assert files[5].cells == {"file": "5", "age": "25", "label": "dog", "group": "p1"}
+    assert files[5].cells == ("5", "25", "dog", "p1")
     assert files[5].group == "p1"
 
 
