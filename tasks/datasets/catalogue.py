@@ -54,8 +54,8 @@ def read_own(location: str, labelling: Labelling = AS_IT_IS) -> Data:
     if labelling.copies:
         originals = read_own(location, labelling._replace(copies=False, groups=None))
         data, remarks = copies_of(originals), originals.coverage.remarks
-        said = (*data.coverage.remarks, *(remark for remark in remarks if SAID in remark))
-        data = replace(data, coverage=replace(data.coverage, remarks=said))
+        coverage = data.coverage.remarked(*(remark for remark in remarks if SAID in remark))
+        data = replace(data, coverage=coverage)
     elif location.startswith(PREFIX):
         data = with_range(read_hub_dataset(location))
     else:

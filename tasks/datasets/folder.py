@@ -157,7 +157,15 @@ def _class_folders(tree: ImageTree) -> tuple[list[LabelledFile], list[str]]:
             label = normal(path.removeprefix(folder).rpartition("/")[0])
             files.append(LabelledFile(path, label, splits[folder]))
     labels = {file.label for file in files}
-    _require_leaves(tree.root, labels)
+    for label in sorted(labels - {""}):
+        parents = PurePosixPath(label).parents
+        above = next((parent for parent in parents if str(parent).removeprefix(".") in labels), None)
+        if above is not None:
+            raise InputError(
+                f"expected every folder of {tree.root} to hold either images of one class or further "
+                f"folders, found images in {above} and in {label}; move them, or give the classes by "
+                "--labels FILE"
+            )
     remarks = ["classes from folders" + (", by their paths" if any("/" in label for label in labels) else "")]
     named = [f"{folder[:-1]} is {split}" for folder, split in splits.items() if folder[:-1].lower() != split]
     remarks += [", ".join(named)] if named else []
@@ -165,17 +173,6 @@ def _class_folders(tree: ImageTree) -> tuple[list[LabelledFile], list[str]]:
     if left_out:
         remarks.append(f"{len(left_out):,} images beside train and val ignored ({some(left_out, 2)})")
     return files, remarks
-
-
-def _require_leaves(root: Path, labels: set[str]) -> None:
-    for label in sorted(labels):
-        parents = PurePosixPath(label).parents
-        above = next((parent for parent in parents if str(parent).removeprefix(".") in labels), None)
-        if label and above is not None:
-            raise InputError(
-                f"expected every folder of {root} to hold either images of one class or further folders, "
-                f"found images in {above} and in {label}; move them, or give the classes by --labels FILE"
-            )
 
 
 def _alike(files: Sequence[LabelledFile]) -> list[str]:

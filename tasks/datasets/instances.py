@@ -14,6 +14,7 @@ from layerboard.tasks.datasets.base import (
     FileSample,
     PhotoSample,
     Sample,
+    first_of_each,
     images_of,
 )
 from layerboard.tasks.datasets.copies import COPIES, CopySample
@@ -31,14 +32,15 @@ from layerboard.tasks.datasets.reading.tree import ImageTree, read_tree
 from layerboard.tasks.datasets.same_files import on_both_sides
 from layerboard.zoo.errors import InputError, counted, first_line, some
 
-QUERY = ("query", "queries")  # names of query folders, case-insensitive
-DATABASE = ("database", "gallery")  # names of database folders
 DISTRACTOR = "distractor"  # role of a database image that shows none of the things
 ROLES = ("query", "database", DISTRACTOR)
 COLUMNS = ("image_id", "class_id", "super_class_id", "path")  # of the table of SOP
 TRAINING = 100  # first classes of CUB by number, the training half
 
 Part = Literal["query", "database", ""]
+# what the folders of queries and of the database are called, case-insensitive
+FOLDERS: dict[str, Part] = {"query": "query", "queries": "query"}
+FOLDERS |= {"database": "database", "gallery": "database"}
 
 
 class Instance(NamedTuple):
@@ -82,15 +84,11 @@ class Instances(Data):
     def limited(self, limit: int | None) -> Self:
         if limit is None:
             return self
-        seen: Counter[tuple[str, ...]] = Counter()
-        few = []
-        for image in self.images:
-            seen[image[1:4]] += 1
-            few += [image] if seen[image[1:4]] <= limit else []
+        few = first_of_each(self.images, limit, lambda image: image[1:4])
         if len(few) == len(self.images):
             return self
         note = f"limited to {counted(limit, 'images')} of each thing: {len(few):,} images were used"
-        return replace(self, images=tuple(few), coverage=self.coverage.noted(note))
+        return replace(self, images=few, coverage=self.coverage.noted(note))
 
 
 def sought(images: Sequence[Instance]) -> list[int]:
@@ -125,13 +123,13 @@ def instances(name: str, images: Iterable[Instance], where: str, coverage: Cover
         Count("queries", len(asking) - len(alone)),
         Count("database images", sum(image.part != "query" for image in every)),
     )
-    distractors = sum(not image.thing for image in every)
-    remarks = [*coverage.remarks, *([f"{counted(distractors, 'distractors')}"] if distractors else [])]
+    coverage = replace(coverage, counts=counts)
+    if distractors := sum(not image.thing for image in every):
+        coverage = coverage.remarked(counted(distractors, "distractors"))
     if alone:
-        remarks.append(
-            f"{counted(len(alone), 'images')} alone of its thing, not asked for ({some(alone, 2)})"
-        )
-    return Instances(name, every, replace(coverage, counts=counts, remarks=tuple(remarks)))
+        number = counted(len(alone), "images")
+        coverage = coverage.remarked(f"{number} alone of its thing, not asked for ({some(alone, 2)})")
+    return Instances(name, every, coverage)
 
 
 # ---- the user's own -----------------------------------------------------------------------------
@@ -173,9 +171,7 @@ def read_queries(folder: Path) -> Instances:
 
 def _parts(folder: Path) -> dict[str, Part]:
     """The part, query or database, of each folder in a folder, by name."""
-    names: tuple[tuple[tuple[str, ...], Part], ...] = ((QUERY, "query"), (DATABASE, "database"))
-    tops = storage.folder_names(folder)
-    return {top: part for known, part in names for top in tops if top.lower() in known}
+    return {top: FOLDERS[top.lower()] for top in storage.folder_names(folder) if top.lower() in FOLDERS}
 
 
 def of_table(name: str, tree: ImageTree, table: LabelTable) -> Instances:
@@ -224,8 +220,7 @@ def of_classes(name: str, labelled: Iterable[tuple[str, Sample, str]], coverage:
     images = [Instance(sample, label, group=group) for label, sample, group in labelled]
     outside = " that are not of its group" if any(image.group for image in images) else ""
     said = f"things are the classes; each image looks for all others of its thing{outside}"
-    remarks = (*coverage.remarks, said)
-    return instances(name, images, name, replace(coverage, remarks=remarks))
+    return instances(name, images, name, coverage.remarked(said))
 
 
 def copies_of(data: Data) -> Instances:

@@ -97,7 +97,9 @@ def read_label_table(path: Path, prefix: str = "") -> LabelTable:
     """
     json_lines = path.suffix.lower() == ".jsonl"
     text, remark = _text(path)
-    delimiter = None if json_lines else _delimiter(text)
+    top = text.lstrip().partition("\n")[0]  # it may say the delimiter, as those of spreadsheets
+    stated = _SAID_DELIMITER.fullmatch(top.strip())
+    delimiter = None if json_lines else stated[1] if stated else max(DELIMITERS, key=top.count)
     lines = _csv_lines(path, text, delimiter) if delimiter else _json_lines(path, text)
     first = list(islice(lines, None if json_lines else 1))  # the lines with all column names
     header = tuple(dict.fromkeys(name for _, record in first for name in record))
@@ -166,13 +168,6 @@ def _text(path: Path) -> tuple[str, str]:
     except ValueError as error:
         raise InputError(f"cannot read labels {path}: it is no text; save it as CSV in UTF-8") from error
     return text.replace("\r\n", "\n").replace("\r", "\n"), remark
-
-
-def _delimiter(text: str) -> str:
-    """The delimiter of a table: the one of a first line ``sep=;``, as of spreadsheets, or of the header."""
-    first = text.lstrip().partition("\n")[0]
-    said = _SAID_DELIMITER.fullmatch(first.strip())
-    return said[1] if said else max(DELIMITERS, key=first.count)
 
 
 def _csv_lines(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, Mapping[str, str]]]:

@@ -43,7 +43,7 @@ def classes_of(data: Classification) -> dict[str, str]:
     """Class of each image by its key."""
     return {
         key: part.classes[label]
-        for part in data.sides
+        for part in data.sides.values()
         for key, label in zip(keys(part.samples), part.labels, strict=True)
     }
 
