@@ -241,7 +241,7 @@ class DatasetEntry(ABC, Generic[D]):
 
     __slots__ = ()
 
-    roles: ClassVar[tuple[str, ...]]  # tasks of these roles are run on it (`tasks.registry.TaskEntry.role`)
+    roles: tuple[str, ...]  # tasks of these roles are run on it (`tasks.registry.TaskEntry.role`)
     name: str
     folder: str
     class_names: tuple[tuple[str, str], ...] = ()  # names for people of classes with other names, by these

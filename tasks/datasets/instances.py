@@ -30,7 +30,7 @@ from layerboard.tasks.datasets.reading.labels import (
 from layerboard.tasks.datasets.reading.names import normal, number_twins, unseen_twins
 from layerboard.tasks.datasets.reading.tree import ImageTree, read_tree
 from layerboard.tasks.datasets.same_files import on_both_sides
-from layerboard.zoo.errors import InputError, counted, first_line, some
+from layerboard.zoo.errors import InputError, counted, some
 
 DISTRACTOR = "distractor"  # role of a database image that shows none of the things
 ROLES = ("query", "database", DISTRACTOR)
@@ -285,11 +285,7 @@ class InstanceEntry(DatasetEntry[Instances]):
                 for file in storage.file_names(root / "images" / name)
             ]
         path = root / self.table
-        try:
-            lines = storage.read_bytes(path).decode().splitlines()[1:]
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"expected the table of {self.name} at {path}: {first_line(error)}") from error
-        rows = [line.split() for line in lines if line.strip()]
+        rows = [line.split() for line in storage.read_lines(path, f"the table of {self.name}")[1:]]
         if wrong := [number for number, row in enumerate(rows, 2) if len(row) != len(COLUMNS)]:
             raise InputError(
                 f"expected {' '.join(COLUMNS)} in line {wrong[0]} of {path}, found another number of words"

@@ -104,13 +104,18 @@ def read_bytes(path: Path | str) -> bytes:
     return read_regular(path) if pack is None else pack.read(inner)
 
 
-def read_names(path: Path, noun: str) -> list[str]:
-    """Sorted file names from a list with one name per line; raises InputError."""
+def read_lines(path: Path, what: str) -> list[str]:
+    """The lines of a text file, without blank ones; ``what`` it is, for people; raises InputError."""
     try:
         lines = read_bytes(path).decode().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"expected a list of {noun}s at {path}: {first_line(error)}") from error
-    names = [line.strip() for line in lines if line.strip()]
+        raise InputError(f"expected {what} at {path}: {first_line(error)}") from error
+    return [line.strip() for line in lines if line.strip()]
+
+
+def read_names(path: Path, noun: str) -> list[str]:
+    """Sorted file names from a list with one name per line; raises InputError."""
+    names = read_lines(path, f"a list of {noun}s")
     if not names or len({*names}) != len(names):
         raise InputError(f"expected one {noun} a line in {path}, each once, found {some(names) or 'none'}")
     return sorted(require_inside(name, str(path)) for name in names)
