@@ -39,8 +39,12 @@ TRAINING = 100  # first classes of CUB by number, the training half
 
 Part = Literal["query", "database", ""]
 # what the folders of queries and of the database are called, case-insensitive
-FOLDERS: dict[str, Part] = {"query": "query", "queries": "query"}
-FOLDERS |= {"database": "database", "gallery": "database"}
+FOLDERS: dict[str, Part] = {
+    "query": "query",
+    "queries": "query",
+    "database": "database",
+    "gallery": "database",
+}
 
 
 class Instance(NamedTuple):
