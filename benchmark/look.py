@@ -19,7 +19,7 @@ from layerboard.leaderboards.blocks.display import natural
 from layerboard.leaderboards.report import principal
 from layerboard.leaderboards.report.look import BackboneMaps, LayerMaps, Picture
 from layerboard.tasks.analyses.metrics.attention import fuse_heads, patch_query_map, roll
-from layerboard.tasks.datasets.tree import read_tree
+from layerboard.tasks.datasets.reading.tree import read_tree
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.zoo.errors import InputError, counted, some
 from layerboard.zoo.features import AttentionMaps, Shown

@@ -128,8 +128,8 @@ def _inspected(request: CheckRequest) -> "list[Inspection]":
     from layerboard.benchmark.plan.location import data_folder
     from layerboard.benchmark.plan.suites import require_fitting
     from layerboard.tasks.datasets.catalogue import DATASETS, State, inspect, inspect_images, require_datasets
-    from layerboard.tasks.datasets.labels import Labelling
     from layerboard.tasks.datasets.packs.pack import check_bytes
+    from layerboard.tasks.datasets.reading.labels import Labelling
 
     data = request.data
     labelling = Labelling.of(request)

@@ -49,7 +49,7 @@ def pack_command(request: PackRequest) -> None:
 
 
 def _packed(request: PackRequest, report: "Reporter") -> "dict[str, PackedDataset]":
-    from layerboard.tasks.datasets.files import is_packed
+    from layerboard.tasks.datasets.reading.files import is_packed
     from layerboard.tasks.datasets.write_packs import (
         plan_dataset,
         require_room,

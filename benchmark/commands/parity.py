@@ -109,7 +109,7 @@ def _parity(request: ParityRequest, report: "Reporter") -> Parity:
     from layerboard.benchmark.plan.suites import SUITES
     from layerboard.tasks.datasets.catalogue import read_own
     from layerboard.tasks.datasets.classes import Classification
-    from layerboard.tasks.datasets.zipped import unpacked
+    from layerboard.tasks.datasets.reading.zipped import unpacked
     from layerboard.tasks.framework.protocols import STANDARD
 
     same = {name: getattr(request, name) for name in ("images", "weights", "dtype", "device", "cache")}

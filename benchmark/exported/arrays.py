@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layerboard.leaderboards.records.arrays import require_bounded
-from layerboard.tasks.datasets.names import normal
+from layerboard.tasks.datasets.reading.names import normal
 from layerboard.tasks.framework.checks import unusable
 from layerboard.tasks.metrics.arrays import in_range
 from layerboard.zoo.errors import InputError, some

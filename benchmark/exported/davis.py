@@ -12,8 +12,8 @@ from layerboard.tasks.datasets.davis import (
     annotation_folder,
     read_davis_results,
 )
-from layerboard.tasks.datasets.files import folder_names
-from layerboard.tasks.datasets.masks import read_mask
+from layerboard.tasks.datasets.reading.files import folder_names
+from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.framework.base import Items, Outcome, Score, Statistic
 from layerboard.tasks.metrics.arrays import VOID
 from layerboard.tasks.propagation.j_and_f import Statistics, VideoScores, score_video, statistics

@@ -12,8 +12,8 @@ from torch.nn import functional
 from layerboard.benchmark.exported.arrays import Array, Floats, as_floats, read_archive
 from layerboard.benchmark.exported.report import Json, ScoreReport, outcome_report
 from layerboard.tasks.datasets.base import Coverage, FileSample
-from layerboard.tasks.datasets.files import file_names
-from layerboard.tasks.datasets.masks import read_mask
+from layerboard.tasks.datasets.reading.files import file_names
+from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.datasets.scenes import VOC_2012, Scene, Scenes
 from layerboard.tasks.framework.base import Over
 from layerboard.tasks.framework.checks import ALIKE, unusable

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from layerboard.benchmark.exported.arrays import as_floats, read_array
 from layerboard.benchmark.exported.report import Json, ScoreReport, one_of, outcome_report
-from layerboard.tasks.datasets.fields import numbers, read_json
-from layerboard.tasks.datasets.files import describe
+from layerboard.tasks.datasets.reading.fields import numbers, read_json
+from layerboard.tasks.datasets.reading.files import describe
 from layerboard.tasks.datasets.spair import KeypointPair, SpairEntry
 from layerboard.tasks.framework.base import Measurements
 from layerboard.tasks.framework.checks import unusable

@@ -20,7 +20,7 @@ from layerboard.benchmark.exported.arrays import as_floats, as_labels, read_arch
 from layerboard.benchmark.exported.report import Json, ScoreReport, one_of, outcome_report
 from layerboard.benchmark.passes.failures import failure
 from layerboard.tasks.clustering.task import labelled, score_partitions
-from layerboard.tasks.datasets.files import describe
+from layerboard.tasks.datasets.reading.files import describe
 from layerboard.tasks.framework.base import Outcome
 from layerboard.tasks.framework.protocols import find_protocol
 from layerboard.tasks.framework.registry import TASKS, find_tasks, load_code

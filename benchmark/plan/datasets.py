@@ -10,7 +10,7 @@ from layerboard.benchmark.plan.location import DataLocation
 from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.catalogue import read_own, require_datasets
 from layerboard.tasks.datasets.classes import Classification, Unlabelled
-from layerboard.tasks.datasets.labels import AS_IT_IS, Labelling
+from layerboard.tasks.datasets.reading.labels import AS_IT_IS, Labelling
 from layerboard.tasks.framework.identity import own_name
 from layerboard.tasks.framework.registry import (
     DRIFT,

@@ -11,9 +11,9 @@ from layerboard.benchmark.plan.layers import select_layers
 from layerboard.benchmark.plan.mini_data import mini_data
 from layerboard.benchmark.plan.suites import Suite, choose_suite
 from layerboard.tasks.datasets.base import Data, DatasetEntry
-from layerboard.tasks.datasets.files import data_root, is_packed, require_local
-from layerboard.tasks.datasets.labels import AS_IT_IS, Labelling
-from layerboard.tasks.datasets.zipped import unpacked
+from layerboard.tasks.datasets.reading.files import data_root, is_packed, require_local
+from layerboard.tasks.datasets.reading.labels import AS_IT_IS, Labelling
+from layerboard.tasks.datasets.reading.zipped import unpacked
 from layerboard.tasks.framework.protocols import STANDARD, EvaluationProtocol, find_protocol
 from layerboard.zoo.atomic import remove_leftovers
 from layerboard.zoo.errors import InputError
@@ -26,7 +26,7 @@ class DataLocation:
     """Where the data are, how much of them to use, and by which protocols to run tasks."""
 
     datasets: tuple[DatasetEntry[Data], ...]  # of the suite
-    data: Path | None  # the data folder, or root of a pack (`tasks.datasets.files`); None for own images
+    data: Path | None  # the data folder, or root of a pack (`datasets.reading.files`); None for own images
     images: tuple[str, ...] = ()  # folders of images, and ``hf:`` datasets, which replace all official ones
     limit: int | None = None  # maximum images per class, videos, pairs per category, queries, ...
     protocol: EvaluationProtocol = STANDARD

@@ -18,12 +18,12 @@ from layerboard.tasks.datasets.folder import NO_LABELS
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.tasks.datasets.imagenet import ImageNetEntry
 from layerboard.tasks.datasets.instances import InstanceEntry
-from layerboard.tasks.datasets.labels import Labelling
 from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
+from layerboard.tasks.datasets.reading.labels import Labelling
 from layerboard.tasks.datasets.revisitop import RevisitedEntry
 from layerboard.tasks.datasets.scenes import VOC_2012_AUG, VocEntry
 from layerboard.tasks.datasets.spair import SpairEntry
-from layerboard.tasks.datasets.tabled import LabelsEntry, NumbersEntry
+from layerboard.tasks.datasets.tabled import TabledEntry
 from layerboard.zoo.errors import InputError, unknown
 
 LONGEST_SUITE = 120  # maximum characters of the name of a suite, which names its pages
@@ -93,8 +93,8 @@ MINI_SUITE = Suite(
             memory=mini.MEMORY,
         ),
         InstanceEntry("mini-things", "things", mini.THINGS, mini.THING_IMAGES, table="Ebay_test.txt"),
-        NumbersEntry("mini-targets", "numbers.csv", mini.TARGET_IMAGES),
-        LabelsEntry("mini-targets", "labels.csv", mini.TARGET_IMAGES),
+        TabledEntry("mini-targets", "numbers.csv", mini.TARGET_IMAGES, ("numbers",)),
+        TabledEntry("mini-targets", "labels.csv", mini.TARGET_IMAGES, ("labels",)),
     ),
 )
 

@@ -205,9 +205,9 @@ class LabelledTask(VectorTask):
 
     @cached_property
     def fingerprint(self) -> str:
-        groups = [side.groups for side in self.images.sides if side.groups]
+        groups = [side.groups for side in self.images.sides.values() if side.groups]
         every = () if self.images.val else (self.split,)
-        labels = (side.labels for side in self.images.sides)
+        labels = (side.labels for side in self.images.sides.values())
         return digest(self.entry.name, self.config, *labels, *every, *groups)
 
     @property

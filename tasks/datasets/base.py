@@ -1,17 +1,21 @@
 """Base classes of datasets: samples, data that were read, coverage, and entries of official datasets."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 from PIL import Image
 
-from layerboard.tasks.datasets.files import open_image, require_directory, stamp
+from layerboard.tasks.datasets.reading.files import open_image, require_directory, stamp
 from layerboard.zoo.errors import UnreadableImageError, counted
 from layerboard.zoo.view.geometry import Box
 from layerboard.zoo.view.photos import DEEPEST, as_seen, decoding
+
+T = TypeVar("T")
 
 
 @runtime_checkable
@@ -33,17 +37,9 @@ class Sample(Protocol):
         """A value that changes when the image's bytes do, found without reading them."""
 
 
-def to_rgb(image: Image.Image) -> Image.Image:
-    """The decoded image in RGB, as in code of official datasets: not rotated, transparency not blended."""
-    if image.mode == "P" and isinstance(image.info.get("transparency"), bytes):
-        image = image.convert("RGBA")  # the same colours, without Pillow's warning about lost alpha
-    image.load()
-    return image if image.mode == "RGB" else image.convert("RGB")  # conversion would copy it
-
-
 @dataclass(frozen=True, slots=True)
 class FileSample:
-    """An image that is a file, of a folder or of a pack (`tasks.datasets.files`)."""
+    """An image that is a file, of a folder or of a pack (`tasks.datasets.reading.files`)."""
 
     key: str
     path: str
@@ -54,7 +50,11 @@ class FileSample:
             return self._rgb(image)
 
     def _rgb(self, image: Image.Image) -> Image.Image:
-        return to_rgb(image)
+        """The decoded image, as in code of official datasets: not rotated, transparency not blended."""
+        if image.mode == "P" and isinstance(image.info.get("transparency"), bytes):
+            image = image.convert("RGBA")  # the same colours, without Pillow's warning about lost alpha
+        image.load()
+        return image if image.mode == "RGB" else image.convert("RGB")  # conversion would copy it
 
     @property
     def read_as(self) -> str:
@@ -63,7 +63,7 @@ class FileSample:
 
     @property
     def stamp(self) -> tuple[int, int | str]:
-        """Size in bytes and a change marker (`tasks.datasets.files.stamp`); raises UnreadableImageError."""
+        """Size in bytes and a change marker (`reading.files.stamp`); raises UnreadableImageError."""
         try:
             return stamp(self.path)
         except OSError as error:
@@ -149,8 +149,11 @@ class Coverage:
         """Whether anything differs from the official dataset."""
         return bool(self.notes) or any(each.expected not in (None, each.present) for each in self.counts)
 
-    def noted(self, note: str) -> "Coverage":
-        return replace(self, notes=(*self.notes, note))
+    def noted(self, *notes: str) -> "Coverage":
+        return replace(self, notes=(*self.notes, *notes))
+
+    def remarked(self, *remarks: str) -> "Coverage":
+        return replace(self, remarks=(*self.remarks, *remarks))
 
     def __str__(self) -> str:
         return "; ".join([", ".join(str(count) for count in self.counts), *self.remarks, *self.notes])
@@ -209,6 +212,12 @@ def images_of(data: object) -> Iterator[Sample]:
             yield from images_of(getattr(data, field.name))
 
 
+def first_of_each(items: Iterable[T], most: int, key: Callable[[T], object]) -> tuple[T, ...]:
+    """Up to ``most`` items of each key, the first ones, in order."""
+    seen = defaultdict[object, Iterator[int]](count)
+    return tuple(item for item in items if next(seen[key(item)]) < most)
+
+
 D = TypeVar("D", bound=Data, covariant=True)
 E = TypeVar("E", bound="DatasetEntry[Any]")
 
@@ -232,7 +241,7 @@ class DatasetEntry(ABC, Generic[D]):
 
     __slots__ = ()
 
-    roles: ClassVar[tuple[str, ...]]  # tasks of these roles are run on it (`tasks.registry.TaskEntry.role`)
+    roles: tuple[str, ...]  # tasks of these roles are run on it (`tasks.registry.TaskEntry.role`)
     name: str
     folder: str
     class_names: tuple[tuple[str, str], ...] = ()  # names for people of classes with other names, by these

@@ -14,18 +14,18 @@ from layerboard.tasks.datasets.coco import COCO_VAL2017
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
 from layerboard.tasks.datasets.defects import MVTEC_AD, VISA, has_defects, read_defects
 from layerboard.tasks.datasets.depths import SAID, with_range
-from layerboard.tasks.datasets.files import exists, is_packed, require_local
 from layerboard.tasks.datasets.folder import read_folder
 from layerboard.tasks.datasets.hub import read_hub_dataset
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.tasks.datasets.imagenet import IMAGENET
 from layerboard.tasks.datasets.instances import CUB, SOP, copies_of, has_queries, read_queries
-from layerboard.tasks.datasets.labels import AS_IT_IS, Labelling
 from layerboard.tasks.datasets.partimagenet import PARTIMAGENET
+from layerboard.tasks.datasets.reading.files import exists, is_packed, require_local
+from layerboard.tasks.datasets.reading.labels import AS_IT_IS, Labelling
+from layerboard.tasks.datasets.reading.zipped import unpacked
 from layerboard.tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
 from layerboard.tasks.datasets.scenes import ADE20K, VOC_2012, VOC_2012_AUG
 from layerboard.tasks.datasets.spair import SPAIR_71K_TEST
-from layerboard.tasks.datasets.zipped import unpacked
 from layerboard.zoo.errors import InputError, MissingDataError
 from layerboard.zoo.view.photos import endings
 
@@ -54,8 +54,8 @@ def read_own(location: str, labelling: Labelling = AS_IT_IS) -> Data:
     if labelling.copies:
         originals = read_own(location, labelling._replace(copies=False, groups=None))
         data, remarks = copies_of(originals), originals.coverage.remarks
-        said = (*data.coverage.remarks, *(remark for remark in remarks if SAID in remark))
-        data = replace(data, coverage=replace(data.coverage, remarks=said))
+        coverage = data.coverage.remarked(*(remark for remark in remarks if SAID in remark))
+        data = replace(data, coverage=coverage)
     elif location.startswith(PREFIX):
         data = with_range(read_hub_dataset(location))
     else:

@@ -10,9 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layerboard.tasks.datasets.base import Count, Coverage, Data, Sample
-from layerboard.tasks.datasets.files import IMAGE_EXTENSIONS, file_names, folder_names, require_directory
 from layerboard.tasks.datasets.instances import copies_of, of_classes
-from layerboard.tasks.datasets.names import number_twins, unseen_twins
+from layerboard.tasks.datasets.reading.files import (
+    IMAGE_EXTENSIONS,
+    file_names,
+    folder_names,
+    require_directory,
+)
+from layerboard.tasks.datasets.reading.names import number_twins, unseen_twins
 from layerboard.zoo.errors import InputError, counted, some
 
 LEAST = 3  # least number of images per class without val, so that each is tested with others of its class
@@ -85,23 +90,23 @@ class Classification(Data):
     def serving(self, role: str) -> Data | None:
         if role != "instances":
             return Data.serving(self, role)
-        return of_classes(self.name, (image for side in self.sides for image in side.named), self.coverage)
+        images = (image for side in self.sides.values() for image in side.named)
+        return of_classes(self.name, images, self.coverage)
 
     def described(self) -> Iterator[tuple[str, str, str, str]]:
-        splits = ("",) if self.val is None else ("train", "val")
-        for split, side in zip(splits, self.sides, strict=True):
-            groups = side.groups or ("",) * len(side.keys)
-            for key, label, group in zip(side.keys, side.labels, groups, strict=True):
-                yield key, side.classes[label], group, split
+        for split, side in self.sides.items():
+            said = split if self.val else ""
+            yield from ((sample.key, label, group, said) for label, sample, group in side.named)
 
     @property
-    def sides(self) -> tuple[ClassImages, ...]:
-        """Bank and queries; all images if there is no ``val``."""
-        return (self.train,) if self.val is None else (self.train, self.val)
+    def sides(self) -> dict[str, ClassImages]:
+        """Bank and queries by their split; all images as ``train`` if there is no ``val``."""
+        return {"train": self.train, "val": self.val} if self.val else {"train": self.train}
 
     def content(self, stated: Callable[[Sample], str]) -> list[object]:
-        sides = [(side.classes, side.labels.tolist(), [*map(stated, side.samples)]) for side in self.sides]
-        return [*sides, *(side.groups for side in self.sides if side.groups)]
+        sides = self.sides.values()
+        images = [(side.classes, side.labels.tolist(), [*map(stated, side.samples)]) for side in sides]
+        return [*images, *(side.groups for side in sides if side.groups)]
 
     def grouped(self, groups: Mapping[str, str]) -> Self:
         """The dataset with groups, given by image name.
@@ -110,12 +115,13 @@ class Classification(Data):
         """
         if not groups:
             return self
-        train, *others = (
-            replace(side, groups=tuple(groups.get(key, "") for key in side.keys)) for side in self.sides
-        )
-        for side in others:
-            require_undivided(self.name, train.groups, side.groups)
-        return replace(self, train=train, val=others[0] if others else None)
+        sides = {
+            split: replace(side, groups=tuple(groups.get(key, "") for key in side.keys))
+            for split, side in self.sides.items()
+        }
+        if self.val:
+            require_undivided(self.name, *(side.groups for side in sides.values()))
+        return replace(self, train=sides["train"], val=sides.get("val"))
 
     @property
     def untestable(self) -> str:
@@ -141,14 +147,13 @@ class Classification(Data):
         if limit is None:
             return self
         limit = limit if self.val else max(limit, LEAST)
-        train, *others = sides = [side.limited(limit) for side in self.sides]
-        if [len(side.samples) for side in sides] == [len(side.samples) for side in self.sides]:
+        few = {split: side.limited(limit) for split, side in self.sides.items()}
+        numbers = [len(side.samples) for side in few.values()]
+        if numbers == [len(side.samples) for side in self.sides.values()]:
             return self
-        used = f"{len(train.samples):,} images were used"
-        if others:
-            used = f"{len(train.samples):,} train and {len(others[0].samples):,} val images were used"
-        coverage = self.coverage.noted(f"limited to {counted(limit, 'images')} a class: {used}")
-        return replace(self, train=train, val=others[0] if others else None, coverage=coverage)
+        used = " train and ".join(f"{number:,}" for number in numbers) + (" val" if self.val else "")
+        note = f"limited to {counted(limit, 'images')} a class: {used} images were used"
+        return replace(self, train=few["train"], val=few.get("val"), coverage=self.coverage.noted(note))
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,8 +232,7 @@ def classification(
     coverage = replace(coverage, notes=(*unseen_twins(classes, "classes"), *coverage.notes))
     names = ("classes", "train images", "val images") if queries else ("classes", "images")
     counts = tuple(map(Count, names, (len(classes), *map(len, sides)), official))
-    if not queries:
-        coverage = replace(coverage, remarks=(*coverage.remarks, EVERY))
+    coverage = coverage if queries else coverage.remarked(EVERY)
     return Classification(name, bank, queries[0] if queries else None, replace(coverage, counts=counts))
 
 

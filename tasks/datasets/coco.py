@@ -12,10 +12,10 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from layerboard.tasks.datasets import fields
 from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Sample
-from layerboard.tasks.datasets.fields import JsonObject
-from layerboard.tasks.datasets.files import describe, is_file, is_folder, require_inside, require_size
+from layerboard.tasks.datasets.reading import fields
+from layerboard.tasks.datasets.reading.fields import JsonObject
+from layerboard.tasks.datasets.reading.files import describe, is_file, is_folder, require_inside, require_size
 from layerboard.zoo.errors import InputError
 
 T = TypeVar("T")
@@ -270,19 +270,15 @@ def read_polygons(value: Sequence[object], size: tuple[int, int], where: str) ->
                     f"expected the polygons in {where} on its image of {size[0]} x {size[1]} pixels, found "
                     f"the {'xy'[axis]} coordinate {describe(far[0])}; fetch the official annotations"
                 )
-        if (length := _length(polygon)) > LONGEST_OUTLINE:
+        points = np.array(polygon, np.float64).reshape(-1, 2)
+        edges = np.abs(points - np.roll(points, 1, axis=0)).max(axis=1)  # with the closing one
+        if (length := edges.sum()) > LONGEST_OUTLINE:
             raise InputError(
                 f"expected polygons of at most {LONGEST_OUTLINE:,} pixels of outline in {where}, found one "
                 f"of {length:,.0f}; fetch the official annotations"
             )
         polygons.append(polygon)
     return polygons
-
-
-def _length(polygon: Sequence[float]) -> float:
-    """Number of pixels on the edges of a polygon, including the closing edge."""
-    points = np.array(polygon, np.float64).reshape(-1, 2)
-    return float(np.abs(points - np.roll(points, 1, axis=0)).max(axis=1).sum())
 
 
 def read_run_lengths(value: object, size: tuple[int, int], where: str) -> RunLengths:

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from layerboard.tasks.datasets import files as storage
 from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample
-from layerboard.tasks.datasets.masks import read_mask
+from layerboard.tasks.datasets.reading import files as storage
+from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.metrics.arrays import VOID
 from layerboard.zoo.errors import InputError, counted, some
 

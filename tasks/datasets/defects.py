@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 import numpy as np
-from PIL import ExifTags
 
-from layerboard.tasks.datasets import files as storage
 from layerboard.tasks.datasets.base import (
     Count,
     Coverage,
@@ -22,8 +20,10 @@ from layerboard.tasks.datasets.base import (
     FileSample,
     PhotoSample,
     Sample,
+    first_of_each,
 )
-from layerboard.tasks.datasets.names import normal, unseen_twins
+from layerboard.tasks.datasets.reading import files as storage
+from layerboard.tasks.datasets.reading.names import normal, unseen_twins
 from layerboard.tasks.datasets.same_files import on_both_sides
 from layerboard.tasks.metrics.arrays import Mask
 from layerboard.zoo.errors import InputError, counted, some
@@ -32,9 +32,7 @@ from layerboard.zoo.view.photos import decoding, endings
 GOOD = "good"  # the folder of images without a defect
 MEMORY = 100_000  # largest number of remembered patches of a product's reference images
 TABLE = Path("split_csv") / "1cls.csv"  # VisA's table of images
-COUNTED = ("products", "reference images", "test images")
 COLUMNS = ("object", "split", "label", "image", "mask")
-TURNED = (5, 6, 7, 8)  # EXIF orientations that swap width and height
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +70,10 @@ class Product:
 
     def first(self, count: int) -> "Product":
         """The first ``count`` references, and the first ``count`` images of each kind."""
-        kinds: dict[str, list[ScoredImage]] = defaultdict(list)
-        for image in self.images:
-            kinds[image.kind].append(image)
-        few = tuple(image for images in kinds.values() for image in images[:count])
-        return Product(self.name, self.references[:count], few)
+        kinds = [*dict.fromkeys(image.kind for image in self.images)]
+        few = first_of_each(self.images, count, lambda image: image.kind)
+        ordered = sorted(few, key=lambda image: kinds.index(image.kind))
+        return Product(self.name, self.references[:count], tuple(ordered))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +126,8 @@ class DefectEntry(DatasetEntry[Defects]):
         return f"{self.folder}/{self.layout_below}"
 
     def read(self, data: Path) -> Defects:
-        read = _defects(self.name, self.root(data), self.memory, FileSample)
         official = self.products, self.references, self.images
-        there = (count.present for count in read.coverage.counts if isinstance(count, Count))
-        counts = tuple(map(Count, COUNTED, there, official))
-        return replace(read, coverage=replace(read.coverage, counts=counts))
+        return _defects(self.name, self.root(data), self.memory, FileSample, official)
 
     def contents(self, data: Path) -> dict[str, list[Path]]:
         root = data / self.folder
@@ -244,8 +238,14 @@ def _of_table(root: Path) -> dict[str, ProductFiles]:
     return products
 
 
-def _defects(name: str, root: Path, memory: int, make: type[FileSample]) -> Defects:
-    """The products below a folder; raises InputError."""
+def _defects(
+    name: str,
+    root: Path,
+    memory: int,
+    make: type[FileSample],
+    official: tuple[int | None, ...] = (None, None, None),
+) -> Defects:
+    """The products below a folder, counted beside the official numbers; raises InputError."""
     notes: list[str] = []
     products = tuple(
         _product(normal(name), files, root, make, notes) for name, files in sorted(_listed(root).items())
@@ -257,11 +257,8 @@ def _defects(name: str, root: Path, memory: int, make: type[FileSample]) -> Defe
     images = [pair for each in products for pair in zip(each.images, each.defect, strict=True)]
     notes += unseen_twins((image.kind for image, _ in images), "kinds of defects")
     notes += unseen_twins((product.name for product in products), "products")
-    counts = (
-        Count(COUNTED[0], len(products)),
-        Count(COUNTED[1], sum(len(product.references) for product in products)),
-        Count(COUNTED[2], len(images)),
-    )
+    there = len(products), sum(len(product.references) for product in products), len(images)
+    counts = tuple(map(Count, ("products", "reference images", "test images"), there, official))
     defective = [image for image, defect in images if defect]
     masks = sum(image.mask is not None for image in defective)
     remarks = [f"{len(defective):,} test images with a defect, {masks:,} of them with a mask"]
@@ -283,7 +280,7 @@ def _product(name: str, files: ProductFiles, root: Path, make: type[FileSample],
 
     images = []
     for kind, path, mask in files.images:
-        size = _size(path, turned=make is PhotoSample)
+        size = storage.image_size(path, turned=make is PhotoSample)
         if mask is not None and (other := storage.image_size(mask)) != size:
             raise InputError(
                 f"expected an image and its mask of one size, found {size[0]} x {size[1]} in {path} and "
@@ -304,13 +301,6 @@ def _product(name: str, files: ProductFiles, root: Path, make: type[FileSample],
         tested = [each.sample for each in images]
         notes += on_both_sides(product.references, tested, f"train of {name}", "test")
     return product
-
-
-def _size(path: Path, *, turned: bool) -> tuple[int, int]:
-    """Width and height of an image from its header; with ``turned``, after its EXIF rotation."""
-    with decoding(f"cannot read the header of image {path}"), storage.open_image(path) as image:
-        swapped = turned and image.getexif().get(ExifTags.Base.Orientation) in TURNED
-        return (image.height, image.width) if swapped else image.size
 
 
 def read_defect(image: ScoredImage) -> Mask:

@@ -50,12 +50,10 @@ def with_range(data: D) -> D:
     changed: dict[Sample, Sample] = {each: replace(each, bits=bits) for each in deep if used.get(each, bits)}
     scaled = "read as they are" if bits == 8 else f"scaled to 8, white is {2**bits - 1:,}"
     said = f"{counted(len(changed), 'images')} {SAID}: values use {bits} bits, {scaled}"
-    dark = [each.key for each, own in used.items() if 0 < own <= bits - DARK]
-    notes = [
-        f"{counted(len(dark), 'images')} of these nearly black, of {bits - DARK} bits at most ({some(dark)})"
-    ]
-    coverage = replace(data.coverage, remarks=(*data.coverage.remarks, said))
-    coverage = replace(coverage, notes=(*coverage.notes, *(notes if dark else ())))
+    coverage = data.coverage.remarked(said)
+    if dark := [each.key for each, own in used.items() if 0 < own <= bits - DARK]:
+        few = f"{counted(len(dark), 'images')} of these nearly black"
+        coverage = coverage.noted(f"{few}, of {bits - DARK} bits at most ({some(dark)})")
     return replace(with_samples(data, changed), coverage=coverage)  # type: ignore[no-any-return]
 
 
@@ -72,12 +70,11 @@ def _measured(samples: Sequence[PhotoSample | TableSample]) -> list[int]:
 
 
 def _bits_of(sample: PhotoSample | TableSample) -> int:
-    if isinstance(sample, PhotoSample):
-        with suppress(InputError):
+    with suppress(InputError):
+        if isinstance(sample, PhotoSample):
             return _bits_of_file(sample.path, sample.stamp)
-        return 0
-    with suppress(InputError), decoding(sample.key), open_file(sample.source) as image:
-        return bits_used(image)
+        with decoding(sample.key), open_file(sample.source) as image:
+            return bits_used(image)
     return 0
 
 

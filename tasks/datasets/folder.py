@@ -9,9 +9,9 @@ from pathlib import Path, PurePosixPath
 from layerboard.tasks.datasets import classes as classed
 from layerboard.tasks.datasets.base import Count, Coverage, Data, PhotoSample
 from layerboard.tasks.datasets.classes import Classification, LabelledSample, Unlabelled
-from layerboard.tasks.datasets.files import IMAGE_EXTENSIONS, require_directory, require_text
 from layerboard.tasks.datasets.instances import of_table
-from layerboard.tasks.datasets.labels import (
+from layerboard.tasks.datasets.reading.files import IMAGE_EXTENSIONS, require_directory, require_text
+from layerboard.tasks.datasets.reading.labels import (
     AS_IT_IS,
     FILE_COLUMNS,
     LABEL_COLUMNS,
@@ -25,9 +25,8 @@ from layerboard.tasks.datasets.labels import (
     read_label_table,
     require_columns,
 )
-from layerboard.tasks.datasets.names import normal, number_twins, unseen_twins
-from layerboard.tasks.datasets.same_files import on_both_sides
-from layerboard.tasks.datasets.splits import (
+from layerboard.tasks.datasets.reading.names import normal, number_twins, unseen_twins
+from layerboard.tasks.datasets.reading.splits import (
     QUERY_SPLITS,
     SPLITS,
     TRAIN,
@@ -35,8 +34,9 @@ from layerboard.tasks.datasets.splits import (
     require_own_classes,
     split_of,
 )
+from layerboard.tasks.datasets.reading.tree import ImageTree, read_tree
+from layerboard.tasks.datasets.same_files import on_both_sides
 from layerboard.tasks.datasets.targets import TargetColumns, Targets, find_targets, targets_of
-from layerboard.tasks.datasets.tree import ImageTree, read_tree
 from layerboard.zoo.errors import InputError, counted, some
 
 NO_LABELS = Path("none")  # given instead of a table of labels if folders are not classes
@@ -157,7 +157,15 @@ def _class_folders(tree: ImageTree) -> tuple[list[LabelledFile], list[str]]:
             label = normal(path.removeprefix(folder).rpartition("/")[0])
             files.append(LabelledFile(path, label, splits[folder]))
     labels = {file.label for file in files}
-    _require_leaves(tree.root, labels)
+    for label in sorted(labels - {""}):
+        parents = PurePosixPath(label).parents
+        above = next((parent for parent in parents if str(parent).removeprefix(".") in labels), None)
+        if above is not None:
+            raise InputError(
+                f"expected every folder of {tree.root} to hold either images of one class or further "
+                f"folders, found images in {above} and in {label}; move them, or give the classes by "
+                "--labels FILE"
+            )
     remarks = ["classes from folders" + (", by their paths" if any("/" in label for label in labels) else "")]
     named = [f"{folder[:-1]} is {split}" for folder, split in splits.items() if folder[:-1].lower() != split]
     remarks += [", ".join(named)] if named else []
@@ -165,17 +173,6 @@ def _class_folders(tree: ImageTree) -> tuple[list[LabelledFile], list[str]]:
     if left_out:
         remarks.append(f"{len(left_out):,} images beside train and val ignored ({some(left_out, 2)})")
     return files, remarks
-
-
-def _require_leaves(root: Path, labels: set[str]) -> None:
-    for label in sorted(labels):
-        parents = PurePosixPath(label).parents
-        above = next((parent for parent in parents if str(parent).removeprefix(".") in labels), None)
-        if label and above is not None:
-            raise InputError(
-                f"expected every folder of {root} to hold either images of one class or further folders, "
-                f"found images in {above} and in {label}; move them, or give the classes by --labels FILE"
-            )
 
 
 def _alike(files: Sequence[LabelledFile]) -> list[str]:

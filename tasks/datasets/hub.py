@@ -11,7 +11,7 @@ from layerboard.tasks.datasets import classes as classed
 from layerboard.tasks.datasets.base import Coverage, range_text
 from layerboard.tasks.datasets.classes import Classification, LabelledSample
 from layerboard.tasks.datasets.hub_spec import HubSpec, parse_hub_spec
-from layerboard.tasks.datasets.names import normal
+from layerboard.tasks.datasets.reading.names import normal
 from layerboard.zoo.errors import InputError, UnreadableImageError
 from layerboard.zoo.online import hub_answers, offline_unless
 from layerboard.zoo.view.geometry import Box

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
-from layerboard.tasks.datasets import files as storage
 from layerboard.tasks.datasets.base import (
     Count,
     Coverage,
@@ -15,29 +14,37 @@ from layerboard.tasks.datasets.base import (
     FileSample,
     PhotoSample,
     Sample,
+    first_of_each,
     images_of,
 )
 from layerboard.tasks.datasets.copies import COPIES, CopySample
-from layerboard.tasks.datasets.labels import (
+from layerboard.tasks.datasets.reading import files as storage
+from layerboard.tasks.datasets.reading.labels import (
     FILE_COLUMNS,
     GROUP_COLUMN,
+    LabelledFile,
     LabelTable,
     match_rows,
     require_columns,
 )
-from layerboard.tasks.datasets.names import normal, number_twins, unseen_twins
+from layerboard.tasks.datasets.reading.names import normal, number_twins, unseen_twins
+from layerboard.tasks.datasets.reading.tree import ImageTree, read_tree
 from layerboard.tasks.datasets.same_files import on_both_sides
-from layerboard.tasks.datasets.tree import ImageTree, read_tree
-from layerboard.zoo.errors import InputError, counted, first_line, some
+from layerboard.zoo.errors import InputError, counted, some
 
-QUERY = ("query", "queries")  # names of query folders, case-insensitive
-DATABASE = ("database", "gallery")  # names of database folders
 DISTRACTOR = "distractor"  # role of a database image that shows none of the things
 ROLES = ("query", "database", DISTRACTOR)
 COLUMNS = ("image_id", "class_id", "super_class_id", "path")  # of the table of SOP
 TRAINING = 100  # first classes of CUB by number, the training half
 
 Part = Literal["query", "database", ""]
+# what the folders of queries and of the database are called, case-insensitive
+FOLDERS: dict[str, Part] = {
+    "query": "query",
+    "queries": "query",
+    "database": "database",
+    "gallery": "database",
+}
 
 
 class Instance(NamedTuple):
@@ -81,15 +88,11 @@ class Instances(Data):
     def limited(self, limit: int | None) -> Self:
         if limit is None:
             return self
-        seen: Counter[tuple[str, ...]] = Counter()
-        few = []
-        for image in self.images:
-            seen[image[1:4]] += 1
-            few += [image] if seen[image[1:4]] <= limit else []
+        few = first_of_each(self.images, limit, lambda image: image[1:4])
         if len(few) == len(self.images):
             return self
         note = f"limited to {counted(limit, 'images')} of each thing: {len(few):,} images were used"
-        return replace(self, images=tuple(few), coverage=self.coverage.noted(note))
+        return replace(self, images=few, coverage=self.coverage.noted(note))
 
 
 def sought(images: Sequence[Instance]) -> list[int]:
@@ -124,13 +127,13 @@ def instances(name: str, images: Iterable[Instance], where: str, coverage: Cover
         Count("queries", len(asking) - len(alone)),
         Count("database images", sum(image.part != "query" for image in every)),
     )
-    distractors = sum(not image.thing for image in every)
-    remarks = [*coverage.remarks, *([f"{counted(distractors, 'distractors')}"] if distractors else [])]
+    coverage = replace(coverage, counts=counts)
+    if distractors := sum(not image.thing for image in every):
+        coverage = coverage.remarked(counted(distractors, "distractors"))
     if alone:
-        remarks.append(
-            f"{counted(len(alone), 'images')} alone of its thing, not asked for ({some(alone, 2)})"
-        )
-    return Instances(name, every, replace(coverage, counts=counts, remarks=tuple(remarks)))
+        number = counted(len(alone), "images")
+        coverage = coverage.remarked(f"{number} alone of its thing, not asked for ({some(alone, 2)})")
+    return Instances(name, every, coverage)
 
 
 # ---- the user's own -----------------------------------------------------------------------------
@@ -172,9 +175,7 @@ def read_queries(folder: Path) -> Instances:
 
 def _parts(folder: Path) -> dict[str, Part]:
     """The part, query or database, of each folder in a folder, by name."""
-    names: tuple[tuple[tuple[str, ...], Part], ...] = ((QUERY, "query"), (DATABASE, "database"))
-    tops = storage.folder_names(folder)
-    return {top: part for known, part in names for top in tops if top.lower() in known}
+    return {top: FOLDERS[top.lower()] for top in storage.folder_names(folder) if top.lower() in FOLDERS}
 
 
 def of_table(name: str, tree: ImageTree, table: LabelTable) -> Instances:
@@ -184,9 +185,12 @@ def of_table(name: str, tree: ImageTree, table: LabelTable) -> Instances:
     """
     require_columns(table, FILE_COLUMNS, (GROUP_COLUMN,))
     column = next((number for number, word in enumerate(table.header) if word.lower() == "role"), None)
-    roles = {row: "" if column is None else row.cells[column].lower() for row in table.rows}
-    for row, role in roles.items():
-        if role not in ("", *ROLES):
+
+    def role_of(row: LabelledFile) -> str:
+        return "" if column is None else row.cells[column].lower()
+
+    for row in table.rows:
+        if (role := role_of(row)) not in ("", *ROLES):
             raise InputError(
                 f"expected {', '.join(ROLES)} or nothing as role in line {row.number} of {table.path}, found "
                 f"{role!r}; nothing stands for an image that looks for others and is looked for"
@@ -194,10 +198,10 @@ def of_table(name: str, tree: ImageTree, table: LabelTable) -> Instances:
         if role == "query" and not row.group:
             raise InputError(f"expected a group of the query in line {row.number} of {table.path}; add it")
     said = ("group", "groups")
-    files, remarks, notes = match_rows([table], tree, lambda row: roles[row] or row.group, said)
+    files, remarks, notes = match_rows([table], tree, lambda row: role_of(row) or row.group, said)
     images = []
     for file in files:
-        role = "" if column is None else file.cells[table.header[column]].lower()
+        role = role_of(file)
         thing = "" if role == DISTRACTOR else file.group
         part: Part = "query" if role == "query" else "database" if role else ""
         images.append(Instance(PhotoSample(file.path, f"{tree.root}/{file.path}"), thing, part))
@@ -220,8 +224,7 @@ def of_classes(name: str, labelled: Iterable[tuple[str, Sample, str]], coverage:
     images = [Instance(sample, label, group=group) for label, sample, group in labelled]
     outside = " that are not of its group" if any(image.group for image in images) else ""
     said = f"things are the classes; each image looks for all others of its thing{outside}"
-    remarks = (*coverage.remarks, said)
-    return instances(name, images, name, replace(coverage, remarks=remarks))
+    return instances(name, images, name, coverage.remarked(said))
 
 
 def copies_of(data: Data) -> Instances:
@@ -286,11 +289,7 @@ class InstanceEntry(DatasetEntry[Instances]):
                 for file in storage.file_names(root / "images" / name)
             ]
         path = root / self.table
-        try:
-            lines = storage.read_bytes(path).decode().splitlines()[1:]
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"expected the table of {self.name} at {path}: {first_line(error)}") from error
-        rows = [line.split() for line in lines if line.strip()]
+        rows = [line.split() for line in storage.read_lines(path, f"the table of {self.name}")[1:]]
         if wrong := [number for number, row in enumerate(rows, 2) if len(row) != len(COLUMNS)]:
             raise InputError(
                 f"expected {' '.join(COLUMNS)} in line {wrong[0]} of {path}, found another number of words"

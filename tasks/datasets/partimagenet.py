@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeVar
 
 from layerboard.tasks.datasets.base import Count, Coverage, DatasetEntry
 from layerboard.tasks.datasets.coco import CocoCategory, CocoFile, CocoImage, Regions, read_coco_file
-from layerboard.tasks.datasets.files import is_file, is_folder
-from layerboard.tasks.datasets.tree import read_tree
+from layerboard.tasks.datasets.reading.files import is_file, is_folder
+from layerboard.tasks.datasets.reading.tree import read_tree
 from layerboard.zoo.errors import InputError, shortened, some
 
 T = TypeVar("T")

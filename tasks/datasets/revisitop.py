@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample
-from layerboard.tasks.datasets.files import describe, file_paths, require_directory, require_inside
-from layerboard.tasks.datasets.safe_pickle import restricted_load
+from layerboard.tasks.datasets.reading.files import describe, file_paths, require_directory, require_inside
+from layerboard.tasks.datasets.reading.safe_pickle import restricted_load
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.view.geometry import Box
 
@@ -114,12 +114,11 @@ def read_ground_truth(path: Path) -> tuple[list[str], list[Query]]:
 
 
 def _names(value: object, field: str, path: Path) -> list[str]:
-    names = value.tolist() if isinstance(value, np.ndarray) else value
-    if not isinstance(names, Sequence) or not names or not all(isinstance(name, str) for name in names):
+    if not isinstance(value, Sequence) or not value or not all(isinstance(name, str) for name in value):
         raise InputError(f"expected a list of image names as {field} in {path}, found {describe(value)}")
-    if repeated := len(names) - len(set(names)):
+    if repeated := len(value) - len(set(value)):
         raise InputError(f"expected different image names as {field} in {path}, found {repeated} repeated")
-    return [require_inside(name, f"{field} of {path}") for name in names]
+    return [require_inside(name, f"{field} of {path}") for name in value]
 
 
 def _box(value: object, where: str) -> Box:

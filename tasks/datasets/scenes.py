@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from layerboard.tasks.datasets import files as storage
 from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Sample
-from layerboard.tasks.datasets.masks import read_mask
+from layerboard.tasks.datasets.reading import files as storage
+from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.metrics.arrays import VOID, Labels
 from layerboard.zoo.errors import InputError, MissingDataError, some
 

@@ -1,22 +1,28 @@
 """SPair-71k: ``PairAnnotation/<split>/*:<category>.json`` and ``JPEGImages/<category>/*.jpg``."""
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import count
 from pathlib import Path
 from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from layerboard.tasks.datasets import fields
-from layerboard.tasks.datasets import files as storage
 from layerboard.tasks.datasets import spair_facts as facts
-from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Sample
-from layerboard.tasks.datasets.fields import JsonObject
-from layerboard.tasks.datasets.files import is_file, require_inside
+from layerboard.tasks.datasets.base import (
+    Count,
+    Coverage,
+    Data,
+    DatasetEntry,
+    FileSample,
+    Sample,
+    first_of_each,
+)
+from layerboard.tasks.datasets.reading import fields
+from layerboard.tasks.datasets.reading import files as storage
+from layerboard.tasks.datasets.reading.fields import JsonObject
+from layerboard.tasks.datasets.reading.files import is_file, require_inside
 from layerboard.tasks.datasets.spair_facts import Group, Levels, PairFacts
 from layerboard.zoo.errors import InputError, counted
 from layerboard.zoo.view.geometry import Box
@@ -54,8 +60,7 @@ class Keypoints(Data):
     def limited(self, limit: int | None) -> Self:
         if limit is None:
             return self
-        seen = defaultdict[str, Iterator[int]](count)
-        first = tuple(pair for pair in self.pairs if next(seen[pair.category]) < limit)
+        first = first_of_each(self.pairs, limit, lambda pair: pair.category)
         if len(first) == len(self.pairs):
             return self
         used = f"limited to {counted(limit, 'pairs')} a category: {counted(len(first), 'pairs')} used"

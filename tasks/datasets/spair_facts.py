@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from layerboard.tasks.datasets.base import LevelCounts
-from layerboard.tasks.datasets.fields import JsonObject, as_object, get_integer, read_json
-from layerboard.tasks.datasets.files import describe, is_file
+from layerboard.tasks.datasets.reading.fields import JsonObject, as_object, get_integer, read_json
+from layerboard.tasks.datasets.reading.files import describe, is_file
 from layerboard.zoo.errors import InputError
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from layerboard.tasks.datasets.base import Count, DatasetEntry
 from layerboard.tasks.datasets.folder import read_folder
-from layerboard.tasks.datasets.labels import Labelling
+from layerboard.tasks.datasets.reading.labels import Labelling
+from layerboard.tasks.datasets.reading.tree import read_tree
 from layerboard.tasks.datasets.targets import Targets
-from layerboard.tasks.datasets.tree import read_tree
 from layerboard.zoo.errors import InputError
 
 
@@ -18,6 +18,7 @@ class TabledEntry(DatasetEntry[Targets]):
     name: str
     table: str  # file in the folder
     images: int  # official number
+    roles: tuple[str, ...]  # ``numbers``, or ``labels`` if the table has several an image
     folder: str = "targets"
 
     @property
@@ -36,17 +37,3 @@ class TabledEntry(DatasetEntry[Targets]):
         root = data / self.folder
         images = (root / "images" / path for path in read_tree(root / "images").images)
         return {"files": [root / self.table, *images]}
-
-
-class NumbersEntry(TabledEntry):
-    """A dataset whose table has numbers."""
-
-    __slots__ = ()
-    roles = ("numbers",)
-
-
-class LabelsEntry(TabledEntry):
-    """A dataset whose table has several labels an image."""
-
-    __slots__ = ()
-    roles = ("labels",)

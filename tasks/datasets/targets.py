@@ -11,14 +11,14 @@ import numpy as np
 
 from layerboard.tasks.datasets.base import Coverage, Data, Sample
 from layerboard.tasks.datasets.classes import Unlabelled, require_undivided
-from layerboard.tasks.datasets.labels import LABEL_COLUMNS, LabelledFile, LabelRow, LabelTable, Target
-from layerboard.tasks.datasets.names import number_twins, unseen_twins
+from layerboard.tasks.datasets.reading.labels import LABEL_COLUMNS, LabelledFile, LabelTable, Target
+from layerboard.tasks.datasets.reading.names import number_twins, unseen_twins
+from layerboard.tasks.datasets.reading.splits import TRAIN
 from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING, SEED, group_numbers, stratified_folds
 from layerboard.zoo.errors import InputError, counted, some
 
 MOST_CLASSES = 20  # a class column with up to this many distinct numbers contains classes, not numbers
-TRAIN = "train"
 PARTED = "|"  # separates the labels of an image
 TRUTHS = {"0": 0.0, "0.0": 0.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "true": 1.0}  # cells of a label's column
 _INDEX = re.compile(r"(Unnamed: \d+)?")  # names of the index columns that pandas writes
@@ -124,11 +124,11 @@ class TargetColumns(NamedTuple):
         """Name of a row's value, singular and plural."""
         return self.role.removesuffix("s"), self.role
 
-    def cells(self, row: LabelRow) -> list[str]:
+    def cells(self, row: LabelledFile) -> list[str]:
         """Cells of a row in these columns."""
         return [row.cells[self.header.index(name)] for name in self.names]
 
-    def said(self, row: LabelRow) -> str:
+    def said(self, row: LabelledFile) -> str:
         """All these cells of a row as one text; "" if a cell is empty."""
         cells = self.cells(row)
         return ", ".join(cells) if all(cells) else ""
@@ -264,7 +264,7 @@ def targets_of(
 
     Raises InputError for a group in both train and val, or if no image can be tested by another group.
     """
-    values, targets = _values([[file.cells[each] for each in columns.names] for file in files], columns)
+    values, targets = _values([columns.cells(file) for file in files], columns)
     groups = tuple(file.group or file.path for file in files)
     if any(file.split for file in files):
         fold = np.array([ALWAYS_TRAINING if file.split == TRAIN else 0 for file in files], np.int64)

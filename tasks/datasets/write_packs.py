@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.classes import Classification
-from layerboard.tasks.datasets.files import data_root, require_text
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.tasks.datasets.packs import manifest as manifests
 from layerboard.tasks.datasets.packs.manifest import (
@@ -18,6 +17,7 @@ from layerboard.tasks.datasets.packs.manifest import (
     read_pack_manifest,
 )
 from layerboard.tasks.datasets.packs.shards import LARGEST_FILE, PackedFile, read_shard, write_shard
+from layerboard.tasks.datasets.reading.files import data_root, require_text
 from layerboard.zoo.atomic import PARTIAL, file_sha256, remove_leftovers, write_whole
 from layerboard.zoo.errors import InputError
 

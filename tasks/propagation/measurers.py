@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from layerboard.tasks.datasets.davis import Video
-from layerboard.tasks.datasets.masks import read_mask
+from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.framework.base import TokenMeasurer, area_ceiling_metric, ceiling_metric
 from layerboard.tasks.framework.checks import LayerFlags
 from layerboard.tasks.framework.examples import small_mask

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.datasets.davis import Video, Videos
-from layerboard.tasks.datasets.files import stamp
-from layerboard.tasks.datasets.masks import read_mask
+from layerboard.tasks.datasets.reading.files import stamp
+from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.framework.base import (
     Group,
     Items,

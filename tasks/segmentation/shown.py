@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from layerboard.tasks.datasets.files import stamp
+from layerboard.tasks.datasets.reading.files import stamp
 from layerboard.tasks.datasets.scenes import Scene, Scenes, every_value, read_classes
 from layerboard.tasks.framework.base import (
     AVERAGED,

@@ -16,9 +16,9 @@ from layerboard.benchmark.plan.suites import MINI_SUITE
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.inside.page import inside_page
 from layerboard.tasks.datasets.classes import EVERY
-from layerboard.tasks.datasets.files import IMAGE_EXTENSIONS
 from layerboard.tasks.datasets.folder import NO_CLASSES, QUERY_SPLITS
-from layerboard.tasks.datasets.labels import (
+from layerboard.tasks.datasets.reading.files import IMAGE_EXTENSIONS
+from layerboard.tasks.datasets.reading.labels import (
     FILE_COLUMNS,
     GROUP_COLUMN,
     LABEL_COLUMNS,

@@ -12,7 +12,7 @@ from layerboard.tasks.datasets import write_packs as writing
 from layerboard.tasks.datasets.packs.manifest import CARD, read_pack_manifest
 from layerboard.tasks.datasets.packs.shards import write_shard
 from tests.benchmark.runs import command, comparable, run
-from tests.tasks.datasets.packs.conftest import pack
+from tests.tasks.datasets.conftest import pack
 
 TASKS = ("knn", "davis", "spair", "segment")
 Capture = pytest.CaptureFixture[str]

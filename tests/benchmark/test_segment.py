@@ -15,7 +15,7 @@ from layerboard.benchmark.jobs.pieces import Pieces
 from layerboard.benchmark.passes.one_pass import PassResult
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
-from layerboard.tasks.datasets.masks import read_mask, write_mask
+from layerboard.tasks.datasets.reading.masks import read_mask, write_mask
 from layerboard.tasks.datasets.scenes import VOC_2012
 from layerboard.tasks.framework.protocols import EvaluationProtocol, find_protocol
 from layerboard.tasks.framework.registry import config_of

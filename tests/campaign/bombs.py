@@ -25,8 +25,8 @@ from layerboard.benchmark.exported.cka import score_cka
 from layerboard.benchmark.exported.vectors import score_knn
 from layerboard.leaderboards.records.arrays import read_arrays
 from layerboard.tasks.datasets.base import PhotoSample
-from layerboard.tasks.datasets.masks import read_mask
-from layerboard.tasks.datasets.safe_pickle import restricted_load
+from layerboard.tasks.datasets.reading.masks import read_mask
+from layerboard.tasks.datasets.reading.safe_pickle import restricted_load
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.files import locate

@@ -19,7 +19,7 @@ from layerboard.benchmark.exported.davis import score_davis
 from layerboard.benchmark.exported.vectors import score_clustering, score_knn, score_retrieval
 from layerboard.mini import checkpoints
 from layerboard.tasks.datasets.base import PhotoSample
-from layerboard.tasks.datasets.masks import read_mask, write_mask
+from layerboard.tasks.datasets.reading.masks import read_mask, write_mask
 from layerboard.tasks.datasets.revisitop import ROXFORD5K
 from layerboard.tasks.metrics.arrays import VOID
 from layerboard.zoo.load.backbone import load_backbone

@@ -17,7 +17,7 @@ from PIL import Image
 from layerboard.tasks.datasets.base import images_of
 from layerboard.tasks.datasets.catalogue import read_own
 from layerboard.tasks.datasets.classes import Classification
-from layerboard.tasks.datasets.labels import Labelling
+from layerboard.tasks.datasets.reading.labels import Labelling
 from layerboard.zoo.errors import InputError
 from tests.campaign.broken_fields import problem_of
 from tests.campaign.counts import Count
@@ -250,11 +250,11 @@ def _names_are(folder: Path, table: Path | None, classes: list[str], twin: str, 
         _require(len(truth) + 1, len(data.train.classes), "classes")
         return
     _require((truth, []), ({*data.train.classes}, said), "classes")
-    sides = [len(side.keys) for side in data.sides]
+    sides = [len(side.keys) for side in data.sides.values()]
     _require(len(rows.files), sum(sides), "images")
     _require(2 if any(rows.splits) else 1, len(sides), "splits")
     groups = {unicodedata.normalize("NFC", name) for name in rows.groups} - {""}
-    _require(groups, {group for side in data.sides for group in side.groups} - {""}, "groups")
+    _require(groups, {group for side in data.sides.values() for group in side.groups} - {""}, "groups")
 
 
 # ---- depths -------------------------------------------------------------------------------------

@@ -10,10 +10,10 @@ from layerboard.benchmark.exported.arrays import read_archive, read_array
 from layerboard.leaderboards.published.literature import read_published
 from layerboard.leaderboards.records.checksum import file_digest, has_checksum, read_checked
 from layerboard.leaderboards.records.items import read_items
-from layerboard.tasks.datasets.fields import read_json
-from layerboard.tasks.datasets.files import image_size, read_bytes
-from layerboard.tasks.datasets.labels import read_groups, read_label_table
-from layerboard.tasks.datasets.masks import read_mask
+from layerboard.tasks.datasets.reading.fields import read_json
+from layerboard.tasks.datasets.reading.files import image_size, read_bytes
+from layerboard.tasks.datasets.reading.labels import read_groups, read_label_table
+from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load import checkpoint
 from layerboard.zoo.load.checkpoint import files_digest, read_weights

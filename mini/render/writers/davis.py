@@ -19,7 +19,7 @@ from layerboard.mini.render.shapes import Field, rotation
 from layerboard.mini.render.templates import Facing, class_index
 from layerboard.mini.render.textures import Colour
 from layerboard.mini.render.writers.base import Note, Writer, save_jpeg, save_text
-from layerboard.tasks.datasets.masks import write_mask
+from layerboard.tasks.datasets.reading.masks import write_mask
 
 SIZE = (counts.FRAME_WIDTH, counts.FRAME_HEIGHT)
 _WORLD = (counts.FRAME_WIDTH * 2, counts.FRAME_HEIGHT * 3 // 2)  # scenery that the camera moves over

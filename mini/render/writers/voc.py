@@ -15,7 +15,7 @@ from layerboard.mini.render.seeds import Namespace, Rng, Size, generator
 from layerboard.mini.render.still import Variation, draw_figure
 from layerboard.mini.render.templates import class_index
 from layerboard.mini.render.writers.base import Note, Writer, draw_size, save_jpeg, save_text
-from layerboard.tasks.datasets.masks import write_mask
+from layerboard.tasks.datasets.reading.masks import write_mask
 
 SIZES = ((128, 96), (96, 128))
 VOID = 255

@@ -32,13 +32,6 @@ from layerboard.zoo.online import hub_answers, offline_unless
 INSIDE = "!"
 
 
-class _Folder(NamedTuple):
-    """Content of a folder: names of its folders, and rows of its files by name."""
-
-    folders: set[str]
-    files: dict[str, int]
-
-
 class Pack:
     """Files by their paths relative to the data folder, with ``/`` between names.
 
@@ -48,23 +41,23 @@ class Pack:
     def __init__(self, files: Mapping[str, int], rows: Rows) -> None:
         """``files`` has the number of each file's row."""
         self._rows = rows
-        folders = defaultdict(lambda: _Folder(set(), {}), {"": _Folder(set(), {})})
-        for path, row in files.items():
-            parent, _, name = path.rpartition("/")
-            known = parent in folders
-            folders[parent].files[name] = row
+        folders = defaultdict[str, dict[str, int | None]](dict, {"": {}})
+        for path, number in files.items():
+            row: int | None = number
+            known = False
             while not known:
-                parent, _, name = parent.rpartition("/")
-                known = parent in folders
-                folders[parent].folders.add(name)
+                path, _, name = path.rpartition("/")
+                known = path in folders
+                folders[path][name], row = row, None
         self._folders = dict(folders)
 
-    def folder(self, path: str) -> _Folder | None:
+    def folder(self, path: str) -> Mapping[str, int | None] | None:
+        """What is in a folder: the row of each file, None of each folder, by name; None if there is none."""
         return self._folders.get(path)
 
     def row(self, path: str) -> int | None:
         parent, _, name = path.rpartition("/")
-        return self._folders[parent].files.get(name) if parent in self._folders else None
+        return self._folders.get(parent, {}).get(name)
 
     def read(self, path: str) -> bytes:
         """Bytes of a file; raises FileNotFoundError, or InputError if they differ from what was packed."""

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from layerboard.tasks.datasets.masks import read_mask, write_mask
+from layerboard.tasks.datasets.reading.masks import read_mask, write_mask
 from tests import fakes
 from tests.tasks.agreement import golden
 

@@ -20,10 +20,10 @@ from layerboard.tasks.datasets.davis import DavisEntry
 from layerboard.tasks.datasets.defects import DefectEntry, read_defect
 from layerboard.tasks.datasets.imagenet import ImageNetEntry
 from layerboard.tasks.datasets.instances import InstanceEntry
-from layerboard.tasks.datasets.masks import voc_palette
 from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
+from layerboard.tasks.datasets.reading.masks import voc_palette
+from layerboard.tasks.datasets.reading.safe_pickle import restricted_load
 from layerboard.tasks.datasets.revisitop import RevisitedEntry
-from layerboard.tasks.datasets.safe_pickle import restricted_load
 from layerboard.tasks.datasets.scenes import VocEntry, read_classes
 from layerboard.tasks.datasets.spair import SpairEntry
 from tests.mini.render.conftest import IMAGENET_CLASSES

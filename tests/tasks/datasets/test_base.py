@@ -8,9 +8,9 @@ import pytest
 from PIL import EpsImagePlugin, Image
 
 from layerboard.tasks.datasets.base import Count, Coverage, FileSample
-from layerboard.tasks.datasets.files import image_size
 from layerboard.tasks.datasets.hub import TableSample
-from layerboard.tasks.datasets.masks import read_mask
+from layerboard.tasks.datasets.reading.files import image_size
+from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.zoo.errors import UnreadableImageError
 from tests.fakes import fake_image
 

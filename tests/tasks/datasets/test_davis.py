@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from layerboard.tasks.datasets.davis import DavisEntry, read_davis_results
-from layerboard.tasks.datasets.masks import read_mask, voc_palette, write_mask
+from layerboard.tasks.datasets.reading.masks import read_mask, voc_palette, write_mask
 from layerboard.zoo.errors import InputError, UnreadableImageError
 from tests.fakes import write_fake_davis
 from tests.tasks.datasets.helpers import copy_shuffled, keys

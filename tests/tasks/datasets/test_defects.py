@@ -9,7 +9,7 @@ from PIL import ExifTags, Image
 from layerboard.tasks.datasets.catalogue import read_own
 from layerboard.tasks.datasets.classes import Classification, Unlabelled
 from layerboard.tasks.datasets.defects import MVTEC_AD, TABLE, VISA, Defects, read_defect
-from layerboard.tasks.datasets.labels import Labelling
+from layerboard.tasks.datasets.reading.labels import Labelling
 from layerboard.tasks.framework.identity import own_name
 from layerboard.zoo.errors import InputError
 

@@ -11,7 +11,7 @@ from layerboard.tasks.datasets.base import PhotoSample, images_of
 from layerboard.tasks.datasets.catalogue import read_own
 from layerboard.tasks.datasets.depths import with_range
 from layerboard.tasks.datasets.hub import TableSample
-from layerboard.tasks.datasets.labels import Labelling
+from layerboard.tasks.datasets.reading.labels import Labelling
 from layerboard.tasks.framework.identity import own_name
 from layerboard.zoo.view.photos import as_seen, bits_used, open_file
 from tests.fakes import write_deep_image

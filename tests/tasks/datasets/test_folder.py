@@ -9,7 +9,7 @@ from PIL import Image
 
 from layerboard.tasks.datasets.classes import EVERY, Classification, Unlabelled
 from layerboard.tasks.datasets.folder import NO_CLASSES, NO_LABELS, read_folder
-from layerboard.tasks.datasets.labels import Labelling
+from layerboard.tasks.datasets.reading.labels import Labelling
 from layerboard.zoo.errors import InputError
 from tests.fakes import write_fake_class_folders
 from tests.tasks.datasets.helpers import copy_shuffled, keys

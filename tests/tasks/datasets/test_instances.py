@@ -10,7 +10,7 @@ from layerboard.tasks.datasets.catalogue import read_own
 from layerboard.tasks.datasets.classes import Classification, Unlabelled
 from layerboard.tasks.datasets.copies import COPIES, SHORT, CopySample
 from layerboard.tasks.datasets.instances import CUB, InstanceEntry, Instances, has_queries, read_queries
-from layerboard.tasks.datasets.labels import Labelling
+from layerboard.tasks.datasets.reading.labels import Labelling
 from layerboard.tasks.framework.identity import own_name
 from layerboard.zoo.errors import InputError
 

@@ -6,7 +6,7 @@ from PIL import Image
 
 from layerboard.tasks.datasets.base import PhotoSample
 from layerboard.tasks.datasets.catalogue import read_own
-from layerboard.tasks.datasets.labels import Labelling
+from layerboard.tasks.datasets.reading.labels import Labelling
 from layerboard.tasks.datasets.same_files import PART, on_both_sides
 from tests.fakes import write_fake_class_folders, write_fake_defects
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from layerboard.tasks.datasets.masks import write_mask
+from layerboard.tasks.datasets.reading.masks import write_mask
 from layerboard.tasks.datasets.scenes import VOC_2012_AUG, AdeEntry, VocEntry, read_classes
 from layerboard.zoo.errors import InputError, MissingDataError, UnreadableImageError
 from tests.fakes import write_fake_ade, write_fake_voc

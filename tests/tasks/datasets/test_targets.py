@@ -9,8 +9,8 @@ import pytest
 from layerboard.tasks.datasets.base import Data
 from layerboard.tasks.datasets.classes import Classification, Unlabelled
 from layerboard.tasks.datasets.folder import read_folder
-from layerboard.tasks.datasets.labels import Labelling, Target
-from layerboard.tasks.datasets.tabled import NumbersEntry
+from layerboard.tasks.datasets.reading.labels import Labelling, Target
+from layerboard.tasks.datasets.tabled import TabledEntry
 from layerboard.tasks.datasets.targets import ImageLabels, ImageNumbers, Targets
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING
 from layerboard.zoo.errors import InputError
@@ -247,7 +247,7 @@ def test_a_dataset_of_a_table_in_a_folder(tmp_path: Path) -> None:
     (tmp_path / "targets" / "n.csv").write_text(
         "file,x\n" + "".join(f"{row},{row}\n" for row in range(COUNT))
     )
-    entry = NumbersEntry("tabled", "n.csv", 30)
+    entry = TabledEntry("tabled", "n.csv", 30, ("numbers",))
     data = entry.read(tmp_path)
     assert (data.name, data.coverage.partial) == ("tabled", True)
     assert str(data.coverage).startswith("25 of 30 images; ")

@@ -9,7 +9,7 @@ import torch
 from layerboard.tasks.classification import knn, probes
 from layerboard.tasks.clustering import task as clustering
 from layerboard.tasks.datasets.davis import DavisEntry
-from layerboard.tasks.datasets.masks import read_mask
+from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.framework.examples import small_mask
 from layerboard.tasks.keypoints import task as keypoints
 from layerboard.tasks.propagation import task as propagation

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL, DavisEntry, Video, Videos
-from layerboard.tasks.datasets.masks import read_mask, write_mask
+from layerboard.tasks.datasets.reading.masks import read_mask, write_mask
 from layerboard.tasks.framework.base import FINITE, Group, Measurer, Settling, Statistic
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of

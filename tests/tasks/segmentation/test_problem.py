@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from layerboard.tasks.datasets.base import Coverage, FileSample
-from layerboard.tasks.datasets.masks import write_mask
+from layerboard.tasks.datasets.reading.masks import write_mask
 from layerboard.tasks.datasets.scenes import Scene, Scenes
 from layerboard.tasks.framework.assess import confidence_set, intervals_of, measure
 from layerboard.tasks.framework.base import FINITE, Outcome, Settling

@@ -10,9 +10,9 @@ from PIL import ExifTags, Image, ImageOps, PngImagePlugin
 
 import layerboard
 from layerboard.tasks.datasets.catalogue import State, inspect_images
-from layerboard.tasks.datasets.files import image_size
 from layerboard.tasks.datasets.folder import read_folder
 from layerboard.tasks.datasets.hub import TableSample
+from layerboard.tasks.datasets.reading.files import image_size
 from layerboard.zoo.errors import InputError, UnreadableImageError
 from layerboard.zoo.view import photos
 from tests.fakes import fake_image

@@ -9,8 +9,8 @@ import datasets
 import numpy as np
 import pytest
 
-from layerboard.tasks.datasets.files import data_root
 from layerboard.tasks.datasets.imagenet import IMAGENET
+from layerboard.tasks.datasets.reading.files import data_root
 from layerboard.tasks.framework.base import Group, Source
 from layerboard.tasks.framework.identity import identity
 from layerboard.zoo.errors import InputError

@@ -17,8 +17,8 @@ from layerboard.tasks.datasets.write_packs import DatasetPlan, plan_dataset, req
 from layerboard.zoo.atomic import file_sha256
 from layerboard.zoo.errors import InputError
 from tests import fakes
+from tests.tasks.datasets.conftest import NAMES, SMALL, Packed, pack
 from tests.tasks.datasets.helpers import copy_shuffled
-from tests.tasks.datasets.packs.conftest import NAMES, SMALL, Packed, pack
 
 
 def _files(root: Path) -> dict[str, str]:

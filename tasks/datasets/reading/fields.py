@@ -6,7 +6,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TypeVar
 
-from layerboard.tasks.datasets.files import describe, read_bytes
+from layerboard.tasks.datasets.reading.files import describe, read_bytes
 from layerboard.zoo.errors import InputError
 
 JsonObject = Mapping[str, object]

@@ -7,8 +7,8 @@ import zlib
 from hashlib import blake2b
 from pathlib import Path
 
-from layerboard.tasks.datasets.files import require_inside
 from layerboard.tasks.datasets.hub_spec import PREFIX
+from layerboard.tasks.datasets.reading.files import require_inside
 from layerboard.zoo.atomic import remove_leftovers, temporary_folder
 from layerboard.zoo.errors import InputError, first_line
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from layerboard.tasks.datasets.files import read_bytes, stamp
+from layerboard.tasks.datasets.reading.files import read_bytes, stamp
 from layerboard.zoo.errors import InputError, shortened
 
 # the revisited ground truths have less than a million bytes, some 10,000 values, and 4 levels of containers

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layerboard.tasks.datasets.safe_pickle import restricted_load
+from layerboard.tasks.datasets.reading.safe_pickle import restricted_load
 from layerboard.zoo.errors import InputError
 
 

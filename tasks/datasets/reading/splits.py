@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
-from layerboard.tasks.datasets.names import normal
+from layerboard.tasks.datasets.reading.names import normal
 from layerboard.zoo.errors import InputError, some
 
 TRAIN = "train"
@@ -170,7 +170,10 @@ def require_own_classes(root: Path, labels: Collection[str]) -> list[str]:
 
 
 def _repeated(folders: Mapping[str, set[str]]) -> list[tuple[str, str]]:
-    """Pairs of folders, by name, that hold the same class names, given those of each; all are in order."""
+    """Pairs of folders, by name, that hold the same class names: all, or at least two and most of the fewer.
+
+    ``folders`` has the class names of each. Pairs, and the folders of each, are in order.
+    """
     same = defaultdict[frozenset[str], list[str]](list)
     for folder in sorted(folders):
         same[frozenset(folders[folder])].append(folder)
@@ -179,14 +182,12 @@ def _repeated(folders: Mapping[str, set[str]]) -> list[tuple[str, str]]:
     for classes in same:
         for name in classes:
             holders[name].append(classes)
-    near = {pair for each in holders.values() for pair in combinations(each, 2) if _repeat(*pair)}
-    return sorted([*pairs, *((same[first][0], same[second][0]) for first, second in near)])
-
-
-def _repeat(first: frozenset[str], second: frozenset[str]) -> bool:
-    """Whether two folders hold the same class names: all of them, or at least two and most of the fewer."""
-    common = len(first & second)
-    return first == second or (common > 1 and 2 * common > min(len(first), len(second)))
+    near = {pair for each in holders.values() for pair in combinations(each, 2)}
+    for first, second in near:
+        common = len(first & second)
+        if common > 1 and 2 * common > min(len(first), len(second)):
+            pairs.append((same[first][0], same[second][0]))
+    return sorted(pairs)
 
 
 def _folded(name: str) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from layerboard.tasks.datasets.files import open_image
+from layerboard.tasks.datasets.reading.files import open_image
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.view.photos import decoding
 

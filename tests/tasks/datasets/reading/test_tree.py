@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from layerboard.tasks.datasets.tree import read_tree
+from layerboard.tasks.datasets.reading.tree import read_tree
 from layerboard.zoo.errors import InputError
 
 

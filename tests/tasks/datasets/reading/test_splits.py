@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from layerboard.tasks.datasets.folder import read_folder
-from layerboard.tasks.datasets.labels import Labelling
+from layerboard.tasks.datasets.reading.labels import Labelling
 from layerboard.zoo.errors import InputError
 from tests.tasks.datasets.test_folder import labelled, pictures
 

@@ -10,14 +10,15 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice, zip_longest
+from operator import attrgetter
 from pathlib import Path
 from sys import intern
 from typing import Literal, NamedTuple
 
-from layerboard.tasks.datasets.fields import is_number
-from layerboard.tasks.datasets.files import describe, require_text
-from layerboard.tasks.datasets.names import normal
-from layerboard.tasks.datasets.tree import ImageTree
+from layerboard.tasks.datasets.reading.fields import is_number
+from layerboard.tasks.datasets.reading.files import describe, require_text
+from layerboard.tasks.datasets.reading.names import normal
+from layerboard.tasks.datasets.reading.tree import ImageTree
 from layerboard.zoo.errors import InputError, counted, restored, some
 from layerboard.zoo.reading import read_regular
 
@@ -31,8 +32,6 @@ DELIMITERS = ",;\t|"  # possible delimiters: the one that splits the header best
 FALLBACK = "cp1252"  # encoding of text that is not UTF-8: that of most spreadsheets in Europe and America
 _NO_TEXT = re.compile(r"[\0-\x08\x0e-\x1f]")  # characters of files that are no text
 METADATA = ("metadata.csv", "metadata.jsonl")  # metadata files of the ``datasets`` library
-
-
 _SAID_DELIMITER = re.compile(r'"?sep=([^"])"?', re.IGNORECASE)
 
 Target = Literal["class", "number", "labels"]
@@ -55,22 +54,22 @@ class Labelling(NamedTuple):
 AS_IT_IS = Labelling()  # for a folder without further options
 
 
-class LabelRow(NamedTuple):
-    """A row of a table, for one image."""
+class LabelledFile(NamedTuple):
+    """An image and its labels, as its row of a table or its folder says them."""
 
-    number: int  # line of the table that it ends on, from 1
-    file: str  # path of the image, as written
+    path: str  # as written in a table; once it is found, relative to the dataset's folder: its key
     label: str  # its class; "" for none
     split: str  # its split in lower case; "" for none
-    group: str  # its group; "" for none
-    cells: tuple[str, ...]  # all cells of the row, in the order of `LabelTable.header`
+    group: str = ""  # its group; "" for none
+    cells: tuple[str, ...] = ()  # all cells of its row, in the order of `LabelTable.header`
+    number: int = 0  # line of the table that its row ends on, from 1
 
 
 class LabelTable(NamedTuple):
     """A table of labels."""
 
     path: Path
-    rows: tuple[LabelRow, ...]
+    rows: tuple[LabelledFile, ...]
     header: tuple[str, ...]  # names of all columns, as written
     file: str | None  # the column of files; None if there is none, as for the other columns
     label: str | None
@@ -90,11 +89,6 @@ class LabelTable(NamedTuple):
         """Description of the recognised columns."""
         return ", ".join(name for name in (self.file, self.label, self.split, self.group) if name)
 
-    def named(self, path: str, row: LabelRow) -> "LabelledFile":
-        """The image at a path, with the content of a row."""
-        cells = dict(zip(self.header, row.cells, strict=True))
-        return LabelledFile(path, row.label, row.split, row.group, cells)
-
 
 def read_label_table(path: Path, prefix: str = "") -> LabelTable:
     """The rows of a table with any of the columns; raises InputError.
@@ -103,7 +97,9 @@ def read_label_table(path: Path, prefix: str = "") -> LabelTable:
     """
     json_lines = path.suffix.lower() == ".jsonl"
     text, remark = _text(path)
-    delimiter = None if json_lines else _delimiter(text)
+    top = text.lstrip().partition("\n")[0]  # it may say the delimiter, as those of spreadsheets
+    stated = _SAID_DELIMITER.fullmatch(top.strip())
+    delimiter = None if json_lines else stated[1] if stated else max(DELIMITERS, key=top.count)
     lines = _csv_lines(path, text, delimiter) if delimiter else _json_lines(path, text)
     first = list(islice(lines, None if json_lines else 1))  # the lines with all column names
     header = tuple(dict.fromkeys(name for _, record in first for name in record))
@@ -111,12 +107,11 @@ def read_label_table(path: Path, prefix: str = "") -> LabelTable:
     file, label, split, group = columns = [_column(header, names) for names in sought]
     repeated = {name for name in columns[1:] if name is not None}
 
-    def row_of(number: int, record: Mapping[str, str]) -> LabelRow:
+    def row_of(number: int, record: Mapping[str, str]) -> LabelledFile:
         cells = {name: intern(cell) if name in repeated else cell for name, cell in record.items()}
-        said = ("" if name is None else cells.get(name, "") for name in columns)
-        file_cell, label_cell, split_cell, group_cell = said
+        image, said, side, near = ("" if name is None else cells.get(name, "") for name in columns)
         every = tuple(cells.get(name, "") for name in header)
-        return LabelRow(number, file_cell, label_cell, intern(split_cell.lower()), group_cell, every)
+        return LabelledFile(image, said, intern(side.lower()), near, every, number)
 
     rows = tuple(row_of(*line) for line in chain(first, lines))
     if not rows:
@@ -141,7 +136,7 @@ def require_columns(table: LabelTable, *columns: Sequence[str]) -> None:
             f"line of {table.path}, found {some(map(describe, table.header), 6)}; give the columns these "
             "names, and take out what stands above them"
         )
-    if nameless := [row.number for row in table.rows if not row.file]:
+    if nameless := [row.number for row in table.rows if not row.path]:
         raise InputError(f"expected an image in every row of {table.path}, found none in line {nameless[0]}")
 
 
@@ -173,13 +168,6 @@ def _text(path: Path) -> tuple[str, str]:
     except ValueError as error:
         raise InputError(f"cannot read labels {path}: it is no text; save it as CSV in UTF-8") from error
     return text.replace("\r\n", "\n").replace("\r", "\n"), remark
-
-
-def _delimiter(text: str) -> str:
-    """The delimiter of a table: the one of a first line ``sep=;``, as of spreadsheets, or of the header."""
-    first = text.lstrip().partition("\n")[0]
-    said = _SAID_DELIMITER.fullmatch(first.strip())
-    return said[1] if said else max(DELIMITERS, key=first.count)
 
 
 def _csv_lines(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, Mapping[str, str]]]:
@@ -239,25 +227,10 @@ def find_metadata(tree: ImageTree) -> list[LabelTable]:
     return tables
 
 
-class LabelledFile(NamedTuple):
-    """An image file and its labels."""
-
-    path: str  # relative to the dataset's folder, with ``/`` between names; its key
-    label: str  # name of its class
-    split: str  # its split, in lower case; "" for none
-    group: str = ""  # its group; "" for none
-    cells: Mapping[str, str] = {}  # all cells of its row, by column name, as written
-
-
-def class_of(row: LabelRow) -> str:
-    """The class of a row."""
-    return row.label
-
-
 def match_rows(
     tables: Sequence[LabelTable],
     tree: ImageTree,
-    said: Callable[[LabelRow], str] = class_of,
+    said: Callable[[LabelledFile], str] = attrgetter("label"),
     noun: tuple[str, str] = ("class", "classes"),
 ) -> tuple[list[LabelledFile], list[str], list[str]]:
     """The images named by rows (with or without extension), remarks, and notes; raises InputError.
@@ -267,14 +240,14 @@ def match_rows(
     """
     name = tables[0].path.name + (f" and {len(tables) - 1} more" if len(tables) > 1 else "")
     image_of = _image_finder(tree)
-    rows: dict[str, tuple[LabelRow, LabelTable]] = {}
+    rows: dict[str, tuple[LabelledFile, LabelTable]] = {}
     missing: list[str] = []
     nameless: set[str] = set()
     twice = 0
     for table, row in ((each, row) for each in tables for row in each.rows):
         path = image_of(table, row)
         if path is None:
-            missing.append(row.file)
+            missing.append(row.path)
         elif not said(row):
             nameless.add(path)
         elif path in rows:
@@ -298,12 +271,12 @@ def match_rows(
         (counted(len(nameless), "images"), f"whose row has no {noun[0]}", sorted(nameless)),
     )
     notes = [f"{number} {why} left out ({some(names, 2)})" for number, why, names in left_out if names]
-    files = [table.named(path, row) for path, (row, table) in sorted(rows.items())]
+    files = [row._replace(path=path) for path, (row, _) in sorted(rows.items())]
     said_of = [table.remark for table in tables if table.remark]
     return files, [f"{noun[1]} from {name} ({columns})", *said_of, *again], notes
 
 
-def _image_finder(tree: ImageTree) -> Callable[[LabelTable, LabelRow], str | None]:
+def _image_finder(tree: ImageTree) -> Callable[[LabelTable, LabelledFile], str | None]:
     """A function that finds the image named by a row, if it exists; raises InputError if it is ambiguous."""
     root = normal(f"{tree.root.resolve()}/")
     named, whole = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
@@ -312,15 +285,15 @@ def _image_finder(tree: ImageTree) -> Callable[[LabelTable, LabelRow], str | Non
         whole[normal(path)].append(path)
     named |= whole  # with its extension, a name is unique, but for two Unicode forms of it
 
-    def find(table: LabelTable, row: LabelRow) -> str | None:
-        file = row.file.replace("\\", "/").removeprefix(root)
+    def find(table: LabelTable, row: LabelledFile) -> str | None:
+        file = row.path.replace("\\", "/").removeprefix(root)
         if file.startswith("/"):  # outside the folder
             return None
         file = "/".join(part for part in file.split("/") if part not in ("", "."))
         paths = named.get(normal(f"{table.prefix}{file}"), [])
         if len(paths) > 1:
             raise InputError(
-                f"expected one image of the name {row.file!r} of {table.path}, line {row.number}, found "
+                f"expected one image of the name {row.path!r} of {table.path}, line {row.number}, found "
                 f"{some(paths)}; {'add its ending' if len({*map(normal, paths)}) > 1 else 'rename one'}"
             )
         return paths[0] if paths else None
@@ -328,7 +301,7 @@ def _image_finder(tree: ImageTree) -> Callable[[LabelTable, LabelRow], str | Non
     return find
 
 
-def _require_same(path: str, noun: str, rows: Sequence[tuple[str, LabelRow, LabelTable]]) -> None:
+def _require_same(path: str, noun: str, rows: Sequence[tuple[str, LabelledFile, LabelTable]]) -> None:
     texts = (
         f"{' in '.join(dict.fromkeys(filter(None, (said, row.split, row.group))))!r} in line {row.number} "
         f"of {table.path}"

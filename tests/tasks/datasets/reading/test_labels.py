@@ -6,7 +6,7 @@ import pytest
 
 from layerboard.tasks.datasets.classes import EVERY, Classification
 from layerboard.tasks.datasets.folder import NO_CLASSES, read_folder
-from layerboard.tasks.datasets.labels import (
+from layerboard.tasks.datasets.reading.labels import (
     FILE_COLUMNS,
     LABEL_COLUMNS,
     Labelling,
@@ -15,7 +15,7 @@ from layerboard.tasks.datasets.labels import (
     read_label_table,
     require_columns,
 )
-from layerboard.tasks.datasets.tree import read_tree
+from layerboard.tasks.datasets.reading.tree import read_tree
 from layerboard.zoo.errors import InputError
 from tests.tasks.datasets.helpers import keys
 from tests.tasks.datasets.test_folder import labelled, pictures
@@ -43,7 +43,7 @@ def classes_of(data: Classification) -> dict[str, str]:
     """Class of each image by its key."""
     return {
         key: part.classes[label]
-        for part in data.sides
+        for part in data.sides.values()
         for key, label in zip(keys(part.samples), part.labels, strict=True)
     }
 
@@ -254,7 +254,7 @@ def test_a_row_keeps_all_of_its_cells_and_its_group(folder: Path) -> None:
     files, remarks, notes = match_rows([read], read_tree(folder))
     assert remarks == ["classes from l.csv (file, label, group)"]
     assert notes == []
-    assert files[5].cells == {"file": "5", "age": "25", "label": "dog", "group": "p1"}
+    assert files[5].cells == ("5", "25", "dog", "p1")
     assert files[5].group == "p1"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from layerboard.tasks.datasets.files import require_text
+from layerboard.tasks.datasets.reading.files import require_text
 from layerboard.zoo.errors import InputError, counted, some
 from layerboard.zoo.view.photos import ADDED, endings, heif_broken
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
-from PIL import Image
+from PIL import ExifTags, Image
 
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.tasks.datasets.packs.pack import INSIDE, Pack, find_pack, open_pack
@@ -23,6 +23,7 @@ from layerboard.zoo.view.photos import decoding, open_file
 
 IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")  # of images, case-insensitive
 
+TURNED = (5, 6, 7, 8)  # EXIF orientations that swap width and height
 LONGEST_NAME = 255  # bytes of a file or folder name, the limit of file systems
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")  # a Path has one slash of s3://
 _COPY = {
@@ -103,13 +104,18 @@ def read_bytes(path: Path | str) -> bytes:
     return read_regular(path) if pack is None else pack.read(inner)
 
 
-def read_names(path: Path, noun: str) -> list[str]:
-    """Sorted file names from a list with one name per line; raises InputError."""
+def read_lines(path: Path, what: str) -> list[str]:
+    """The lines of a text file, without blank ones; ``what`` it is, for people; raises InputError."""
     try:
         lines = read_bytes(path).decode().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"expected a list of {noun}s at {path}: {first_line(error)}") from error
-    names = [line.strip() for line in lines if line.strip()]
+        raise InputError(f"expected {what} at {path}: {first_line(error)}") from error
+    return [line.strip() for line in lines if line.strip()]
+
+
+def read_names(path: Path, noun: str) -> list[str]:
+    """Sorted file names from a list with one name per line; raises InputError."""
+    names = read_lines(path, f"a list of {noun}s")
     if not names or len({*names}) != len(names):
         raise InputError(f"expected one {noun} a line in {path}, each once, found {some(names) or 'none'}")
     return sorted(require_inside(name, str(path)) for name in names)
@@ -155,7 +161,7 @@ def _names(folder: Path, extensions: str | tuple[str, ...], *, folders: bool) ->
         else:
             if (content := pack.folder(inner)) is None:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
-            names = content.folders if folders else content.files
+            names = (name for name, row in content.items() if (row is None) == folders)
             listed = [name for name in names if name.lower().endswith(extensions)]
     except OSError as error:
         raise InputError(f"expected a readable folder at {folder}: {error.strerror}") from error
@@ -195,10 +201,14 @@ def open_image(path: Path | str) -> Image.Image:
     return open_file(BytesIO(read_bytes(path)) if is_packed(path) else path)
 
 
-def image_size(path: Path) -> tuple[int, int]:
-    """Width and height of an image from its header; raises UnreadableImageError."""
+def image_size(path: Path, *, turned: bool = False) -> tuple[int, int]:
+    """Width and height of an image from its header; with ``turned``, after its EXIF rotation.
+
+    Raises UnreadableImageError.
+    """
     with decoding(f"cannot read the header of image {path}"), open_image(path) as image:
-        return image.size
+        swapped = turned and image.getexif().get(ExifTags.Base.Orientation) in TURNED
+        return (image.height, image.width) if swapped else image.size
 
 
 def require_size(path: Path, size: tuple[int, int], where: str) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from layerboard.tasks.datasets.catalogue import State, inspect_images, read_own
-from layerboard.tasks.datasets.zipped import unpacked
+from layerboard.tasks.datasets.reading.zipped import unpacked
 from layerboard.zoo.errors import InputError, MissingDataError
 from tests.tasks.datasets.test_folder import pictures
 
@@ -74,7 +74,7 @@ def test_unsafe_archives_are_refused_and_write_nothing(
     words: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("layerboard.tasks.datasets.zipped.FREE", 2**20)
+    monkeypatch.setattr("layerboard.tasks.datasets.reading.zipped.FREE", 2**20)
     (tmp_path / "in").mkdir()
     path = written(tmp_path / "in" / "x.zip", *members)
     cache = tmp_path / "in" / "cache"

@@ -9,8 +9,8 @@ from layerboard.benchmark.exported.arrays import as_labels
 from layerboard.tasks.datasets.defects import read_defects
 from layerboard.tasks.datasets.folder import read_folder
 from layerboard.tasks.datasets.instances import Instances, read_queries
-from layerboard.tasks.datasets.labels import Labelling
-from layerboard.tasks.datasets.names import number_twins, unseen_twins
+from layerboard.tasks.datasets.reading.labels import Labelling
+from layerboard.tasks.datasets.reading.names import number_twins, unseen_twins
 from layerboard.tasks.datasets.targets import Targets
 from layerboard.zoo.errors import InputError
 from tests.tasks.datasets.test_folder import labelled, pictures
