@@ -32,11 +32,14 @@ def rename(tensors: Tensors, names: AuthorsNames, spec: BackboneSpec) -> dict[st
     depth = depth_of(tensors, names.old_block)
     if not depth:
         refuse(spec, f"it has no blocks of {names.layout}")
-    table: dict[str, tuple[str, ...]] = {old: (new,) for old, new in names.fixed.items()}
-    for index in range(depth):
-        before, after = names.old_block.format(index), names.new_block.format(index)
-        for old, new in names.block.items():
-            table[before + old] = tuple(after + part for part in ((new,) if isinstance(new, str) else new))
+    parts = [("", "", names.fixed)]
+    parts += [(names.old_block.format(i), names.new_block.format(i), names.block) for i in range(depth)]
+    table = {
+        before + old: tuple(after + name for name in ((new,) if isinstance(new, str) else new))
+        for before, after, part in parts
+        for old, new in part.items()
+        if old not in names.optional or before + old in tensors
+    }
     check_names(needed(tensors, (*names.unused, HEADS)), table, names.layout, spec)
     renamed: dict[str, Tensor] = {}
     for old, new in table.items():
