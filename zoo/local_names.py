@@ -43,15 +43,11 @@ def with_local_names(
     lengths = dict.fromkeys((spec for spec, name in names.items() if not name), 1)
     while lengths:
         for spec, length in lengths.items():
-            names[spec] = _shortened(spec, paths[spec], length)
+            parts = [_UNUSABLE.sub("-", part) for part in Path(paths[spec]).parts[1:]]
+            last = "/".join(parts[-length:]) or "root"
+            whole = f"-{path_digest(paths[spec])[: length - len(parts)]}" if length > len(parts) else ""
+            names[spec] = f"{spec.origin.mark}{last}{whole}"
         counts = Counter(names.values())
         unclear = [s for s in lengths if counts[names[s]] > 1 or names[s] in taken or names[s] in known]
         lengths = {spec: lengths[spec] + 1 for spec in unclear}
     return names
-
-
-def _shortened(spec: BackboneSpec, path: str, length: int) -> str:
-    parts = [_UNUSABLE.sub("-", part) for part in Path(path).parts[1:]]
-    last = "/".join(parts[-length:]) or "root"
-    whole = "" if length <= len(parts) else f"-{path_digest(path)[: length - len(parts)]}"
-    return f"{spec.origin.mark}{last}{whole}"

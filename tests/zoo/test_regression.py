@@ -1,7 +1,7 @@
 """Every entry of the registry gives the stored numbers at every layer, from seeded random weights.
 
-Hub entries are run from reduced checkpoints in their real format and layout, packaged and generated ones as
-they are.
+Hub entries are run from reduced checkpoints in their real format and layout; those that this package supplies
+as they are.
 ``python -m tests.zoo.test_regression`` writes the file again: read the difference before committing it.
 """
 
@@ -15,7 +15,6 @@ import torch
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.load.backbone import load_backbone
-from layerboard.zoo.origin import GENERATED, PACKAGED
 from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.spec import BackboneSpec
 from tests.zoo.conftest import CPU, Loader
@@ -43,7 +42,7 @@ def summary(backbone: Backbone) -> Summary:
 
 
 def prepared(spec: BackboneSpec, folder: Path) -> BackboneSpec:
-    return spec if spec.origin in (PACKAGED, GENERATED) else reduce(spec, folder).spec
+    return spec if spec.origin.supply else reduce(spec, folder).spec
 
 
 @pytest.mark.parametrize("spec", all_specs(), ids=lambda spec: spec.name)

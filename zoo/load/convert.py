@@ -20,18 +20,9 @@ from layerboard.zoo.entries.contrastive import CLIP_NAMES, OPENAI, PE_NAMES
 from layerboard.zoo.entries.distilled import DINOV2_NAMES
 from layerboard.zoo.entries.masked import BEIT_NAMES, BEIT_TABLES, CAPI_NAMES
 from layerboard.zoo.entries.supervised import VIT_NAMES
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, some
 from layerboard.zoo.features.weights import OUTSIDE_GRID
-from layerboard.zoo.load.renaming import (
-    Tensors,
-    check_names,
-    depth_of,
-    first_few,
-    needed,
-    refuse,
-    rename,
-    shape_of,
-)
+from layerboard.zoo.load.renaming import Tensors, check_names, depth_of, needed, refuse, rename, shape_of
 from layerboard.zoo.load.rotary_vit import CapiViTConfig, PerceptionEncoderConfig
 from layerboard.zoo.spec import BackboneSpec
 
@@ -66,11 +57,12 @@ def convert(tensors: Tensors, spec: BackboneSpec) -> Converted:
             return converter(tensors, spec)
     if tensors and not needed(tensors, (HEADS,)):
         raise InputError(
-            f"{spec.name}: {spec.repository} holds only a head ({first_few(tensors)}); "
+            f"{spec.name}: {spec.repository} holds only a head ({some(sorted(tensors))}); "
             "give the backbone's file."
         )
+    names = some(sorted(tensors)) or "none"
     raise InputError(
-        f"{spec.name}: the tensors of {spec.repository} have names of no known layout: {first_few(tensors)}; "
+        f"{spec.name}: the tensors of {spec.repository} have names of no known layout: {names}; "
         "known are those of timm's Vision Transformer, BEiT, DINOv2, Franca, CAPI, OpenAI's CLIP, the "
         "Perception Encoder and torchvision's ResNet."
     )

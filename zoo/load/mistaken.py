@@ -32,8 +32,8 @@ _KINDS = (
     (rb"\x89HDF", "a file of HDF5, as Keras and TensorFlow write", "give the weights of the torch version"),
     (rb"GGUF", "a file of GGUF", "give the weights of the torch version"),
     (rb"\x93NUMPY", "a NumPy array", "give the weights of the torch version"),
+    (rb"(?s:.{257})ustar", "an archive of tar", "unpack it first"),
 )
-_TAR = slice(257, 262)  # bytes of a tar archive that say so
 # Names of tensors of adapters: LoRA, LoHa, LoKr, IA3, VeRA, OFT.
 _OF_ADAPTERS = re.compile(r"(^|\.)(lora_|hada_w|lokr_w|ia3_l|vera_lambda|oft_r|oft_blocks)")
 
@@ -47,8 +47,6 @@ def refuse_other_files(path: Path) -> None:
     """Raise InputError with what a file is if that is no weights; files that cannot be read pass."""
     head = _start(path)
     _refuse(path, head, _PAGES + _KINDS)
-    if head[_TAR] == b"ustar":
-        raise InputError(f"{path} is an archive of tar; unpack it first.")
     is_packed = head[8:9] == b"{" and head[:2] != b"PK"
     if is_packed and path.suffix != ".safetensors":
         raise InputError(f"{path} is a safetensors file; give it a name that ends in .safetensors.")

@@ -53,7 +53,7 @@ _PLAIN = frozenset(
 )
 # Prefixes of a training, which stand before every name in a file of transformers.
 _OF_TRANSFORMERS = re.compile(r"(^|\.)(embeddings|embedder)\.|(^|\.)encoder\.(layer|layers|stages)\.")
-_OF_TRAINING = ("module", "model", "net", "network", "backbone", "state_dict")
+_OF_TRAINING = {"module.", "model.", "net.", "network.", "backbone.", "state_dict."}
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,23 +225,25 @@ def _file(spec: BackboneSpec) -> Path:
 def without_prefix(tensors: Tensors) -> dict[str, Tensor]:
     """Tensors under names without what a training has put before all of them."""
     names = {_WRAPPED.sub("", name): tensor for name, tensor in tensors.items()}
-    while prefix := next((f"{word}." for word in _OF_TRAINING if _all_below(names, f"{word}.")), ""):
-        names = {name.removeprefix(prefix): tensor for name, tensor in names.items()}
+    while len(firsts := {name[: name.find(".") + 1] for name in names}) == 1 and firsts <= _OF_TRAINING:
+        names = {name.partition(".")[2]: tensor for name, tensor in names.items()}
     return names
 
 
-def of_transformers(content: Mapping[str, object], spec: BackboneSpec, label: str = "") -> dict[str, Tensor]:
+def of_transformers(content: Mapping[str, object], spec: BackboneSpec, label: str) -> dict[str, Tensor]:
     """Tensors of the backbone in the content of a file that transformers describes, as `unwrap` does."""
     networks: list[FoundNetwork] = []
     for above, tensors in _dictionaries(content):
         named = without_prefix(tensors)
-        firsts = {first for name in named if _words(first := name.partition(".")[0]) & _SPOKEN}
-        rest = {name: tensor for name, tensor in named.items() if name.partition(".")[0] not in firsts}
-        parts = [(first, without_prefix(_below(named, f"{first}."))) for first in sorted(firsts)]
+        parts: dict[str, dict[str, Tensor]] = {}  # by the first word of their names, if it is of a label
+        for name, tensor in named.items():
+            first, _, below = name.partition(".")
+            is_label = bool(_words(first) & _SPOKEN)
+            parts.setdefault(first if is_label else "", {})[below if is_label else name] = tensor
         networks += [
             FoundNetwork(".".join(filter(None, [above, first])) or ROOT, part)
-            for first, part in (("", rest), *parts)
-            if has_names_of_transformers(part)
+            for first in sorted(parts)
+            if has_names_of_transformers(part := without_prefix(parts[first]) if first else parts[first])
         ]
     if not networks and not label:
         return dict(next(_dictionaries(content))[1])
@@ -253,14 +255,6 @@ def has_names_of_transformers(tensors: Iterable[str]) -> bool:
     return any(_OF_TRANSFORMERS.search(name) for name in tensors)
 
 
-def _below(tensors: Tensors, prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
-
-
 def _words(label: str) -> frozenset[str]:
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", label)
     return frozenset(word.lower() for word in words)
-
-
-def _all_below(names: Iterable[str], prefix: str) -> bool:
-    return bool(names) and all(name.startswith(prefix) for name in names)

@@ -7,12 +7,10 @@ from typing import NoReturn
 from torch import Tensor
 
 from layerboard.zoo.architecture import HEADS, AuthorsNames
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, some
 from layerboard.zoo.spec import BackboneSpec
 
 Tensors = Mapping[str, Tensor]  # of a checkpoint, by name
-
-_LISTED = 3  # names that an error lists
 
 
 def needed(names: Iterable[str], unused: Iterable[str]) -> list[str]:
@@ -57,19 +55,12 @@ def check_names(names: Collection[str], expected: Collection[str], layout: str, 
     """Raise InputError if names are missing or unknown."""
     for verb, wrong in (("lacks", set(expected) - set(names)), ("has unknown", set(names) - set(expected))):
         if wrong:
-            refuse(spec, f"it {verb} tensors of {layout}: {first_few(wrong)}")
+            refuse(spec, f"it {verb} tensors of {layout}: {some(sorted(wrong))}")
 
 
 def refuse(spec: BackboneSpec, reason: str) -> NoReturn:
     """Raise InputError for a checkpoint that does not fit."""
     raise InputError(f"{spec.name}: the checkpoint {spec.repository} does not fit: {reason}.")
-
-
-def first_few(names: Iterable[str]) -> str:
-    """The first few names in order, and how many more there are."""
-    ordered = sorted(names)
-    more = f" and {len(ordered) - _LISTED} more" if len(ordered) > _LISTED else ""
-    return ", ".join(ordered[:_LISTED]) + more if ordered else "none"
 
 
 def shape_of(tensors: Tensors, name: str, dims: int, spec: BackboneSpec) -> tuple[int, ...]:
