@@ -113,7 +113,7 @@ DINOV2_PARTS = Sublayers(
 )
 DINOV2 = Architecture(model_type="dinov2", blocks="encoder.layer", final_norm="layernorm", parts=DINOV2_PARTS)
 _PLAIN_MLP = affine({"mlp.fc1": "mlp.fc1", "mlp.fc2": "mlp.fc2"})
-_GATED_MLP = {
+_GATED_MLP: dict[str, str | tuple[str, ...]] = {
     **split_affine("mlp.w12", "mlp.gate_proj", "mlp.up_proj"),
     **affine({"mlp.w3": "mlp.down_proj"}),
 }
