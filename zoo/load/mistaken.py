@@ -50,8 +50,18 @@ def refuse_other_files(path: Path) -> None:
     is_packed = head[8:9] == b"{" and head[:2] != b"PK"
     if is_packed and path.suffix != ".safetensors":
         raise InputError(f"{path} is a safetensors file; give it a name that ends in .safetensors.")
-    if head[:4] == b"PK\x03\x04":
-        _refuse_other_archives(path)
+    if head[:4] != b"PK\x03\x04":
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
+        return  # cut: reading reports it
+    if not any(name.endswith("data.pkl") for name in names):
+        held = some(names) or "nothing"
+        raise InputError(f"{path} is a zip archive of {held}; unpack it, and give the weights in it.")
+    if path.suffix == ".safetensors":
+        raise InputError(f"{path} is a file of torch.save; give it a name that ends in .pth.")
 
 
 def _start(path: Path) -> bytes:
@@ -66,19 +76,6 @@ def _refuse(path: Path, head: bytes, kinds: Sequence[tuple[bytes, str, str]]) ->
     for pattern, kind, advice in kinds:
         if re.match(pattern, head, re.IGNORECASE):
             raise InputError(f"{path} is {kind}; {advice}.")
-
-
-def _refuse_other_archives(path: Path) -> None:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
-        return  # cut: reading reports it
-    if not any(name.endswith("data.pkl") for name in names):
-        held = some(names) or "nothing"
-        raise InputError(f"{path} is a zip archive of {held}; unpack it, and give the weights in it.")
-    if path.suffix == ".safetensors":
-        raise InputError(f"{path} is a file of torch.save; give it a name that ends in .pth.")
 
 
 def cut_short(path: Path) -> str:

@@ -8,7 +8,6 @@ with; what stands before their names is its label, such as ``state_dict.momentum
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -43,7 +42,6 @@ _AVERAGED = frozenset(
     )
 )
 _TRAINED = frozenset(("student", "online", "base", "current", "query", "q"))
-_SIDES = _AVERAGED | _TRAINED
 _SPOKEN = frozenset(("ema", "momentum", "teacher", "student", "online"))  # never names of a module
 _PLAIN = frozenset(
     (
@@ -71,7 +69,7 @@ class FoundNetwork:
     @property
     def strange(self) -> frozenset[str]:
         """Words of its label that are no known ones."""
-        return self.words - _PLAIN - _SIDES
+        return self.words - _PLAIN - _AVERAGED - _TRAINED
 
     @property
     def is_average(self) -> bool:
@@ -147,8 +145,9 @@ def choose_network(networks: list[FoundNetwork], spec: BackboneSpec, label: str 
             each for each in networks if f".{label}." in f".{each.label}."
         ]
         if len(fit) != 1:
+            file, _ = split_part(spec.repository)
             raise InputError(
-                f"{spec.name}: expected one network called {label!r} in {_file(spec)}, found {len(fit)}; "
+                f"{spec.name}: expected one network called {label!r} in {file}, found {len(fit)}; "
                 f"name one: {_choices(spec, networks)}."
             )
         return fit[0]
@@ -213,13 +212,9 @@ def choice_in_words(networks: list[FoundNetwork], spec: BackboneSpec) -> str:
 
 
 def _choices(spec: BackboneSpec, networks: Iterable[FoundNetwork]) -> str:
-    path = _file(spec)
+    path, _ = split_part(spec.repository)
     options = [f"--weights {spec.entry}={path}{PART}{each.label}" for each in networks]
     return " or ".join(options) or "none of a known layout"
-
-
-def _file(spec: BackboneSpec) -> Path:
-    return split_part(spec.repository)[0]
 
 
 def without_prefix(tensors: Tensors) -> dict[str, Tensor]:

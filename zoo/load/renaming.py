@@ -30,7 +30,7 @@ def rename(tensors: Tensors, names: AuthorsNames, spec: BackboneSpec) -> dict[st
     depth = depth_of(tensors, names.old_block)
     if not depth:
         refuse(spec, f"it has no blocks of {names.layout}")
-    parts: list[tuple[str, str, Mapping[str, str | tuple[str, ...]]]] = [("", "", {**names.fixed})]
+    parts: list[tuple[str, str, Mapping[str, str | tuple[str, ...]]]] = [("", "", names.fixed)]
     parts += [(names.old_block.format(i), names.new_block.format(i), names.block) for i in range(depth)]
     table = {
         before + old: tuple(after + name for name in ((new,) if isinstance(new, str) else new))
