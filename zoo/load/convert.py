@@ -113,9 +113,10 @@ def _convert_beit(tensors: Tensors, spec: BackboneSpec) -> Converted:
     Fine-tuned files have ``fc_norm``, a norm of the pooled patches alone, in place of the final norm.
     """
     in_block, shared = BEIT_NAMES.old_block.format(0) + BEIT_TABLES[0], BEIT_TABLES[1]
-    each = in_block in tensors
+    each, pooled = in_block in tensors, "fc_norm.weight" in tensors
     name = in_block if each else shared
-    check_names(tensors.keys() & {name}, {name}, BEIT_NAMES.layout, spec)
+    certain = {name} if pooled else {name, "norm.weight", "norm.bias"}
+    check_names(tensors.keys() & certain, certain, BEIT_NAMES.layout, spec)
     renamed = rename(tensors, BEIT_NAMES, spec)
     side = (1 + _grid_side(tensors, name, OUTSIDE_GRID, spec)) // 2
     config = transformers.BeitConfig(
@@ -123,7 +124,7 @@ def _convert_beit(tensors: Tensors, spec: BackboneSpec) -> Converted:
         layer_norm_eps=_VIT_EPSILON,
         use_relative_position_bias=each,
         use_shared_relative_position_bias=not each,
-        use_mean_pooling="fc_norm.weight" in tensors,
+        use_mean_pooling=pooled,
         use_mask_token=False,
     )
     return config, renamed

@@ -32,11 +32,12 @@ def rename(tensors: Tensors, names: AuthorsNames, spec: BackboneSpec) -> dict[st
         refuse(spec, f"it has no blocks of {names.layout}")
     parts: list[tuple[str, str, Mapping[str, str | tuple[str, ...]]]] = [("", "", names.fixed)]
     parts += [(names.old_block.format(i), names.new_block.format(i), names.block) for i in range(depth)]
+    absent = {old for old in names.optional if not any(before + old in tensors for before, _, _ in parts)}
     table = {
         before + old: tuple(after + name for name in ((new,) if isinstance(new, str) else new))
         for before, after, part in parts
         for old, new in part.items()
-        if old not in names.optional or before + old in tensors
+        if old not in absent
     }
     check_names(needed(tensors, (*names.unused, HEADS)), table, names.layout, spec)
     renamed: dict[str, Tensor] = {}
