@@ -91,9 +91,10 @@ class AuthorsNames:
     block: Mapping[str, str | tuple[str, ...]]  # inside a block; several new ones get equal parts of the rows
     old_block: str  # before the old names of block {}
     new_block: str  # before the new names of block {}
+    optional: tuple[str, ...] = ()  # old names that only some networks have, in all blocks or in none
     unused: tuple[str, ...]  # patterns of tensors that no feature depends on
     patches: str  # old name of the patch embedding's weight
-    hidden: str  # old name, in a block, of the weight whose rows are the MLP's hidden channels; "" for none
+    hidden: str  # old name, in a block, of the weight whose rows are the MLP's hidden channels
 
 
 def affine(names: Mapping[str, str]) -> dict[str, str]:

@@ -91,11 +91,6 @@ def installed(name: str) -> str:
         return ""
 
 
-def _version_conflict(name: str) -> str:
-    """The first library that a library needs in another version than the installed one; "" if all fit."""
-    return next((other for other, wanted in requirements(_distribution(name)) if not fits(other, wanted)), "")
-
-
 def requirements(distribution: str, extra: str = "") -> list[tuple[str, str]]:
     """What a distribution needs here, or what one of its extras adds: names and versions (``>=2``)."""
     try:
@@ -104,49 +99,35 @@ def requirements(distribution: str, extra: str = "") -> list[tuple[str, str]]:
         every = [Requirement(line) for line in requires(distribution) or ()]
     except Exception:  # damaged metadata raise all kinds of errors
         return []
-    return [
-        (each.name, str(each.specifier))
-        for each in every
-        if (each.marker is None and not extra)
-        or (
-            each.marker is not None
-            and each.marker.evaluate({"extra": extra})
-            and (not extra or not each.marker.evaluate({"extra": ""}))
-        )
-    ]
+
+    def applies(requirement: Requirement, of_extra: str) -> bool:
+        return requirement.marker is None or requirement.marker.evaluate({"extra": of_extra})
+
+    asked = [each for each in every if applies(each, extra) and not (extra and applies(each, ""))]
+    return [(each.name, str(each.specifier)) for each in asked]
 
 
 def _broken(name: str, error: BaseException) -> BrokenLibraryError:
+    """What is wrong with a library that is there, as far as its metadata tell, and what to do."""
     reason = printable(_reason(error))
+    misfits = (other for other, wanted in requirements(_distribution(name)) if not fits(other, wanted))
+    needs_torch = name != TORCH and (name.startswith(TORCH) or _needs(name, TORCH))
+    partner = next(misfits, TORCH if needs_torch else "")
     if sys.flags.optimize > 1:
-        return BrokenLibraryError(
-            f"{named(name)} cannot be imported without docstrings, which PYTHONOPTIMIZE=2 (python -OO) "
-            f"leaves out ({reason}); unset it; {DOCTOR}",
-            name,
-        )
-    if isinstance(error, Warning):
-        return BrokenLibraryError(
-            f"{named(name)} cannot be imported where warnings are errors ({reason}); unset PYTHONWARNINGS, "
-            f"or leave out -W; {DOCTOR}",
-            name,
-        )
-    partner = _version_conflict(name)
-    if not partner and name != TORCH and (name.startswith(TORCH) or _needs(name, TORCH)):
-        partner = TORCH
-    if not partner or not installed(partner):
-        again = f"pip install --force-reinstall {_distribution(name)}"
-        return BrokenLibraryError(
-            f"{named(name)} is installed and cannot be imported ({reason}); install it again with what it "
-            f"needs: {again}; {DOCTOR}",
-            name,
-        )
-    where = ", from the same index as torch" if partner == TORCH else ""
-    instead = "" if _needs(OURS, name) else f", or uninstall {name}"
-    return BrokenLibraryError(
-        f"{named(name)} does not fit {named(partner)} ({reason}); install the {name} that is made for "
-        f"{named(partner)}{where}{instead}; {DOCTOR}",
-        name,
-    )
+        without = "without docstrings, which PYTHONOPTIMIZE=2 (python -OO) leaves out"
+        wrong = f"cannot be imported {without} ({reason}); unset it"
+    elif isinstance(error, Warning):
+        unset = "unset PYTHONWARNINGS, or leave out -W"
+        wrong = f"cannot be imported where warnings are errors ({reason}); {unset}"
+    elif not partner or not installed(partner):
+        again = f"install it again with what it needs: pip install --force-reinstall {_distribution(name)}"
+        wrong = f"is installed and cannot be imported ({reason}); {again}"
+    else:
+        where = ", from the same index as torch" if partner == TORCH else ""
+        instead = "" if _needs(OURS, name) else f", or uninstall {name}"
+        fitting = f"install the {name} that is made for {named(partner)}{where}{instead}"
+        wrong = f"does not fit {named(partner)} ({reason}); {fitting}"
+    return BrokenLibraryError(f"{named(name)} {wrong}; {DOCTOR}", name)
 
 
 def _reason(error: BaseException) -> str:
@@ -199,12 +180,10 @@ def _distribution(name: str) -> str:
 
 def _needs(name: str, other: str) -> bool:
     """Whether a library needs another one, by its metadata."""
-    mine = {_normal(needed) for needed, _ in requirements(_distribution(name))}
-    return _normal(_distribution(other)) in mine
+    from packaging.utils import canonicalize_name
 
-
-def _normal(distribution: str) -> str:
-    return distribution.lower().replace("_", "-")
+    mine = {canonicalize_name(needed) for needed, _ in requirements(_distribution(name))}
+    return canonicalize_name(_distribution(other)) in mine
 
 
 def fits(name: str, wanted: str) -> bool:

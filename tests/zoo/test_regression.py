@@ -1,7 +1,7 @@
 """Every entry of the registry gives the stored numbers at every layer, from seeded random weights.
 
-Hub entries are run from reduced checkpoints in their real format and layout, packaged and generated ones as
-they are.
+Hub entries are run from reduced checkpoints in their real format and layout; those that this package supplies
+as they are.
 ``python -m tests.zoo.test_regression`` writes the file again: read the difference before committing it.
 """
 

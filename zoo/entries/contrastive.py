@@ -176,21 +176,21 @@ _SPATIAL = replace(_CORE, supervision="image-text pairs, captioned videos, masks
 _SPATIAL_G = replace(_SPATIAL, prefix_tokens=0)
 _PE_T = NetworkSize((12,), (192,), 3)
 _PE_G = NetworkSize((50,), (1536,), 16, mlp=8960)
+_PE_SCALES = {"ls_1.gamma": "layer_scale1.lambda1", "ls_2.gamma": "layer_scale2.lambda1"}
 PE_NAMES = replace(
     CLIP_NAMES,
     layout="the Perception Encoder",
     fixed={
         "conv1.weight": "embeddings.patch_embeddings.weight",
         "positional_embedding": "embeddings.position_embeddings",
-        **affine({"ln_pre": "embeddings.norm"}),
+        "class_embedding": "embeddings.cls_token",
+        **affine({"ln_pre": "embeddings.norm", "ln_post": "norm"}),
     },
-    block=_openai_block("norm1", "norm2", "attention", "o_proj"),
+    block={**_openai_block("norm1", "norm2", "attention", "o_proj"), **_PE_SCALES},
     new_block="layers.{}.",
+    optional=("class_embedding", *affine({"ln_post": "norm"}), *_PE_SCALES),
     unused=(r"^proj$", r"^attn_pool\."),
 )
-PE_FINAL = affine({"ln_post": "norm"})
-PE_SCALES = {"ls_1.gamma": "layer_scale1.lambda1", "ls_2.gamma": "layer_scale2.lambda1"}
-PE_CLASS = {"class_embedding": "embeddings.cls_token"}
 
 # TIPS v2: image-text towers that also learn from masked patches, with two class tokens. The first, which is
 # read, learned from the texts of the web, the second from written captions. Pixels are in [0, 1] and not

@@ -112,28 +112,27 @@ DINOV2_PARTS = Sublayers(
     hidden=("mlp.fc2", "mlp.down_proj"),
 )
 DINOV2 = Architecture(model_type="dinov2", blocks="encoder.layer", final_norm="layernorm", parts=DINOV2_PARTS)
-_BLOCK: dict[str, str | tuple[str, ...]] = {
-    **affine({"norm1": "norm1", "norm2": "norm2", "attn.proj": "attention.o_proj"}),
-    **supervised.QKV,
-    "ls1.gamma": "layer_scale1.lambda1",
-    "ls2.gamma": "layer_scale2.lambda1",
+_PLAIN_MLP = affine({"mlp.fc1": "mlp.fc1", "mlp.fc2": "mlp.fc2"})
+_GATED_MLP: dict[str, str | tuple[str, ...]] = {
+    **split_affine("mlp.w12", "mlp.gate_proj", "mlp.up_proj"),
+    **affine({"mlp.w3": "mlp.down_proj"}),
 }
 DINOV2_NAMES = replace(
     supervised.VIT_NAMES,
     layout="DINOv2",
+    fixed={**supervised.VIT_NAMES.fixed, "register_tokens": "embeddings.register_tokens"},
     # Franca's RASA changes only the last layer's tokens.
     unused=(*supervised.VIT_NAMES.unused, r"^(dino|ibot|rasa)_head\."),
-    block={**_BLOCK, **affine({"mlp.fc1": "mlp.fc1", "mlp.fc2": "mlp.fc2"})},
-    new_block="encoder.layer.{}.",
-)
-DINOV2_GATED_NAMES = replace(
-    DINOV2_NAMES,
     block={
-        **_BLOCK,
-        **split_affine("mlp.w12", "mlp.gate_proj", "mlp.up_proj"),
-        **affine({"mlp.w3": "mlp.down_proj"}),
+        **affine({"norm1": "norm1", "norm2": "norm2", "attn.proj": "attention.o_proj"}),
+        **supervised.QKV,
+        "ls1.gamma": "layer_scale1.lambda1",
+        "ls2.gamma": "layer_scale2.lambda1",
+        **_PLAIN_MLP,
+        **_GATED_MLP,
     },
-    hidden="",
+    new_block="encoder.layer.{}.",
+    optional=("dist_token", "register_tokens", *_PLAIN_MLP, *_GATED_MLP),
 )
 
 # DINOv3: self-distillation on 1.7 G curated images; the others are distilled from the 7 B network. All

@@ -51,11 +51,15 @@ _BEIT_NETWORK = Architecture(
     family="BEiT",
     normalisation=HALF,
 )
-BEIT_FINAL = affine({"norm": "layernorm"})
+_TABLE = "relative_position_bias_table"
+BEIT_TABLES = (f"attn.{_TABLE}", f"rel_pos_bias.{_TABLE}")  # of a block, and shared by all
 BEIT_NAMES = replace(
     VIT_NAMES,
     layout="BEiT",
-    fixed={name: new for name, new in VIT_NAMES.fixed.items() if name not in ("pos_embed", *BEIT_FINAL)},
+    fixed={
+        **{old: new for old, new in VIT_NAMES.fixed.items() if old not in ("dist_token", "pos_embed")},
+        BEIT_TABLES[1]: f"shared_position_bias.{_TABLE}",
+    },
     block={
         **{name: new for name, new in VIT_NAMES.block.items() if not name.startswith("attn.qkv")},
         "attn.qkv.weight": tuple(f"attention.{part}_proj.weight" for part in "qkv"),
@@ -63,7 +67,9 @@ BEIT_NAMES = replace(
         "attn.v_bias": "attention.v_proj.bias",
         "gamma_1": "lambda_1",
         "gamma_2": "lambda_2",
+        BEIT_TABLES[0]: f"relative_position_bias.{_TABLE}",
     },
+    optional=(*affine({"norm": "layernorm"}), *BEIT_TABLES),
     unused=(r"^(head|lm_head|fc_norm)\.", r"^mask_token$", r"relative_position_index$"),
 )
 

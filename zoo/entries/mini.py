@@ -67,20 +67,6 @@ _RESNET = entry(_CONVOLUTIONAL, "mini-resnet", "", NetworkSize((4, 4, 4), (64, 1
 _FS64 = entry(_LABELLED, "mini-fs64", "", _NARROW, PATCH, 616_512)
 
 
-def _untrained(spec: BackboneSpec) -> BackboneSpec:
-    """The network of a spec with weights from a seed."""
-    return replace(
-        spec,
-        name=f"{spec.name}-untrained",
-        supervision="none",
-        data="none",
-        repository="layerboard.mini.checkpoints:generated",
-        origin=GENERATED,
-        paper="",
-        trained=False,
-    )
-
-
 ENTRIES: tuple[BackboneSpec, ...] = (
     _FS,
     _CLIP,
@@ -94,7 +80,19 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     replace(_FS64, name="mini-fs64-mean", supervision=f"{_LABELS}, by the mean of the patch tokens"),
     replace(_FS64, name="mini-fs64-noskip6", supervision=f"{_LABELS}, block 6 without skips"),
     replace(_FS64, name="mini-fs64-10pct", data="10 % of the rendered images"),
-    *(_untrained(spec) for spec in (_FS, _FS64, _CLIP, _BEIT, _RESNET)),
+    *(  # with weights from a seed
+        replace(
+            spec,
+            name=f"{spec.name}-untrained",
+            supervision="none",
+            data="none",
+            repository="layerboard.mini.checkpoints:generated",
+            origin=GENERATED,
+            paper="",
+            trained=False,
+        )
+        for spec in (_FS, _FS64, _CLIP, _BEIT, _RESNET)
+    ),
     floor("mini-random", 96, PATCH, SIDE),
     pixels("mini-pixels", PATCH, SIDE),
 )

@@ -26,6 +26,7 @@ VIT_NAMES = AuthorsNames(
     layout="a Vision Transformer with timm's names",
     fixed={
         "cls_token": "embeddings.cls_token",
+        "dist_token": "embeddings.distillation_token",
         "pos_embed": "embeddings.position_embeddings",
         **affine({"patch_embed.proj": "embeddings.patch_embeddings.projection", "norm": "layernorm"}),
     },
@@ -36,14 +37,10 @@ VIT_NAMES = AuthorsNames(
     },
     old_block="blocks.{}.",
     new_block="layers.{}.",
+    optional=("dist_token",),
     unused=(r"^(head|head_dist|pre_logits|fc_norm)\.", r"^(mask_token|masked_embed)$", r"^decoder"),
     patches="patch_embed.proj.weight",
     hidden="mlp.fc1.weight",
-)
-DEIT_NAMES = replace(
-    VIT_NAMES,
-    layout="a distilled DeiT",
-    fixed={**VIT_NAMES.fixed, "dist_token": "embeddings.distillation_token"},
 )
 
 # FS: trained with labels of ImageNet-21k first, and DeiT with those of ImageNet-1k alone. DeiT's licence is

@@ -7,7 +7,6 @@ own or inside a training checkpoint. The names are defined in `zoo.entries`, bes
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from math import isqrt
 from typing import Any
 
@@ -17,22 +16,13 @@ from torch import Tensor
 from transformers import PreTrainedConfig
 
 from layerboard.zoo.architecture import HEADS, AuthorsNames
-from layerboard.zoo.entries.contrastive import CLIP_NAMES, OPENAI, PE_CLASS, PE_FINAL, PE_NAMES, PE_SCALES
-from layerboard.zoo.entries.distilled import DINOV2_GATED_NAMES, DINOV2_NAMES
-from layerboard.zoo.entries.masked import BEIT_FINAL, BEIT_NAMES, CAPI_NAMES
-from layerboard.zoo.entries.supervised import DEIT_NAMES, VIT_NAMES
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.entries.contrastive import CLIP_NAMES, OPENAI, PE_NAMES
+from layerboard.zoo.entries.distilled import DINOV2_NAMES
+from layerboard.zoo.entries.masked import BEIT_NAMES, BEIT_TABLES, CAPI_NAMES
+from layerboard.zoo.entries.supervised import VIT_NAMES
+from layerboard.zoo.errors import InputError, some
 from layerboard.zoo.features.weights import OUTSIDE_GRID
-from layerboard.zoo.load.renaming import (
-    Tensors,
-    check_names,
-    depth_of,
-    first_few,
-    needed,
-    refuse,
-    rename,
-    shape_of,
-)
+from layerboard.zoo.load.renaming import Tensors, check_names, depth_of, needed, refuse, rename, shape_of
 from layerboard.zoo.load.rotary_vit import CapiViTConfig, PerceptionEncoderConfig
 from layerboard.zoo.spec import BackboneSpec
 
@@ -67,11 +57,12 @@ def convert(tensors: Tensors, spec: BackboneSpec) -> Converted:
             return converter(tensors, spec)
     if tensors and not needed(tensors, (HEADS,)):
         raise InputError(
-            f"{spec.name}: {spec.repository} holds only a head ({first_few(tensors)}); "
+            f"{spec.name}: {spec.repository} holds only a head ({some(sorted(tensors))}); "
             "give the backbone's file."
         )
+    names = some(sorted(tensors)) or "none"
     raise InputError(
-        f"{spec.name}: the tensors of {spec.repository} have names of no known layout: {first_few(tensors)}; "
+        f"{spec.name}: the tensors of {spec.repository} have names of no known layout: {names}; "
         "known are those of timm's Vision Transformer, BEiT, DINOv2, Franca, CAPI, OpenAI's CLIP, the "
         "Perception Encoder and torchvision's ResNet."
     )
@@ -89,32 +80,28 @@ def stated_heads(values: Mapping[str, object]) -> int | None:
 
 def _convert_vit(tensors: Tensors, spec: BackboneSpec) -> Converted:
     distilled = "dist_token" in tensors
-    names = DEIT_NAMES if distilled else VIT_NAMES
-    renamed = rename(tensors, names, spec)
+    renamed = rename(tensors, VIT_NAMES, spec)
     side = _grid_side(tensors, "pos_embed", 1 + distilled, spec)
     kind: Callable[..., PreTrainedConfig] = transformers.DeiTConfig if distilled else transformers.ViTConfig
-    return kind(**_sizes(tensors, names, side, spec), layer_norm_eps=_VIT_EPSILON), renamed
+    return kind(**_sizes(tensors, VIT_NAMES, side, spec), layer_norm_eps=_VIT_EPSILON), renamed
 
 
 def _convert_dinov2(tensors: Tensors, spec: BackboneSpec) -> Converted:
     """DINOv2 and Franca, with or without registers."""
-    gated = "blocks.0.mlp.w12.weight" in tensors
-    names = DINOV2_GATED_NAMES if gated else DINOV2_NAMES
     configure: Callable[..., PreTrainedConfig] = transformers.Dinov2Config
     registers: dict[str, int] = {}
     if "register_tokens" in tensors:
-        names = replace(names, fixed={**names.fixed, "register_tokens": "embeddings.register_tokens"})
         registers["num_register_tokens"] = shape_of(tensors, "register_tokens", 3, spec)[1]
         configure = transformers.Dinov2WithRegistersConfig
-    renamed = rename(tensors, names, spec)
-    sizes = _sizes(tensors, names, _grid_side(tensors, "pos_embed", 1, spec), spec)
+    renamed = rename(tensors, DINOV2_NAMES, spec)
+    sizes = _sizes(tensors, DINOV2_NAMES, _grid_side(tensors, "pos_embed", 1, spec), spec)
     inner = sizes.pop("intermediate_size", _GATED_RATIO * sizes["hidden_size"])
     config = configure(
         **sizes,
         **registers,
         mlp_ratio=inner // sizes["hidden_size"],
         layer_norm_eps=_VIT_EPSILON,
-        use_swiglu_ffn=gated,
+        use_swiglu_ffn="blocks.0.mlp.w12.weight" in tensors,
         use_mask_token=False,
     )
     return config, renamed
@@ -125,21 +112,15 @@ def _convert_beit(tensors: Tensors, spec: BackboneSpec) -> Converted:
 
     Fine-tuned files have ``fc_norm``, a norm of the pooled patches alone, in place of the final norm.
     """
-    table = "relative_position_bias_table"
-    in_block, shared = f"attn.{table}", f"rel_pos_bias.{table}"
-    pooled, each = "fc_norm.weight" in tensors, f"blocks.0.{in_block}" in tensors
-    fixed = {**BEIT_NAMES.fixed, **({} if pooled else BEIT_FINAL)}
-    block = dict(BEIT_NAMES.block)
-    if each:
-        block[in_block] = f"relative_position_bias.{table}"
-    else:
-        fixed[shared] = f"shared_position_bias.{table}"
-    names = replace(BEIT_NAMES, fixed=fixed, block=block)
-    renamed = rename(tensors, names, spec)
-    name = f"blocks.0.{in_block}" if each else shared
+    in_block, shared = BEIT_NAMES.old_block.format(0) + BEIT_TABLES[0], BEIT_TABLES[1]
+    each, pooled = in_block in tensors, "fc_norm.weight" in tensors
+    name = in_block if each else shared
+    certain = {name} if pooled else {name, "norm.weight", "norm.bias"}
+    check_names(tensors.keys() & certain, certain, BEIT_NAMES.layout, spec)
+    renamed = rename(tensors, BEIT_NAMES, spec)
     side = (1 + _grid_side(tensors, name, OUTSIDE_GRID, spec)) // 2
     config = transformers.BeitConfig(
-        **_sizes(tensors, names, side, spec, tensors[name].shape[1]),
+        **_sizes(tensors, BEIT_NAMES, side, spec, tensors[name].shape[1]),
         layer_norm_eps=_VIT_EPSILON,
         use_relative_position_bias=each,
         use_shared_relative_position_bias=not each,
@@ -185,24 +166,17 @@ def _convert_perception(tensors: Tensors, spec: BackboneSpec) -> Converted:
     The authors rotate neighbouring channels of a head as pairs, the network here its halves: rows of queries
     and keys are permuted inside each head, which does not change their products.
     """
-    final, scaled, classed = (
-        name in tensors for name in ("ln_post.weight", "transformer.resblocks.0.ls_1.gamma", *PE_CLASS)
-    )
-    names = replace(
-        PE_NAMES,
-        fixed={**PE_NAMES.fixed, **(PE_FINAL if final else {}), **(PE_CLASS if classed else {})},
-        block={**PE_NAMES.block, **(PE_SCALES if scaled else {})},
-    )
-    renamed = rename(tensors, names, spec)
-    sizes = _sizes(tensors, names, _grid_side(tensors, "positional_embedding", int(classed), spec), spec)
+    renamed = rename(tensors, PE_NAMES, spec)
+    classed = "class_embedding" in tensors
+    sizes = _sizes(tensors, PE_NAMES, _grid_side(tensors, "positional_embedding", int(classed), spec), spec)
     config = PerceptionEncoderConfig(
         **sizes,
         layer_norm_eps=_EPSILON,
         class_token=classed,
-        norm_after="weights" if final else "none",
-        layer_scale=scaled,
+        norm_after="weights" if "ln_post.weight" in tensors else "none",
+        layer_scale="transformer.resblocks.0.ls_1.gamma" in tensors,
     )
-    table, class_token = PE_NAMES.fixed["positional_embedding"], PE_CLASS["class_embedding"]
+    table, class_token = PE_NAMES.fixed["positional_embedding"], PE_NAMES.fixed["class_embedding"]
     renamed[table] = renamed[table][None]
     if classed:
         renamed[class_token] = renamed[class_token].view(1, 1, -1)
@@ -295,8 +269,8 @@ def _sizes(
         "patch_size": height,
         "num_channels": channels,
     }
-    if names.hidden:
-        first = names.old_block.format(0) + names.hidden
+    first = names.old_block.format(0) + names.hidden
+    if first in tensors:
         sizes["intermediate_size"] = shape_of(tensors, first, 2, spec)[0]
     return sizes
 

@@ -1,5 +1,6 @@
 """The facts of a spec that was inferred, as a run says them of a backbone outside the registry."""
 
+from layerboard.zoo.errors import counted
 from layerboard.zoo.local_names import local_path
 from layerboard.zoo.spec import BackboneSpec
 
@@ -18,9 +19,9 @@ def shape_in_words(spec: BackboneSpec) -> str:
     )
     tokens = "a class token" if spec.has_cls else "no class token"
     parts = [
-        f"{spec.depth} {'block' if spec.depth == 1 else 'blocks'} of width {widths}",
+        f"{counted(spec.depth, 'blocks')} of width {widths}",
         f"{spec.heads} heads" if spec.heads else "no attention",
-        f"{spec.prefix_tokens} prefix {'token' if spec.prefix_tokens == 1 else 'tokens'} ({tokens})",
+        f"{counted(spec.prefix_tokens, 'prefix tokens')} ({tokens})",
         f"patch size {strides} px",
         "a final norm" if spec.has_final else "no final norm",
     ]

@@ -32,8 +32,8 @@ _KINDS = (
     (rb"\x89HDF", "a file of HDF5, as Keras and TensorFlow write", "give the weights of the torch version"),
     (rb"GGUF", "a file of GGUF", "give the weights of the torch version"),
     (rb"\x93NUMPY", "a NumPy array", "give the weights of the torch version"),
+    (rb"(?s:.{257})ustar", "an archive of tar", "unpack it first"),
 )
-_TAR = slice(257, 262)  # bytes of a tar archive that say so
 # Names of tensors of adapters: LoRA, LoHa, LoKr, IA3, VeRA, OFT.
 _OF_ADAPTERS = re.compile(r"(^|\.)(lora_|hada_w|lokr_w|ia3_l|vera_lambda|oft_r|oft_blocks)")
 
@@ -47,13 +47,21 @@ def refuse_other_files(path: Path) -> None:
     """Raise InputError with what a file is if that is no weights; files that cannot be read pass."""
     head = _start(path)
     _refuse(path, head, _PAGES + _KINDS)
-    if head[_TAR] == b"ustar":
-        raise InputError(f"{path} is an archive of tar; unpack it first.")
     is_packed = head[8:9] == b"{" and head[:2] != b"PK"
     if is_packed and path.suffix != ".safetensors":
         raise InputError(f"{path} is a safetensors file; give it a name that ends in .safetensors.")
-    if head[:4] == b"PK\x03\x04":
-        _refuse_other_archives(path)
+    if head[:4] != b"PK\x03\x04":
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
+        return  # cut: reading reports it
+    if not any(name.endswith("data.pkl") for name in names):
+        held = some(names) or "nothing"
+        raise InputError(f"{path} is a zip archive of {held}; unpack it, and give the weights in it.")
+    if path.suffix == ".safetensors":
+        raise InputError(f"{path} is a file of torch.save; give it a name that ends in .pth.")
 
 
 def _start(path: Path) -> bytes:
@@ -68,19 +76,6 @@ def _refuse(path: Path, head: bytes, kinds: Sequence[tuple[bytes, str, str]]) ->
     for pattern, kind, advice in kinds:
         if re.match(pattern, head, re.IGNORECASE):
             raise InputError(f"{path} is {kind}; {advice}.")
-
-
-def _refuse_other_archives(path: Path) -> None:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
-        return  # cut: reading reports it
-    if not any(name.endswith("data.pkl") for name in names):
-        held = some(names) or "nothing"
-        raise InputError(f"{path} is a zip archive of {held}; unpack it, and give the weights in it.")
-    if path.suffix == ".safetensors":
-        raise InputError(f"{path} is a file of torch.save; give it a name that ends in .pth.")
 
 
 def cut_short(path: Path) -> str:

@@ -10,7 +10,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from layerboard.zoo.architecture import HEADS, Architecture
 from layerboard.zoo.entries import ARCHITECTURES
-from layerboard.zoo.errors import InputError, first_line
+from layerboard.zoo.errors import InputError, first_line, some
 from layerboard.zoo.features.hooked import Network
 from layerboard.zoo.features.weights import are_zero
 from layerboard.zoo.load.adapters import MapNorm, adapt
@@ -19,7 +19,7 @@ from layerboard.zoo.load.config import check_facts, model_class, read_network, s
 from layerboard.zoo.load.convert import CONVERTED, convert, stated_heads
 from layerboard.zoo.load.hub import quiet
 from layerboard.zoo.load.networks import has_names_of_transformers, of_transformers, unwrap
-from layerboard.zoo.load.renaming import Tensors, first_few, needed
+from layerboard.zoo.load.renaming import Tensors, needed
 from layerboard.zoo.spec import BackboneSpec
 
 # Patterns of keys that no feature depends on, whether a checkpoint has them or not.
@@ -154,7 +154,7 @@ def _fill(
         if names:
             raise InputError(
                 f"{spec.name}: the weights of {spec.repository} {verb} tensors of a {config.model_type} "
-                f"network: {first_few(names)}{_prefixed(tensors)}."
+                f"network: {some(sorted(names))}{_prefixed(tensors)}."
             )
     state = model.state_dict()
     if are_zero(state.values()):

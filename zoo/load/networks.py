@@ -8,7 +8,6 @@ with; what stands before their names is its label, such as ``state_dict.momentum
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -43,7 +42,6 @@ _AVERAGED = frozenset(
     )
 )
 _TRAINED = frozenset(("student", "online", "base", "current", "query", "q"))
-_SIDES = _AVERAGED | _TRAINED
 _SPOKEN = frozenset(("ema", "momentum", "teacher", "student", "online"))  # never names of a module
 _PLAIN = frozenset(
     (
@@ -53,7 +51,7 @@ _PLAIN = frozenset(
 )
 # Prefixes of a training, which stand before every name in a file of transformers.
 _OF_TRANSFORMERS = re.compile(r"(^|\.)(embeddings|embedder)\.|(^|\.)encoder\.(layer|layers|stages)\.")
-_OF_TRAINING = ("module", "model", "net", "network", "backbone", "state_dict")
+_OF_TRAINING = {"module.", "model.", "net.", "network.", "backbone.", "state_dict."}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ class FoundNetwork:
     @property
     def strange(self) -> frozenset[str]:
         """Words of its label that are no known ones."""
-        return self.words - _PLAIN - _SIDES
+        return self.words - _PLAIN - _AVERAGED - _TRAINED
 
     @property
     def is_average(self) -> bool:
@@ -147,8 +145,9 @@ def choose_network(networks: list[FoundNetwork], spec: BackboneSpec, label: str 
             each for each in networks if f".{label}." in f".{each.label}."
         ]
         if len(fit) != 1:
+            file, _ = split_part(spec.repository)
             raise InputError(
-                f"{spec.name}: expected one network called {label!r} in {_file(spec)}, found {len(fit)}; "
+                f"{spec.name}: expected one network called {label!r} in {file}, found {len(fit)}; "
                 f"name one: {_choices(spec, networks)}."
             )
         return fit[0]
@@ -213,35 +212,33 @@ def choice_in_words(networks: list[FoundNetwork], spec: BackboneSpec) -> str:
 
 
 def _choices(spec: BackboneSpec, networks: Iterable[FoundNetwork]) -> str:
-    path = _file(spec)
+    path, _ = split_part(spec.repository)
     options = [f"--weights {spec.entry}={path}{PART}{each.label}" for each in networks]
     return " or ".join(options) or "none of a known layout"
-
-
-def _file(spec: BackboneSpec) -> Path:
-    return split_part(spec.repository)[0]
 
 
 def without_prefix(tensors: Tensors) -> dict[str, Tensor]:
     """Tensors under names without what a training has put before all of them."""
     names = {_WRAPPED.sub("", name): tensor for name, tensor in tensors.items()}
-    while prefix := next((f"{word}." for word in _OF_TRAINING if _all_below(names, f"{word}.")), ""):
-        names = {name.removeprefix(prefix): tensor for name, tensor in names.items()}
+    while len(firsts := {name[: name.find(".") + 1] for name in names}) == 1 and firsts <= _OF_TRAINING:
+        names = {name.partition(".")[2]: tensor for name, tensor in names.items()}
     return names
 
 
-def of_transformers(content: Mapping[str, object], spec: BackboneSpec, label: str = "") -> dict[str, Tensor]:
+def of_transformers(content: Mapping[str, object], spec: BackboneSpec, label: str) -> dict[str, Tensor]:
     """Tensors of the backbone in the content of a file that transformers describes, as `unwrap` does."""
     networks: list[FoundNetwork] = []
     for above, tensors in _dictionaries(content):
         named = without_prefix(tensors)
-        firsts = {first for name in named if _words(first := name.partition(".")[0]) & _SPOKEN}
-        rest = {name: tensor for name, tensor in named.items() if name.partition(".")[0] not in firsts}
-        parts = [(first, without_prefix(_below(named, f"{first}."))) for first in sorted(firsts)]
+        parts: dict[str, dict[str, Tensor]] = {}  # by the first word of their names, if it is of a label
+        for name, tensor in named.items():
+            first, _, below = name.partition(".")
+            is_label = bool(_words(first) & _SPOKEN)
+            parts.setdefault(first if is_label else "", {})[below if is_label else name] = tensor
         networks += [
             FoundNetwork(".".join(filter(None, [above, first])) or ROOT, part)
-            for first, part in (("", rest), *parts)
-            if has_names_of_transformers(part)
+            for first in sorted(parts)
+            if has_names_of_transformers(part := without_prefix(parts[first]) if first else parts[first])
         ]
     if not networks and not label:
         return dict(next(_dictionaries(content))[1])
@@ -253,14 +250,6 @@ def has_names_of_transformers(tensors: Iterable[str]) -> bool:
     return any(_OF_TRANSFORMERS.search(name) for name in tensors)
 
 
-def _below(tensors: Tensors, prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
-
-
 def _words(label: str) -> frozenset[str]:
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", label)
     return frozenset(word.lower() for word in words)
-
-
-def _all_below(names: Iterable[str], prefix: str) -> bool:
-    return bool(names) and all(name.startswith(prefix) for name in names)

@@ -7,12 +7,10 @@ from typing import NoReturn
 from torch import Tensor
 
 from layerboard.zoo.architecture import HEADS, AuthorsNames
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, some
 from layerboard.zoo.spec import BackboneSpec
 
 Tensors = Mapping[str, Tensor]  # of a checkpoint, by name
-
-_LISTED = 3  # names that an error lists
 
 
 def needed(names: Iterable[str], unused: Iterable[str]) -> list[str]:
@@ -32,11 +30,15 @@ def rename(tensors: Tensors, names: AuthorsNames, spec: BackboneSpec) -> dict[st
     depth = depth_of(tensors, names.old_block)
     if not depth:
         refuse(spec, f"it has no blocks of {names.layout}")
-    table: dict[str, tuple[str, ...]] = {old: (new,) for old, new in names.fixed.items()}
-    for index in range(depth):
-        before, after = names.old_block.format(index), names.new_block.format(index)
-        for old, new in names.block.items():
-            table[before + old] = tuple(after + part for part in ((new,) if isinstance(new, str) else new))
+    parts: list[tuple[str, str, Mapping[str, str | tuple[str, ...]]]] = [("", "", names.fixed)]
+    parts += [(names.old_block.format(i), names.new_block.format(i), names.block) for i in range(depth)]
+    absent = {old for old in names.optional if not any(before + old in tensors for before, _, _ in parts)}
+    table = {
+        before + old: tuple(after + name for name in ((new,) if isinstance(new, str) else new))
+        for before, after, part in parts
+        for old, new in part.items()
+        if old not in absent
+    }
     check_names(needed(tensors, (*names.unused, HEADS)), table, names.layout, spec)
     renamed: dict[str, Tensor] = {}
     for old, new in table.items():
@@ -54,19 +56,12 @@ def check_names(names: Collection[str], expected: Collection[str], layout: str, 
     """Raise InputError if names are missing or unknown."""
     for verb, wrong in (("lacks", set(expected) - set(names)), ("has unknown", set(names) - set(expected))):
         if wrong:
-            refuse(spec, f"it {verb} tensors of {layout}: {first_few(wrong)}")
+            refuse(spec, f"it {verb} tensors of {layout}: {some(sorted(wrong))}")
 
 
 def refuse(spec: BackboneSpec, reason: str) -> NoReturn:
     """Raise InputError for a checkpoint that does not fit."""
     raise InputError(f"{spec.name}: the checkpoint {spec.repository} does not fit: {reason}.")
-
-
-def first_few(names: Iterable[str]) -> str:
-    """The first few names in order, and how many more there are."""
-    ordered = sorted(names)
-    more = f" and {len(ordered) - _LISTED} more" if len(ordered) > _LISTED else ""
-    return ", ".join(ordered[:_LISTED]) + more if ordered else "none"
 
 
 def shape_of(tensors: Tensors, name: str, dims: int, spec: BackboneSpec) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from layerboard.zoo.architecture import HEADS
-from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.errors import InputError, shortened, some
 from layerboard.zoo.features.hooked import Network
 from layerboard.zoo.features.weights import are_zero
 from layerboard.zoo.libraries import optional
@@ -19,7 +19,7 @@ from layerboard.zoo.load.checkpoint import Checkpoint, read_weights
 from layerboard.zoo.load.files import FileLoader
 from layerboard.zoo.load.hub import quiet
 from layerboard.zoo.load.networks import Names, choose_network, networks_of
-from layerboard.zoo.load.renaming import Tensors, first_few, needed
+from layerboard.zoo.load.renaming import Tensors, needed
 from layerboard.zoo.origin import TIMM
 from layerboard.zoo.own.module.hints import ModuleHints
 from layerboard.zoo.own.module.network import Examined, examine
@@ -62,9 +62,7 @@ def timm_network(text: str) -> Examined:
     settings = vars(net).get("pretrained_cfg") or {}
     kind = str(settings.get("architecture") or _name(text)).partition("_")[0]
     module = type(net).__module__
-    if module.startswith(
-        "timm.models."
-    ):  # the first word may be another, such as tf of tf_efficientnet_lite0
+    if module.startswith("timm.models."):  # a first word may be another, such as tf of tf_efficientnet_lite0
         kind = module.removeprefix("timm.models.").replace("vision_transformer", "vit")
     licence = str(settings.get("license") or "unknown")
     supervision = f"timm tag {tag}" if (tag := settings.get("tag")) else "unknown"
@@ -158,9 +156,8 @@ def _reason(error: Exception) -> str:
     if shapes := _MISFIT.search(text):
         return f"{shapes[1]} is {shapes[2]}, not {shapes[3]}; give the file of that network"
     if keys := _KEYS.search(text):
-        return (
-            f"{keys[1]} in state_dict: {first_few(_QUOTED.findall(keys[2]))}; give the file of that network"
-        )
+        names = some(sorted(_QUOTED.findall(keys[2])))
+        return f"{keys[1]} in state_dict: {names}; give the file of that network"
     return shortened(text.partition("\n")[0])
 
 

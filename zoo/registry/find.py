@@ -1,5 +1,7 @@
 """All backbones by name, and the meaning of a user's pattern, Hub id or directory. Imports nothing heavy."""
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -8,11 +10,12 @@ from pathlib import Path
 
 from layerboard.zoo.entries import SPECS
 from layerboard.zoo.errors import InputError, either, few_of
-from layerboard.zoo.local_names import local_path, with_local_names
+from layerboard.zoo.local_names import local_path, path_digest
 from layerboard.zoo.origin import TRANSFORMERS, origin_of
 from layerboard.zoo.spec import BackboneSpec
 
 _BY_NAME = {spec.name: spec for spec in SPECS}
+_UNUSABLE = re.compile(r"[^A-Za-z0-9._+-]+")  # in names of folders, for a name that all can write
 
 
 def all_specs() -> tuple[BackboneSpec, ...]:
@@ -51,11 +54,24 @@ def named_locally(
 ) -> list[BackboneSpec]:
     """Backbones, of which those that a path alone names are called by its last folder.
 
-    ``known`` are names that were given before, by digests of their paths (`zoo.local_names.path_digest`).
+    Of two alike the name has as many folders as tell them apart. ``known`` are names that were given before,
+    with the digests of their paths (`zoo.local_names.path_digest`).
     """
     paths = {spec: path for spec in specs if spec.name not in _BY_NAME and (path := local_path(spec))}
     taken = {*_BY_NAME, *(spec.name for spec in specs if spec not in paths)}
-    names = with_local_names(paths, taken, known or {})
+    known = known or {}
+    before = {digest: name for name, digest in known.items() if name not in taken}
+    names = {spec: before.get(path_digest(path), "") for spec, path in paths.items()}
+    lengths = dict.fromkeys((spec for spec, name in names.items() if not name), 1)
+    while lengths:
+        for spec, length in lengths.items():
+            parts = [_UNUSABLE.sub("-", part) for part in Path(paths[spec]).parts[1:]]
+            last = "/".join(parts[-length:]) or "root"
+            whole = f"-{path_digest(paths[spec])[: length - len(parts)]}" if length > len(parts) else ""
+            names[spec] = f"{spec.origin.mark}{last}{whole}"
+        counts = Counter(names.values())
+        unclear = [s for s in lengths if counts[names[s]] > 1 or names[s] in taken or names[s] in known]
+        lengths = {spec: lengths[spec] + 1 for spec in unclear}
     return [replace(spec, name=names.get(spec, spec.name)) for spec in specs]
 
 

@@ -49,11 +49,8 @@ def frames_of(path: Path, most: int) -> list[tuple[str, Image.Image]]:
 
 
 def _of_video(path: Path, most: int) -> list[tuple[int, Image.Image]]:
-    av = optional(
-        "av",
-        f"{path} is a video, which PyAV reads: pip install 'layerboard[video]', or give a folder of its "
-        "frames",
-    )
+    advice = "pip install 'layerboard[video]', or give a folder of its frames"
+    av = optional("av", f"{path} is a video, which PyAV reads: {advice}")
     with decoding(f"cannot decode video {path}"):
         require_regular(path)
         # so its contents cannot refer to another file or URL: a list of files is of another format

@@ -92,7 +92,7 @@ def test_six_heads_of_moco_in_the_configuration_of_transformers(tmp_path: Path, 
     [
         ("dino", "blocks.1.attn.qkv.bias", "a Vision Transformer with timm's names"),
         ("moco", "norm.weight", "a Vision Transformer with timm's names"),
-        ("deit-distilled", "pos_embed", "a distilled DeiT"),
+        ("deit-distilled", "pos_embed", "a Vision Transformer with timm's names"),
         ("beit", "blocks.2.gamma_1", "BEiT"),
         ("beit", "rel_pos_bias.relative_position_bias_table", "BEiT"),
         ("dinov2", "blocks.0.ls2.gamma", "DINOv2"),

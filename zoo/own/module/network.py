@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from layerboard.zoo.architecture import Layout, Sublayers
-from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.errors import InputError, counted, shortened
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.hooked import HookedBackbone, Network
@@ -219,11 +219,10 @@ def _headline(spec: BackboneSpec, trial: Trial) -> str:
     grids = joined(f"{reading.side}x{reading.side}" for reading in trial.readings[1:])
     strides = joined(stage.stride for stage in spec.stages)
     widths = joined(stage.width for stage in spec.stages)
-    tokens = f"{spec.prefix_tokens} prefix {'token' if spec.prefix_tokens == 1 else 'tokens'}"
+    blocks = f"{counted(spec.depth, 'blocks')} of {path_pattern(trial.subject.blocks)}"
+    tokens = f"{counted(spec.prefix_tokens, 'prefix tokens')} + {grids} grid of patch {strides}"
     norm = f"final norm net.{trial.final_norm}" if trial.final_norm else "no final norm"
-    count = f"{spec.depth} {'block' if spec.depth == 1 else 'blocks'}"
-    grid = f"{grids} grid of patch {strides}"
-    return f"{count} of {path_pattern(trial.subject.blocks)}, {tokens} + {grid}, {widths} channels, {norm}"
+    return f"{blocks}, {tokens}, {widths} channels, {norm}"
 
 
 def _digest_of(net: nn.Module, *facts: object) -> str:
