@@ -117,6 +117,8 @@ def _convert_beit(tensors: Tensors, spec: BackboneSpec) -> Converted:
     name = in_block if each else shared
     certain = {name} if pooled else {name, "norm.weight", "norm.bias"}
     check_names(tensors.keys() & certain, certain, BEIT_NAMES.layout, spec)
+    if pooled and "norm.weight" in tensors:
+        refuse(spec, "it has two final norms: norm and fc_norm")
     renamed = rename(tensors, BEIT_NAMES, spec)
     side = (1 + _grid_side(tensors, name, OUTSIDE_GRID, spec)) // 2
     config = transformers.BeitConfig(

@@ -205,6 +205,13 @@ def test_another_kind_of_network(tmp_path: Path, loader: Loader) -> None:
         loader(replace(clip, name="openclip-b16"))
 
 
+def test_two_final_norms(tmp_path: Path, loader: Loader) -> None:
+    tuned = publish("beit-tuned", tmp_path)
+    norm = {f"norm.{part}": tuned.tensors[f"fc_norm.{part}"] for part in ("weight", "bias")}
+    with pytest.raises(InputError, match="it has two final norms: norm and fc_norm"):
+        loader(store(tuned, {"model": dict(tuned.tensors) | norm}))
+
+
 @pytest.mark.parametrize(
     ("name", "file"),
     [("sam-b16", "a.pth"), ("tipsv2-b14", "a.npz"), ("ijepa-h14", "a.tar"), ("dinov3-b16", "a.pth")],
