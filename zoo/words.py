@@ -185,8 +185,6 @@ COMMAND_WORDS: Mapping[str, Sequence[str]] = {
     "test": ("run", "check"),
     "start": ("run",),
     "measure": ("run", "cost"),
-    "train": ("pretrain",),
-    "fit": ("pretrain",),
     "ls": ("list",),
     "models": ("list",),
     "backbones": ("list",),
