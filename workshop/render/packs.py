@@ -8,6 +8,7 @@ from layerboard.benchmark.engines.base import LocalEngine
 from layerboard.benchmark.engines.processes import ProcessEngine
 from layerboard.benchmark.engines.progress import Reporter, Silent
 from layerboard.mini.facts import MINI_VERSION
+from layerboard.zoo.atomic import remove_leftovers
 from layerboard.zoo.errors import InputError
 from workshop.render.writers.write import Piece, finish, missing_pieces, render_piece
 
@@ -15,6 +16,7 @@ from workshop.render.writers.write import Piece, finish, missing_pieces, render_
 def rendered_data(cache: Path, workers: int, report: Reporter) -> Path:
     """The folder of the mini suite's datasets, after rendering what is missing; raises InputError."""
     root = cache / "mini-data" / MINI_VERSION
+    remove_leftovers([root.parent])
     try:
         if missing := missing_pieces(root):
             render_pieces(root, missing, workers, report)
