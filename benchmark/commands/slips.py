@@ -12,9 +12,8 @@ from layerboard.zoo.errors import InputError, either, likely, shortened
 
 _HELP = ("help", "man", "usage")
 _VERSION = ("version", "-V", "-v")
-_MOVED = {
-    "pretrain": "in a checkout, `python -m workshop.pretrain` trains the mini backbones"
-}  # to elsewhere
+_TRAINING = "in a checkout, `python -m workshop.pretrain` trains the mini backbones"
+_MOVED = dict.fromkeys(("pretrain", "train", "fit"), _TRAINING)  # what no command does, and where it is
 
 
 def require_understood(
