@@ -1,5 +1,4 @@
-"""The mini world: a renderer of small datasets, training of small backbones on them, and their weights.
+"""The mini world: the data of small datasets, and backbones that were trained on such.
 
-Only the suites that name it and the training command import this package. Everything else reads its folders
-of data and weights like any others.
+Only the suites that name it import this package. Everything else reads its data and weights like any others.
 """

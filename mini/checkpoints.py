@@ -30,18 +30,16 @@ def packaged(spec: BackboneSpec, cache_dir: Path | None) -> tuple[Path, None]:
     folder, problem = WEIGHTS / spec.entry, "has no weights"
     if (folder / "model.safetensors").is_file():
         try:
-            if _sums(folder) == (folder / SUMS).read_bytes():
+            if sums(folder) == (folder / SUMS).read_bytes():
                 return folder, None
             problem = f"holds files that have not the digests of its {SUMS}"
         except OSError as error:
             problem = f"cannot be read ({error.strerror}: {error.filename})"
-    raise InputError(
-        f"{folder} {problem}: install the package again, or train them with 'layerboard "
-        "pretrain OBJECTIVE --install'"
-    )
+    raise InputError(f"{folder} {problem}: install the package again")
 
 
-def _sums(folder: Path) -> bytes:
+def sums(folder: Path) -> bytes:
+    """Digests of the weights and configurations of a directory, as its `SUMS` has them; raises OSError."""
     paths = [folder / name for name in ("model.safetensors", "config.json", "preprocessor_config.json")]
     return "".join(f"{file_sha256(path)}  {path.name}\n" for path in paths).encode()
 
@@ -49,28 +47,9 @@ def _sums(folder: Path) -> bytes:
 def _is_whole(folder: Path) -> bool:
     """Whether the files of a directory have the digests that lie beside them."""
     try:
-        return _sums(folder) == (folder / SUMS).read_bytes()
+        return sums(folder) == (folder / SUMS).read_bytes()
     except OSError:
         return False
-
-
-def install(folder: Path, name: str) -> Path:
-    """Copy the directory of a trained backbone into the package, from which the mini suite loads it.
-
-    Raises InputError: the package cannot be written.
-    """
-    target = WEIGHTS / name
-    try:
-        target.mkdir(exist_ok=True)
-        # The weights come last: a directory counts as a checkpoint from then on.
-        for file in sorted(folder.glob("*.*"), key=lambda path: path.name == "model.safetensors"):
-            shutil.copyfile(file, target / file.name)
-        (target / SUMS).write_bytes(_sums(target))
-    except OSError as error:
-        raise InputError(
-            f"{target} cannot be written: {error.strerror}; install without --install"
-        ) from error
-    return target
 
 
 def generated(spec: BackboneSpec, cache_dir: Path | None) -> tuple[Path, str]:
@@ -93,7 +72,7 @@ def generated(spec: BackboneSpec, cache_dir: Path | None) -> tuple[Path, str]:
         try:
             with temporary_folder(folder.parent) as draft:
                 write_random_weights(spec, draft, SEED)
-                (draft / SUMS).write_bytes(_sums(draft))
+                (draft / SUMS).write_bytes(sums(draft))
                 shutil.rmtree(folder, ignore_errors=True)
                 os.replace(draft, folder)
         except OSError as error:

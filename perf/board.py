@@ -36,10 +36,10 @@ def board_rows(setting: Setting, data: Path | None = None) -> Iterator[Row]:
         write_random_network(folder / "vit-s16", "ViT-S/16")
         request = _request(setting, folder, data)
         suite = choose_suite(request)
-        location = find_data(request, suite, find_protocols(request, suite), Silent())
+        location = find_data(request, suite, find_protocols(request, suite))
         there = {task.entry.name for task in make_plan(PlanRecipe((), (), location)).tasks.every}
         request = replace(request, tasks=sorted(there - APART))
-        first = _board(request, folder, 0)  # renders and warms up
+        first = _board(request, folder, 0)  # warms up
         shown = list(_shown(first.plan, setting))
         backbone = random_network("ViT-S/16", setting)
         _bare(backbone, shown)
@@ -77,11 +77,9 @@ def _request(setting: Setting, folder: Path, data: Path | None) -> Request:
 
 
 def _board(request: Request, folder: Path, number: int) -> RunSummary:
-    """A run that finds its data, and nothing else, in its cache."""
-    cache, rendered = folder / f"cache-{number}", folder / "cache-0" / "mini-data"
+    """A run with an empty cache."""
+    cache = folder / f"cache-{number}"
     cache.mkdir()
-    if number and rendered.is_dir():
-        (cache / "mini-data").symlink_to(rendered)
     return execute(replace(request, cache=cache, output=folder / f"output-{number}"), Silent())
 
 

@@ -28,7 +28,7 @@ def command_rows(setting: Setting) -> Iterator[Row]:
 
 
 def mini_rows(setting: Setting) -> Iterator[Row]:
-    """The mini suite, rendered and run, and run again."""
+    """The mini suite, run and run again."""
     part = ["--limit", "1", "--tasks", "knn", "--backbones", "mini-dino"] if setting.quick else []
     with tempfile.TemporaryDirectory() as folder:
         words = ["run", *part, "--output", f"{folder}/output", "--cache", f"{folder}/cache"]

@@ -1,7 +1,8 @@
 """From the bytes of a JPEG to the batches of a backbone: decoders, the cost of each part, several backbones.
 
-Images are generated, of 500 x 375 pixels, quality 90 and all three chroma subsamplings in turn, so that they
-are the same anywhere. Decoders that are not installed are named in the note.
+Images are mosaics of the mini suite's pictures, of 500 x 375 pixels, quality 90 and all three chroma
+subsamplings in turn, so that they are the same anywhere. Decoders that are not installed are named in the
+note.
 """
 
 import io
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,7 +20,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from layerboard.benchmark.passes.loading import KEPT_BYTES, KeptViews, Loader
-from layerboard.mini.render.sample import sample_image
+from layerboard.mini.packs import packaged_pictures
 from layerboard.tasks.datasets.base import PhotoSample
 from layerboard.tasks.framework.base import Group, Source
 from layerboard.zoo.view.photos import as_seen, open_file
@@ -45,11 +47,14 @@ def decode_rows(setting: Setting) -> Iterator[Row]:
 
 
 def write_jpegs(folder: Path, count: int) -> list[Path]:
-    """Generated images in ``count`` JPEG files."""
+    """Mosaics of the mini suite's pictures in ``count`` JPEG files, no two of them alike."""
+    pictures = [picture.resize((50, 50)) for picture in packaged_pictures(24)]
     paths = [folder / f"{number}.jpg" for number in range(count)]
-    for seed, path in enumerate(paths):
-        image = Image.fromarray(sample_image(seed, size=SIZE).pixels)
-        image.save(path, quality=90, subsampling=seed % 3)  # 4:4:4, 4:2:2, 4:2:0
+    for number, path in enumerate(paths):
+        image = Image.new("RGB", SIZE)
+        for tile, corner in enumerate(product(range(0, SIZE[0], 50), range(0, SIZE[1], 50))):
+            image.paste(pictures[(tile * (1 + number // 24) + number) % 24], corner)
+        image.save(path, quality=90, subsampling=number % 3)  # 4:4:4, 4:2:2, 4:2:0
     return paths
 
 

@@ -43,7 +43,7 @@ def steps(output: Path, batch: int) -> dict[str, GpuStep]:
 
     perf = (PYTHON, "-m", "perf", "--device", "cuda", "--batch", str(batch), "--rounds", "20")
     check = (PYTHON, "-m", "layerboard", "leaderboard", "--check", "--tolerance", str(LARGEST_DIFFERENCE))
-    pretrain = (PYTHON, "-m", "layerboard", "pretrain", "--device", "cuda")
+    pretrain = (PYTHON, "-m", "workshop.pretrain", "--device", "cuda")
     train = (*pretrain, "--output", str(output / "pretrained"), "--steps", "60000", "--probe-every", "5000")
     passes = ("pass", "pass-cka", "throughput", "attention", "memory")
     products = ("gram", "cka", "davis", "spair", "knn", "decode")

@@ -36,8 +36,8 @@ TOGETHER = (
     "benchmark/test_tutorials.py",
     "leaderboards/report/test_browser.py",
     "leaderboards/report/test_look_browser.py",
-    "mini/render/test_layouts.py",
-    "mini/training/test_train.py",
+    "workshop/render/test_layouts.py",
+    "workshop/training/test_train.py",
 )
 """Files whose tests share what takes seconds to make: one process runs all of a file."""
 

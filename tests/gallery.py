@@ -1,7 +1,7 @@
 """Pictures of the committed report and of `look` in README and docs: ``python -m tests.gallery`` draws them.
 
 Each carries a digest of the numbers that it shows, and a test says which are out of date: those are drawn
-again, or all with ``--all``. It takes Chromium, and the data of the mini suite in the cache.
+again, or all with ``--all``. It takes Chromium.
 """
 
 import hashlib
@@ -20,11 +20,10 @@ from typing import Any
 from PIL import ExifTags, Image
 
 import layerboard
-from layerboard.benchmark.engines.progress import Silent
-from layerboard.benchmark.forms.request import Request
-from layerboard.benchmark.plan.mini_data import mini_data
 from layerboard.mini.checkpoints import SUMS, WEIGHTS
-from layerboard.mini.render.seeds import MINI_VERSION
+from layerboard.mini.facts import MINI_VERSION
+from layerboard.mini.packs import packaged_data
+from layerboard.tasks.datasets.reading.files import read_bytes
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "gallery"
@@ -85,12 +84,11 @@ def report_part(tab: Tab, parts: tuple[str, ...] = ()) -> bytes:
 
 def looked(tab: Tab) -> bytes:
     """Screenshot of a page of `look` with layers as columns."""
-    request = Request()
-    videos = mini_data(request.cache, request.workers, Silent()) / "DAVIS" / "JPEGImages" / "480p"
+    videos = packaged_data() / "DAVIS" / "JPEGImages" / "480p"
     with TemporaryDirectory() as folder:
         images = [Path(folder, f"{name}.jpg") for name in FRAMES]
         for frame, image in zip(FRAMES.values(), images, strict=True):
-            shutil.copyfile(videos / f"{frame}.jpg", image)
+            image.write_bytes(read_bytes(videos / f"{frame}.jpg"))
         page = Path(folder, "look.html")
         layerboard.look(images, backbones=LOOKED, layers="1,2,4,6,8,10,12,final", to=page, device="cpu")
         tab.goto(f"{page.as_uri()}#columns=layers&picture=2")

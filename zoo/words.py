@@ -91,7 +91,6 @@ COMMAND_WORDS = _by_word(
         "run": "bench eval start plan",
         "run check": "test",
         "run cost": "measure",
-        "pretrain": "train fit",
         "list": "ls models backbones tasks suites protocols info",
         "show": "result",
         "show recommend": "best",

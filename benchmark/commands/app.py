@@ -2,8 +2,8 @@
 
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from io import TextIOWrapper
 from traceback import walk_tb
@@ -23,7 +23,7 @@ from layerboard.zoo.libraries import explained
 # modules of commands, in the order of the help
 NAMES = (
     *("run", "show", "list", "check", "leaderboard", "report", "reproduce", "compare", "parity", "decompose"),
-    *("look", "recommend", "cost", "features", "merge", "submit", "verify", "export", "pretrain", "pack"),
+    *("look", "recommend", "cost", "features", "merge", "submit", "verify", "export", "pack"),
     "doctor",
 )
 COMMANDS: tuple[Command[..., Any], ...] = (
@@ -104,17 +104,27 @@ def named_command(arguments: Sequence[str]) -> tuple[list[str], Any]:
 
 def main() -> None:
     """Run the command line; wrong input prints one sentence and exits with code 2."""
-    _open_closed_streams()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # characters that the encoding of the stream lacks are escaped
-            stream.reconfigure(errors="backslashreplace")
-    try:
+    with errors_in_sentences():
         if sys.argv[1:2] != ["doctor"]:  # which says this, too
             require_working_folder()
         arguments = repeat_options(sys.argv[1:])
         words, command = named_command(arguments)
         require_understood(words, command, arguments[len(words) :], COMMANDS)
         app(arguments, prog_name="layerboard")
+
+
+@contextmanager
+def errors_in_sentences() -> Iterator[None]:
+    """Print errors that the user's input, machine or libraries caused as one sentence, and exit with code 2.
+
+    Standard streams that are closed, or that cannot show some character, end no program.
+    """
+    _open_closed_streams()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # characters that the encoding of the stream lacks are escaped
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        yield
     except Exception as error:
         if (sentence := _sentence_of(error)) is None:
             raise

@@ -232,12 +232,11 @@ def export(request: ExportRequest) -> Files:
 def _network(request: ExportRequest) -> Files:
     """Write the network of a backbone as ONNX."""
     import pandas as pd
-    from PIL import Image
 
     from layerboard.benchmark.engines.progress import reporter_for
     from layerboard.benchmark.look import pictures_of
     from layerboard.benchmark.plan.layers import select_layers
-    from layerboard.mini.render.sample import sample_image
+    from layerboard.mini.packs import packaged_pictures
     from layerboard.zoo.own.onnx_export import write_onnx
 
     assert request.name is not None
@@ -254,7 +253,7 @@ def _network(request: ExportRequest) -> Files:
     if request.images:
         images = [each.image for each in pictures_of(request.images, PICTURES, reporter_for(None))]
     else:
-        images = [Image.fromarray(sample_image(seed).pixels) for seed in range(PICTURES)]
+        images = packaged_pictures(PICTURES)
     usual: tuple[Any, ...] = ("cls", "grid") if spec.has_cls else ("grid",)
     outputs = list(product(layers, usual if request.pooling == "auto" else (request.pooling,)))
     differences = write_onnx(backbone, outputs, images, view, request.batch, path)

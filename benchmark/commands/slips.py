@@ -12,6 +12,8 @@ from layerboard.zoo.errors import InputError, either, likely, shortened
 
 _HELP = ("help", "man", "usage")
 _VERSION = ("version", "-V", "-v")
+_TRAINING = "in a checkout, `python -m workshop.pretrain` trains the mini backbones"
+_MOVED = dict.fromkeys(("pretrain", "train", "fit"), _TRAINING)  # what no command does, and where it is
 
 
 def require_understood(
@@ -95,7 +97,9 @@ def _unknown_command(words: Sequence[str], name: str, below: Mapping[str, Any]) 
         return InputError(f"there is no command '{name}'; `layerboard --version` shows the version")
     kind = kind_of_name(name)
     hint = f"`{whole} -h` lists all"
-    if close := likely("command", name, [*below]):
+    if name in _MOVED:
+        hint = _MOVED[name]
+    elif close := likely("command", name, [*below]):
         hint = f"did you mean {either(f'`{whole} {each}`' for each in close)}?"
     elif kind and not words:
         hint = f"{name!r} is a {kind[0]}: did you mean `layerboard run --{kind[1]} {name}`?"

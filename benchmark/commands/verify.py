@@ -36,7 +36,7 @@ class VerifyRequest(Form, kw_only=False):
         False, "If the repetition finds no problem, record that in the repository: verified/NAME.json."
     )
     seed: Plain[int | None] = Option(None, "Seed of the draw.", least=0, usual="another one each time")
-    cache: Cache = cache_option("Folder of features and rendered data.")
+    cache: Cache = cache_option("Folder of features.")
     device: Plain[str] = Option("auto", "auto, cpu, cuda or cuda:N.")
 
 

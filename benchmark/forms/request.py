@@ -114,9 +114,7 @@ class Request(Form, kw_only=False):
     target: Plain[TargetChoice | None] = Option(None, TARGET, usual=AS_IT_LOOKS)
     copies: Plain[bool] = Option(False, COPIES)
     output: OnePath = Option("results", "Folder for results: records, per-item scores and tables.", also="-o")
-    cache: Cache = cache_option(
-        "Folder of extracted features, rendered and unpacked images, which later runs reuse."
-    )
+    cache: Cache = cache_option("Folder of extracted features and unpacked images, which later runs reuse.")
     device: Plain[str] = Option("auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.")
     devices: Words = Option(
         (), "Several devices, one process each: cuda:0,cuda:1 or all.", parsers.listed, usual="only --device"

@@ -54,19 +54,19 @@ def plan_of(
 
     Returns the plan, the name under which records are stored, and the devices. ``protocols`` replace those
     that the request names. Unless it ``writes``, the folders of the run are neither created nor tested, and
-    only the cache is written, with what a run would fetch or render: weights, and the data of the mini suite.
+    only the cache is written, with what a run would fetch: weights and datasets.
     Raises InputError for a wrong request.
     """
     suite, devices = choose_suite(request), find_devices(request)
     if writes:
         require_writable(request.output, request.cache)
     protocols = protocols or find_protocols(request, suite)
-    find_asked(request.tasks, protocols)  # wrong names are said before anything is fetched or rendered
+    find_asked(request.tasks, protocols)  # wrong names are said before anything is fetched
     settled = replace(request, dtype=_dtypes(request.dtype, protocols, devices[0], report))
     backbones = find_backbones(settled, suite, report)
     if writes:
         write_local_names(backbones, request.output)
-    location = find_data(request, suite, protocols, report)
+    location = find_data(request, suite, protocols)
     ways = request.transform, request.fuse, request.compress
     plan = make_plan(PlanRecipe(backbones, request.tasks, location, *ways))
     for line in (*plan.tasks.understood, *shown_alike(plan)):

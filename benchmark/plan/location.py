@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.plan.layers import select_layers
-from layerboard.benchmark.plan.mini_data import mini_data
 from layerboard.benchmark.plan.suites import Suite, choose_suite
+from layerboard.mini.packs import packaged_data
 from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.reading.files import data_root, is_packed, require_local
 from layerboard.tasks.datasets.reading.labels import AS_IT_IS, Labelling
@@ -55,17 +54,12 @@ def find_protocols(request: Request, suite: Suite) -> tuple[EvaluationProtocol, 
     return tuple(map(find_protocol, dict.fromkeys(request.protocol or (suite.protocol,))))
 
 
-def find_data(
-    request: Request, suite: Suite, protocols: Sequence[EvaluationProtocol], report: Reporter
-) -> DataLocation:
-    """Where the data of a request are; missing or damaged parts of the mini suite are rendered.
-
-    Raises InputError for a missing folder.
-    """
+def find_data(request: Request, suite: Suite, protocols: Sequence[EvaluationProtocol]) -> DataLocation:
+    """Where the data of a request are, or those of the package; raises InputError for a missing folder."""
     protocol, *further = (replace(each, shots=request.shots) for each in protocols)
     data = request.data
     if data is None and not request.images:
-        data = mini_data(request.cache, request.workers, report)
+        data = packaged_data()
     elif data is not None:
         data = data_folder(data)
     images = tuple(unpacked(location, request.cache) for location in request.images)
@@ -95,7 +89,7 @@ def require_writable(output: Path, cache: Path) -> None:
             raise _unwritable(folder, option, error) from error
     require_writable_folder(output, "--output")
     folders = (output / name for name in ("records", "items", "features", "tables"))
-    remove_leftovers((*folders, cache / "features", cache / "mini-data"))
+    remove_leftovers((*folders, cache / "features"))
 
 
 def require_writable_folder(folder: Path, option: str) -> None:

@@ -6,8 +6,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from layerboard.benchmark.forms.request import Request
-from layerboard.mini.render import counts as mini
-from layerboard.mini.render.templates import TEMPLATES
+from layerboard.mini import facts as mini
 from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.catalogue import DATASETS
 from layerboard.tasks.datasets.classes import ProbeSubset
@@ -39,7 +38,7 @@ class Suite:
     floors: tuple[str, ...]  # untrained baselines at the end of its tables: random features and raw pixels
     datasets: tuple[DatasetEntry[Data], ...]  # tasks run on those of their role, in this order
     protocol: str = "standard"  # by default
-    embedded: bool = False  # whether its datasets are rendered rather than read from ``--data``
+    embedded: bool = False  # whether its datasets come with the package, rather than from ``--data``
 
 
 MINI_SUITE = Suite(
@@ -55,7 +54,7 @@ MINI_SUITE = Suite(
             train=mini.TRAIN,
             val=mini.VAL,
             probe=ProbeSubset(None, per_class=mini.TRAIN_PER_CLASS),
-            class_names=tuple((template.wnid, template.name) for template in TEMPLATES),
+            class_names=tuple((each.wnid, each.name) for each in mini.MINI_CLASSES),
         ),
         RevisitedEntry("mini-oxford", "roxford5k", mini.DATABASE, mini.QUERIES),
         DavisEntry(name="mini-davis", sequences=mini.SEQUENCES, frames=mini.FRAMES, objects=mini.OBJECTS),
@@ -63,7 +62,7 @@ MINI_SUITE = Suite(
             name="mini-spair",
             pairs=mini.PAIRS,
             categories=mini.CATEGORIES,
-            groups=tuple((template.name, template.interchangeable) for template in TEMPLATES),
+            groups=tuple((each.name, each.interchangeable) for each in mini.MINI_CLASSES),
             levels=(),
         ),
         VocEntry(

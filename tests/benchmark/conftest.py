@@ -1,18 +1,14 @@
 """One tiny data folder, and one whole run that tests compare with."""
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 import torch
-from filelock import FileLock
 
-from layerboard.benchmark.plan.mini_data import mini_data
 from tests.benchmark.runs import Tally, leave_cost_out, leave_pages_out, run, write_data
 
 BACKBONES = ("mini-fs", "mini-resnet")
@@ -24,31 +20,14 @@ def _quiet_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     own = tmp_path_factory.mktemp("own")
-    shared = _shared_data(own / "layerboard", tmp_path_factory.getbasetemp())
-
-    def in_turn(*arguments: Any) -> Path:
-        with FileLock(shared / ".lock"):
-            return mini_data(*arguments)
-
     with pytest.MonkeyPatch.context() as patch:
         leave_cost_out(patch)
-        patch.setattr("layerboard.benchmark.plan.location.mini_data", in_turn)
         patch.setenv("HF_HUB_OFFLINE", "1")
         patch.setenv("LAYERBOARD_CACHE", str(own / "layerboard"))
         patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
         patch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(own / "hub"))
         yield
     torch.set_num_threads(before)
-
-
-def _shared_data(cache: Path, base: Path) -> Path:
-    """A folder in which all processes of the tests find the mini datasets, which one of them renders."""
-    several = os.environ.get("PYTEST_XDIST_WORKER") is not None
-    shared = (base.parent if several else base) / "mini-data"
-    shared.mkdir(exist_ok=True)
-    cache.mkdir()
-    (cache / "mini-data").symlink_to(shared, target_is_directory=True)
-    return shared
 
 
 @pytest.fixture(scope="session")

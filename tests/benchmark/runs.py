@@ -3,7 +3,7 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -204,13 +204,15 @@ class Said:
         return [line for line in self.err.splitlines() if line.startswith(start)]
 
 
-def command(capsys: pytest.CaptureFixture[str], *arguments: object) -> Said:
+def command(
+    capsys: pytest.CaptureFixture[str], *arguments: object, program: Callable[[], None] = main
+) -> Said:
     """A command line in this process."""
     capsys.readouterr()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.argv", ["layerboard", *map(str, arguments)])
         with pytest.raises(SystemExit) as stop:
-            main()
+            program()
     code = stop.value.code
     captured = capsys.readouterr()
     assert "Traceback" not in captured.err + captured.out

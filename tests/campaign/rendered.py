@@ -6,10 +6,10 @@ from pathlib import Path
 from unittest.mock import patch
 
 from layerboard.benchmark.engines.progress import Silent
-from layerboard.benchmark.plan.mini_data import mini_data
-from layerboard.mini.render.writers import write
 from tests.campaign.counts import Count
 from tests.campaign.damage import flip, remove, truncate
+from workshop.render.packs import rendered_data
+from workshop.render.writers import write
 
 WAYS = (flip, flip, truncate, remove)
 UNITS = 2
@@ -24,7 +24,7 @@ def damage_rendered(root: Path, times: int, seed: int = 0) -> list[Count]:
     draw, counts = random.Random(seed), []
     few = tuple(replace(writer, images=writer.images[:UNITS]) for writer in write.WRITERS)
     with patch.object(write, "WRITERS", few):
-        folder = mini_data(root, 1, Silent())
+        folder = rendered_data(root, 1, Silent())
         whole = _contents(folder)
         for kind, files in _kinds(whole).items():
             count = Count(f"damaged {kind} of the mini datasets")
@@ -54,7 +54,7 @@ def _contents(folder: Path) -> dict[str, bytes]:
 
 def _problem(root: Path, whole: dict[str, bytes]) -> str:
     try:
-        found = _contents(mini_data(root, 1, Silent()))
+        found = _contents(rendered_data(root, 1, Silent()))
     except Exception as error:
         return f"{type(error).__name__}: {str(error)[:150]}"
     other = sorted(name for name in {*found} | {*whole} if found.get(name) != whole.get(name))

@@ -39,7 +39,6 @@ WORDS = (
 
 NEEDED: dict[str, Arguments] = {
     "check": ("--data", "nowhere"),
-    "pretrain": ("fs", "--fraction", "2", "--no-skip", "99"),
     "list": ("backbones",),
     "score knn": ("--features", "nowhere"),
     "score retrieval": ("--ground-truth", "nowhere", "--features", "nowhere"),

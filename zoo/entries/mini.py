@@ -1,7 +1,7 @@
 """The mini suites: one small backbone per family for 64 px images, variants, and the random floor.
 
-Trained weights come with the package, each with a card that tells how they were made (`mini.training`); those
-of untrained networks are generated from a seed.
+Trained weights come with the package, each with a card that tells how they were made (`workshop.training`);
+those of untrained networks are generated from a seed.
 """
 
 from dataclasses import replace

@@ -16,11 +16,10 @@ from sys import intern
 from typing import Literal, NamedTuple
 
 from layerboard.tasks.datasets.reading.fields import is_number
-from layerboard.tasks.datasets.reading.files import describe, require_text
+from layerboard.tasks.datasets.reading.files import describe, read_bytes, require_text
 from layerboard.tasks.datasets.reading.names import normal
 from layerboard.tasks.datasets.reading.tree import ImageTree
 from layerboard.zoo.errors import InputError, counted, restored, some
-from layerboard.zoo.reading import read_regular
 
 # columns of files and of classes, in order of preference, and of splits; case-insensitive
 FILE_COLUMNS = ("file_name", "file", "filename", "path", "image")
@@ -148,7 +147,7 @@ def _column(header: Sequence[str], names: Iterable[str]) -> str | None:
 def _text(path: Path) -> tuple[str, str]:
     """The text of a file, and a remark if its encoding is a guess; raises InputError."""
     try:
-        content = read_regular(path)
+        content = read_bytes(path)
     except OSError as error:
         raise InputError(f"cannot read labels {path}: {error.strerror}") from error
     encoding, remark = "utf-8-sig", ""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from layerboard.tasks.datasets.reading.files import require_text
+from layerboard.tasks.datasets.reading.files import file_names, folder_names, is_packed, require_text
 from layerboard.zoo.errors import InputError, counted, some
 from layerboard.zoo.view.photos import ADDED, endings, heif_broken
 
@@ -56,7 +56,7 @@ def _by_ending(paths: Iterable[str]) -> str:
 def read_tree(root: Path) -> ImageTree:
     """The files below a folder; links to folders are followed; raises InputError."""
     paths: dict[str, list[str]] = {"images": [], "others": [], "empty": []}
-    for kind, path in _paths(root, "", ()):
+    for kind, path in _packed_paths(root, "") if is_packed(root) else _paths(root, "", ()):
         paths[kind].append(path)
     return ImageTree(root, **{kind: tuple(sorted(listed)) for kind, listed in paths.items()})
 
@@ -83,6 +83,14 @@ def _paths(folder: Path, prefix: str, above: tuple[tuple[int, int], ...]) -> Ite
         else:
             image = name.lower().endswith(endings()) and _is(entry, os.DirEntry.is_file)
             yield "images" if image else "others", prefix + name
+
+
+def _packed_paths(folder: Path, prefix: str) -> Iterator[tuple[str, str]]:
+    """Yields the same of a folder in a pack, which has no links and no empty folders."""
+    for name in file_names(folder, ("",)):
+        yield "images" if name.lower().endswith(endings()) else "others", prefix + name
+    for name in folder_names(folder):
+        yield from _packed_paths(folder / name, f"{prefix}{name}/")
 
 
 def _is(entry: "os.DirEntry[str]", kind: "Callable[[os.DirEntry[str]], bool]") -> bool:

@@ -14,6 +14,8 @@ from layerboard.zoo.errors import InputError
 from tests.benchmark.runs import command
 
 SLIPS = (
+    ("pretrain fs", "in a checkout, `python -m workshop.pretrain` trains the mini backbones"),
+    ("train fs", "in a checkout, `python -m workshop.pretrain` trains the mini backbones"),
     ("run photos", "did you mean `layerboard run --images photos`?"),
     ("run hf:a/b", "did you mean `layerboard run --images hf:a/b`?"),
     ("run knn", "did you mean `layerboard run --tasks knn`?"),

@@ -23,6 +23,7 @@ from layerboard.benchmark.commands.compare import CompareRequest
 from layerboard.benchmark.commands.export import ExportRequest
 from layerboard.benchmark.commands.leaderboard import LeaderboardRequest
 from layerboard.benchmark.commands.merge import MergeRequest
+from layerboard.benchmark.commands.pack import PackRequest
 from layerboard.benchmark.commands.report import ReportRequest
 from layerboard.benchmark.commands.reproduce import ReproduceRequest
 from layerboard.benchmark.commands.run import RunForm
@@ -31,7 +32,6 @@ from layerboard.benchmark.commands.verify import VerifyRequest
 from layerboard.benchmark.forms.option import declared
 from layerboard.benchmark.forms.parsers import default_cache, default_workers
 from layerboard.benchmark.forms.request import Request
-from layerboard.benchmark.pretrain.options import Pretraining
 from layerboard.zoo.errors import InputError
 from tests.benchmark.runs import command
 
@@ -40,7 +40,6 @@ FORMS = pytest.mark.parametrize(
     ("form", "name"),
     [
         (RunForm, "run"),
-        (Pretraining, "pretrain"),
         (CompareRequest, "compare"),
         (MergeRequest, "merge"),
         (SubmitRequest, "submit"),
@@ -245,9 +244,6 @@ def test_switches() -> None:
     assert filled(Request, "--tasks", "cost", "--again").again
     assert filled(Request, "--images", "photos", "--copies").copies
     assert filled(Request, "--floor") == filled(Request) == Request()
-    assert filled(Pretraining, "fs", "--install", "--no-resume") == Pretraining(
-        objective="fs", install=True, resume=False
-    )
 
 
 def test_defaults_are_resolved() -> None:
@@ -255,8 +251,8 @@ def test_defaults_are_resolved() -> None:
     assert (request.cache, request.workers) == (default_cache(), default_workers())
     assert (request.output, request.taps, request.poolings) == (Path("results"), ("block",), ("cls", "mean"))
     assert (request.backbones, request.weights, request.data) == ((), {}, None)
-    with pytest.raises(TypeError, match="objective"):
-        Pretraining()
+    with pytest.raises(TypeError, match="data"):
+        PackRequest()
 
 
 @pytest.mark.parametrize(("name", "given", "text"), WRONG)

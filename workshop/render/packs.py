@@ -1,0 +1,64 @@
+"""The datasets of the mini suite, rendered by several processes and packed. Rendering processes import it."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from layerboard.benchmark.engines.base import LocalEngine
+from layerboard.benchmark.engines.processes import ProcessEngine
+from layerboard.benchmark.engines.progress import Reporter, Silent
+from layerboard.mini.facts import MINI_VERSION
+from layerboard.zoo.atomic import remove_leftovers
+from layerboard.zoo.errors import InputError
+from workshop.render.writers.write import Piece, finish, missing_pieces, render_piece
+
+
+def rendered_data(cache: Path, workers: int, report: Reporter) -> Path:
+    """The folder of the mini suite's datasets, after rendering what is missing; raises InputError."""
+    root = cache / "mini-data" / MINI_VERSION
+    remove_leftovers([root.parent])
+    try:
+        if missing := missing_pieces(root):
+            render_pieces(root, missing, workers, report)
+        finish(root)
+    except (FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
+        raise InputError(f"{root} cannot be used: {error.strerror}; choose another --cache") from error
+    return root
+
+
+def render_pieces(root: Path, pieces: Sequence[Piece], workers: int, report: Reporter) -> None:
+    """Render pieces in parallel processes; raises WorkerDiedError if one was killed."""
+    engine = ProcessEngine(workers, threads=None) if workers > 1 and len(pieces) > 1 else LocalEngine()
+    images = sum(piece.images for piece in pieces)
+    with report.bar("rendering the mini datasets", images, "images") as advance:
+        engine.map(partial(_render, root), pieces, Silent(advance, report.say))
+
+
+def _render(root: Path, piece: Piece, report: Reporter) -> None:
+    with report.bar(piece.dataset, piece.images, "images") as advance:
+        render_piece(root, piece)
+        advance(piece.images)
+
+
+def pack_data(rendered: Path, target: Path) -> None:
+    """Pack the datasets of the mini suite, as `data pack` packs official ones; raises InputError.
+
+    ``target`` is a new folder, or a pack that has some of them. Datasets of one name, which are several
+    tables of the same images, are packed together. There is no card, which is for packs that people share.
+    """
+    from layerboard.benchmark.plan.suites import MINI_SUITE
+    from layerboard.tasks.datasets.packs.manifest import CARD
+    from layerboard.tasks.datasets.packs.shards import LARGEST_FILE
+    from layerboard.tasks.datasets.write_packs import DatasetPlan, plan_dataset, require_room, write_dataset
+
+    plans: dict[str, DatasetPlan] = {}
+    for entry in MINI_SUITE.datasets:
+        plan = plan_dataset(rendered, entry, LARGEST_FILE)
+        if earlier := plans.get(entry.name):
+            shards = {name: sorted({*files, *earlier.shards[name]}) for name, files in plan.shards.items()}
+            plan = earlier._replace(shards=shards)
+        plans[entry.name] = plan
+    require_room(target, [*plans])
+    for plan in plans.values():
+        write_dataset(rendered, target, plan, lambda _: None)
+    (target / CARD).unlink()
