@@ -192,7 +192,7 @@ def test_help_shows_every_option(
 
 def test_the_python_call_has_the_same_options() -> None:
     parameters = signature(layerboard.run).parameters
-    assert list(parameters) == [*(one.name for one in fields(Request)), "progress"]
+    assert list(parameters) == [*signature(Request).parameters, "progress"]
     for option in declared(Request):
         parameter = parameters[option.name]
         first = option.name in ("backbones", "tasks")
@@ -278,7 +278,7 @@ def test_a_request_is_frozen_small_and_can_be_sent() -> None:
 def test_help_shows_public_functions_first() -> None:
     text = pydoc.plain(pydoc.render_doc(layerboard))
     before, _, _ = text.partition("PACKAGE CONTENTS")
-    assert "run(backbones=(), tasks=(), *, suite=None" in before
+    assert "run(backbones=(), tasks=(), *, data=None" in before
     assert "poolings='cls,mean'" in before
     assert "Run backbones on tasks; returns the best of each task" in before
     assert "poolings: Image vectors: cls (class token), mean (mean of the patch" in before
