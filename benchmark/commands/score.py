@@ -286,10 +286,7 @@ SCORE_COMMANDS: tuple[Command[..., Any], ...] = (
 
 
 def _print(report: "ScoreReport") -> None:
-    tables = [
-        rows_text([grid.corner, *grid.columns], ([name, *cells] for name, cells in grid.rows.items()))
-        for grid in report.grids
-    ]
+    tables = [rows_text(head, rows) for head, *rows in report.tables]
     scale = " Scores are percentages." if report.scale == "percent" else ""
     margin = " ±: half of the 95 % interval." if "±" in tables[0] else ""
     summary = f"{report.n:,} {report.unit}, protocol: {report.protocol}.{scale}{margin}"
