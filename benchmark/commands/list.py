@@ -1,8 +1,6 @@
 """Backbones, tasks, suites and protocols, without torch: the command `list`, `layerboard.list_backbones`."""
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, asdict, fields
-from difflib import get_close_matches
 from pathlib import Path
 from textwrap import fill
 from typing import Literal
@@ -15,8 +13,8 @@ from layerboard.benchmark.plan.facts import teachers
 from layerboard.leaderboards.findings.facts import fits_licence
 from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.tasks.framework.registry import TASKS
-from layerboard.zoo.errors import InputError, counted
-from layerboard.zoo.registry.find import all_specs, find
+from layerboard.zoo.errors import InputError, counted, require_known
+from layerboard.zoo.registry.find import all_specs, find, require_named
 from layerboard.zoo.spec import FAMILIES, BackboneSpec
 
 What = Literal["backbones", "tasks", "suites", "protocols"]
@@ -29,12 +27,9 @@ Row = dict[str, object]  # cells by column title
 
 def families(value: object) -> tuple[str, ...]:
     """Families of backbones, in lower case."""
-    known = [family.lower() for family in FAMILIES]
-    words = parsers.names(value)
-    for word in words:
-        if word.lower() not in known:
-            raise InputError(f"No backbone is of the family {word!r}; {_guess(word, known)}")
-    return tuple(word.lower() for word in words)
+    words = tuple(word.lower() for word in parsers.names(value))
+    require_known("family", words, [family.lower() for family in FAMILIES])
+    return words
 
 
 class BackboneFilters(Form):
@@ -104,11 +99,17 @@ def list_command(request: ListRequest) -> None:
         say(stub(spec))
         return
     if request.name is not None:
-        spec = _find(request.name)
+        named = [each for each in all_specs() if request.name in (each.name, each.repository)]
+        if not named:
+            require_named(request.name)
+            raise InputError(
+                f"{request.name} is no repository of the registry; 'run --backbones {request.name}' reads "
+                "what it is from its configuration, and --entry prints an entry for it."
+            )
         if request.json:
-            say_json(facts(spec))
+            say_json(facts(named[0]))
             return
-        for title, value in details(spec).items():
+        for title, value in details(named[0]).items():
             say(fill(f"{title:<14} {value}", screen(), subsequent_indent=" " * 15, break_long_words=False))
         return
     specs = request.select if request.what == "backbones" else ()
@@ -169,24 +170,6 @@ def _rows(what: What) -> list[Row]:
         }
         for protocol in PROTOCOLS
     ]
-
-
-def _find(name: str) -> BackboneSpec:
-    by_name = {spec.name: spec for spec in all_specs()}
-    by_repository = {spec.repository: spec for spec in all_specs() if "/" in spec.repository}
-    if spec := by_name.get(name) or by_repository.get(name):
-        return spec
-    if "/" in name:
-        raise InputError(
-            f"{name} is no repository of the registry; 'run --backbones {name}' reads what it is from its "
-            "configuration, and --entry prints an entry for it."
-        )
-    raise InputError(f"No backbone is called {name!r}; {_guess(name, [*by_name])}")
-
-
-def _guess(text: str, known: Sequence[str]) -> str:
-    close = get_close_matches(text.lower(), known, n=3, cutoff=0.5)
-    return f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(known)}."
 
 
 def brief(spec: BackboneSpec) -> Row:

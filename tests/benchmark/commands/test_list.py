@@ -138,13 +138,13 @@ def test_everything_can_be_shown(spec: BackboneSpec) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("backbones", "dino-b61"), "did you mean dino-b16 or"),
+        (("backbones", "dino-b61"), "did you mean dino-b16, dino-b8 or"),
         (("backbones", "zzz"), "No backbone is called 'zzz'; there are fs-s32"),
         (
             ("backbones", "some/body"),
             "some/body is no repository of the registry; 'run --backbones some/body'",
         ),
-        (("backbones", "--family", "dinov5"), "No backbone is of the family 'dinov5'; did you mean dinov3"),
+        (("backbones", "--family", "dinov5"), "there is no family 'dinov5'; did you mean 'dinov3'"),
         (("backbones", "--max-parameters", "many"), "takes a number such as 100M or 1.2G; found 'many'"),
         (("backbones", "--family", "clip", "--max-parameters", "1K"), "passes all filters; leave one out"),
         (("tasks", "--gated"), "Filters are for 'list backbones' without a name"),
