@@ -5,11 +5,14 @@ The command ``run`` and the function ``layerboard.run`` are made from it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, fields
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol
 
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPath, Plain, Wholes, Words
+from layerboard.tasks.framework.sets import parse_sets
+from layerboard.tasks.framework.transforms import parse_compression, parse_transform
 from layerboard.zoo.spec import Dtype, Tap
 
 StoreDtype = Literal["float32", "float16"]
@@ -134,7 +137,7 @@ class PassOptions(DataOptions, kw_only=False):
         "block",
         "Tensors to read inside each block (taps), comma-separated: block, input, norm1, query, key, value, "
         "heads, attention, mid, norm2, mlp_hidden, mlp; in ResNets block, input, skip, branch.",
-        parsers.taps,
+        partial(parsers.some_of, choices=parsers.TAPS),
         several=False,
     )
     input_size: Option[int | str | Sequence[int | str] | None, tuple[int, ...]] = Option(
@@ -242,18 +245,21 @@ class Request(ClusterOptions, TaskOptions, PassOptions):
         (),
         "Feature transforms to score in addition to plain features: debias:K (removes K positional "
         "directions from patch tokens), whiten and zscore (for vectors).",
-        parsers.transforms,
+        partial(parsers.each_once, parse_transform),
         usual="nothing",
     )
     compress: Words = Option(
         (),
         "Score compressed vectors in addition to float32: pca:N, rp:N, first:N, int8, binary, pq:M, or a "
         "chain such as pca:128+int8.",
-        parsers.compressions,
+        partial(parsers.each_once, parse_compression),
         usual="nothing",
     )
     fuse: Words = Option(
-        (), "Also score sets of layers jointly: last4, quarters, all, pairs.", parsers.sets, usual="none"
+        (),
+        "Also score sets of layers jointly: last4, quarters, all, pairs.",
+        lambda value: parse_sets(parsers.listed(value)),
+        usual="none",
     )
     examples: Plain[bool] = Option(True, "Save thumbnails and predictions of a few images.")
     again: Plain[bool] = Option(False, "Repeat cost measurements that exist for this device.")

@@ -123,8 +123,8 @@ WRONG: tuple[tuple[str, object, str], ...] = (
     ("workers", -1, "--workers takes a whole number of at least 1; found -1"),
     ("limit", 1.5, "--limit takes a whole number of at least 1; found 1.5"),
     ("limit", True, "--limit takes a whole number of at least 1; found True"),
-    ("taps", "block,head", f"taps are {TAPS}; found block, head"),
-    ("taps", (), f"taps are {TAPS}; found none"),
+    ("taps", "block,head", f"--taps takes some of {TAPS}; found 'block,head'"),
+    ("taps", (), f"--taps takes some of {TAPS}; found ()"),
     (
         "poolings",
         "max",
