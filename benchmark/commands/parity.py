@@ -44,8 +44,8 @@ JUMP = 2.0
 class ParityRequest(Form, kw_only=False):
     """Options of `parity`: two backbones that should be the same, and the images to compare them on."""
 
-    first: Network = Option(..., f"The reference. {BACKBONES}", lambda given: parsers.backbones(given)[0])
-    second: Network = Option(..., "The other one.", lambda given: parsers.backbones(given)[0])
+    first: Network = Option(..., f"The reference. {BACKBONES}", parsers.backbone)
+    second: Network = Option(..., "The other one.", parsers.backbone)
     _: KW_ONLY
     images: Images = Option((), IMAGES, parsers.folders, usual="those of the mini suite")
     weights: Weights = Option((), WEIGHTS, parsers.weights)

@@ -118,7 +118,6 @@ def test_what_features_writes_scores_as_the_run_did(  # type: ignore[no-untyped-
     if task == "knn":  # fewer images than the protocol's 20 neighbours: all of them vote
         with np.load(path) as arrays:
             k = ("--k", len(arrays["train"]))
-        score = f"{score} k={k[1]}"
     scored = command(capsys, "score", scorer, "--features", path, *truth, *k, "--json")
     found = json.loads(scored.out)["scores"][score]
     dataset = folder.split(".")[1]
