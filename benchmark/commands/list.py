@@ -10,6 +10,7 @@ from layerboard.benchmark.commands.result import Result, rows_text, screen
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Form, Option, Plain, Words, called_with
 from layerboard.benchmark.plan.facts import teachers
+from layerboard.leaderboards.blocks.display import count_text
 from layerboard.leaderboards.findings.facts import fits_licence
 from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.tasks.framework.registry import TASKS
@@ -178,7 +179,7 @@ def brief(spec: BackboneSpec) -> Row:
         "name": spec.name,
         "family": spec.family,
         "blocks": f"{spec.depth}x{spec.width}",
-        "weights": weights_text(spec.parameters),
+        "weights": count_text(spec.parameters) or "unknown",
         "learned from": teachers(spec),
         "licence": spec.licence.partition(" (")[0] + (" *" if spec.gated else ""),
     }
@@ -228,7 +229,7 @@ def details(spec: BackboneSpec) -> Row:
         "has seen": "nobody has said" if spec.seen is None else spec.seen.summary(),
         "who says so": "; ".join(spec.seen.sources if spec.seen else ()) or "the paper on its training data",
         "paper": spec.paper or "none",
-        "weights": weights_text(spec.parameters),
+        "weights": count_text(spec.parameters) or "unknown",
         "licence": spec.licence + (" (gated: its terms must be accepted)" if spec.gated else ""),
         "blocks": spec.depth,
         "width": spec.width,
@@ -290,13 +291,3 @@ def grid(spec: BackboneSpec) -> str:
     """Grid at the input size, such as 14x14; if stages differ, cells per side of first and last, 56..7."""
     sides = [spec.input_size // stage.stride for stage in spec.stages]
     return f"{sides[0]}x{sides[0]}" if len(sides) == 1 else f"{sides[0]}..{sides[-1]}"
-
-
-def weights_text(number: int | None) -> str:
-    """A number of weights with three significant digits, such as 85.8 M."""
-    if number is None:
-        return "unknown"
-    for name, unit in (("G", 10**9), ("M", 10**6), ("K", 10**3)):
-        if number >= unit:
-            return f"{number / unit:.{0 if number >= 100 * unit else 1}f} {name}"
-    return f"{number}"
