@@ -90,7 +90,13 @@ def decoder_row(setting: Setting, files: list[bytes]) -> Row:
     """The package's decoder over the fastest with the same pixels; all of them in milliseconds."""
     installed = decoders()
     expected = [installed[OURS](data) for data in files]
-    apart = {name: _largest_difference(decode, files, expected) for name, decode in installed.items()}
+    apart = {
+        name: max(
+            int(np.abs(decode(data).astype(int) - pixels).max())
+            for data, pixels in zip(files, expected, strict=True)
+        )
+        for name, decode in installed.items()
+    }
     rounds = take_turns(setting, {name: partial(_each, decode, files) for name, decode in installed.items()})
     equal = [name for name, levels in apart.items() if not levels]
     best = min(equal, key=rounds.milliseconds)
@@ -103,11 +109,6 @@ def decoder_row(setting: Setting, files: list[bytes]) -> Row:
     return rounds.row(
         "decoding a JPEG, over the fastest that keeps its pixels", (OURS, best), Budget(1.5), note
     )
-
-
-def _largest_difference(decode: Decoder, files: list[bytes], expected: list[NDArray[np.uint8]]) -> int:
-    pairs = zip(map(decode, files), expected, strict=True)
-    return max(int(np.abs(decoded.astype(int) - pixels).max()) for decoded, pixels in pairs)
 
 
 def _decoded(data: bytes) -> Image.Image:

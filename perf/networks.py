@@ -3,18 +3,17 @@
 import json
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from PIL import Image
 from torch import Tensor
 
 from layerboard.benchmark.passes.collectors import Collector
 from layerboard.benchmark.passes.loading import Batch, Member
-from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.classes import Unlabelled
 from layerboard.tasks.framework.base import Group, Source
 from layerboard.tasks.framework.protocols import STANDARD
@@ -77,23 +76,9 @@ def noise(count: int, setting: Setting, side: int = SIDE) -> Tensor:
     return pixels.to(setting.device)
 
 
-@dataclass(frozen=True)
-class Nothing:
-    """An image that is never opened."""
-
-    key: str
-    box: None = None
-
-    def open(self) -> Image.Image:
-        return Image.new("RGB", (SIDE, SIDE))
-
-    def signature(self) -> str:
-        return self.key
-
-
-def nothings(count: int) -> tuple[Nothing, ...]:
+def nothings(count: int) -> tuple[FileSample, ...]:
     """A number of images that are never opened."""
-    return tuple(Nothing(f"image {number}") for number in range(count))
+    return tuple(FileSample(f"image {number}", "") for number in range(count))
 
 
 def one_batch(count: int) -> ProbedImages:

@@ -1,32 +1,14 @@
 """The command `check`: which datasets are complete, partial, missing or damaged."""
 
 import os
-from dataclasses import fields
 from multiprocessing.pool import ThreadPool
 from typing import TYPE_CHECKING
 
 from layerboard.benchmark.commands.command import command, say
 from layerboard.benchmark.commands.result import Result, table_text
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPath, Plain, of_form
-from layerboard.benchmark.forms.request import (
-    AS_IT_LOOKS,
-    BACKBONES,
-    COPIES,
-    DATA,
-    FOLDERS,
-    GROUP_COLUMN,
-    GROUPS,
-    IMAGES,
-    LABELS,
-    TARGET,
-    Backbones,
-    Cache,
-    Images,
-    Request,
-    TargetChoice,
-    cache_option,
-)
+from layerboard.benchmark.forms.option import OnePath, Option, Plain, of_form
+from layerboard.benchmark.forms.request import BACKBONES, Backbones, Cache, DataOptions, cache_option
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.zoo.errors import InputError, some
 
@@ -39,15 +21,9 @@ SAMPLE = 5000  # images decoded per dataset, evenly spread, without --all
 SHOWN = 5  # findings printed of each kind
 
 
-class CheckRequest(Form):
+class CheckRequest(DataOptions):
     """Options of `check`: the data to look at."""
 
-    data: OptionalPath = Option(None, DATA, parsers.datasets)
-    images: Images = Option((), IMAGES, parsers.folders)
-    labels: OptionalPath = Option(None, LABELS, parsers.table, usual=FOLDERS)
-    groups: OptionalPath = Option(None, GROUPS, parsers.table, usual=GROUP_COLUMN)
-    target: Plain[TargetChoice | None] = Option(None, TARGET, usual=AS_IT_LOOKS)
-    copies: Plain[bool] = Option(False, COPIES)
     digests: Plain[bool] = Option(False, "With --data hf:PACK: read every file and verify its checksum.")
     all: Plain[bool] = Option(False, f"Decode every image instead of at most {SAMPLE:,} per dataset.")
     features: Plain[bool] = Option(
@@ -154,8 +130,7 @@ def _audited(request: CheckRequest, data: "Data", report: "Reporter") -> Result:
     from layerboard.benchmark.audit import audit_images
     from layerboard.leaderboards.report.audit import KINDS, NOTE, TABLE
 
-    shared = {each.name for each in fields(Request)} & {each.name for each in fields(CheckRequest)}
-    frame = audit_images(Request(**{name: getattr(request, name) for name in shared}), data, report)
+    frame = audit_images(request.request, data, report)
     parts = []
     for name, kind in KINDS.items():
         rows = frame[frame["finding"] == name]

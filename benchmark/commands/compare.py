@@ -6,7 +6,7 @@ from typing import Literal
 from layerboard.benchmark.commands.command import command, records_of, rows_of, say, say_json
 from layerboard.benchmark.commands.result import Result, table_text, wrap_text
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Form, OnePath, Option, Plain, Words
+from layerboard.benchmark.forms.option import Form, OnePath, Option, Plain, Words, of_form
 from layerboard.benchmark.forms.request import GivenNetwork
 
 Network = Option[str | GivenNetwork, str]
@@ -37,7 +37,7 @@ def compare_command(request: CompareRequest) -> None:
 
     Example: `layerboard compare dino-b16 clip-b16 --tasks knn spair`
     """
-    comparison = _compared(request)
+    comparison = of_form(compare)(request)
     if request.json:
         names = {"first": request.first, "second": request.second, "layers": request.layers}
         numbers = {"comparisons": rows_of(comparison.frame), "left_out": comparison.left_out}
@@ -73,10 +73,6 @@ def compare(request: CompareRequest) -> Comparison:
         >>> found.conclusion
         'At 5 %...'
     """
-    return _compared(request)
-
-
-def _compared(request: CompareRequest) -> Comparison:
     from layerboard.leaderboards.board.board import Board
     from layerboard.leaderboards.findings.paired import conclusion, match_backbones, match_frame, match_table
 

@@ -1,7 +1,7 @@
 """Costs of backbones and of indexes of their vectors: the command `cost` and `layerboard.cost`."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,7 @@ class CostRequest(Request):
     json: Plain[bool] = Option(False, "With --index: print JSON.")
 
 
-@command("cost", CostRequest)
+@command("cost", CostRequest, without=["shots", "transform", "compress", "fuse", "examples"])
 def cost_command(request: CostRequest) -> int:
     """Measure time, memory and size of backbones; with --index also the cost of searching their vectors.
 
@@ -52,7 +52,7 @@ def cost_command(request: CostRequest) -> int:
     Example: `layerboard cost --index -b dino-b16 -t knn --images MY_PHOTOS --vectors 1000000`
     """
     if not request.index:
-        return run_command.handle(RunForm(**_run_options(request))) or 0
+        return run_command.handle(RunForm(**_costs_alone(request))) or 0
     with ended_by_signals("interrupted; nothing was kept") as report:
         result, code = _indexes(request, report)
     if request.json:
@@ -74,16 +74,16 @@ def cost(request: CostRequest) -> Result:
     """
     from layerboard.benchmark.engines.progress import reporter_for
 
-    return _indexes(request, reporter_for(None))[0] if request.index else run(**_run_options(request))
+    return _indexes(request, reporter_for(None))[0] if request.index else run(**_costs_alone(request))
 
 
-def _run_options(request: CostRequest) -> dict[str, Any]:
+def _costs_alone(request: CostRequest) -> dict[str, Any]:
     """Options of the run that measures backbones; raises InputError for options of indexes."""
     if request.json or request.vectors != VECTORS or request.tasks not in ((), ("cost",)):
         raise InputError(
             "cost takes --tasks, --vectors and --json only with --index; add it or leave them out"
         )
-    return {each.name: getattr(request, each.name) for each in fields(Request)} | {"tasks": ("cost",)}
+    return vars(request.request) | {"tasks": ("cost",)}
 
 
 def _indexes(request: CostRequest, report: "Reporter") -> tuple[Result, int]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from layerboard.benchmark.commands.command import command, ended_by_signals, say
 from layerboard.benchmark.commands.result import table_text
 from layerboard.benchmark.forms.option import Option, Plain
-from layerboard.benchmark.forms.request import Request
+from layerboard.benchmark.forms.request import ClusterOptions, PassOptions, Request
 from layerboard.tasks.framework.transforms import parse_transform
 from layerboard.zoo.errors import InputError
 
@@ -20,15 +20,13 @@ if TYPE_CHECKING:
 
 EndTap = Literal["block", "final"]  # what a protocol may read, as in `tasks.paths`
 
-WITHOUT = ("tasks", "protocol", "floor", "examples", "poolings", "transform", "compress", "fuse")
-
 
 def transform(value: Any) -> str:  # noqa: ANN401  # words of any kind
     """One transform, or "" for none."""
     return parse_transform(value) if value else ""
 
 
-class DecomposeRequest(Request):
+class DecomposeRequest(ClusterOptions, PassOptions):
     """Options of a run, a task and two protocols."""
 
     task: Plain[str] = Option(..., "Task: spair or davis.")
@@ -46,7 +44,7 @@ class DecomposeRequest(Request):
     )
 
 
-@command("decompose", DecomposeRequest, without=WITHOUT)
+@command("decompose", DecomposeRequest)
 def decompose_command(given: DecomposeRequest) -> int:
     """Attribute the difference between two protocols to their single choices, on the same features.
 

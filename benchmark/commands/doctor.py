@@ -7,12 +7,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from queue import Empty, SimpleQueue
 
 from layerboard.benchmark.commands.command import command, say
 from layerboard.benchmark.forms import parsers
@@ -41,7 +39,7 @@ MODULES = {
 }
 """Modules that show whether a distribution works, where they have another name."""
 
-SECONDS = 60.0  # in which the import of a library must end
+SECONDS = 180.0  # in which the imports of all libraries must end
 LEAST_DISK = 2**30  # free bytes that a small run may need
 LEAST_SHARED = 2**25  # free bytes of shared memory; containers have 2**26
 LEAST_FILES = 256  # that may be open at once
@@ -80,20 +78,17 @@ def doctor_command(request: DoctorRequest) -> int:
     del request
     wrong = 0
     for look in (_python, _libraries, _locale, _threads, _folders, _shared_memory):
-        for diagnosis in _guarded(look):
+        try:
+            findings = list(look())
+        except Exception as error:  # that a check fails is a finding, too
+            what = look.__name__.strip("_").replace("_", " ")
+            sentence = f"cannot be looked at ({error_kind(error)}: {first_line(error)})"
+            findings = [Diagnosis(what, sentence, wrong=True)]
+        for diagnosis in findings:
             say(diagnosis)
             wrong += diagnosis.wrong
     say(f"{wrong} wrong" if wrong else "Nothing is wrong.")
     return 1 if wrong else 0
-
-
-def _guarded(look: Callable[[], Iterator[Diagnosis]]) -> Iterator[Diagnosis]:
-    """What a check finds; that it fails is a finding, too."""
-    try:
-        yield from look()
-    except Exception as error:
-        what = look.__name__.strip("_").replace("_", " ")
-        yield Diagnosis(what, f"cannot be looked at ({error_kind(error)}: {first_line(error)})", wrong=True)
 
 
 def _python() -> Iterator[Diagnosis]:
@@ -145,10 +140,9 @@ def _imported(modules: Sequence[str]) -> Iterator[tuple[str, str]]:
     """
     waiting = [*modules, *FACTS]
     while waiting:
-        end = ""
-        for line in _lines_of_probe(waiting):
-            before, mark, answer = line.partition(MARK)
-            end = before.strip() or end
+        lines, end = _probed(waiting)
+        for line in lines:
+            _, mark, answer = line.partition(MARK)
             if mark:
                 yield waiting.pop(0), answer
         if waiting:
@@ -157,69 +151,42 @@ def _imported(modules: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield name, f"wrong {sentence}" if name in FACTS else sentence
 
 
-def _lines_of_probe(names: Sequence[str]) -> Iterator[str]:
-    """The lines that a process of `probe` prints; the last one says how it ended."""
-    lines: SimpleQueue[str | None] = SimpleQueue()
-    folder = None if _is_there(Path()) else "/"
-    process = subprocess.Popen(  # noqa: S603  # this Python
-        [sys.executable, "-P", "-c", PROBE, *names],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        cwd=folder,
-        encoding="utf-8",
-        errors="replace",
-    )
-
-    def read() -> None:
-        assert process.stdout is not None
-        with process.stdout as out:
-            for line in out:
-                lines.put(line.rstrip("\n"))
-        lines.put(None)
-
-    reader = threading.Thread(target=read, daemon=True)
-    reader.start()
+def _probed(names: Sequence[str]) -> tuple[list[str], str]:
+    """The lines that a process of `probe` prints, and how it ended, as a phrase."""
     try:
-        last = ""
-        while (line := lines.get(timeout=SECONDS)) is not None:
-            last = line.strip() if MARK not in line else ""
-            yield line
-        yield f"{_way_to_end(process.wait(SECONDS))}{f' ({last})' if last else ''}"
-    except (Empty, subprocess.TimeoutExpired):
-        yield f"does not end in {SECONDS:.0f} seconds"
-    finally:
-        process.kill()
-        process.wait()
-        reader.join(1)  # longer only where a process that the library started holds the pipe
-
-
-def _way_to_end(code: int) -> str:
+        process = subprocess.run(  # noqa: S603  # this Python
+            [sys.executable, "-P", "-c", PROBE, *names],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=None if _is_there(Path()) else "/",
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        printed: bytes = error.output or b""
+        return printed.decode(errors="replace").splitlines(), f"does not end in {SECONDS:.0f} seconds"
+    lines = process.stdout.decode(errors="replace").splitlines()
+    last = f" ({lines[-1].strip()})" if lines and MARK not in lines[-1] else ""
+    code, known = process.returncode, {each.value: each.name for each in signal.Signals}
     if code >= 0:
-        return f"ends Python with exit code {code}"
-    known = {each.value: each.name for each in signal.Signals}
-    return f"crashes Python by {known.get(-code, -code)}"
+        return lines, f"ends Python with exit code {code}{last}"
+    return lines, f"crashes Python by {known.get(-code, -code)}{last}"
 
 
 def probe(names: Sequence[str]) -> None:
     """Import modules in turn and print a line for each, in a process of its own."""
     for name in names:
         try:
-            answer = FACTS[name]() if name in FACTS else _import(name)
+            answer = FACTS[name]() if name in FACTS else ""
+            if name not in FACTS:
+                import_module(name)
         except BaseException as error:
-            answer = f"{'wrong ' if name in FACTS else ''}{_reason(error)}"
+            reason = str(explained(error) or f"{error_kind(error)}: {first_line(error)}")
+            answer = f"{'wrong ' if name in FACTS else ''}{reason.removesuffix(f'; {DOCTOR}')}"
         line = " ".join(answer.split()).replace(MARK, "")
         sys.stdout.buffer.write(f"{MARK}{line}\n".encode())
         sys.stdout.buffer.flush()
-
-
-def _import(name: str) -> str:
-    import_module(name)
-    return ""
-
-
-def _reason(error: BaseException) -> str:
-    return str(explained(error) or f"{error_kind(error)}: {first_line(error)}").removesuffix(f"; {DOCTOR}")
 
 
 def _openmp() -> str:

@@ -4,16 +4,18 @@ from collections import Counter
 
 from layerboard.benchmark.commands.command import command, ended_by_signals, exit_code
 from layerboard.benchmark.commands.result import Files
-from layerboard.benchmark.commands.run import OF_THE_COMMAND, RunForm, require_names
+from layerboard.benchmark.commands.run import ProgressOption, require_names
 from layerboard.benchmark.forms.option import called_with
-from layerboard.benchmark.forms.request import ELSEWHERE, Request
+from layerboard.benchmark.forms.request import PassOptions, TaskOptions
 from layerboard.zoo.errors import counted
 
-WITHOUT = ("floor", "transform", "compress", "fuse", *ELSEWHERE)
+
+class FeaturesRequest(ProgressOption, TaskOptions, PassOptions):
+    """Options of `features`."""
 
 
-@command("features", Request, without=WITHOUT)
-def features_command(request: Request) -> int:
+@command("features", FeaturesRequest, without=["progress"])
+def features_command(given: FeaturesRequest) -> int:
     """Write the features of backbones, layers and poolings as NumPy files, for `score` or your own code.
 
     Features that are not in the cache are extracted first. One file per layer and pooling:
@@ -22,6 +24,7 @@ def features_command(request: Request) -> int:
 
     Example: `layerboard features -b dino-b16 -t knn --images MY_FOLDER --layers 8-12 --poolings cls`
     """
+    request = given.request
     require_names(request)
     with ended_by_signals("interrupted; finished work is kept, run again to continue") as report:
         from layerboard.benchmark.vectors import write_vectors
@@ -39,8 +42,8 @@ def features_command(request: Request) -> int:
     return exit_code(done.failures)
 
 
-@called_with(RunForm, without=(*WITHOUT, *OF_THE_COMMAND))
-def features(call: RunForm) -> Files:
+@called_with(FeaturesRequest)
+def features(call: FeaturesRequest) -> Files:
     """Write the vectors of backbones, layers and poolings as files for ``score`` or any other code.
 
     Does what ``layerboard features`` does, with the same options. ``frame`` has one row per file:

@@ -1,8 +1,6 @@
 """Backbones, tasks, suites and protocols, without torch: the command `list`, `layerboard.list_backbones`."""
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, asdict, fields
-from difflib import get_close_matches
 from pathlib import Path
 from textwrap import fill
 from typing import Literal
@@ -12,11 +10,12 @@ from layerboard.benchmark.commands.result import Result, rows_text, screen
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Form, Option, Plain, Words, called_with
 from layerboard.benchmark.plan.facts import teachers
+from layerboard.leaderboards.blocks.display import count_text
 from layerboard.leaderboards.findings.facts import fits_licence
 from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.tasks.framework.registry import TASKS
-from layerboard.zoo.errors import InputError, counted
-from layerboard.zoo.registry.find import all_specs, find
+from layerboard.zoo.errors import InputError, counted, require_known
+from layerboard.zoo.registry.find import all_specs, find, require_named
 from layerboard.zoo.spec import FAMILIES, BackboneSpec
 
 What = Literal["backbones", "tasks", "suites", "protocols"]
@@ -29,12 +28,9 @@ Row = dict[str, object]  # cells by column title
 
 def families(value: object) -> tuple[str, ...]:
     """Families of backbones, in lower case."""
-    known = [family.lower() for family in FAMILIES]
-    words = parsers.names(value)
-    for word in words:
-        if word.lower() not in known:
-            raise InputError(f"No backbone is of the family {word!r}; {_guess(word, known)}")
-    return tuple(word.lower() for word in words)
+    words = tuple(word.lower() for word in parsers.names(value))
+    require_known("family", words, [family.lower() for family in FAMILIES])
+    return words
 
 
 class BackboneFilters(Form):
@@ -104,11 +100,17 @@ def list_command(request: ListRequest) -> None:
         say(stub(spec))
         return
     if request.name is not None:
-        spec = _find(request.name)
+        named = [each for each in all_specs() if request.name in (each.name, each.repository)]
+        if not named:
+            require_named(request.name)
+            raise InputError(
+                f"{request.name} is no repository of the registry; 'run --backbones {request.name}' reads "
+                "what it is from its configuration, and --entry prints an entry for it."
+            )
         if request.json:
-            say_json(facts(spec))
+            say_json(facts(named[0]))
             return
-        for title, value in details(spec).items():
+        for title, value in details(named[0]).items():
             say(fill(f"{title:<14} {value}", screen(), subsequent_indent=" " * 15, break_long_words=False))
         return
     specs = request.select if request.what == "backbones" else ()
@@ -171,31 +173,13 @@ def _rows(what: What) -> list[Row]:
     ]
 
 
-def _find(name: str) -> BackboneSpec:
-    by_name = {spec.name: spec for spec in all_specs()}
-    by_repository = {spec.repository: spec for spec in all_specs() if "/" in spec.repository}
-    if spec := by_name.get(name) or by_repository.get(name):
-        return spec
-    if "/" in name:
-        raise InputError(
-            f"{name} is no repository of the registry; 'run --backbones {name}' reads what it is from its "
-            "configuration, and --entry prints an entry for it."
-        )
-    raise InputError(f"No backbone is called {name!r}; {_guess(name, [*by_name])}")
-
-
-def _guess(text: str, known: Sequence[str]) -> str:
-    close = get_close_matches(text.lower(), known, n=3, cutoff=0.5)
-    return f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(known)}."
-
-
 def brief(spec: BackboneSpec) -> Row:
     """A short row for the table; a star marks a licence whose terms must be accepted."""
     return {
         "name": spec.name,
         "family": spec.family,
         "blocks": f"{spec.depth}x{spec.width}",
-        "weights": weights_text(spec.parameters),
+        "weights": count_text(spec.parameters) or "unknown",
         "learned from": teachers(spec),
         "licence": spec.licence.partition(" (")[0] + (" *" if spec.gated else ""),
     }
@@ -245,7 +229,7 @@ def details(spec: BackboneSpec) -> Row:
         "has seen": "nobody has said" if spec.seen is None else spec.seen.summary(),
         "who says so": "; ".join(spec.seen.sources if spec.seen else ()) or "the paper on its training data",
         "paper": spec.paper or "none",
-        "weights": weights_text(spec.parameters),
+        "weights": count_text(spec.parameters) or "unknown",
         "licence": spec.licence + (" (gated: its terms must be accepted)" if spec.gated else ""),
         "blocks": spec.depth,
         "width": spec.width,
@@ -307,13 +291,3 @@ def grid(spec: BackboneSpec) -> str:
     """Grid at the input size, such as 14x14; if stages differ, cells per side of first and last, 56..7."""
     sides = [spec.input_size // stage.stride for stage in spec.stages]
     return f"{sides[0]}x{sides[0]}" if len(sides) == 1 else f"{sides[0]}..{sides[-1]}"
-
-
-def weights_text(number: int | None) -> str:
-    """A number of weights with three significant digits, such as 85.8 M."""
-    if number is None:
-        return "unknown"
-    for name, unit in (("G", 10**9), ("M", 10**6), ("K", 10**3)):
-        if number >= unit:
-            return f"{number / unit:.{0 if number >= 100 * unit else 1}f} {name}"
-    return f"{number}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from layerboard.benchmark.commands.command import command, ended_by_signals, say
 from layerboard.benchmark.commands.result import Files, files_result
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Form, OnePath, Option, Paths, Plain
+from layerboard.benchmark.forms.option import Form, OnePath, Option, Paths, Plain, of_form
 from layerboard.benchmark.forms.request import (
     BACKBONES,
     WEIGHTS,
@@ -75,13 +75,13 @@ def look_command(request: LookRequest) -> None:
     Example: `layerboard look photo.jpg -b dino-b16 clip-b16`
     """
     with ended_by_signals("interrupted; nothing was written") as report:
-        paths = _written(request, report)
-    for path in paths:
+        written = of_form(look)(request, report)
+    for path in written.paths:
         say(path)
 
 
 @look_command.python
-def look(request: LookRequest) -> Files:
+def look(request: LookRequest, report: "Reporter | None" = None) -> Files:
     """``paths`` are the written files, the page first.
 
     Example:
@@ -89,14 +89,8 @@ def look(request: LookRequest) -> Files:
         >>> layerboard.look("photos/train/n00000001", backbones="mini-dino", frames=2, to="page.html").paths
         (...Path('page.html'),)
     """
-    from layerboard.benchmark.engines.progress import reporter_for
-
-    return files_result(_written(request, reporter_for(None)), "to look at")
-
-
-def _written(request: LookRequest, report: "Reporter") -> list[Path]:
-    """Visualise the images with each backbone in turn; returns the written files."""
     from layerboard.benchmark.engines.choose import find_device
+    from layerboard.benchmark.engines.progress import reporter_for
     from layerboard.benchmark.look import enlarged, look_at, pictures_of, require_small
     from layerboard.benchmark.plan.backbones import find_backbones, named_variants
     from layerboard.benchmark.plan.layers import select_layers
@@ -105,6 +99,7 @@ def _written(request: LookRequest, report: "Reporter") -> list[Path]:
     from layerboard.zoo.atomic import write_whole
     from layerboard.zoo.load.backbone import load_backbone
 
+    report = report or reporter_for(None)
     pictures, device = pictures_of(request.images, request.frames, report), find_device(request.device)
     names = ("backbones", "layers", "input_size", "weights", "dtype", "cache")
     asked = Request(**{name: getattr(request, name) for name in names}, floor=False)
@@ -121,7 +116,8 @@ def _written(request: LookRequest, report: "Reporter") -> list[Path]:
             backbones.append(look_at(network, pictures, chosen, request.remove, onto, advance))
     write_whole(request.to, look_page(pictures, backbones, REMOVED[request.remove]))
     folder = request.to.with_name(f"{request.to.stem}-files")
-    return [request.to, *(_saved(folder, pictures, backbones) if request.save else ())]
+    further = _saved(folder, pictures, backbones) if request.save else []
+    return files_result([request.to, *further], "to look at")
 
 
 def _saved(folder: Path, pictures: "Sequence[Picture]", backbones: "Sequence[BackboneMaps]") -> list[Path]:

@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY
 
 from layerboard.benchmark.commands.command import boards_of, command, say
 from layerboard.benchmark.commands.result import Files
-from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Paths, Plain
+from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Paths, Plain, of_form
 from layerboard.zoo.errors import InputError
 
 
@@ -29,8 +29,8 @@ def merge_command(request: MergeRequest) -> None:
 
     Example: `layerboard merge results-a results-b --output results`
     """
-    for line in _merged(request):
-        say(line)
+    merged = of_form(merge)(request)
+    say("\n".join([merged.title, *merged.notes, *(f"wrote {page}" for page in merged.paths)]))
 
 
 @merge_command.python
@@ -43,20 +43,6 @@ def merge(request: MergeRequest) -> Files:
         >>> sorted(set(both.frame["task"]))
         ['cka', 'knn']
     """
-    from layerboard.leaderboards.records.record import read_records
-
-    title, *lines = _merged(request)
-    assert request.output is not None
-    records = read_records([request.output / "records"])
-    keys = ["backbone", "task", "dataset", "protocol"]
-    held = records.groupby(keys, as_index=False).size().rename(columns={"size": "numbers"})
-    pages = sorted((request.output / "tables").glob("*.*"))
-    notes = tuple(line for line in lines if line.startswith("left out"))
-    return Files(title=title, frame=records, table=held, notes=notes, paths=tuple(pages))
-
-
-def _merged(request: MergeRequest) -> list[str]:
-    """Merge and write the pages; returns lines that say what was written where, and what was left out."""
     from layerboard.leaderboards.exchange.merge import merge_outputs
     from layerboard.leaderboards.records.record import read_records
     from layerboard.leaderboards.writers.build import write_board
@@ -70,8 +56,13 @@ def _merged(request: MergeRequest) -> list[str]:
             raise InputError(f"expected an output folder at {folder}, which does not exist")
     left_out: list[str] = []
     count = merge_outputs(request.folders, output, left_out if request.skip else None)
-    boards = boards_of(read_records([output / "records"]), output)
-    pages = sorted(page for board in boards for page in write_board(board, output / "tables"))
-    results = "1 result is" if count == 1 else f"{count} results are"
-    wrote = [f"wrote {page}" for page in pages]
-    return [f"{results} in {output}", *(f"left out: {reason}" for reason in left_out), *wrote]
+    records = read_records([output / "records"])
+    pages = [page for board in boards_of(records, output) for page in write_board(board, output / "tables")]
+    keys = ["backbone", "task", "dataset", "protocol"]
+    return Files(
+        title=f"{'1 result is' if count == 1 else f'{count} results are'} in {output}",
+        frame=records,
+        table=records.groupby(keys, as_index=False).size().rename(columns={"size": "numbers"}),
+        notes=tuple(f"left out: {reason}" for reason in left_out),
+        paths=tuple(sorted(pages)),
+    )

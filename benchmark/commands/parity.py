@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from layerboard.benchmark.commands.command import command, ended_by_signals, rows_of, say, say_json
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Plain
+from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Plain, of_form
 from layerboard.benchmark.forms.request import (
     BACKBONES,
     IMAGES,
@@ -44,8 +44,8 @@ JUMP = 2.0
 class ParityRequest(Form, kw_only=False):
     """Options of `parity`: two backbones that should be the same, and the images to compare them on."""
 
-    first: Network = Option(..., f"The reference. {BACKBONES}", lambda given: parsers.backbones(given)[0])
-    second: Network = Option(..., "The other one.", lambda given: parsers.backbones(given)[0])
+    first: Network = Option(..., f"The reference. {BACKBONES}", parsers.backbone)
+    second: Network = Option(..., "The other one.", parsers.backbone)
     _: KW_ONLY
     images: Images = Option((), IMAGES, parsers.folders, usual="those of the mini suite")
     weights: Weights = Option((), WEIGHTS, parsers.weights)
@@ -77,7 +77,7 @@ def parity_command(request: ParityRequest) -> None:
     Example: `layerboard parity mini-dino my_port:network --images photos`
     """
     with ended_by_signals("interrupted; stored features are kept") as report:
-        answer = _parity(request, report)
+        answer = of_form(parity)(request, report)
     if request.json:
         scores = [row for part in answer.parts for row in rows_of(part.frame)]
         numbers = {"layers": rows_of(answer.frame), "scores": scores, "parts_at": answer.parts_at}
@@ -87,7 +87,7 @@ def parity_command(request: ParityRequest) -> None:
 
 
 @parity_command.python
-def parity(request: ParityRequest) -> Parity:
+def parity(request: ParityRequest, report: "Reporter | None" = None) -> Parity:
     """``frame`` has one row per layer: layer, drift (median), drift_max, as fractions of the vectors' norms.
 
     Example:
@@ -96,15 +96,8 @@ def parity(request: ParityRequest) -> Parity:
         >>> found.parts_at, found.conclusion
         (None, ...)
     """
-    from layerboard.benchmark.engines.progress import reporter_for
-
-    return _parity(request, reporter_for(None))
-
-
-def _parity(request: ParityRequest, report: "Reporter") -> Parity:
-    """Run both on the images, and read from the records where they diverge."""
     from layerboard.benchmark.api import execute
-    from layerboard.benchmark.engines.progress import Silent
+    from layerboard.benchmark.engines.progress import Silent, reporter_for
     from layerboard.benchmark.plan.backbones import find_backbones
     from layerboard.benchmark.plan.suites import SUITES
     from layerboard.tasks.datasets.catalogue import read_own
@@ -126,7 +119,7 @@ def _parity(request: ParityRequest, report: "Reporter") -> Parity:
     with TemporaryDirectory() as folder:
         output = request.output or Path(folder)
         whole = replace(asked, tasks=tasks, layers=layers, output=output, engine="local")
-        summary = execute(whole, report, [STANDARD])
+        summary = execute(whole, report or reporter_for(None), [STANDARD])
         rows = summary.records[summary.records["task"] == "parity"]
         if rows.empty or summary.board is None:
             raise InputError(
@@ -200,19 +193,15 @@ def first_difference(frame: "pd.DataFrame", epsilon: float) -> tuple[str | None,
     largest = f"The largest median difference is {max(medians):.1e} of a vector's length."
     if names.index(apart[0]) > 1:  # a block before it sums in the same order, so this is no rounding
         return apart[0], f"they part at layer {apart[0]}; all before are the same to the bit. {largest}"
-    steps = _blocks_between(names)
+    # blocks from each layer to the one before, at least 1: an ONNX file may have only some layers
+    numbers = [int(digits[0]) if (digits := re.match(r"\d+", name)) else 0 for name in names]
+    steps = [max(1, number - before) for before, number in pairwise((0, *numbers))]
     for name, before, median, blocks in zip(names, [0.0, *medians], medians, steps, strict=False):
         if median > max(ROUNDINGS * epsilon * blocks, (1 + (JUMP - 1) * blocks) * before):
             rest = "" if name == names[0] else "; all before are the same but for rounding"
             return name, f"they part at layer {name}{rest}. {largest}"
     slowly = "" if max(medians) <= ROUNDINGS * epsilon * steps[0] else ", which grows from layer to layer"
     return None, f"they differ by no more than rounding{slowly}. {largest}"
-
-
-def _blocks_between(names: Sequence[str]) -> list[int]:
-    """Blocks from each layer to the one before, at least 1: an ONNX file may have only some layers."""
-    numbers = [int(digits[0]) if (digits := re.match(r"\d+", name)) else 0 for name in names]
-    return [max(1, number - before) for before, number in pairwise((0, *numbers))]
 
 
 def _scores(board: "Board", names: tuple[str, str]) -> Iterator[Result]:

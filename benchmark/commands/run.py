@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from layerboard.benchmark.commands.command import command, ended_by_signals, exit_code, say, say_json
 from layerboard.benchmark.commands.result import Result, table_text
 from layerboard.benchmark.commands.show import answers_to
-from layerboard.benchmark.forms.option import Option, Plain, called_with
+from layerboard.benchmark.forms.option import Form, Option, Plain, called_with
 from layerboard.benchmark.forms.request import Request
 from layerboard.leaderboards.records.files import VERSION
 from layerboard.zoo.errors import InputError, counted
@@ -23,14 +23,19 @@ OF_THE_COMMAND = ("plan", "json")  # options that the Python function lacks
 MOST_NAMED = 5  # unreadable images that are named one by one
 
 
-class RunForm(Request):
+class ProgressOption(Form):
+    """Whether a Python function shows how far it is."""
+
+    progress: Plain[bool | None] = Option(
+        None, "Show progress (Python only).", usual="in a notebook or a terminal"
+    )
+
+
+class RunForm(ProgressOption, Request):
     """Options of a run, with those that only plan it and that show its progress."""
 
     plan: Plain[bool] = Option(
         False, "Estimate images, forward passes, time, disk and memory from a short warm-up, without running."
-    )
-    progress: Plain[bool | None] = Option(
-        None, "Show progress (Python only).", usual="in a notebook or a terminal"
     )
     json: Plain[bool] = Option(False, "With --plan: print JSON.")
 

@@ -271,8 +271,14 @@ def _scorer(form: type[ScoreRequest]) -> Command[..., Any]:
         report = request.report()
         if request.json:
             say_json({"command": name, **report.as_json()})
-        else:
-            _print(report)
+            return
+        tables = [rows_text(head, rows) for head, *rows in report.tables]
+        scale = " Scores are percentages." if report.scale == "percent" else ""
+        margin = " ±: half of the 95 % interval." if "±" in tables[0] else ""
+        summary = f"{report.n:,} {report.unit}, protocol: {report.protocol}.{scale}{margin}"
+        say("\n".join(f"{table}\n" for table in tables))
+        for text in filter(None, (summary, report.reason, *report.notes)):
+            say(wrap_text(text))
 
     show.__doc__ = docstring(form)
     return Command(name, form, show)
@@ -283,15 +289,3 @@ SCORE_COMMANDS: tuple[Command[..., Any], ...] = (
     *map(_scorer, (SegmentRequest, ClusteringRequest, CkaRequest, InstancesRequest)),
     *map(_scorer, (RegressRequest, MultilabelRequest, TaskRequest)),
 )
-
-
-def _print(report: "ScoreReport") -> None:
-    tables = [
-        rows_text([grid.corner, *grid.columns], ([name, *cells] for name, cells in grid.rows.items()))
-        for grid in report.grids
-    ]
-    scale = " Scores are percentages." if report.scale == "percent" else ""
-    margin = " ±: half of the 95 % interval." if "±" in tables[0] else ""
-    summary = f"{report.n:,} {report.unit}, protocol: {report.protocol}.{scale}{margin}"
-    for text in filter(None, (*tables, summary, report.reason, *report.notes)):
-        say(f"{text}\n" if text in tables else wrap_text(text))

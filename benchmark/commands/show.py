@@ -45,16 +45,16 @@ def show_command(request: ShowRequest) -> None:
     Example: `layerboard show --tasks knn davis`
     """
     suites = _answered(request)
-    if request.json:
-        say_json([_content(request, name, each) for name, each in suites.items()])
-    else:
+    if not request.json:
         say("\n\n".join(each.text() for each in suites.values()))
-
-
-def _content(request: ShowRequest, suite: str, answers: Result) -> dict[str, object]:
-    content: dict[str, object] = {"suite": suite, "answers": rows_of(answers.frame.drop(columns="suite"))}
-    failures = [{"title": part.title, "rows": rows_of(part.frame)} for part in answers.parts]
-    return content | ({"failures": failures} if request.failures else {})
+        return
+    content: list[dict[str, object]] = []
+    for name, answers in suites.items():
+        content.append({"suite": name, "answers": rows_of(answers.frame.drop(columns="suite"))})
+        if request.failures:
+            parts = [{"title": part.title, "rows": rows_of(part.frame)} for part in answers.parts]
+            content[-1]["failures"] = parts
+    say_json(content)
 
 
 @show_command.python

@@ -32,7 +32,8 @@ def require_understood(
     if {"-h", "--help"} & {*arguments}:
         return
     below = getattr(command, "commands", {})
-    free = sum(abs(each.nargs) if each.nargs > 0 else len(arguments) for each in _positional(command))
+    positional = [each for each in command.params if each.param_type_name == "argument"]
+    free = sum(each.nargs if each.nargs > 0 else len(arguments) for each in positional)
     for argument, is_name in _parted(arguments, options):
         if is_name and argument not in options:
             raise _unknown_option(words, argument, options, commands)
@@ -41,10 +42,6 @@ def require_understood(
         free -= not is_name
         if free < 0:
             raise _further(words, argument, options)
-
-
-def _positional(command: Any) -> list[Any]:  # noqa: ANN401
-    return [each for each in command.params if each.param_type_name == "argument"]
 
 
 def _parted(arguments: Sequence[str], options: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:

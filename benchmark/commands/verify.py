@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from layerboard.benchmark.commands.command import command, ended_by_signals, say
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPath, Plain
+from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPath, Plain, of_form
 from layerboard.benchmark.forms.request import DATA, Backbones, Cache, Request, cache_option
 from layerboard.tasks.framework.transforms import is_compression
 from layerboard.zoo.errors import InputError
@@ -51,13 +51,13 @@ def verify_command(request: VerifyRequest) -> int:
     Example: `layerboard verify results-repository/submissions/mini --again`
     """
     with ended_by_signals("interrupted; nothing was verified") as report:
-        verified = _verified(request, report)
+        verified = of_form(verify)(request, report)
     say("\n".join([*verified.frame["problem"], *verified.notes]))
     return int(len(verified.frame) > 0)
 
 
 @verify_command.python
-def verify(request: VerifyRequest) -> Result:
+def verify(request: VerifyRequest, report: "Reporter | None" = None) -> Result:
     """``frame`` has one row per problem, and none if all is well; ``notes`` say what was checked.
 
     Example:
@@ -66,14 +66,9 @@ def verify(request: VerifyRequest) -> Result:
         >>> len(layerboard.verify(sent.paths[0].parent).frame)
         0
     """
-    from layerboard.benchmark.engines.progress import Silent
-
-    return _verified(request, Silent())
-
-
-def _verified(request: VerifyRequest, report: "Reporter") -> Result:
     import pandas as pd
 
+    from layerboard.benchmark.engines.progress import Silent
     from layerboard.benchmark.plan.facts import known_names
     from layerboard.benchmark.records.rescore import rescore
     from layerboard.leaderboards.exchange.submission import read_submission, weights_by_backbone
@@ -95,7 +90,7 @@ def _verified(request: VerifyRequest, report: "Reporter") -> Result:
     if request.again or request.data:
         seed = random.SystemRandom().randrange(10**6) if request.seed is None else request.seed
         drawn, reasons = _drawn(results, request, seed)
-        problems += [why for result in drawn if (why := _measured_again(result, request, report))]
+        problems += [why for result in drawn if (why := _measured_again(result, request, report or Silent()))]
         names = [each.name.as_posix() for each in drawn]
         notes += [f"Measured again, drawn with --seed {seed}: {', '.join(names) or 'none'}."]
         if reasons:

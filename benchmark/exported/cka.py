@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from layerboard.benchmark.exported.arrays import Array, as_floats, read_array
-from layerboard.benchmark.exported.report import Grid, ScoreReport, number
+from layerboard.benchmark.exported.report import ScoreReport, number
 from layerboard.tasks.framework.protocols import PAPER, STANDARD
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.framework.sources import IMAGES
@@ -51,10 +51,8 @@ def score_cka(features: Sequence[Path], estimator: str, batch_size: int | None) 
             }
             for name, row in rows.items()
         },
-        grids=(
-            Grid(
-                "CKA", tuple(names), {name: [number(each, 4) for each in row] for name, row in rows.items()}
-            ),
+        tables=(
+            [["CKA", *names], *([name, *(number(each, 4) for each in row)] for name, row in rows.items())],
         ),
         details={"batches": -(-used // size), "samples_left_out": left_out},
         scale="fraction",
@@ -78,19 +76,17 @@ def compare_arrays(
     unbiased = CkaAccumulator()
     biased = torch.zeros(len(arrays), len(arrays), dtype=torch.float64)
     for start in range(0, used, size):
-        batch = [_rows(*pair, start, start + size) for pair in zip(arrays, sources, strict=True)]
+        batch = []
+        for array, source in zip(arrays, sources, strict=True):
+            where = f"rows {start} to {min(start + size, n) - 1} of {source}"
+            values = as_floats(array[start : start + size], where, "[n ...]", wide=True)
+            batch.append(torch.from_numpy(values.copy()).flatten(1))
         if estimator == "biased":
             grams = torch.stack([gram_matrix(values) / (len(values) - 1) for values in batch]).flatten(1)
             biased += grams @ grams.T
         else:
             unbiased.add(torch.stack([centred_gram(values, min_max=config.min_max) for values in batch]))
     return normalise(biased) if estimator == "biased" else unbiased.matrix(), size, used
-
-
-def _rows(array: Array, source: object, start: int, stop: int) -> Tensor:
-    """Samples of one representation: [rows dim] float64; raises InputError."""
-    where = f"rows {start} to {min(stop, len(array)) - 1} of {source}"
-    return torch.from_numpy(as_floats(array[start:stop], where, "[n ...]", wide=True).copy()).flatten(1)
 
 
 def _check(arrays: Sequence[Array], features: Sequence[object]) -> int:

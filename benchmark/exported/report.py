@@ -13,16 +13,8 @@ from layerboard.zoo.errors import InputError
 
 Json = str | float | None | Sequence["Json"] | Mapping[str, "Json"]  # a value of a JSON file; never NaN
 JsonMap = Mapping[str, Json]  # members of the JSON of a report
+Table = Sequence[Sequence[str]]  # rows of cells, the head first
 Scale = Literal["percent", "fraction", "own"]  # own: what a task outside of the package defines
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """A table for people with named rows and columns."""
-
-    corner: str
-    columns: tuple[str, ...]
-    rows: Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,22 +30,23 @@ class ScoreReport:
     details: JsonMap = field(default_factory=dict)  # intervals, scores of parts, and counts
     notes: tuple[str, ...] = ()  # notes that a reader of the numbers must know
     reason: str = ""  # why a score is None; "" if none is
-    grids: tuple[Grid, ...]  # the tables for people
+    tables: tuple[Table, ...]  # for people
 
     def as_json(self) -> dict[str, Json]:
         """The report as one JSON object; ``reason`` is present only if a number is null."""
-        names = [each.name for each in fields(self) if each.name != "grids"]
+        names = [each.name for each in fields(self) if each.name != "tables"]
         return {name: getattr(self, name) for name in names if name != "reason" or self.reason}
 
     def with_parts(self, corner: str, name: str, parts: Mapping[str, Mapping[str, float]]) -> "ScoreReport":
         """The report with another table and detail: the scores of each part, such as a class."""
-        columns = tuple(next(iter(parts.values()), ()))
-        rows = {
-            part: [str(each) if isinstance(each, int) else number(each) for each in values.values()]
-            for part, values in parts.items()
-        }
-        details = {**self.details, name: parts}
-        return replace(self, details=details, grids=(*self.grids, Grid(corner, columns, rows)))
+        table = [
+            [corner, *next(iter(parts.values()), ())],
+            *(
+                [part, *(str(each) if isinstance(each, int) else number(each) for each in values.values())]
+                for part, values in parts.items()
+            ),
+        ]
+        return replace(self, details={**self.details, name: parts}, tables=(*self.tables, table))
 
 
 def outcome_report(
@@ -79,7 +72,7 @@ def outcome_report(
     reasons: dict[str, list[str]] = {}
     for metric, why in outcome.missing.items():
         reasons.setdefault(why, []).append(metric)
-    rows = {name: (number(value, margin=margins.get(name, nan)),) for name, value in scores.items()}
+    rows = [(name, number(value, margin=margins.get(name, nan))) for name, value in scores.items()]
     return ScoreReport(
         protocol=protocol,
         parameters=parameters,
@@ -91,7 +84,7 @@ def outcome_report(
         reason="; ".join(
             why if metrics[0] in why else f"{', '.join(metrics)}: {why}" for why, metrics in reasons.items()
         ),
-        grids=(Grid("metric", ("score",), rows),),
+        tables=([("metric", "score"), *rows],),
     )
 
 

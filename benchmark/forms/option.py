@@ -150,7 +150,8 @@ Paths = Option[str | Path | Sequence[str | Path], tuple[Path, ...]]
 Wholes = Option[int | Sequence[int], tuple[int, ...]]
 
 
-@dataclass_transform(kw_only_default=True, frozen_default=True)
+# mypy would take options that a frozen class inherits for what they accept, not for what they keep
+@dataclass_transform(kw_only_default=True)
 class Form:
     """Options of a command or a function: each subclass is a frozen dataclass of options."""
 
@@ -188,8 +189,8 @@ def called_with(
     """
 
     def decorate(function: Callable[[Filled], Result]) -> Callable[P, Result]:
-        options = declared(form, without)
         parameters = inspect.signature(form).parameters
+        options = sorted(declared(form, without), key=lambda option: parameters[option.name].kind)
         signature = inspect.Signature([parameters[option.name] for option in options])
 
         @wraps(function)
@@ -214,9 +215,9 @@ def called_with(
     return decorate
 
 
-def of_form(function: Callable[..., Result]) -> Callable[[Any], Result]:
+def of_form(function: Callable[..., Result]) -> Callable[..., Result]:
     """The function of a filled form behind one of `called_with`; it speaks of options as commands do."""
-    return cast("Callable[[Any], Result]", inspect.unwrap(function))
+    return cast("Callable[..., Result]", inspect.unwrap(function))
 
 
 def _require_options(

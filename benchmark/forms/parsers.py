@@ -13,8 +13,7 @@ from typing import Any, Literal, get_args
 
 from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.tasks.framework.registry import TASKS, find_tasks
-from layerboard.tasks.framework.sets import SETS, parse_sets
-from layerboard.tasks.framework.transforms import parse_compression, parse_transform
+from layerboard.tasks.framework.sets import SETS
 from layerboard.zoo.errors import InputError, either, likely, shortened
 from layerboard.zoo.references import is_reference
 from layerboard.zoo.registry.find import all_specs, require_named
@@ -149,6 +148,15 @@ def names(value: object) -> tuple[str, ...]:
 def listed(value: object) -> tuple[str, ...]:
     """Texts, which may also be separated by commas."""
     return tuple(text(part.strip()) for each in names(value) for part in each.split(","))
+
+
+def some_of(value: object, choices: Collection[Any], expected: str = "", advice: str = "") -> tuple[Any, ...]:
+    """At least one of the choices, each once and in their order; text is separated by commas."""
+    chosen = {*listed(value)}
+    if not chosen or not chosen <= {*choices}:
+        expected = expected or f"some of {', '.join(choices)}"
+        raise WrongValueError.among(expected, value, choices, advice)
+    return tuple(each for each in choices if each in chosen)
 
 
 def dtypes(value: object) -> tuple[Any, ...]:
@@ -305,18 +313,6 @@ def sides(value: Any) -> tuple[int, ...]:  # noqa: ANN401  # numbers and text
     return tuple(sorted({int(part) for part in parts}))
 
 
-def taps(value: object) -> tuple[Tap, ...]:
-    """Taps, each once in the order of `TAPS`; text is separated by commas."""
-    chosen = {*listed(value)}
-    if not chosen or not chosen <= {*TAPS}:
-        words = ", ".join(sorted(chosen))[:LONGEST_NAME]
-        wrong = [each for each in sorted(chosen) if each not in TAPS]
-        close = likely("value", wrong[0], TAPS) if wrong else []
-        hint = f"; did you mean {either(close)}?" if close else ""
-        raise InputError(f"taps are {', '.join(TAPS)}; found {words or 'none'}{hint}")
-    return tuple(tap for tap in TAPS if tap in chosen)
-
-
 def ranges_of(text: str) -> list[tuple[int, int]]:
     """First and last block of each range in a text of layers, without ``all`` and ``final``.
 
@@ -356,29 +352,19 @@ def layers(value: object) -> str:
     return given
 
 
-def transforms(value: object) -> tuple[str, ...]:
-    """Transforms, each once in the given order; text may be separated by commas."""
-    return tuple(dict.fromkeys(parse_transform(each) for each in listed(value)))
-
-
-def compressions(value: object) -> tuple[str, ...]:
-    """Compressions, each once in the given order; text may be separated by commas."""
-    return tuple(dict.fromkeys(parse_compression(each) for each in listed(value)))
-
-
-def sets(value: object) -> tuple[str, ...]:
-    """Names of layer sets, each once in the order of `tasks.sets.SETS`; text may be separated by commas."""
-    return parse_sets(listed(value))
+def each_once(parse: Callable[[str], str], value: object) -> tuple[str, ...]:
+    """Names that ``parse`` accepts, each once in the given order; text may be separated by commas."""
+    return tuple(dict.fromkeys(map(parse, listed(value))))
 
 
 def poolings(value: object) -> tuple[str, ...]:
     """Poolings, each once in the order of `POOLINGS`; text is separated by commas."""
-    chosen = {*listed(value)}
-    if not chosen & {*USUAL_POOLINGS} or not chosen <= {*POOLINGS}:
-        expected = "cls, mean or cls,mean, each with or without patchwise"
-        advice = "`layerboard score knn` scores vectors that other code has pooled"
-        raise WrongValueError.among(expected, value, POOLINGS, advice)
-    return tuple(pooling for pooling in POOLINGS if pooling in chosen)
+    expected = "cls, mean or cls,mean, each with or without patchwise"
+    advice = "`layerboard score knn` scores vectors that other code has pooled"
+    chosen = some_of(value, POOLINGS, expected, advice)
+    if not {*chosen} & {*USUAL_POOLINGS}:
+        raise WrongValueError(expected, value)
+    return chosen
 
 
 def by_name(parse: Callable[[Any], Any], expected: str, value: object) -> Mapping[str, Any]:

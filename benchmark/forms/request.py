@@ -5,11 +5,14 @@ The command ``run`` and the function ``layerboard.run`` are made from it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, fields
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol
 
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPath, Plain, Wholes, Words
+from layerboard.tasks.framework.sets import parse_sets
+from layerboard.tasks.framework.transforms import parse_compression, parse_transform
 from layerboard.zoo.spec import Dtype, Tap
 
 StoreDtype = Literal["float32", "float16"]
@@ -38,27 +41,6 @@ WEIGHTS = (
     "NAME=PATH: weights of the backbone NAME, a directory in Hugging Face format or the authors' checkpoint "
     "(.safetensors, .pth)."
 )
-LABELS = (
-    "CSV file with the labels of --images DIR: columns file (relative to DIR), label (or numbers, see "
-    "--target) and optionally split and group; none: do not take folder names as labels."
-)
-FOLDERS = "DIR/metadata.csv, or the folder names"
-GROUPS = (
-    "CSV file with the columns file (relative to --images DIR) and group. Images of one group (one patient, "
-    "camera, place or series) are resampled together."
-)
-COPIES = (
-    "With --images: make copies of each image (compressed, cropped, rotated, ...) and score how well images "
-    "and copies retrieve each other (near-duplicates)."
-)
-GROUP_COLUMN = "the column group of the labels"
-TARGET = (
-    "What the labels are: class, one class per image; number, one or several columns of numbers "
-    "(regression); or labels, several labels per image, separated by | or given as columns of 0 and 1."
-)
-AS_IT_LOOKS = "inferred from the table"
-
-ELSEWHERE = ("devices", "engine", "address", "again")  # options of a run alone
 
 Images = Option[str | Path | Sequence[str | Path], tuple[str, ...]]
 Weights = Option[str | Sequence[str] | Mapping[str, str | Path], Mapping[str, Path]]
@@ -81,11 +63,46 @@ class GivenNetwork(Protocol):
 Backbones = str | Path | GivenNetwork | Sequence[str | Path | GivenNetwork]
 
 
-class Request(Form, kw_only=False):
-    """What to run, and how: the options of the command ``run`` and of the function ``layerboard.run``.
+class DataOptions(Form):
+    """The data, and what their labels are."""
 
-    An invalid value of a single option raises InputError when the request is made.
-    """
+    data: OptionalPath = Option(None, DATA, parsers.datasets)
+    images: Images = Option((), IMAGES, parsers.folders)
+    labels: OptionalPath = Option(
+        None,
+        "CSV file with the labels of --images DIR: columns file (relative to DIR), label (or numbers, see "
+        "--target) and optionally split and group; none: do not take folder names as labels.",
+        parsers.table,
+        usual="DIR/metadata.csv, or the folder names",
+    )
+    groups: OptionalPath = Option(
+        None,
+        "CSV file with the columns file (relative to --images DIR) and group. Images of one group (one "
+        "patient, camera, place or series) are resampled together.",
+        parsers.table,
+        usual="the column group of the labels",
+    )
+    target: Plain[TargetChoice | None] = Option(
+        None,
+        "What the labels are: class, one class per image; number, one or several columns of numbers "
+        "(regression); or labels, several labels per image, separated by | or given as columns of 0 and 1.",
+        usual="inferred from the table",
+    )
+    copies: Plain[bool] = Option(
+        False,
+        "With --images: make copies of each image (compressed, cropped, rotated, ...) and score how well "
+        "images and copies retrieve each other (near-duplicates).",
+    )
+
+    @property
+    def request(self) -> "Request":
+        """A run with these options, without those that it does not have."""
+        names = {each.name for each in fields(Request)}
+        return Request(**{name: value for name, value in vars(self).items() if name in names})
+
+
+class PassOptions(DataOptions, kw_only=False):
+    """What to show to which backbones, and how."""
 
     PANELS: ClassVar[Mapping[str, str]] = {  # groups of options in the help, in its order
         "Data": "suite data images labels groups target copies limit",
@@ -100,29 +117,40 @@ class Request(Form, kw_only=False):
     backbones: Option[Backbones, tuple[str, ...]] = Option(
         (), BACKBONES, parsers.backbones, also="-b", usual="the suite's"
     )
-    tasks: Words = Option(
-        (), "Tasks, see `list tasks`.", parsers.tasks, also="-t", usual="all that the data allow"
-    )
     _: KW_ONLY
+    weights: Weights = Option((), WEIGHTS, parsers.weights)
     suite: Plain[str | None] = Option(
         None, "Named set of datasets and backbones; see `list suites`.", usual="mini, or standard with data"
     )
-    data: OptionalPath = Option(None, DATA, parsers.datasets)
-    images: Images = Option((), IMAGES, parsers.folders)
-    labels: OptionalPath = Option(None, LABELS, parsers.table, usual=FOLDERS)
-    groups: OptionalPath = Option(None, GROUPS, parsers.table, usual=GROUP_COLUMN)
-    target: Plain[TargetChoice | None] = Option(None, TARGET, usual=AS_IT_LOOKS)
-    copies: Plain[bool] = Option(False, COPIES)
-    output: OnePath = Option("results", "Folder for results: records, per-item scores and tables.", also="-o")
-    cache: Cache = cache_option("Folder of extracted features and unpacked images, which later runs reuse.")
+    limit: Plain[int | None] = Option(
+        None,
+        "Use at most this many images per class, videos, pairs, ..., for a trial.",
+        least=1,
+        usual="all data",
+    )
+    layers: Plain[str] = Option(
+        "all",
+        "Layers: all, or a list such as 4,8-12,final; 0 is the input of the first block.",
+        parsers.layers,
+    )
+    taps: Option[str | Sequence[str], tuple[Tap, ...]] = Option(
+        "block",
+        "Tensors to read inside each block (taps), comma-separated: block, input, norm1, query, key, value, "
+        "heads, attention, mid, norm2, mlp_hidden, mlp; in ResNets block, input, skip, branch.",
+        partial(parsers.some_of, choices=parsers.TAPS),
+        several=False,
+    )
+    input_size: Option[int | str | Sequence[int | str] | None, tuple[int, ...]] = Option(
+        (),
+        "Input resolution in pixels; with several (224,448), every backbone is run at each and a table "
+        "compares them.",
+        parsers.sides,
+        usual="each backbone's own resolution",
+    )
+    interpolation: Plain[InterpolationChoice] = Option(
+        "auto", "Interpolation of position embeddings at other resolutions; auto: as the authors do it."
+    )
     device: Plain[str] = Option("auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.")
-    devices: Words = Option(
-        (), "Several devices, one process each: cuda:0,cuda:1 or all.", parsers.listed, usual="only --device"
-    )
-    engine: Plain[str] = Option(
-        "auto", "Where to compute: this process (local), several processes or a Ray cluster.", choices=ENGINES
-    )
-    address: Plain[str | None] = Option(None, "Address of an existing Ray cluster.", usual="a new one")
     dtype: Option[str | Sequence[str], tuple[Dtype, ...]] = Option(
         "float32",
         "Dtypes of the forward pass. amp-bfloat16: mixed precision, weights in float32 and products in "
@@ -153,44 +181,28 @@ class Request(Form, kw_only=False):
         instead=parsers.default_workers,
         usual="number of processors",
     )
-    layers: Plain[str] = Option(
-        "all",
-        "Layers: all, or a list such as 4,8-12,final; 0 is the input of the first block.",
-        parsers.layers,
+    cache: Cache = cache_option("Folder of extracted features and unpacked images, which later runs reuse.")
+    output: OnePath = Option("results", "Folder for results: records, per-item scores and tables.", also="-o")
+
+    @property
+    def batch(self) -> int:
+        """Images per batch where the fastest batch size has not been measured."""
+        return 64 if self.batch_size == "auto" else self.batch_size
+
+
+class TaskOptions(Form, kw_only=False):
+    """The tasks, and the vectors that they read."""
+
+    tasks: Words = Option(
+        (), "Tasks, see `list tasks`.", parsers.tasks, also="-t", usual="all that the data allow"
     )
-    taps: Option[str | Sequence[str], tuple[Tap, ...]] = Option(
-        "block",
-        "Tensors to read inside each block (taps), comma-separated: block, input, norm1, query, key, value, "
-        "heads, attention, mid, norm2, mlp_hidden, mlp; in ResNets block, input, skip, branch.",
-        parsers.taps,
-        several=False,
-    )
-    transform: Words = Option(
+    _: KW_ONLY
+    protocol: Words = Option(
         (),
-        "Feature transforms to score in addition to plain features: debias:K (removes K positional "
-        "directions from patch tokens), whiten and zscore (for vectors).",
-        parsers.transforms,
-        usual="nothing",
-    )
-    compress: Words = Option(
-        (),
-        "Score compressed vectors in addition to float32: pca:N, rp:N, first:N, int8, binary, pq:M, or a "
-        "chain such as pca:128+int8.",
-        parsers.compressions,
-        usual="nothing",
-    )
-    fuse: Words = Option(
-        (), "Also score sets of layers jointly: last4, quarters, all, pairs.", parsers.sets, usual="none"
-    )
-    input_size: Option[int | str | Sequence[int | str] | None, tuple[int, ...]] = Option(
-        (),
-        "Input resolution in pixels; with several (224,448), every backbone is run at each and a table "
-        "compares them.",
-        parsers.sides,
-        usual="each backbone's own resolution",
-    )
-    interpolation: Plain[InterpolationChoice] = Option(
-        "auto", "Interpolation of position embeddings at other resolutions; auto: as the authors do it."
+        "Evaluation protocols: standard; paper, as in the code of Teaching Matters; or that of one task, "
+        "such as insid3; see `list protocols`.",
+        parsers.protocols,
+        usual="the suite's",
     )
     poolings: Words = Option(
         "cls,mean",
@@ -199,36 +211,53 @@ class Request(Form, kw_only=False):
         parsers.poolings,
         several=False,
     )
-    limit: Plain[int | None] = Option(
-        None,
-        "Use at most this many images per class, videos, pairs, ..., for a trial.",
-        least=1,
-        usual="all data",
+
+
+class ClusterOptions(Form):
+    """Several devices or machines."""
+
+    devices: Words = Option(
+        (), "Several devices, one process each: cuda:0,cuda:1 or all.", parsers.listed, usual="only --device"
     )
+    engine: Plain[str] = Option(
+        "auto", "Where to compute: this process (local), several processes or a Ray cluster.", choices=ENGINES
+    )
+    address: Plain[str | None] = Option(None, "Address of an existing Ray cluster.", usual="a new one")
+
+
+# dataclasses take the options of the last base first
+class Request(ClusterOptions, TaskOptions, PassOptions):
+    """What to run, and how: the options of the command ``run`` and of the function ``layerboard.run``.
+
+    An invalid value of a single option raises InputError when the request is made.
+    """
+
     floor: Plain[bool] = Option(True, "Also score untrained baselines: random features and raw pixels.")
-    examples: Plain[bool] = Option(True, "Save thumbnails and predictions of a few images.")
-    again: Plain[bool] = Option(False, "Repeat cost measurements that exist for this device.")
-    protocol: Words = Option(
-        (),
-        "Evaluation protocols: standard; paper, as in the code of Teaching Matters; or that of one task, "
-        "such as insid3; see `list protocols`.",
-        parsers.protocols,
-        usual="the suite's",
-    )
     shots: Wholes = Option(
         (),
         "Training images per class for fewshot; reference images for anomaly, which is also scored with all.",
         least=1,
         usual="10, 1, 5, 25; 1, 4",
     )
-    weights: Weights = Option((), WEIGHTS, parsers.weights)
-
-    @property
-    def batch(self) -> int:
-        """Images per batch where the fastest batch size has not been measured."""
-        return 64 if self.batch_size == "auto" else self.batch_size
-
-    @property
-    def request(self) -> "Request":
-        """The options of a run, without those that a subclass adds."""
-        return Request(**{each.name: getattr(self, each.name) for each in fields(Request)})
+    transform: Words = Option(
+        (),
+        "Feature transforms to score in addition to plain features: debias:K (removes K positional "
+        "directions from patch tokens), whiten and zscore (for vectors).",
+        partial(parsers.each_once, parse_transform),
+        usual="nothing",
+    )
+    compress: Words = Option(
+        (),
+        "Score compressed vectors in addition to float32: pca:N, rp:N, first:N, int8, binary, pq:M, or a "
+        "chain such as pca:128+int8.",
+        partial(parsers.each_once, parse_compression),
+        usual="nothing",
+    )
+    fuse: Words = Option(
+        (),
+        "Also score sets of layers jointly: last4, quarters, all, pairs.",
+        lambda value: parse_sets(parsers.listed(value)),
+        usual="none",
+    )
+    examples: Plain[bool] = Option(True, "Save thumbnails and predictions of a few images.")
+    again: Plain[bool] = Option(False, "Repeat cost measurements that exist for this device.")

@@ -99,9 +99,9 @@ def ms_text(value: float) -> str:
     return fixed(value, 0 if value >= 100 else 1 if value >= 10 else 2)
 
 
-def count_text(value: float) -> str:
+def count_text(value: float | None) -> str:
     """A number of weights: ``1.4M``; "" if unknown."""
-    if math.isnan(value):
+    if value is None or math.isnan(value):
         return ""
     for unit, size in (("G", 1e9), ("M", 1e6), ("K", 1e3)):
         if value >= size:

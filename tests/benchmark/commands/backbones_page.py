@@ -3,8 +3,9 @@
 from itertools import groupby
 from pathlib import Path
 
-from layerboard.benchmark.commands.list import grid, weights_text
+from layerboard.benchmark.commands.list import grid
 from layerboard.benchmark.plan.facts import teachers
+from layerboard.leaderboards.blocks.display import count_text
 from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.spec import BackboneSpec
 
@@ -89,7 +90,7 @@ def _cells(spec: BackboneSpec) -> tuple[str, ...]:
         grid(spec),
         prefix,
         "yes" if spec.has_final else "no",
-        weights_text(spec.parameters),
+        count_text(spec.parameters) or "unknown",
         at if spec.repository else file,
         spec.revision[:12] if spec.revision else "not pinned",
     )

@@ -154,5 +154,5 @@ def test_backbones_are_filtered() -> None:
     assert set(found.frame["family"]) <= {"DINO", "MAE"}
     assert (found.frame["parameters"] <= 30_000_000).all()
     assert len(found.frame) == len(found.table if found.table is not None else [])
-    with pytest.raises(InputError, match="No backbone is of the family 'dyno'"):
+    with pytest.raises(InputError, match="there is no family 'dyno'"):
         layerboard.list_backbones(family="dyno")

@@ -122,8 +122,8 @@ WRONG: tuple[tuple[str, object, str], ...] = (
     ("workers", -1, "--workers takes a whole number of at least 1; found -1"),
     ("limit", 1.5, "--limit takes a whole number of at least 1; found 1.5"),
     ("limit", True, "--limit takes a whole number of at least 1; found True"),
-    ("taps", "block,head", f"taps are {TAPS}; found block, head"),
-    ("taps", (), f"taps are {TAPS}; found none"),
+    ("taps", "block,head", f"--taps takes some of {TAPS}; found 'block,head'"),
+    ("taps", (), f"--taps takes some of {TAPS}; found ()"),
     (
         "poolings",
         "max",
@@ -191,7 +191,7 @@ def test_help_shows_every_option(
 
 def test_the_python_call_has_the_same_options() -> None:
     parameters = signature(layerboard.run).parameters
-    assert list(parameters) == [*(one.name for one in fields(Request)), "progress"]
+    assert list(parameters) == [*signature(Request).parameters, "progress"]
     for option in declared(Request):
         parameter = parameters[option.name]
         first = option.name in ("backbones", "tasks")
@@ -274,7 +274,7 @@ def test_a_request_is_frozen_small_and_can_be_sent() -> None:
 def test_help_shows_public_functions_first() -> None:
     text = pydoc.plain(pydoc.render_doc(layerboard))
     before, _, _ = text.partition("PACKAGE CONTENTS")
-    assert "run(backbones=(), tasks=(), *, suite=None" in before
+    assert "run(backbones=(), tasks=(), *, data=None" in before
     assert "poolings='cls,mean'" in before
     assert "Run backbones on tasks; returns the best of each task" in before
     assert "poolings: Image vectors: cls (class token), mean (mean of the patch" in before

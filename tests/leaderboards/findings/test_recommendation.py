@@ -92,6 +92,6 @@ def test_numbers_as_text() -> None:
     assert [ms_text(value) for value in (0.128, 4.0, 10.04, 1040.4, math.nan)] == [
         *("0.13", "4.00", "10.0", "1040", "")
     ]
-    assert [count_text(value) for value in (12, 1500, 1_367_136, 7e9, math.nan)] == [
-        *("12", "1.5K", "1.37M", "7G", "")
+    assert [count_text(value) for value in (12, 1500, 1_367_136, 7e9, math.nan, None)] == [
+        *("12", "1.5K", "1.37M", "7G", "", "")
     ]
