@@ -75,11 +75,11 @@ def read_vectors(request: Request, data: Data, report: Reporter) -> Folder:
     name, said = own_name(data), {file: Photo(file, *words) for file, *words in data.described()}
     named = request.backbones or _measured(request.output, name)
     request = replace(request, backbones=named, floor=False)
-    plan, suite, devices = plan_of(request, report)
-    tasks = [task for task in plan.tasks.every if task.vector_sources]
+    run = plan_of(request, report)
+    tasks = [task for task in run.plan.tasks.every if task.vector_sources]
     if not tasks:
         raise InputError(f"--features needs vectors of images, and no task on {name} stores any")
-    setups, failures = identified(plan, request, suite, devices[0])
+    setups, failures = identified(run)
     if failures:
         raise InputError(str(failures[0]))
     jobs = {setup.spec.name: _passed(vector_jobs(tasks[:1], setup), report) for setup in setups}

@@ -7,21 +7,40 @@ from dataclasses import replace
 from itertools import chain, product
 from pathlib import Path
 
+import torch
+
 from layerboard.benchmark.engines.progress import Reporter
+from layerboard.benchmark.forms.parsers import AUTO
 from layerboard.benchmark.forms.request import InterpolationChoice, Request
 from layerboard.benchmark.plan.layers import select_layers
 from layerboard.benchmark.plan.suites import Suite
+from layerboard.tasks.framework.protocols import EvaluationProtocol
 from layerboard.tasks.framework.sets import sets_of
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.local_names import local_path, path_digest
 from layerboard.zoo.references import split_part
-from layerboard.zoo.registry.find import all_specs, find, named_locally
-from layerboard.zoo.spec import OWN_POSITIONS, BackboneSpec, Variant
+from layerboard.zoo.registry.find import all_specs, find_each, registry_first
+from layerboard.zoo.spec import OWN_POSITIONS, BackboneSpec, Dtype, Variant
 from layerboard.zoo.view.geometry import nearest_multiple
 
 LOCAL_NAMES = "local-names.json"  # in the output folder
 _LOG = logging.getLogger(__name__)
+
+
+def find_dtypes(
+    given: tuple[Dtype, ...], protocols: Sequence[EvaluationProtocol], device: torch.device, report: Reporter
+) -> tuple[Dtype, ...]:
+    """The dtypes of a run; for ``--dtype auto``, those that the device and the protocol call for."""
+    if AUTO not in given:
+        return given
+    exact = [protocol.name for protocol in protocols if protocol.gpu_dtype == "float32"]
+    # GPUs before Ampere have no bfloat16
+    card = device.type == "cuda" and torch.cuda.get_device_capability(device)[0] >= 8
+    dtype: Dtype = "amp-bfloat16" if card and not exact else "float32"
+    why = f"the protocol {exact[0]} computes so" if card and exact else f"for {device}"
+    report.say(f"--dtype auto: {dtype}, {why}")
+    return (dtype,)
 
 
 def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[BackboneSpec, ...]:
@@ -63,9 +82,9 @@ def _found(
 ) -> tuple[Sequence[BackboneSpec], dict[str, list[Variant]]]:
     """The backbones that match patterns, and the variants that these name, by name of the backbone."""
     variants = named_variants(patterns)
-    entries = find(tuple(dict.fromkeys(variant.entry for variant in variants)), cache_dir=request.cache)
-    specs = named_locally(entries, read_local_names(request.output))
-    local = {path: spec.name for spec in specs if (path := local_path(spec))}
+    entries = dict.fromkeys(variant.entry for variant in variants)
+    meant = find_each(entries, request.cache, read_local_names(request.output))
+    specs = registry_first(meant.values())
     if all(variant == Variant(variant.entry) for variant in variants):
         return specs, {}
     if request.input_size and any(variant.input_size for variant in variants):
@@ -76,8 +95,8 @@ def _found(
         raise InputError("--backbones names NAME@fast-resize; leave these or --fast-resize out")
     named: dict[str, list[Variant]] = {}
     for variant in variants:
-        for spec in find([variant.entry], cache_dir=request.cache):
-            named.setdefault(local.get(local_path(spec), spec.name), []).extend(_wanted(variant, request))
+        for spec in meant[variant.entry]:
+            named.setdefault(spec.name, []).extend(_wanted(variant, request))
     return specs, named
 
 

@@ -10,7 +10,7 @@ import torch
 
 from layerboard.benchmark.engines.choose import find_device
 from layerboard.benchmark.engines.progress import Advance, Reporter
-from layerboard.benchmark.plan.location import require_writable
+from layerboard.benchmark.plan.folders import require_writable
 from layerboard.benchmark.pretrain.images import HELD_OUT, Wanted, rendered
 from layerboard.benchmark.pretrain.options import Pretraining, TrainingDtype
 from layerboard.leaderboards.records.files import VERSION

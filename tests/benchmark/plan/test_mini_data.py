@@ -11,7 +11,7 @@ import pytest
 
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.plan import mini_data as rendering
-from layerboard.benchmark.plan.location import require_writable
+from layerboard.benchmark.plan.folders import require_writable
 from layerboard.mini.render.writers.write import Piece, missing_pieces
 from tests.benchmark.runs import environment
 
