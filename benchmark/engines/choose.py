@@ -11,11 +11,14 @@ import torch
 
 from layerboard.benchmark.engines.base import Engine, LocalEngine
 from layerboard.benchmark.engines.processes import ProcessEngine
+from layerboard.benchmark.engines.progress import Reporter
+from layerboard.benchmark.forms.parsers import AUTO
 from layerboard.benchmark.forms.request import ENGINES, Request
+from layerboard.tasks.framework.protocols import EvaluationProtocol
 from layerboard.zoo.errors import InputError, likely
 from layerboard.zoo.libraries import optional
 from layerboard.zoo.references import find_object
-from layerboard.zoo.spec import BackboneSpec
+from layerboard.zoo.spec import BackboneSpec, Dtype
 
 Specs = Sequence[BackboneSpec]
 Devices = Sequence[torch.device]
@@ -151,3 +154,18 @@ def _device_names(request: Request) -> Sequence[str]:
     if wrong := [name for name in request.devices if name in ("auto", "all")]:
         raise InputError(f"--devices takes all alone, or names such as cuda:0,cuda:1; found {wrong[0]!r}")
     return request.devices
+
+
+def find_dtypes(
+    given: tuple[Dtype, ...], protocols: Sequence[EvaluationProtocol], device: torch.device, report: Reporter
+) -> tuple[Dtype, ...]:
+    """The dtypes of a run; for ``--dtype auto``, those that the device and the protocol call for."""
+    if AUTO not in given:
+        return given
+    exact = [protocol.name for protocol in protocols if protocol.gpu_dtype == "float32"]
+    # GPUs before Ampere have no bfloat16
+    card = device.type == "cuda" and torch.cuda.get_device_capability(device)[0] >= 8
+    dtype: Dtype = "amp-bfloat16" if card and not exact else "float32"
+    why = f"the protocol {exact[0]} computes so" if card and exact else f"for {device}"
+    report.say(f"--dtype auto: {dtype}, {why}")
+    return (dtype,)

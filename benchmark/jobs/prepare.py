@@ -9,13 +9,13 @@ from itertools import combinations_with_replacement, product
 import torch
 from pyarrow import ArrowException
 
-from layerboard.benchmark.engines.choose import device_name, find_devices
+from layerboard.benchmark.engines.choose import device_name, find_devices, find_dtypes
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs.fingerprints import JobMaker
 from layerboard.benchmark.jobs.job import BackboneJobs, CompareJob, ScoreJob, Setup
 from layerboard.benchmark.passes.failures import Failure, failure
-from layerboard.benchmark.plan.backbones import find_backbones, find_dtypes, write_local_names
+from layerboard.benchmark.plan.backbones import find_backbones, write_local_names
 from layerboard.benchmark.plan.datasets import find_asked
 from layerboard.benchmark.plan.folders import require_writable
 from layerboard.benchmark.plan.location import find_data, find_protocols
@@ -66,10 +66,10 @@ def plan_of(
     """
     suite, devices = choose_suite(request), find_devices(request)
     protocols = protocols or find_protocols(request, suite)
+    settled = replace(request, dtype=find_dtypes(request.dtype, protocols, devices[0], report))
     find_asked(request.tasks, protocols)  # wrong names are said before anything is fetched or rendered
     if writes:
         require_writable(request.output, request.cache)
-    settled = replace(request, dtype=find_dtypes(request.dtype, protocols, devices[0], report))
     backbones = find_backbones(settled, suite, report)
     if writes:
         write_local_names(backbones, request.output)

@@ -7,40 +7,21 @@ from dataclasses import replace
 from itertools import chain, product
 from pathlib import Path
 
-import torch
-
 from layerboard.benchmark.engines.progress import Reporter
-from layerboard.benchmark.forms.parsers import AUTO
 from layerboard.benchmark.forms.request import InterpolationChoice, Request
 from layerboard.benchmark.plan.layers import select_layers
 from layerboard.benchmark.plan.suites import Suite
-from layerboard.tasks.framework.protocols import EvaluationProtocol
 from layerboard.tasks.framework.sets import sets_of
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.local_names import local_path, path_digest
 from layerboard.zoo.references import split_part
 from layerboard.zoo.registry.find import all_specs, find_each, registry_first
-from layerboard.zoo.spec import OWN_POSITIONS, BackboneSpec, Dtype, Variant
+from layerboard.zoo.spec import OWN_POSITIONS, BackboneSpec, Variant
 from layerboard.zoo.view.geometry import nearest_multiple
 
 LOCAL_NAMES = "local-names.json"  # in the output folder
 _LOG = logging.getLogger(__name__)
-
-
-def find_dtypes(
-    given: tuple[Dtype, ...], protocols: Sequence[EvaluationProtocol], device: torch.device, report: Reporter
-) -> tuple[Dtype, ...]:
-    """The dtypes of a run; for ``--dtype auto``, those that the device and the protocol call for."""
-    if AUTO not in given:
-        return given
-    exact = [protocol.name for protocol in protocols if protocol.gpu_dtype == "float32"]
-    # GPUs before Ampere have no bfloat16
-    card = device.type == "cuda" and torch.cuda.get_device_capability(device)[0] >= 8
-    dtype: Dtype = "amp-bfloat16" if card and not exact else "float32"
-    why = f"the protocol {exact[0]} computes so" if card and exact else f"for {device}"
-    report.say(f"--dtype auto: {dtype}, {why}")
-    return (dtype,)
 
 
 def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[BackboneSpec, ...]:
@@ -120,14 +101,15 @@ def shown_as(spec: BackboneSpec, variant: Variant) -> BackboneSpec:
     The size is rounded to the nearest multiple of the patch size: halves go up, and it is at least one patch.
     The backbone's own size, float32 and the one format of floors are in no name.
     """
-    side = _side(spec, variant)
+    size = variant.input_size
+    side = spec.input_size if size is None else nearest_multiple(size, spec.patch_size)
     if spec.fixed_size and side != spec.input_size:
         raise InputError(
             f"{spec.name} takes images of {spec.input_size} px only, not {side}: leave it or --input-size out"
         )
-    dtype, size = variant.dtype or "float32", None if side == spec.input_size else side
+    dtype = variant.dtype or "float32"
     named = None if dtype == "float32" or spec.is_floor else dtype
-    name = str(Variant(spec.name, size, named, variant.fast_resize))
+    name = str(Variant(spec.name, None if side == spec.input_size else side, named, variant.fast_resize))
     return replace(spec, name=name, input_size=side, dtype=dtype, fast_resize=variant.fast_resize)
 
 
@@ -137,13 +119,16 @@ def shown_as_each(spec: BackboneSpec, variants: Sequence[Variant]) -> tuple[list
     Raises InputError if it takes images of one size only, and none of the variants has it.
     """
     shown: dict[BackboneSpec, int] = {}  # with the size that was asked for
-    lines, unfit = [], []
+    lines: list[str] = []
+    unfit: dict[int, InputError] = {}  # sizes that it does not take
     for variant in variants:
-        side, asked = _side(spec, variant), variant.input_size or spec.input_size
-        if spec.fixed_size and side != spec.input_size:
-            unfit.append(f"{asked}")
+        asked = variant.input_size or spec.input_size
+        try:
+            placed = shown_as(spec, variant)
+        except InputError as error:
+            unfit.setdefault(asked, error)
             continue
-        before = shown.setdefault(shown_as(spec, variant), asked)
+        before, side = shown.setdefault(placed, asked), placed.input_size
         if before != asked:
             lines.append(f"{spec.name}: {before} and {asked} px are both {side} px to it, run once")
         elif side != asked and not spec.is_floor:
@@ -152,16 +137,11 @@ def shown_as_each(spec: BackboneSpec, variants: Sequence[Variant]) -> tuple[list
                 f"nearest to {asked}"
             )
     if not shown:
-        shown_as(spec, variants[0])  # the reason is reported
+        raise next(iter(unfit.values()))
     if unfit:
-        left = " and ".join(dict.fromkeys(unfit))
+        left = " and ".join(map(str, unfit))
         lines.append(f"{spec.name} takes images of {spec.input_size} px only: it is left out at {left} px")
     return [*shown], [*dict.fromkeys(lines)]
-
-
-def _side(spec: BackboneSpec, variant: Variant) -> int:
-    size = variant.input_size
-    return spec.input_size if size is None else nearest_multiple(size, spec.patch_size)
 
 
 def with_rule(spec: BackboneSpec, interpolation: InterpolationChoice) -> BackboneSpec:

@@ -188,23 +188,19 @@ def _read(
 
     Classes also serve as instances.
     """
-    if isinstance(dataset, DatasetEntry):
-        assert at.data is not None
-        return _as_taken(at, dataset.read(at.data))
     if dataset is None:
         return None
-    data = own()[dataset.name]
-    served = data if isinstance(data, Classification) else data.serving(dataset.role)
-    assert served is not None
-    return _as_taken(at, served).named(dataset.name)
-
-
-def _as_taken(at: DataLocation, data: Data) -> Any:  # noqa: ANN401 - data of a task
-    """Data for tasks: as much as the limit allows, and the sources that all tasks on classes share."""
-    limited = data.limited(at.limit)
-    if isinstance(limited, Classification | Unlabelled):
-        return probed(limited, at.protocol.config_for(IMAGES))
-    return limited
+    if isinstance(dataset, DatasetEntry):
+        assert at.data is not None
+        data: Data | None = dataset.read(at.data)
+    else:
+        given = own()[dataset.name]
+        data = given if isinstance(given, Classification) else given.serving(dataset.role)
+    assert data is not None
+    limited: Any = data.limited(at.limit)
+    if isinstance(limited, Classification | Unlabelled):  # tasks on classes share sources
+        limited = probed(limited, at.protocol.config_for(IMAGES))
+    return limited if isinstance(dataset, DatasetEntry) else limited.named(dataset.name)
 
 
 def _understood(at: DataLocation, own: Mapping[str, Data], roles: Collection[str]) -> list[str]:

@@ -149,7 +149,8 @@ def test_unknown_names(pattern: str, message: str) -> None:
 
 def test_listing_imports_nothing_heavy() -> None:
     code = (
-        "import sys; from zoo.registry import all_specs, find; all_specs(); find(['dino-*', 'mini-fs']);"
+        "import sys; from layerboard.zoo.registry.find import all_specs, find; all_specs();"
+        "find(['dino-*', 'mini-fs']);"
         "print(sorted({'torch', 'transformers', 'numpy', 'huggingface_hub'} & set(sys.modules)))"
     )
     root = Path(__file__).parents[3]
