@@ -54,8 +54,8 @@ def find_data(
     elif not request.images:
         data = mini_data(request.cache, request.workers, report)
     images = tuple(unpacked(location, request.cache) for location in request.images)
-    read = (data, images, request.limit, protocol, Labelling.of(request))
-    return DataLocation(suite.datasets, *read, further=tuple(further))
+    labelling = Labelling.of(request)
+    return DataLocation(suite.datasets, data, images, request.limit, protocol, labelling, tuple(further))
 
 
 def data_folder(data: Path) -> Path:
