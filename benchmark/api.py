@@ -46,15 +46,15 @@ def execute(request: Request, report: Reporter, steps: Sequence[EvaluationProtoc
 
     ``steps`` are protocols that replace those of the request; no pages are written of their records.
     """
-    prepared = prepare(request, *plan_of(request, report, protocols=steps))
+    prepared = prepare(plan_of(request, report, protocols=steps))
     for files in prepared.current:
-        file_under(files, prepared.suite)
+        file_under(files, prepared.run.suite)
     for failure in prepared.failures if prepared.backbones else ():  # before hours of other work
         report.say(f"will fail: {failure}")
     former = set() if request.examples else named_thumbnails(request.output)
 
     begin = perf_counter()
-    engine = find_engine([jobs.setup.spec for jobs in prepared.backbones], request, prepared.devices)
+    engine = find_engine([jobs.setup.spec for jobs in prepared.backbones], request, prepared.run.devices)
     pieces = Pieces(prepared.backbones)
     with over_all(report, "all backbones", pieces.images, "images") as counting:
         engine.run(PassesAndScores(), pieces, counting)
@@ -65,12 +65,12 @@ def execute(request: Request, report: Reporter, steps: Sequence[EvaluationProtoc
     if not request.examples:
         remove_thumbnails(request.output, former)
 
-    output, suite = request.output, prepared.suite
+    output, suite = request.output, prepared.run.suite
     records, board = suite_records(output / "records", suite), None
     if len(records):
         board = Board.of(with_seen(records), suite, items=output / "items", arrays=output / "arrays")
     pages = write_board(board, output / "tables") if board and not steps else []
-    return RunSummary(suite, output, prepared.plan, done, seconds, records, board, tuple(sorted(pages)))
+    return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, tuple(sorted(pages)))
 
 
 class PassesAndScores:

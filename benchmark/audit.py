@@ -75,21 +75,27 @@ def read_vectors(request: Request, data: Data, report: Reporter) -> Folder:
     name, said = own_name(data), {file: Photo(file, *words) for file, *words in data.described()}
     named = request.backbones or _measured(request.output, name)
     request = replace(request, backbones=named, floor=False)
-    plan, suite, devices = plan_of(request, report)
-    tasks = [task for task in plan.tasks.every if task.vector_sources]
+    run = plan_of(request, report)
+    tasks = [task for task in run.plan.tasks.every if task.vector_sources]
     if not tasks:
         raise InputError(f"--features needs vectors of images, and no task on {name} stores any")
-    setups, failures = identified(plan, request, suite, devices[0])
+    setups, failures = identified(run)
     if failures:
         raise InputError(str(failures[0]))
-    jobs = {setup.spec.name: _passed(vector_jobs(tasks[:1], setup), report) for setup in setups}
+    jobs: dict[str, BackboneJobs] = {}
+    for each in (vector_jobs(tasks[:1], setup) for setup in setups):
+        cache = BackboneCache(each.setup)
+        passed = PassResult.joined(run_job(job, cache, report) for job in each.passes)
+        if passed.failures:
+            raise InputError(str(passed.failures[0]))
+        jobs[each.setup.spec.name] = each
     samples = [sample for source in tasks[0].vector_sources for sample in source.samples]
     greys = _greys(samples, name, report)
     shown = np.array([grey is not None for grey in greys])
     kept = {sample.key: sample for sample, there in zip(samples, shown, strict=True) if there}
     photos = [said.get(key, Photo(key)) for key in kept]
     grey = np.stack([grey for grey in greys if grey is not None])
-    layers = {backbone: partial(_layers, each, shown) for backbone, each in jobs.items()}
+    layers = {backbone: partial(_layers, its, shown) for backbone, its in jobs.items()}
     return Folder(name, kept, photos, grey, layers)
 
 
@@ -105,15 +111,6 @@ def _measured(output: Path, dataset: str) -> tuple[str, ...]:
             "writes them, or name backbones by --backbones"
         )
     return tuple(dict.fromkeys(records["backbone"]))
-
-
-def _passed(jobs: BackboneJobs, report: Reporter) -> BackboneJobs:
-    """The jobs of a backbone after its passes were run; raises InputError if a pass fails."""
-    cache = BackboneCache(jobs.setup)
-    passed = PassResult.joined(run_job(job, cache, report) for job in jobs.passes)
-    if passed.failures:
-        raise InputError(str(passed.failures[0]))
-    return jobs
 
 
 def _layers(jobs: BackboneJobs, shown: Mask) -> Iterator[tuple[str, Vectors]]:

@@ -49,11 +49,11 @@ def write_vectors(request: Request, report: Reporter) -> Written:
     request is wrong, or if a named task uses no vectors.
     """
     request = replace(request, floor=False, transform=(), compress=(), fuse=())
-    plan, suite, devices = plan_of(request, report)
-    tasks = _exported(plan, request.tasks)
-    setups, failures = identified(plan, request, suite, devices[0])
+    run = plan_of(request, report)
+    tasks = _exported(run.plan, request.tasks)
+    setups, failures = identified(run)
     jobs = [vector_jobs(tasks, setup) for setup in setups]
-    engine = find_engine([job.setup.spec for job in jobs], request, devices)
+    engine = find_engine([job.setup.spec for job in jobs], request, run.devices)
     parts = engine.map(partial(write_backbone, request.poolings), jobs, report)
     done = PassResult.joined([PassResult(failures=tuple(failures)), *(result for _, result in parts)])
     return tuple(file for files, _ in parts for file in files), done

@@ -96,9 +96,18 @@ def run_command(given: RunForm) -> int:
 
 def require_names(request: Request) -> None:
     """Raise InputError for a wrong suite, protocol or layer, before torch is imported."""
-    from layerboard.benchmark.plan.location import require_known_names  # imports numpy
+    from layerboard.benchmark.plan.layers import select_layers
+    from layerboard.benchmark.plan.location import find_protocols  # imports numpy
+    from layerboard.benchmark.plan.suites import choose_suite
+    from layerboard.zoo.registry.find import all_specs
+    from layerboard.zoo.spec import entry_name
 
-    require_known_names(request)
+    suite = choose_suite(request)
+    find_protocols(request, suite)
+    named = {entry_name(name) for name in request.backbones or suite.backbones}
+    for spec in all_specs():
+        if spec.name in named:
+            select_layers(request.layers, spec, request.taps)
 
 
 def _plan(given: RunForm) -> None:

@@ -153,7 +153,7 @@ def _absence(result: "StoredResult", request: VerifyRequest) -> str:
         return "it is of a suite or kind that is not measured again with these options"
     try:
         run, protocol = _run_of(result, request, request.cache), find_protocol(row["protocol"])
-        plan, _, _ = plan_of(run, Silent(), writes=False, protocols=[protocol])
+        plan = plan_of(run, Silent(), writes=False, protocols=[protocol]).plan
     except InputError as error:
         return str(error)
     here = {task.dataset: task for task in plan.tasks.every}

@@ -11,11 +11,14 @@ import torch
 
 from layerboard.benchmark.engines.base import Engine, LocalEngine
 from layerboard.benchmark.engines.processes import ProcessEngine
+from layerboard.benchmark.engines.progress import Reporter
+from layerboard.benchmark.forms.parsers import AUTO
 from layerboard.benchmark.forms.request import ENGINES, Request
+from layerboard.tasks.framework.protocols import EvaluationProtocol
 from layerboard.zoo.errors import InputError, likely
 from layerboard.zoo.libraries import optional
 from layerboard.zoo.references import find_object
-from layerboard.zoo.spec import BackboneSpec
+from layerboard.zoo.spec import BackboneSpec, Dtype
 
 Specs = Sequence[BackboneSpec]
 Devices = Sequence[torch.device]
@@ -116,35 +119,53 @@ def _staying(backbones: Specs) -> list[BackboneSpec]:
 
 def find_devices(request: Request) -> tuple[torch.device, ...]:
     """The devices that a request names; work done once for all uses the first. Raises InputError."""
-    engine, names = request.engine, request.devices
-    if request.address and engine != "ray":
-        raise InputError("--address is that of a Ray cluster; give --engine ray, too, or leave it out")
-    if engine == "ray":
-        if names:
-            raise InputError("--engine ray takes every GPU of its cluster; leave out --devices")
-        optional("ray", _NO_RAY)  # before anything is read
-        return (find_device("cpu" if request.device == "cpu" else "auto"),)
-    if not names:
-        return (find_device(request.device),)
-    if request.device != "auto":
-        raise InputError("--device and --devices both say where to run; give one of them")
-    cards = torch.cuda.device_count()
-    if names == ("all",) and not cards:
-        raise InputError("--devices all takes every GPU, and this machine has none; leave it out")
-    every = [f"cuda:{number}" for number in range(cards)] if names == ("all",) else names
-    devices = tuple(map(_numbered, every))
+    names = _device_names(request)
+    devices = tuple(find_device(name) for name in names)
+    if not request.devices:
+        return devices
+    # cuda is the first GPU
+    devices = tuple(each if each.type == "cpu" else torch.device("cuda", each.index or 0) for each in devices)
     if len({device.type for device in devices}) > 1:
         raise InputError(f"--devices takes devices of one kind; found {', '.join(names)}")
     if devices[0].type == "cuda" and len({*devices}) < len(devices):
         raise InputError(f"--devices takes each GPU once; found {', '.join(names)}")
-    if engine == "local" and len(devices) > 1:
+    if request.engine == "local" and len(devices) > 1:
         raise InputError("--engine local runs on one device; leave it out, or name one of --devices")
     return devices
 
 
-def _numbered(name: str) -> torch.device:
-    """A device of --devices; ``cuda`` is the first one."""
-    if name in ("auto", "all"):
-        raise InputError(f"--devices takes all alone, or names such as cuda:0,cuda:1; found {name!r}")
-    device = find_device(name)
-    return torch.device("cuda", device.index or 0) if device.type == "cuda" else device
+def _device_names(request: Request) -> Sequence[str]:
+    """Names of the devices that a request names; raises InputError for options that contradict each other."""
+    if request.address and request.engine != "ray":
+        raise InputError("--address is that of a Ray cluster; give --engine ray, too, or leave it out")
+    if request.engine == "ray":
+        if request.devices:
+            raise InputError("--engine ray takes every GPU of its cluster; leave out --devices")
+        optional("ray", _NO_RAY)  # before anything is read
+        return ("cpu" if request.device == "cpu" else "auto",)
+    if not request.devices:
+        return (request.device,)
+    if request.device != "auto":
+        raise InputError("--device and --devices both say where to run; give one of them")
+    if request.devices == ("all",):
+        if not (cards := torch.cuda.device_count()):
+            raise InputError("--devices all takes every GPU, and this machine has none; leave it out")
+        return [f"cuda:{number}" for number in range(cards)]
+    if wrong := [name for name in request.devices if name in ("auto", "all")]:
+        raise InputError(f"--devices takes all alone, or names such as cuda:0,cuda:1; found {wrong[0]!r}")
+    return request.devices
+
+
+def find_dtypes(
+    given: tuple[Dtype, ...], protocols: Sequence[EvaluationProtocol], device: torch.device, report: Reporter
+) -> tuple[Dtype, ...]:
+    """The dtypes of a run; for ``--dtype auto``, those that the device and the protocol call for."""
+    if AUTO not in given:
+        return given
+    exact = [protocol.name for protocol in protocols if protocol.gpu_dtype == "float32"]
+    # GPUs before Ampere have no bfloat16
+    card = device.type == "cuda" and torch.cuda.get_device_capability(device)[0] >= 8
+    dtype: Dtype = "amp-bfloat16" if card and not exact else "float32"
+    why = f"the protocol {exact[0]} computes so" if card and exact else f"for {device}"
+    report.say(f"--dtype auto: {dtype}, {why}")
+    return (dtype,)

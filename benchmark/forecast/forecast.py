@@ -74,15 +74,15 @@ class Forecast:
 def forecast_run(request: Request, report: Reporter) -> Forecast:
     """Plan a run, show some images to some backbones, and estimate the whole; raises InputError."""
     begin, imports = perf_counter(), process_time()
-    run = prepare(request, *plan_of(request, report, writes=False))
+    work = prepare(plan_of(request, report, writes=False))
     planned = perf_counter() - begin
     here = replace(request, engine="auto") if request.engine == "ray" else request
-    engine = find_engine([jobs.setup.spec for jobs in run.backbones], here, run.devices)
-    shared = len(run.devices) > 1  # several devices share a backbone in pieces
-    workers = max(1, engine.workers if shared else min(len(run.backbones), engine.workers))
+    engine = find_engine([jobs.setup.spec for jobs in work.backbones], here, work.run.devices)
+    shared = len(work.run.devices) > 1  # several devices share a backbone in pieces
+    workers = max(1, engine.workers if shared else min(len(work.backbones), engine.workers))
     starts = imports * (1 + (workers > 1)) + planned + PAGES
-    apart = [*_steps_apart(run), ForecastStep("", "start and pages", seconds=starts)]
-    timings = _Timings(run, request.workers * KEPT_BYTES // workers)
+    apart = [*_steps_apart(work), ForecastStep("", "start and pages", seconds=starts)]
+    timings = _Timings(work, request.workers * KEPT_BYTES // workers)
 
     def expected() -> float:
         busy: defaultdict[str, float] = defaultdict(float)
@@ -98,15 +98,15 @@ def forecast_run(request: Request, report: Reporter) -> Forecast:
     torch.set_num_threads(threads)
     steps = (*timings.steps(), *apart)
     return Forecast(
-        suite=run.suite,
-        device=device_name(run.devices[0]),
+        suite=work.run.suite,
+        device=device_name(work.run.devices[0]),
         workers=workers,
-        images=run.plan.images,
+        images=work.run.plan.images,
         steps=steps,
         seconds=expected(),
-        memory=_memory(run, workers) + workers * timings.kept_bytes,
+        memory=_memory(work, workers) + workers * timings.kept_bytes,
         warm_up=perf_counter() - begin,
-        notes=tuple(_notes(request, run, timings.failures)),
+        notes=tuple(_notes(work, timings.failures)),
         forwards=sum(step.images for step in steps),
         disk=sum(step.disk for step in steps),
     )
@@ -124,7 +124,7 @@ class _Kind(NamedTuple):
 class _Timings:
     """Durations of backbones, timed or guessed."""
 
-    def __init__(self, run: Prepared, most: int) -> None:
+    def __init__(self, work: Prepared, most: int) -> None:
         """``most`` is the maximum of bytes of views that a worker keeps."""
         self._load = LOAD
         self._timed: dict[_Kind, tuple[float, float]] = {}  # seconds per image, as measured and as guessed
@@ -135,7 +135,7 @@ class _Timings:
         self._kept: set[tuple[View, str]] = set()  # sources of which a worker keeps all views
         self._most, self.kept_bytes = most, 0  # of these views
         done: set[Path] = set()  # computed at an earlier input size, if a view is the same at both
-        for jobs in run.backbones:
+        for jobs in work.backbones:
             name = jobs.setup.spec.name
             for job in jobs.passes:
                 source = job.pass_.source
@@ -256,28 +256,28 @@ def _kept_together(job: Job, listener: str) -> int:
     return min(len(job.pass_.source.samples), *(task.images_together for task in job.pass_.needing(listener)))
 
 
-def _steps_apart(run: Prepared) -> Iterator[ForecastStep]:
+def _steps_apart(work: Prepared) -> Iterator[ForecastStep]:
     """Comparisons of all backbones, and their costs, which are measured one by one."""
-    for task, members in run.comparisons:
+    for task, members in work.comparisons:
         setups = [member.setup for member in members]
         layers, width = sum(len(each.layers) for each in setups), max(each.spec.width for each in setups)
         products = len(task.source.samples) * task.images_together * (layers * width + layers**2)
-        seconds = len(task.poolings) * products / estimate.SPEED[run.devices[0].type]
+        seconds = len(task.poolings) * products / estimate.SPEED[work.run.devices[0].type]
         yield ForecastStep("", f"comparing {task.entry.name}", seconds=seconds)
-    for job in run.costs:
+    for job in work.costs:
         config, image = job.task.config, estimate.image_seconds(job.setup, ResizeCrop(256, 224))
         seconds = config.visits * (LOAD + config.single_seconds) + min(config.seconds, config.images * image)
         yield ForecastStep(job.setup.spec.name, "measuring cost", seconds=seconds)
 
 
-def _memory(run: Prepared, workers: int) -> int:
+def _memory(work: Prepared, workers: int) -> int:
     """Bytes of this process and its workers, with the vectors of a layer of the largest task."""
-    if run.devices[0].type == "cuda":
-        return torch.cuda.max_memory_allocated(run.devices[0])
+    if work.run.devices[0].type == "cuda":
+        return torch.cuda.max_memory_allocated(work.run.devices[0])
     used = _peak_bytes()
-    scored = run.plan.tasks.needing("passes")
+    scored = work.run.plan.tasks.needing("passes")
     images = (sum(len(source.samples) for source in task.vector_sources) for task in scored)
-    bank = 2 * 4 * max((spec.width for spec in run.plan.backbones), default=0) * max(images, default=0)
+    bank = 2 * 4 * max((spec.width for spec in work.run.plan.backbones), default=0) * max(images, default=0)
     return used + bank if workers == 1 else used + workers * (used + bank)
 
 
@@ -291,10 +291,10 @@ def _peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def _notes(request: Request, run: Prepared, failures: Iterable[Failure]) -> Iterator[str]:
-    if asked := {job.task.entry.name for jobs in run.backbones for job in jobs.backbone_tasks}:
+def _notes(work: Prepared, failures: Iterable[Failure]) -> Iterator[str]:
+    if asked := {job.task.entry.name for jobs in work.backbones for job in jobs.backbone_tasks}:
         yield f"Not counted: {', '.join(sorted(asked))}."
-    if request.engine == "ray":
+    if work.run.request.engine == "ray":
         yield "Counted for this machine alone; the workers of the cluster share it."
-    yield from (f"Left out: {reason}." for reason in run.plan.tasks.left_out)
-    yield from (f"Would fail: {each}" for each in dict.fromkeys((*run.failures, *failures)))
+    yield from (f"Left out: {reason}." for reason in work.run.plan.tasks.left_out)
+    yield from (f"Would fail: {each}" for each in dict.fromkeys((*work.failures, *failures)))

@@ -67,20 +67,30 @@ class JobMaker:
         return digest(FORMAT, SCORING, prints, task.scored_fingerprint, layers, *examples)
 
     def stored(self, source: Source, task: Task | None = None) -> Stored:
-        """What a pass over a source stores: its vectors, or what a task measures of its groups."""
+        """What a pass over a source stores: its vectors, or what a task measures of its groups.
+
+        Input sizes share folders: a view that is the same at two sizes is computed only for the first.
+        """
+        setup = self.setup
         key = *source.key, task.key if task else ""
         if key not in self._stored:
-            self._stored[key] = self._measured(task, source) if task else self._vectors(source)
+            images, view = setup.plan.signature(source), view_for(setup.spec, source.view)
+            facts = self._measured_facts(task, source) if task else self._vector_facts()
+            fingerprint = digest(FORMAT, setup.identity.fingerprint, images, view, *facts)
+            folder = setup.request.cache / "features" / safe_name(setup.spec.entry)
+            listener = f"{task.entry.name}{task.ending}" if task else VECTORS
+            name = f"{safe_name(source.name)}.{listener}.{fingerprint[:16]}"
+            self._stored[key] = Stored(fingerprint, folder / name)
         return self._stored[key]
 
-    def _vectors(self, source: Source) -> Stored:
-        """The vectors of a source."""
+    def _vector_facts(self) -> tuple[object, ...]:
+        """What the vectors of a source depend on, besides the backbone and the images."""
         request = self.setup.request
         taps = (request.taps,) if request.taps != ("block",) and not self.setup.spec.is_floor else ()
-        return self._of(source, VECTORS, self.setup.poolings, request.store_dtype, *taps)
+        return (self.setup.poolings, request.store_dtype, *taps)
 
-    def _measured(self, task: Task, source: Source) -> Stored:
-        """The measurements of the groups of a source for a task."""
+    def _measured_facts(self, task: Task, source: Source) -> tuple[object, ...]:
+        """What the measurements of the groups of a source for a task depend on, besides these."""
         layers = [str(layer) for layer in task.measured_layers(source, self.setup.layers, self.setup.spec)]
         further: tuple[object, ...] = () if task.examples is None else ("examples", EXAMPLES)
         scored = task.scores_from(source)
@@ -89,15 +99,4 @@ class JobMaker:
         if task.transform:
             further += (("transform", DEBIAS, task.transform),)
         numbers = task.scored_fingerprint if scored else task.fed_by(source).fingerprint
-        return self._of(source, f"{task.entry.name}{task.ending}", numbers, layers, *further)
-
-    def _of(self, source: Source, listener: str, *facts: object) -> Stored:
-        """What a pass stores for a listener, which depends on these facts, the backbone and the images.
-
-        Input sizes share folders: a view that is the same at two sizes is computed only for the first.
-        """
-        setup = self.setup
-        images, view = setup.plan.signature(source), view_for(setup.spec, source.view)
-        fingerprint = digest(FORMAT, setup.identity.fingerprint, images, view, *facts)
-        folder = setup.request.cache / "features" / safe_name(setup.spec.entry)
-        return Stored(fingerprint, folder / f"{safe_name(source.name)}.{listener}.{fingerprint[:16]}")
+        return (numbers, layers, *further)

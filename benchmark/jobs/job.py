@@ -18,7 +18,7 @@ from layerboard.benchmark.engines.base import WorkerSlot
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.passes.one_pass import PassResult
 from layerboard.benchmark.passes.shards import Shards
-from layerboard.benchmark.plan.layers import kept_layers, select_layers
+from layerboard.benchmark.plan.layers import select_layers
 from layerboard.benchmark.plan.plan import Pass, Plan, view_for
 from layerboard.benchmark.records.records import ResultFiles, interpolation_of
 from layerboard.leaderboards.records.files import VERSION, scored_path
@@ -50,8 +50,10 @@ class Setup:
 
     @property
     def kept(self) -> frozenset[Layer]:
-        """Layers whose vectors are stored."""
-        return kept_layers(self.spec, self.request.taps)
+        """Layers whose vectors are stored: all at the taps of the run, for later runs too."""
+        taps, spec = self.request.taps, self.spec
+        every = frozenset(select_layers("all", spec, taps))
+        return every | frozenset(spec.layers) if "block" in taps or spec.is_floor else every
 
     @property
     def keeps_examples(self) -> bool:

@@ -5,21 +5,21 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import combinations_with_replacement, product
-from pathlib import Path
 
 import torch
 from pyarrow import ArrowException
 
-from layerboard.benchmark.engines.choose import device_name, find_devices
+from layerboard.benchmark.engines.choose import device_name, find_devices, find_dtypes
 from layerboard.benchmark.engines.progress import Reporter
-from layerboard.benchmark.forms.parsers import AUTO
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs.fingerprints import JobMaker
 from layerboard.benchmark.jobs.job import BackboneJobs, CompareJob, ScoreJob, Setup
 from layerboard.benchmark.passes.failures import Failure, failure
 from layerboard.benchmark.plan.backbones import find_backbones, write_local_names
-from layerboard.benchmark.plan.location import find_data, find_protocols, require_writable
-from layerboard.benchmark.plan.plan import Plan, PlanRecipe, find_asked, make_plan, shown_alike
+from layerboard.benchmark.plan.datasets import find_asked
+from layerboard.benchmark.plan.folders import require_writable
+from layerboard.benchmark.plan.location import find_data, find_protocols
+from layerboard.benchmark.plan.plan import Plan, PlanRecipe, make_plan, shown_alike
 from layerboard.benchmark.plan.suites import choose_suite, images_suite
 from layerboard.benchmark.records.records import ResultFiles, is_current
 from layerboard.leaderboards.exchange.merge import paths_of
@@ -30,16 +30,24 @@ from layerboard.tasks.framework.task import Task
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.backbone import identify
 from layerboard.zoo.reading import read_regular
-from layerboard.zoo.spec import BackboneSpec, Dtype, entry_name
+from layerboard.zoo.spec import entry_name
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A valid request with its plan."""
+
+    request: Request
+    plan: Plan
+    suite: str  # name under which records are stored
+    devices: tuple[torch.device, ...]  # of backbones; the first also does what is done once for all
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A valid request, and the work of its run; finished work is left out."""
+    """The work of a planned run; finished work is left out."""
 
-    plan: Plan
-    suite: str  # name under which records are stored
-    devices: tuple[torch.device, ...]  # of backbones; the first also does what is done once for all
+    run: PlannedRun
     backbones: tuple[BackboneJobs, ...]  # backbones with work left
     comparisons: tuple[CompareJob, ...]  # those with a missing pair
     costs: tuple[ScoreJob, ...]  # that are missing for this device
@@ -49,20 +57,19 @@ class Prepared:
 
 def plan_of(
     request: Request, report: Reporter, *, writes: bool = True, protocols: Sequence[EvaluationProtocol] = ()
-) -> tuple[Plan, str, tuple[torch.device, ...]]:
+) -> PlannedRun:
     """Find backbones and data, and plan: the common start of everything that shows images to backbones.
 
-    Returns the plan, the name under which records are stored, and the devices. ``protocols`` replace those
-    that the request names. Unless it ``writes``, the folders of the run are neither created nor tested, and
-    only the cache is written, with what a run would fetch: weights and datasets.
-    Raises InputError for a wrong request.
+    ``protocols`` replace those that the request names. Unless it ``writes``, the folders of the run are
+    neither created nor tested, and only the cache is written, with what a run would fetch: weights and
+    datasets. Raises InputError for a wrong request.
     """
     suite, devices = choose_suite(request), find_devices(request)
+    protocols = protocols or find_protocols(request, suite)
+    settled = replace(request, dtype=find_dtypes(request.dtype, protocols, devices[0], report))
+    find_asked(request.tasks, protocols)  # wrong names are said before anything is fetched
     if writes:
         require_writable(request.output, request.cache)
-    protocols = protocols or find_protocols(request, suite)
-    find_asked(request.tasks, protocols)  # wrong names are said before anything is fetched
-    settled = replace(request, dtype=_dtypes(request.dtype, protocols, devices[0], report))
     backbones = find_backbones(settled, suite, report)
     if writes:
         write_local_names(backbones, request.output)
@@ -73,31 +80,15 @@ def plan_of(
         report.say(line)
     there = [task for task in plan.tasks.every if task.needs != "device"] or plan.tasks.every
     name = images_suite(task.dataset for task in there) if request.images else suite.name
-    return plan, name, devices
+    return PlannedRun(request, plan, name, devices)
 
 
-def _dtypes(
-    given: tuple[Dtype, ...], protocols: Sequence[EvaluationProtocol], device: torch.device, report: Reporter
-) -> tuple[Dtype, ...]:
-    """The dtypes of a run; for ``--dtype auto``, those that the device and the protocol call for."""
-    if AUTO not in given:
-        return given
-    exact = [protocol.name for protocol in protocols if protocol.gpu_dtype == "float32"]
-    # GPUs before Ampere have no bfloat16
-    card = device.type == "cuda" and torch.cuda.get_device_capability(device)[0] >= 8
-    dtype: Dtype = "amp-bfloat16" if card and not exact else "float32"
-    why = f"the protocol {exact[0]} computes so" if card and exact else f"for {device}"
-    report.say(f"--dtype auto: {dtype}, {why}")
-    return (dtype,)
-
-
-def identified(
-    plan: Plan, request: Request, suite: str, device: torch.device
-) -> tuple[list[Setup], list[Failure]]:
-    """The backbones of a plan; failures for unidentified ones, and for tasks with wrong data.
+def identified(run: PlannedRun) -> tuple[list[Setup], list[Failure]]:
+    """The backbones of a run; failures for unidentified ones, and for tasks with wrong data.
 
     Floors that nobody named are left out if there is nothing to compare them with.
     """
+    plan, request = run.plan, run.request
     failures = [Failure("data", absent.task, absent.reason, bad_input=True) for absent in plan.tasks.broken]
     setups: list[Setup] = []
     for spec in plan.backbones:
@@ -106,35 +97,35 @@ def identified(
         except InputError as error:
             failures.append(failure(error, spec.name))
         else:
-            setups.append(Setup(plan, spec, identity, request, suite, device))
-    wanted = [setup for setup in setups if not setup.spec.is_floor or _is_named(setup.spec, request)]
+            setups.append(Setup(plan, spec, identity, request, run.suite, run.devices[0]))
+    named = [entry_name(pattern) for pattern in request.backbones]
+    wanted = any(
+        not setup.spec.is_floor or any(fnmatchcase(setup.spec.entry, name) for name in named)
+        for setup in setups
+    )
     return setups if wanted or len(setups) == len(plan.backbones) else [], failures
 
 
-def _is_named(spec: BackboneSpec, request: Request) -> bool:
-    """Whether the request itself asks for a backbone."""
-    return any(fnmatchcase(spec.entry, entry_name(pattern)) for pattern in request.backbones)
-
-
-def prepare(request: Request, plan: Plan, suite: str, devices: tuple[torch.device, ...]) -> Prepared:
-    """The missing work of a valid request; writes nothing, and raises InputError for a lost image."""
-    setups, failures = identified(plan, request, suite, devices[0])
+def prepare(run: PlannedRun) -> Prepared:
+    """The missing work of a run; writes nothing, and raises InputError for a lost image."""
+    plan, request = run.plan, run.request
+    setups, failures = identified(run)
     makers = [JobMaker(setup) for setup in setups]
     current: list[ResultFiles] = []
     comparisons = _comparisons(plan, makers, current)
     every = [_backbone(maker, comparisons, current) for maker in makers]
     backbones = tuple(jobs for jobs in every if jobs.passes or jobs.backbone_tasks or jobs.scores)
-    device = device_name(devices[0]) + (", compiled" if request.compile else "")
+    device = device_name(run.devices[0]) + (", compiled" if request.compile else "")
     of_device = [task.on(device) for task in plan.tasks.needing("device")]
     if request.again and not of_device:
         raise InputError("--again measures costs again, but cost is not among the tasks; add --tasks cost")
     costs = tuple(job for maker in makers for job in _stale(maker, of_device, current, again=request.again))
-    prepared = Prepared(plan, suite, devices, backbones, comparisons, costs, tuple(failures), tuple(current))
-    _require_results_version(prepared, request.output)
+    prepared = Prepared(run, backbones, comparisons, costs, tuple(failures), tuple(current))
+    _require_results_version(prepared)
     return prepared
 
 
-def _require_results_version(prepared: Prepared, output: Path) -> None:
+def _require_results_version(prepared: Prepared) -> None:
     """Raise InputError if records of another results version would remain beside those of the run."""
     jobs = [
         *prepared.costs,
@@ -143,7 +134,7 @@ def _require_results_version(prepared: Prepared, output: Path) -> None:
     pairs = [pair for _, members in prepared.comparisons for pair in product(members, repeat=2)]
     written = {job.kept.records for job in jobs}
     written |= {first.files_with(second).records for first, second in pairs}
-    for path in {*paths_of(output)} - written:
+    for path in {*paths_of(prepared.run.request.output)} - written:
         with suppress(OSError, ArrowException):  # damaged files are reported where they are read
             if (known := results_version(read_regular(path))) != RESULTS_VERSION:
                 now = f"this layerboard {RESULTS_VERSION}, and this run does not measure it again"

@@ -112,17 +112,14 @@ class LoadedBackbone:
             each = max((len(channels(spec.stage_of(layer).width)) for layer in asked), default=1)
             title, total = f"{spec.name}  {task}", len(source.samples) * each
             with self.report.bar(title, total, "gradients") as advance:
-                in_gradients = partial(_times, advance, each)
-                self.sums = sum_fields(events, size, backbone, asked, channels, in_gradients)
+                self.sums = sum_fields(
+                    events, size, backbone, asked, channels, lambda images: advance(each * images)
+                )
             if not self.sums.images:
                 raise nothing_read(source)
         height, width = self.sums.size
         coarsest = height // spec.patch_size, width // spec.patch_size
         return Fields(self.sums.strength, self.sums.cells, coarsest, self.sums.images, refused)
-
-
-def _times(advance: Callable[[float], None], each: int, images: float) -> None:
-    advance(each * images)
 
 
 class _Part:

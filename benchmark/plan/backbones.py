@@ -16,7 +16,7 @@ from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.local_names import local_path, path_digest
 from layerboard.zoo.references import split_part
-from layerboard.zoo.registry.find import all_specs, find, named_locally
+from layerboard.zoo.registry.find import all_specs, find_each, registry_first
 from layerboard.zoo.spec import OWN_POSITIONS, BackboneSpec, Variant
 from layerboard.zoo.view.geometry import nearest_multiple
 
@@ -63,9 +63,9 @@ def _found(
 ) -> tuple[Sequence[BackboneSpec], dict[str, list[Variant]]]:
     """The backbones that match patterns, and the variants that these name, by name of the backbone."""
     variants = named_variants(patterns)
-    entries = find(tuple(dict.fromkeys(variant.entry for variant in variants)), cache_dir=request.cache)
-    specs = named_locally(entries, read_local_names(request.output))
-    local = {path: spec.name for spec in specs if (path := local_path(spec))}
+    entries = dict.fromkeys(variant.entry for variant in variants)
+    meant = find_each(entries, request.cache, read_local_names(request.output))
+    specs = registry_first(meant.values())
     if all(variant == Variant(variant.entry) for variant in variants):
         return specs, {}
     if request.input_size and any(variant.input_size for variant in variants):
@@ -76,8 +76,8 @@ def _found(
         raise InputError("--backbones names NAME@fast-resize; leave these or --fast-resize out")
     named: dict[str, list[Variant]] = {}
     for variant in variants:
-        for spec in find([variant.entry], cache_dir=request.cache):
-            named.setdefault(local.get(local_path(spec), spec.name), []).extend(_wanted(variant, request))
+        for spec in meant[variant.entry]:
+            named.setdefault(spec.name, []).extend(_wanted(variant, request))
     return specs, named
 
 
@@ -101,14 +101,15 @@ def shown_as(spec: BackboneSpec, variant: Variant) -> BackboneSpec:
     The size is rounded to the nearest multiple of the patch size: halves go up, and it is at least one patch.
     The backbone's own size, float32 and the one format of floors are in no name.
     """
-    side = _side(spec, variant)
+    size = variant.input_size
+    side = spec.input_size if size is None else nearest_multiple(size, spec.patch_size)
     if spec.fixed_size and side != spec.input_size:
         raise InputError(
             f"{spec.name} takes images of {spec.input_size} px only, not {side}: leave it or --input-size out"
         )
-    dtype, size = variant.dtype or "float32", None if side == spec.input_size else side
+    dtype = variant.dtype or "float32"
     named = None if dtype == "float32" or spec.is_floor else dtype
-    name = str(Variant(spec.name, size, named, variant.fast_resize))
+    name = str(Variant(spec.name, None if side == spec.input_size else side, named, variant.fast_resize))
     return replace(spec, name=name, input_size=side, dtype=dtype, fast_resize=variant.fast_resize)
 
 
@@ -118,13 +119,16 @@ def shown_as_each(spec: BackboneSpec, variants: Sequence[Variant]) -> tuple[list
     Raises InputError if it takes images of one size only, and none of the variants has it.
     """
     shown: dict[BackboneSpec, int] = {}  # with the size that was asked for
-    lines, unfit = [], []
+    lines: list[str] = []
+    unfit: dict[int, InputError] = {}  # sizes that it does not take
     for variant in variants:
-        side, asked = _side(spec, variant), variant.input_size or spec.input_size
-        if spec.fixed_size and side != spec.input_size:
-            unfit.append(f"{asked}")
+        asked = variant.input_size or spec.input_size
+        try:
+            placed = shown_as(spec, variant)
+        except InputError as error:
+            unfit.setdefault(asked, error)
             continue
-        before = shown.setdefault(shown_as(spec, variant), asked)
+        before, side = shown.setdefault(placed, asked), placed.input_size
         if before != asked:
             lines.append(f"{spec.name}: {before} and {asked} px are both {side} px to it, run once")
         elif side != asked and not spec.is_floor:
@@ -133,16 +137,11 @@ def shown_as_each(spec: BackboneSpec, variants: Sequence[Variant]) -> tuple[list
                 f"nearest to {asked}"
             )
     if not shown:
-        shown_as(spec, variants[0])  # the reason is reported
+        raise next(iter(unfit.values()))
     if unfit:
-        left = " and ".join(dict.fromkeys(unfit))
+        left = " and ".join(map(str, unfit))
         lines.append(f"{spec.name} takes images of {spec.input_size} px only: it is left out at {left} px")
     return [*shown], [*dict.fromkeys(lines)]
-
-
-def _side(spec: BackboneSpec, variant: Variant) -> int:
-    size = variant.input_size
-    return spec.input_size if size is None else nearest_multiple(size, spec.patch_size)
 
 
 def with_rule(spec: BackboneSpec, interpolation: InterpolationChoice) -> BackboneSpec:

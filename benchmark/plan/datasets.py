@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from layerboard.benchmark.plan.location import DataLocation
@@ -12,13 +13,17 @@ from layerboard.tasks.datasets.catalogue import read_own, require_datasets
 from layerboard.tasks.datasets.classes import Classification, Unlabelled
 from layerboard.tasks.datasets.reading.labels import AS_IT_IS, Labelling
 from layerboard.tasks.framework.identity import own_name
+from layerboard.tasks.framework.protocols import EvaluationProtocol
 from layerboard.tasks.framework.registry import (
     DRIFT,
     INSIDE,
     LAID_OUT,
     NO_DATA,
     OWN_ROLES,
+    TASKS,
+    WITHOUT_LABELS,
     TaskEntry,
+    find_tasks,
     load_code,
 )
 from layerboard.tasks.framework.sources import IMAGES, ProbedClasses, ProbedImages, probed
@@ -66,6 +71,11 @@ class PlannedTasks:
         """Tasks whose scores are made from ``needs``."""
         return [task for task in self.every if task.needs == needs]
 
+    def add_transformed(self, option: str, name: str, tasks: Sequence[Task]) -> None:
+        """Add tasks once more with a transform of their features; raises InputError if it fits none."""
+        ways = [(replace(task, transform=name), task.transform_refusal(name)) for task in tasks]
+        self.add(f"{option} {name}", name, ways)
+
     def add(self, option: str, name: str, ways: Sequence[tuple[Task, str]]) -> None:
         """Add tasks in a variant way, or the reasons why not; raises InputError if none has it."""
         self.every += [task for task, reason in ways if not reason]
@@ -81,6 +91,56 @@ class PlannedTasks:
             for task, reason in reasons.items()
             if reason and task in ranked - taken
         ]
+
+
+def find_asked(names: Sequence[str], protocols: Sequence[EvaluationProtocol]) -> tuple[TaskEntry, ...]:
+    """The named tasks, or the default ones; raises InputError for an unknown one, or one of no protocol."""
+    asked = find_tasks(names)
+    for task in asked if names else ():
+        if not any(protocol.covers(task.name) for protocol in protocols):
+            raise InputError(f"{' and '.join(map(_speech, protocols))}; --tasks names {task.name}, too")
+    return asked
+
+
+def _speech(protocol: EvaluationProtocol) -> str:
+    """The tasks that a protocol covers, in words."""
+    return f"the protocol {protocol.name} is for {', '.join(protocol.tasks or ('all tasks',))}"
+
+
+def plan_tasks(location: DataLocation, names: Sequence[str], *, drift: bool) -> PlannedTasks:
+    """The tasks of each protocol, bound to data: the named ones, or those that the data allow.
+
+    With ``drift``, the task that compares formats of a backbone is among them. A protocol without data is
+    noted and the others run. Raises InputError for an unknown task, for one without data or outside the
+    protocol, and without any task.
+    """
+    locations = location.by_protocol
+    asked = find_asked(names, [at.protocol for at in locations])
+    if drift:
+        asked = tuple(dict.fromkeys((*asked, *find_tasks((DRIFT,)))))
+    planned = PlannedTasks()
+    for at in locations:
+        spoken = at.protocol.tasks
+        required: Sequence[str] = ()
+        if names:
+            tasks = tuple(task for task in asked if at.protocol.covers(task.name))
+            required = [name for name in names if at.protocol.covers(name)]
+            if not tasks:
+                raise InputError(f"{_speech(at.protocol)}, which --tasks does not name")
+        elif spoken is None:
+            laid_out = (task for task in TASKS if task.role in LAID_OUT and at.images)
+            tasks = tuple(dict.fromkeys((*asked, *WITHOUT_LABELS, *laid_out)))
+        else:  # a protocol of single tasks runs all of these
+            tasks, required = find_tasks(spoken), spoken
+        try:
+            planned.take(bind_tasks(at, tasks, names=required))
+        except MissingDataError as error:
+            if at is locations[-1] and not planned.every:
+                raise
+            planned.broken.append(Unbound(f"protocol {at.protocol.name}", str(error)))
+    if location.protocol.shots and not any(task.takes_shots for task in planned.every):
+        raise InputError("--shots is for fewshot and anomaly, which are not run; name one with --tasks")
+    return planned
 
 
 def own_datasets(locations: Sequence[str], labelling: Labelling = AS_IT_IS) -> dict[str, Data]:
@@ -128,23 +188,19 @@ def _read(
 
     Classes also serve as instances.
     """
-    if isinstance(dataset, DatasetEntry):
-        assert at.data is not None
-        return _as_taken(at, dataset.read(at.data))
     if dataset is None:
         return None
-    data = own()[dataset.name]
-    served = data if isinstance(data, Classification) else data.serving(dataset.role)
-    assert served is not None
-    return _as_taken(at, served).named(dataset.name)
-
-
-def _as_taken(at: DataLocation, data: Data) -> Any:  # noqa: ANN401 - data of a task
-    """Data for tasks: as much as the limit allows, and the sources that all tasks on classes share."""
-    limited = data.limited(at.limit)
-    if isinstance(limited, Classification | Unlabelled):
-        return probed(limited, at.protocol.config_for(IMAGES))
-    return limited
+    if isinstance(dataset, DatasetEntry):
+        assert at.data is not None
+        data: Data | None = dataset.read(at.data)
+    else:
+        given = own()[dataset.name]
+        data = given if isinstance(given, Classification) else given.serving(dataset.role)
+    assert data is not None
+    limited: Any = data.limited(at.limit)
+    if isinstance(limited, Classification | Unlabelled):  # tasks on classes share sources
+        limited = probed(limited, at.protocol.config_for(IMAGES))
+    return limited if isinstance(dataset, DatasetEntry) else limited.named(dataset.name)
 
 
 def _understood(at: DataLocation, own: Mapping[str, Data], roles: Collection[str]) -> list[str]:
@@ -199,9 +255,8 @@ def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collectio
             except InputError as error:
                 bound.broken.append(Unbound(task.name, str(error)))
     brought = {task.name for task in tasks if task.name == DRIFT or (INSIDE in names and task.analysis)}
-    if not bound.broken and not any(task.sources for task in bound.every):
-        require_datasets(at.data)
-    _require_something(bound, {task.name for task in tasks if named} - (brought - {*names}), named=named)
+    required = {task.name for task in tasks if named} - (brought - {*names})
+    _require_something(bound, at.data, required, named=named)
     return bound
 
 
@@ -214,7 +269,12 @@ def _serves(task: TaskEntry, data: object, *, named: bool) -> bool:
     return named or task.unlabelled
 
 
-def _require_something(bound: PlannedTasks, required: Collection[str], *, named: bool) -> None:
+def _require_something(
+    bound: PlannedTasks, data: Path | None, required: Collection[str], *, named: bool
+) -> None:
+    """Raise MissingDataError if a required task has no data, or if no task has any."""
+    if not bound.broken and not any(task.sources for task in bound.every):
+        require_datasets(data)
     served = {task.entry.name for task in bound.every} | {task.task for task in bound.broken}
     lacking = [str(task) for task in bound.absent if task.task not in served and task.task in required]
     if lacking:

@@ -26,28 +26,18 @@ def select_layers(text: str, spec: BackboneSpec, taps: tuple[Tap, ...] = ("block
 
 
 def _select_blocks(text: str, spec: BackboneSpec) -> tuple[Layer, ...]:
-    if text == "all":
+    if text == "all" or spec.is_floor:  # the layers of a floor are draws, and all of them make it
         return tuple(layer for layer in spec.layers if layer.index > 0)
     chosen: set[Layer] = set()
     for first, last in ranges_of(text):
         for index in range(first, last + 1):
-            if index > spec.depth and not spec.is_floor:
+            if index > spec.depth:
                 raise InputError(f"{spec.name} has layers 0 to {spec.depth}, there is no layer {index}")
             chosen.add(Layer(index))
-    if (
-        FINAL in comma_separated(text) and spec.has_final
-    ):  # a ConvNet has no final norm: its last block replaces it
+    if FINAL in comma_separated(text) and spec.has_final:  # a ConvNet has none
         chosen.add(Layer(spec.depth, "final"))
-    if spec.is_floor:  # its layers are draws, and all of them make the floor
-        return _select_blocks("all", spec)
     layers = tuple(layer for layer in spec.layers if layer in chosen)
     if not layers:
         lacks = "has no final norm, and so no layer 'final'" if "final" in text else f"has none of {text!r}"
         raise InputError(f"layers: {spec.name} {lacks}; its last block is {spec.depth}: give that number")
     return layers
-
-
-def kept_layers(spec: BackboneSpec, taps: tuple[Tap, ...]) -> frozenset[Layer]:
-    """Layers whose vectors are stored: all of the backbone at the taps of the run, for later runs too."""
-    every = frozenset(select_layers("all", spec, taps))
-    return every | frozenset(spec.layers) if "block" in taps or spec.is_floor else every

@@ -6,14 +6,11 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations
 
-from layerboard.benchmark.plan.datasets import PlannedTasks, Unbound, bind_tasks
+from layerboard.benchmark.plan.datasets import PlannedTasks, plan_tasks
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.tasks.framework.base import Source, digest
-from layerboard.tasks.framework.protocols import EvaluationProtocol
-from layerboard.tasks.framework.registry import DRIFT, LAID_OUT, TASKS, WITHOUT_LABELS, TaskEntry, find_tasks
 from layerboard.tasks.framework.sources import ANY_SIZE
 from layerboard.tasks.framework.task import Task
-from layerboard.zoo.errors import InputError, MissingDataError
 from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.view.views import Tiles, View, WholeFrame, fast_resized
 
@@ -128,66 +125,23 @@ def patch_tokens(spec: BackboneSpec, view: View, layer: Layer) -> int:
     return (width // stride) * (height // stride)
 
 
-def find_asked(names: Sequence[str], protocols: Sequence[EvaluationProtocol]) -> tuple[TaskEntry, ...]:
-    """The named tasks, or the default ones; raises InputError for an unknown one, or one of no protocol."""
-    asked = find_tasks(names)
-    for task in asked if names else ():
-        if not any(protocol.covers(task.name) for protocol in protocols):
-            raise InputError(f"{' and '.join(map(_speech, protocols))}; --tasks names {task.name}, too")
-    return asked
-
-
 def make_plan(recipe: PlanRecipe) -> Plan:
     """Read the datasets and group the tasks by the sources that they use.
 
     Raises InputError for an unknown task, for one without data or outside the protocol, and without any task.
     """
-    locations = recipe.location.by_protocol
-    asked = find_asked(recipe.tasks, [at.protocol for at in locations])
-    if len({(spec.dtype, spec.fast_resize) for spec in recipe.backbones if not spec.is_floor}) > 1:
-        asked = tuple(dict.fromkeys((*asked, *find_tasks((DRIFT,)))))
-    tasks = PlannedTasks()
-    for at in locations:
-        try:
-            tasks.take(_bound(at, asked, recipe.tasks))
-        except MissingDataError as error:
-            if at is locations[-1] and not tasks.every:
-                raise
-            tasks.broken.append(Unbound(f"protocol {at.protocol.name}", str(error)))  # the others run
+    formats = {(spec.dtype, spec.fast_resize) for spec in recipe.backbones if not spec.is_floor}
+    tasks = plan_tasks(recipe.location, recipe.tasks, drift=len(formats) > 1)
     plain = list(tasks.every)
-    if recipe.location.protocol.shots and not any(task.takes_shots for task in plain):
-        raise InputError("--shots is for fewshot and anomaly, which are not run; name one with --tasks")
-    _add_transformed(tasks, "--transform", recipe.transforms, plain)
+    for name in recipe.transforms:
+        tasks.add_transformed("--transform", name, plain)
     if recipe.sets:  # also transformed tasks
         option = f"--fuse {','.join(recipe.sets)}"
         with_sets = [(replace(task, sets=recipe.sets), task.sets_refusal) for task in tasks.every]
         tasks.add(option, option, with_sets)
-    _add_transformed(tasks, "--compress", recipe.compressions, plain)
+    for name in recipe.compressions:
+        tasks.add_transformed("--compress", name, plain)
     return Plan(recipe, tasks, fewest_passes(tasks.every))
-
-
-def _add_transformed(tasks: PlannedTasks, option: str, names: Sequence[str], plain: Sequence[Task]) -> None:
-    for name in names:
-        ways = [(replace(task, transform=name), task.transform_refusal(name)) for task in plain]
-        tasks.add(f"{option} {name}", name, ways)
-
-
-def _bound(at: DataLocation, asked: Sequence[TaskEntry], names: Sequence[str]) -> PlannedTasks:
-    """The tasks that the location's protocol runs; for one of single tasks, all of these if none is named."""
-    spoken = at.protocol.tasks
-    if not names:
-        further = (*WITHOUT_LABELS, *(task for task in TASKS if task.role in LAID_OUT and at.images))
-        asked = tuple(dict.fromkeys((*asked, *further))) if spoken is None else find_tasks(spoken)
-        return bind_tasks(at, asked, names=spoken or ())
-    there = [task for task in asked if at.protocol.covers(task.name)]
-    if not there:
-        raise InputError(f"{_speech(at.protocol)}, which --tasks does not name")
-    return bind_tasks(at, there, names=[name for name in names if at.protocol.covers(name)])
-
-
-def _speech(protocol: EvaluationProtocol) -> str:
-    """The tasks that a protocol covers, in words."""
-    return f"the protocol {protocol.name} is for {', '.join(protocol.tasks or ('all tasks',))}"
 
 
 def fewest_passes(tasks: Sequence[Task]) -> tuple[Pass, ...]:

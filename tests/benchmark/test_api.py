@@ -137,7 +137,7 @@ def test_a_cache_that_is_only_read_serves_a_run_that_lacks_nothing_of_it(
 ) -> None:
     cache = again / "cache"
     before = files(cache)
-    monkeypatch.setattr("layerboard.benchmark.plan.location.TemporaryFile", _refusing(cache))
+    monkeypatch.setattr("layerboard.benchmark.plan.folders.TemporaryFile", _refusing(cache))
     place = new_place()
     assert_same_records(run(place, BACKBONES, data=data, cache=cache), whole.records)
     lacking = run(place, ["mini-mae"], "knn", data=data, cache=cache)

@@ -13,8 +13,8 @@ from safetensors.numpy import load_file
 import layerboard
 from layerboard.benchmark.commands.parity import first_difference
 from layerboard.benchmark.commands.recommend import RecommendRequest, code_of, recommended
+from layerboard.benchmark.engines import choose
 from layerboard.benchmark.engines.progress import Silent
-from layerboard.benchmark.jobs import prepare
 from layerboard.leaderboards.blocks.blocks import Table
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.variants import variant_blocks
@@ -191,7 +191,7 @@ def test_auto_asks_the_device_and_the_protocol(
     device: str, protocols: list[object], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (9, 0))
-    found = prepare._dtypes(("auto",), protocols, SimpleNamespace(type=device), Silent())  # type: ignore[arg-type]
+    found = choose.find_dtypes(("auto",), protocols, SimpleNamespace(type=device), Silent())  # type: ignore[arg-type]
     assert found == (expected,)
 
 

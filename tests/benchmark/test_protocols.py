@@ -104,7 +104,7 @@ def test_a_protocol_whose_data_is_not_there_stops_no_other_one(tmp_path: Path, p
     for masks in tmp_path.rglob("SegmentationClassAug"):
         masks.rename(masks.with_name("elsewhere"))
     request = Request("mini-random", data=tmp_path, protocol=protocols, cache=tmp_path / "cache")
-    plan, *_ = plan_of(request, Silent(), writes=False)
+    plan = plan_of(request, Silent(), writes=False).plan
     assert {task.protocol for task in plan.tasks.every} == {"capi"}
     (broken,) = plan.tasks.broken
     assert broken.task == "protocol hummingbird"

@@ -2,10 +2,11 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path
 
 from layerboard.zoo.entries import SPECS
@@ -16,6 +17,7 @@ from layerboard.zoo.spec import BackboneSpec
 
 _BY_NAME = {spec.name: spec for spec in SPECS}
 _UNUSABLE = re.compile(r"[^A-Za-z0-9._+-]+")  # in names of folders, for a name that all can write
+_PLACES = {spec: number for number, spec in enumerate(SPECS)}
 
 
 def all_specs() -> tuple[BackboneSpec, ...]:
@@ -26,27 +28,46 @@ def all_specs() -> tuple[BackboneSpec, ...]:
 def find(patterns: Sequence[str], cache_dir: Path | None = None) -> tuple[BackboneSpec, ...]:
     """The backbones that a user asked for: first those of the registry in its order, then others as given.
 
-    No backbone is given twice. A pattern is a name, a name with ``*`` or ``?``, a Hub id
-    (``facebook/dinov2-base``), a local directory in Hugging Face format, one of the first and third followed
-    by ``@REVISION``, ``module:function`` for a Python object, ``timm:NAME`` or ``onnx:FILE``. Facts about a
-    backbone outside the registry are read from its configuration, its object or its file; only this imports
-    heavy libraries and asks the Hub. Files from the Hub are kept in ``cache_dir``; if None, only the Hub's
-    own cache is used. Raises InputError if something matches nothing, or if two backbones have one name.
+    No backbone is given twice. Patterns, files and errors are those of `find_each`.
     """
-    wanted: set[str] = set()
+    return registry_first(find_each(patterns, cache_dir).values())
+
+
+def registry_first(groups: Iterable[Sequence[BackboneSpec]]) -> tuple[BackboneSpec, ...]:
+    """All backbones of groups, each once: those of the registry in its order, then others as given."""
+    every = dict.fromkeys(chain.from_iterable(groups))
+    return tuple(sorted(every, key=lambda spec: _PLACES.get(spec, len(_PLACES))))
+
+
+def find_each(
+    patterns: Iterable[str], cache_dir: Path | None = None, known: Mapping[str, str] | None = None
+) -> dict[str, tuple[BackboneSpec, ...]]:
+    """The backbones that each pattern means.
+
+    A pattern is a name, a name with ``*`` or ``?``, a Hub id (``facebook/dinov2-base``), a local directory in
+    Hugging Face format, one of the first and third followed by ``@REVISION``, ``module:function`` for a
+    Python object, ``timm:NAME`` or ``onnx:FILE``. Facts about a backbone outside the registry are read from
+    its configuration, its object or its file; only this imports heavy libraries and asks the Hub. Files from
+    the Hub are kept in ``cache_dir``; if None, only the Hub's own cache is used. ``known`` are names of local
+    backbones that were given before, as `named_locally` takes them. Raises InputError if something matches
+    nothing, or if two backbones have one name.
+    """
+    matches: dict[str, list[BackboneSpec]] = {}
     others: dict[str, BackboneSpec] = {}
     for pattern in patterns:
-        names = [name for name in _BY_NAME if fnmatchcase(name, pattern)]
-        if names:
-            wanted.update(names)
-            continue
-        spec = _outside(pattern, cache_dir)
-        path = local_path(spec)
-        if _BY_NAME.get(spec.name) == spec:
-            wanted.add(spec.name)
-        elif others.setdefault(path or spec.name, spec) != spec and not path:
-            raise InputError(f"Two backbones are called '{spec.name}'; give one of them another name.")
-    return (*(spec for spec in SPECS if spec.name in wanted), *named_locally([*others.values()]))
+        matches[pattern] = [spec for name, spec in _BY_NAME.items() if fnmatchcase(name, pattern)]
+        if not matches[pattern]:
+            spec = _outside(pattern, cache_dir)
+            path = local_path(spec)
+            if _BY_NAME.get(spec.name) != spec:
+                spec, given = others.setdefault(path or spec.name, spec), spec
+                if spec != given and not path:
+                    raise InputError(
+                        f"Two backbones are called '{spec.name}'; give one of them another name."
+                    )
+            matches[pattern] = [spec]
+    named = dict(zip(others.values(), named_locally([*others.values()], known), strict=True))
+    return {pattern: tuple(named.get(spec, spec) for spec in specs) for pattern, specs in matches.items()}
 
 
 def named_locally(

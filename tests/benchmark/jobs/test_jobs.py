@@ -15,7 +15,7 @@ from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs import passes
 from layerboard.benchmark.jobs.fingerprints import JobMaker
-from layerboard.benchmark.jobs.prepare import Prepared, prepare
+from layerboard.benchmark.jobs.prepare import PlannedRun, Prepared, prepare
 from layerboard.benchmark.passes.failures import NO_MEMORY, DiskFullError, Failure, failure
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.plan import Plan, PlanRecipe, fewest_passes, make_plan
@@ -36,7 +36,7 @@ def planned(data: Path, *tasks: str, location: DataLocation | None = None) -> Pl
 
 def prepared(plan: Plan, place: Path, **options: object) -> Prepared:
     request = Request(output=place / "out", cache=place / "cache", workers=1, floor=False, **options)  # type: ignore[arg-type]
-    return prepare(request, plan, "standard", (torch.device("cpu"),))
+    return prepare(PlannedRun(request, plan, "standard", (torch.device("cpu"),)))
 
 
 def test_a_plan_is_sent_as_its_recipe_and_made_again_there(data: Path) -> None:

@@ -1,0 +1,35 @@
+"""The folders that a run writes to."""
+
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from layerboard.zoo.atomic import remove_leftovers
+from layerboard.zoo.errors import InputError
+
+
+def require_writable(output: Path, cache: Path) -> None:
+    """Create both folders, and remove leftovers of killed runs; raises InputError if one cannot be used.
+
+    A cache that is there may be one that can only be read: a run that lacks nothing of it writes nothing.
+    """
+    for folder, option in ((output, "--output"), (cache, "--cache")):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _unwritable(folder, option, error) from error
+    require_writable_folder(output, "--output")
+    folders = (output / name for name in ("records", "items", "features", "tables"))
+    remove_leftovers((*folders, cache / "features", cache / "mini-data"))
+
+
+def require_writable_folder(folder: Path, option: str) -> None:
+    """Raise InputError, with the option that names the folder, if no file can be written there."""
+    try:
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise _unwritable(folder, option, error) from error
+
+
+def _unwritable(folder: Path, option: str, error: OSError) -> InputError:
+    return InputError(f"{option} {folder} cannot be written to: {error.strerror}")
