@@ -27,9 +27,10 @@ def glance_blocks(analyses: Sequence[Evidence], further: Sequence[str]) -> list[
     """The questions of all analyses with their answers, links to further sections, and a table of answers."""
     items: list[str | Text] = []
     rows: list[dict[str, str]] = []
-    tasks = [evidence.task for evidence in analyses]
+    tasks = [evidence.analysis.task for evidence in analyses]
     for evidence in analyses:
-        entry, where = task_display(evidence.task), evidence.dataset if tasks.count(evidence.task) > 1 else ""
+        task, dataset = evidence.analysis.task, evidence.analysis.dataset_name
+        entry, where = task_display(task), dataset if tasks.count(task) > 1 else ""
         numbers = {each: _answers(evidence, each) for each in entry.headlines}
         extremes = [_extremes(headline, answers) for headline, answers in numbers.items() if answers]
         more = " ".join(filter(None, [entry.asks, *extremes]))
@@ -41,7 +42,7 @@ def glance_blocks(analyses: Sequence[Evidence], further: Sequence[str]) -> list[
     blocks: list[Block] = [Heading(2, "At a glance"), said(READ), Bullets(tuple(items))]
     if not rows:
         return blocks
-    labels = [each.label for each in analyses[0].known if any(each.label in row for row in rows)]
+    labels = [each.label for each in analyses[0].board.backbones if any(each.label in row for row in rows)]
     table = pd.DataFrame(rows, columns=["number", *labels]).fillna("")
     return [*blocks, Table(table, caption="These numbers of every backbone", folded=True)]
 
@@ -58,7 +59,7 @@ def _answers(evidence: Evidence, headline: Headline) -> Answers:
     rows = rows[(rows["tap"] == headline.tap) | (headline.tap == "")]
     rows = rows[(rows["layer"] < 0) == (headline.block == "whole")]
     answers = {}
-    for backbone in among(evidence.known, rows):
+    for backbone in among(evidence.board.backbones, rows):
         numbers = by_layer(rows[rows["backbone"] == backbone.name])
         lowest = min(numbers, key=lambda number: number[1])
         layer, value = {"lowest": lowest, "first": numbers[0]}.get(headline.block, numbers[-1])
