@@ -222,7 +222,14 @@ def disputes(published: Sequence[Published]) -> tuple[str, ...]:
     for number in published:
         if number.claim or number.comparable:
             groups.setdefault(_subject(number), []).append(number)
-    return tuple(_sentence(group) for group in groups.values() if _disagree(group))
+    return tuple(
+        _sentence(group)
+        for group in groups.values()
+        if any(
+            abs(number.value - other.value) > number.half_unit + other.half_unit + _ROUNDING
+            for number, other in combinations(group, 2)
+        )
+    )
 
 
 def _subject(number: Published) -> Hashable:
@@ -233,13 +240,6 @@ def _subject(number: Published) -> Hashable:
     # sources may name different best layers: that is part of the disagreement
     layer = number.layer if number.rule == "layer" else None
     return (*task, *how, number.metric, number.pooling, number.rule, layer)
-
-
-def _disagree(group: Sequence[Published]) -> bool:
-    return any(
-        abs(number.value - other.value) > number.half_unit + other.half_unit + _ROUNDING
-        for number, other in combinations(group, 2)
-    )
 
 
 def _sentence(group: Sequence[Published]) -> str:

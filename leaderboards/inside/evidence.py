@@ -7,6 +7,7 @@ here: a line per backbone, or a panel per backbone or metric.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -25,7 +26,6 @@ from layerboard.leaderboards.blocks.blocks import (
     slug,
 )
 from layerboard.leaderboards.blocks.display import task_display
-from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import BoardBackbone, RecordGroup, is_floor
 from layerboard.leaderboards.records.files import task_key
 from layerboard.leaderboards.records.record import known_arrays
@@ -46,10 +46,11 @@ DEPTHS = "Columns are blocks by how deep they lie, from the first to the last."
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """One analysis of one suite, and the board that has its backbones and arrays."""
+    """One analysis of one suite."""
 
     analysis: RecordGroup
-    board: Board
+    known: Sequence[BoardBackbone]  # of the suite, in the order of tables
+    arrays: Path | None  # folder of stored arrays; None without any
 
     @cached_property
     def rows(self) -> pd.DataFrame:
@@ -78,10 +79,14 @@ class Evidence:
         """The name of its files of arrays."""
         return task_key(*self.analysis.source[:3])
 
+    @property
+    def labels(self) -> dict[str, str]:
+        return {backbone.name: backbone.label for backbone in self.known}
+
     @cached_property
     def backbones(self) -> tuple[BoardBackbone, ...]:
         """The backbones with any number."""
-        return among(self.board.backbones, self.rows if len(self.rows) else self.pairs)
+        return among(self.known, self.rows if len(self.rows) else self.pairs)
 
     def named(self, what: str) -> str:
         """File name of a figure, unique on the page."""
@@ -106,7 +111,7 @@ class Evidence:
 
     def array(self, name: str, axes: int, *backbones: str) -> Array | None:
         """An array with ``axes`` axes, of a backbone or of two by their names in order; None if missing."""
-        stored = known_arrays(self.board.arrays, self.key, backbones, name) if self.board.arrays else {}
+        stored = known_arrays(self.arrays, self.key, backbones, name) if self.arrays else {}
         array = stored.get(name)
         return array if array is not None and array.ndim == axes and array.size else None
 
@@ -142,11 +147,11 @@ class Evidence:
         panels = {name: rows for name, rows in panels.items() if len(rows)}
         if not panels:
             return []
-        shares = len({backbone.depth for backbone in among(self.board.backbones, *panels.values())}) > 1
+        shares = len({backbone.depth for backbone in among(self.known, *panels.values())}) > 1
         points = [
             (panel, backbone.label, layer / (backbone.depth if shares else 1), value)
             for panel, rows in panels.items()
-            for backbone in among(self.board.backbones, rows)
+            for backbone in among(self.known, rows)
             for layer, value in by_layer(rows[rows["backbone"] == backbone.name])
         ]
         frame, x = pd.DataFrame(points, columns=PANELS), "block / depth" if shares else "block"
@@ -171,7 +176,7 @@ class Evidence:
         if heads.empty:
             return []
         series = {"one head": heads, "mean over heads": means[means["backbone"].isin(heads["backbone"])]}
-        points = backbone_points(self.board.backbones, series)
+        points = backbone_points(self.known, series)
         return [self.titled(Plot(points, "points", "Every head", "block", metric), what)]
 
     def views(self, *metrics: str) -> dict[str, pd.DataFrame]:

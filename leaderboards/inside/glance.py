@@ -42,7 +42,7 @@ def glance_blocks(analyses: Sequence[Evidence], further: Sequence[str]) -> list[
     blocks: list[Block] = [Heading(2, "At a glance"), said(READ), Bullets(tuple(items))]
     if not rows:
         return blocks
-    labels = [each.label for each in analyses[0].board.backbones if any(each.label in row for row in rows)]
+    labels = [each.label for each in analyses[0].known if any(each.label in row for row in rows)]
     table = pd.DataFrame(rows, columns=["number", *labels]).fillna("")
     return [*blocks, Table(table, caption="These numbers of every backbone", folded=True)]
 
@@ -59,7 +59,7 @@ def _answers(evidence: Evidence, headline: Headline) -> Answers:
     rows = rows[(rows["tap"] == headline.tap) | (headline.tap == "")]
     rows = rows[(rows["layer"] < 0) == (headline.block == "whole")]
     answers = {}
-    for backbone in among(evidence.board.backbones, rows):
+    for backbone in among(evidence.known, rows):
         numbers = by_layer(rows[rows["backbone"] == backbone.name])
         lowest = min(numbers, key=lambda number: number[1])
         layer, value = {"lowest": lowest, "first": numbers[0]}.get(headline.block, numbers[-1])

@@ -61,7 +61,7 @@ Labels = Mapping[str, str]  # of the backbones of a page by name, in table order
 def inside_page(board: Board) -> Page:
     """The page of analyses of one suite, which must have some; ranking tasks are only drawn."""
     title, analyses = f"Inside the backbones: {board.suite}", board.analyses
-    evidence = [Evidence(analysis, analyses) for analysis in analyses.groups]
+    evidence = [Evidence(analysis, analyses.backbones, analyses.arrays) for analysis in analyses.groups]
     further = [*_probe_blocks(board), *unlabelled_blocks(board), *provenance_blocks(analyses)]
     titles = [block.text for block in further if isinstance(block, Heading) and block.level == 2]
     blocks: list[Block] = [said(INSIDE_NOTE), *glance_blocks(evidence, titles)]
@@ -78,17 +78,22 @@ def inside_page(board: Board) -> Page:
 
 def _analysis_blocks(evidence: Evidence) -> list[Block]:
     """The section of one analysis: the question, the number, figures, tables."""
-    analysis, rows, labels = evidence.analysis, evidence.rows, evidence.board.labels
-    entry = task_display(analysis.task)
+    entry = task_display(evidence.analysis.task)
     blocks: list[Block] = [Heading(2, evidence.title)]
     if entry.asks:
         blocks.append(said("**{asks}**", asks=entry.asks))
     if entry.measures:
         blocks.append(said("Metric: {measures}.", measures=entry.measures))
-    if rows.empty and evidence.pairs.empty:
-        return [*blocks, said(NOTHING), partial_line(analysis.rows)]
-    if draw := DRAWINGS.get(analysis.task):
-        blocks += draw(evidence)
+    measured = len(evidence.rows) or len(evidence.pairs)
+    blocks += _number_blocks(evidence) if measured else [said(NOTHING)]
+    return [*blocks, partial_line(evidence.analysis.rows)]
+
+
+def _number_blocks(evidence: Evidence) -> list[Block]:
+    """Figures and tables of an analysis that has numbers."""
+    analysis, rows, labels = evidence.analysis, evidence.rows, evidence.labels
+    draw = DRAWINGS.get(analysis.task)
+    blocks = draw(evidence) if draw else []
     layers = rows[rows["layer"] >= 0]
     views = set(zip(layers["pooling"], layers["tap"], strict=True))
     for pooling, tap in sorted(views, key=lambda view: (pooling_rank(view[0]), Layer(1, view[1]).place)):
@@ -99,14 +104,14 @@ def _analysis_blocks(evidence: Evidence) -> list[Block]:
     blocks += [Table(pairs, left=2, caption=PAIRS, folded=True)] if len(pairs) else []
     if (rows["head"] >= 0).any():
         blocks.append(said(HEADS))
-    return [*blocks, partial_line(analysis.rows)]
+    return blocks
 
 
 def _view_blocks(
     rows: pd.DataFrame, evidence: Evidence, pooling: str, tap: str, *, drawn: bool
 ) -> list[Block]:
     """Tables of an analysis for one view, with lines and heads unless something else is drawn."""
-    (primary, *others), labels = evidence.analysis.metrics, evidence.board.labels
+    (primary, *others), labels = evidence.analysis.metrics, evidence.labels
     whole = rows[(rows["head"] == -1) & (rows["pooling"] == pooling) & (rows["tap"] == tap)]
     main = whole[whole["metric"] == primary]
     tokens, comma, transform = pooling.partition(", ")  # transforms follow the tokens

@@ -148,9 +148,7 @@ def draw_saliency(evidence: Evidence) -> list[Block]:
         series = {name: evidence.select(metric, pooling=pooling) for name, metric in OVERLAPS.items()}
         if any(len(rows) for name, rows in series.items() if name != "uniform map"):
             title, order = f"Overlap of attention from {asking} with objects", tuple(series)
-            plot = Plot(
-                backbone_points(evidence.board.backbones, series), "lines", title, "block", "IoU", order=order
-            )
+            plot = Plot(backbone_points(evidence.known, series), "lines", title, "block", "IoU", order=order)
             blocks.append(evidence.titled(plot, pooling))
     rollout = evidence.numbers("rollout_map", 2)
     maps = []

@@ -12,7 +12,7 @@ from tests.leaderboards.builder import frame
 
 def evidence(folder=None, **changes):
     board = Board.of(frame(distances([[0.1], [0.2]], **changes)), arrays=folder)
-    return Evidence(board.groups[0], board)
+    return Evidence(board.groups[0], board.backbones, board.arrays)
 
 
 @pytest.mark.parametrize(
@@ -61,5 +61,5 @@ def test_blocks_are_those_of_the_array_or_counted(tmp_path):
 
 def test_figures_of_the_same_analysis_of_other_images_have_other_names():
     board = Board.of(frame(distances([[0.1]], data="d1"), distances([[0.1]], data="d2")))
-    names = {Evidence(group, board).named("x") for group in board.groups}
+    names = {Evidence(group, board.backbones, board.arrays).named("x") for group in board.groups}
     assert len(names) == 2
