@@ -76,17 +76,17 @@ def _compare(records: "pd.DataFrame", baseline: Path, request: LeaderboardReques
         read_baseline,
         regression_check,
         tidy_records,
-        unsealed_files,
     )
     from layerboard.leaderboards.records.key import TOLERANCE, Tolerance
 
     limit = TOLERANCE.score if request.tolerance is None else request.tolerance
     if limit < 0:
         raise InputError(f"--tolerance takes a number of at least 0; found {limit:g}")
-    if cut := cut_files(baseline):
+    cut, unsealed = cut_files(baseline)
+    if cut:
         say("\n".join(f"{sentence}; write the baseline again." for sentence in cut))
         return 1
-    if unsealed := unsealed_files(baseline):
+    if unsealed:
         say(unsealed)
     before, today = read_baseline(baseline), tidy_records(records)
     count, moved = regression_check(before, today, request.backbones, Tolerance(score=limit))

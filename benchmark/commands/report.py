@@ -115,9 +115,8 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
     from layerboard.leaderboards.report.content import report_of
     from layerboard.leaderboards.report.figures import FORMATS, write_figures
     from layerboard.leaderboards.report.gallery.section import example_sections
-    from layerboard.leaderboards.report.history import history_pages
     from layerboard.leaderboards.report.page import report_page
-    from layerboard.leaderboards.report.site import write_site
+    from layerboard.leaderboards.report.site import history_pages, write_site
     from layerboard.zoo.atomic import write_whole
 
     published = (*own_published(request.published), *all_published())

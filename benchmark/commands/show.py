@@ -120,7 +120,7 @@ def _answered(request: ShowRequest) -> dict[str, Result]:
 
 def _with_failures(answers: Result, board: "Board", request: ShowRequest) -> Result:
     """Answers with the failures of the best backbone of each task; frames have all rows, tables the first."""
-    from layerboard.leaderboards.report.gallery.failures import failure_frames
+    from layerboard.leaderboards.report.gallery.section import failure_frames
 
     if request.tasks:
         board = board.only(board.records[board.records["task"].isin(request.tasks)])

@@ -147,12 +147,14 @@ class Board:
         if self.records["claim"].nunique() < 2:
             return {}
         results = self.records[["backbone", "claim", "other", *SOURCE, "transform"]].drop_duplicates()
-        return {
-            str(name): _claims_text(
-                {str(claim): int(count) for claim, count in claims.value_counts().items()}
-            )
-            for name, claims in results.groupby("backbone")["claim"]
-        }
+        texts: dict[str, str] = {}
+        for name, claims in results.groupby("backbone")["claim"]:
+            who = sorted({CLAIMS.get(claim, claim) for claim in claims if claim != VERIFIED})
+            if verified := int((claims == VERIFIED).sum()):
+                part = f": {verified} of {len(claims)} results" if who else ""
+                who.append(f"{CLAIMS[VERIFIED]}{part}")
+            texts[str(name)] = ", ".join(who)
+        return texts
 
     @cached_property
     def scored_backbones(self) -> tuple[BoardBackbone, ...]:
@@ -209,12 +211,3 @@ class Board:
         depths = {backbone.name: backbone.depth for backbone in self.backbones}
         pairs = self.block_pairs[self.block_pairs["layer"] == self.block_pairs["backbone"].map(depths)]
         return pairs[pairs["other_layer"] == pairs["other"].map(depths)]
-
-
-def _claims_text(counts: Mapping[str, int]) -> str:
-    """Who measured some results, from the number of those with each claim."""
-    others = sorted(CLAIMS.get(claim, claim) for claim in counts if claim != VERIFIED)
-    if verified := counts.get(VERIFIED, 0):
-        said = f"verified here: {verified} of {sum(counts.values())} results" if others else CLAIMS[VERIFIED]
-        others.append(said)
-    return ", ".join(others)

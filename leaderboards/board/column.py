@@ -1,7 +1,7 @@
 """The columns of a leaderboard with their scores: poolings, candidates, best layers, honest choices."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -168,7 +168,8 @@ def columns_of(scores: pd.DataFrame) -> tuple[Column, ...]:
     """The leaderboard's columns in order: one for each primary metric of a task, dataset, protocol and data.
 
     ``scores`` are of single layers without transforms, each once. Of one task, dataset and protocol, the
-    complete data come first, then those with scores of most backbones.
+    complete data come first, then those with scores of most backbones. A heading has dataset, protocol and
+    data only if its task has several of them.
     """
     ranked = groups_of(scores[scores["primary"].astype(bool) & (scores["metric"] != "")])
     columns: dict[Column, tuple[object, ...]] = {}
@@ -177,15 +178,10 @@ def columns_of(scores: pd.DataFrame) -> tuple[Column, ...]:
         facts = (*group.source, group.apart, group.select(scores))
         partial, count = bool(group.rows["partial"].any()), group.rows["backbone"].nunique()
         for metric in group.metrics:
-            heading = _heading(group, metric, same) + (" †" if partial else "")
+            heading = f"{group.task} {metric}"
+            heading += f", {group.dataset}" if len({other.dataset for other in same}) > 1 else ""
+            heading += f" ({group.protocol})" if len({other.protocol for other in same}) > 1 else ""
+            heading += f" [{group.data}]" * group.apart + " †" * partial
             column = Column(*facts, metric=metric, heading=heading, partial=partial)
             columns[column] = (group.rank, partial, -count, metric_rank(group.task, metric), group.data)
     return tuple(sorted(columns, key=columns.__getitem__))
-
-
-def _heading(group: RecordGroup, metric: str, same: Collection[RecordGroup]) -> str:
-    """A column's heading, with dataset, protocol and data only if its task has several of them."""
-    heading = f"{group.task} {metric}"
-    heading += f", {group.dataset}" if len({other.dataset for other in same}) > 1 else ""
-    heading += f" ({group.protocol})" if len({other.protocol for other in same}) > 1 else ""
-    return heading + (f" [{group.data}]" if group.apart else "")

@@ -15,7 +15,7 @@ DISTURBANCE = (
 )
 VECTOR = ["backbone", "layer", "pooling", "transform"]  # identity of a vector; no transform means float32
 Vector = tuple[str, int, str, str]
-LAYER_COSTS = ["backbone", "input_size", "layer", *UP_TO]
+LAYER_COSTS = ["backbone", "layer", *UP_TO]
 
 
 def find_measured_device(costs: pd.DataFrame, wanted: str | None = None) -> str | None:
@@ -40,7 +40,7 @@ def layer_costs(costs: pd.DataFrame, device: str | None) -> pd.DataFrame:
     rows = rows[rows["metric"].isin(UP_TO)]
     if rows.empty:
         return pd.DataFrame(columns=LAYER_COSTS)
-    wide = rows.pivot_table(index=LAYER_COSTS[:3], columns="metric", values="value")
+    wide = rows.pivot_table(index=LAYER_COSTS[:2], columns="metric", values="value")
     return wide.reindex(columns=list(UP_TO)).reset_index()[LAYER_COSTS]
 
 

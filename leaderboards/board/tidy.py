@@ -3,7 +3,6 @@
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Numbers
@@ -46,15 +45,12 @@ def tidy_frame(board: Board) -> pd.DataFrame:
     leaderboard shows, ``tied`` those that are tied with the best of their backbone. Analyses have a file of
     their own.
     """
-    primary = {(column.task, column.metric) for column in board.columns}
-    scores = board.scores
-    asked = [key in primary for key in zip(scores["task"], scores["metric"], strict=True)]
-    scores = scores[np.array(asked, bool)]
+    primary = [(column.task, column.metric) for column in board.columns]
+    scores = board.scores[pd.MultiIndex.from_frame(board.scores[["task", "metric"]]).isin(primary)]
     rows = pd.concat([frame for frame in (scores, board.last_blocks) if len(frame)] or [scores])
     families = {backbone.name: backbone.family for backbone in board.backbones}
     fields = ["backbone", *COLUMN, "pooling", "layer"]
-    best = set(board.best[fields].itertuples(index=False, name=None))
-    chosen = np.array([key in best for key in rows[fields].itertuples(index=False, name=None)], bool)
+    chosen = pd.MultiIndex.from_frame(rows[fields]).isin(pd.MultiIndex.from_frame(board.best[fields]))
     chosen = chosen & (rows["tap"] == "block") & (rows["task"] != COMPARISON_TASK)
     rows = rows.assign(best=chosen, family=rows["backbone"].map(families))
 

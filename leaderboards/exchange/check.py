@@ -199,17 +199,21 @@ def read_baseline(folder: Path) -> pd.DataFrame:
     return _together([read_numbers(path, TIDY) for path in paths])
 
 
-def cut_files(folder: Path) -> list[str]:
-    """One sentence per file of a baseline that was changed after writing, by digests or its page."""
+def cut_files(folder: Path) -> tuple[list[str], str]:
+    """A sentence for each file of a baseline that was changed after writing, by digests or its page.
+
+    Then a sentence on files of which neither says whether they are whole; "" if there are none.
+    """
     if (folder / "records").is_dir():
-        return []  # which carry checksums
+        return [], ""  # which carry checksums
     folder = _tables_of(folder)
-    named = _sums_of(folder)
-    sentences = []
+    path = folder / SUMS
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
+    named = {line.partition("  ")[2]: f"{line}\n" for line in lines}
+    sentences, unsealed = [], []
     for name in sorted({path.name for path in folder.glob("*.csv")} | {*named}):
-        path = folder / name
+        path, page = folder / name, folder / f"{name.removesuffix('.csv')}.md"
         text = path.read_bytes().decode(errors="replace") if path.is_file() else ""
-        page = folder / f"{name.removesuffix('.csv')}.md"
         said = page.read_text(encoding="utf-8", errors="replace") if page.is_file() else text_digest(text)
         same = sums_text({name: text})
         if not text.endswith("\n") or named.get(name, same) != same or text_digest(text) not in said:
@@ -218,33 +222,18 @@ def cut_files(folder: Path) -> list[str]:
             sentences.append(
                 f"{path} is not listed in {folder / SUMS}, so nobody can tell whether it was changed"
             )
-    return sentences
-
-
-def unsealed_files(folder: Path) -> str:
-    """A sentence on files of a baseline if neither digests nor a page say whether they are whole."""
-    if (folder / "records").is_dir():
-        return ""
-    folder = _tables_of(folder)
-    paths = [path for path in sorted(folder.glob("*.csv")) if not path.name.endswith(_DESCRIBING)]
-    names = [path.name for path in paths if not path.with_suffix(".md").is_file()]
-    if not (names := [name for name in names if name not in _sums_of(folder)]):
-        return ""
-    return (
-        f"Nothing says whether numbers were cut from {some(names)}: {folder / SUMS} does not name them, and "
-        "there is no page beside them; `layerboard export csv --to DIR` writes numbers with digests."
+        if name not in named and not page.is_file() and not name.endswith(_DESCRIBING):
+            unsealed.append(name)
+    if not unsealed:
+        return sentences, ""
+    return sentences, (
+        f"Nothing says whether numbers were cut from {some(unsealed)}: {folder / SUMS} does not name them, "
+        "and there is no page beside them; `layerboard export csv --to DIR` writes numbers with digests."
     )
 
 
 def _tables_of(folder: Path) -> Path:
     return folder if any(folder.glob("*.csv")) else folder / "tables"
-
-
-def _sums_of(folder: Path) -> dict[str, str]:
-    """The lines of the file of digests, by the names of files; none if there is no such file."""
-    path = folder / SUMS
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
-    return {line.partition("  ")[2]: f"{line}\n" for line in lines}
 
 
 def tidy_records(records: pd.DataFrame) -> pd.DataFrame:

@@ -48,7 +48,7 @@ COMPANIONS = {
 Key = tuple[frozenset[str], str]  # backbones, and name of the file
 
 
-class DifferentResultsError(Exception):
+class DifferentResultsError(InputError):
     """Two files are different results of one backbone, task, dataset and protocol; the message says why."""
 
 
@@ -111,7 +111,11 @@ def merge_outputs(folders: Sequence[Path], output: Path, left_out: list[str] | N
     no records, if a file is damaged or of another results version, if a submission was changed since it was
     made, or as `merged` does.
     """
-    every = [_as_submitted(folder) for folder in folders]
+    every = []
+    for folder in folders:
+        if claim_of(folder) and (changed := changed_files(folder, read_submission_manifest(folder))):
+            raise InputError(f"{folder} is not as it was submitted: {changed[0]}; take it out")
+        every.append(results_of(folder))
     if output.resolve() not in [folder.resolve() for folder in folders] and (output / "records").is_dir():
         every = [results_of(output, strict=False), *every]
     results = merged(every, left_out)
@@ -121,13 +125,6 @@ def merge_outputs(folders: Sequence[Path], output: Path, left_out: list[str] | N
             _result(output, path)  # raises for a damaged file, which would stay otherwise
     write_results(results, output)
     return len(results)
-
-
-def _as_submitted(folder: Path) -> list[StoredResult]:
-    """All results of an output folder; of a submission, InputError unless its files are those of then."""
-    if claim_of(folder) and (changed := changed_files(folder, read_submission_manifest(folder))):
-        raise InputError(f"{folder} is not as it was submitted: {changed[0]}; take it out")
-    return results_of(folder)
 
 
 def merged(every: Iterable[Sequence[StoredResult]], left_out: list[str] | None = None) -> list[StoredResult]:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -11,12 +12,7 @@ import pandas as pd
 from layerboard.leaderboards.blocks.display import page_problem
 from layerboard.leaderboards.board.tidy import TIDY
 from layerboard.leaderboards.exchange.check import tidy_records
-from layerboard.leaderboards.exchange.merge import (
-    DifferentResultsError,
-    Key,
-    StoredResult,
-    require_same_result,
-)
+from layerboard.leaderboards.exchange.merge import Key, StoredResult, require_same_result
 from layerboard.leaderboards.exchange.submission import Submission, read_submission
 from layerboard.leaderboards.records.fields import Known, names_differing_in_case
 from layerboard.leaderboards.records.key import keys_of
@@ -57,8 +53,10 @@ class Repository:
                 accepted.require_fitting(submission, known)
             except InputError as error:
                 left_out.append(f"{path.name}: {error}")
-            else:
-                accepted = cls((*accepted.submissions, accepted._replacing(submission)), 0)
+                continue
+            if submission.manifest.replaces not in {each.name for each in accepted.submissions}:
+                submission = replace(submission, manifest=replace(submission.manifest, replaces=""))
+            accepted = cls((*accepted.submissions, submission), 0)
         if not accepted.submissions:
             below, why = folder / SUBMISSIONS, f" that counts: {left_out[0]}" if left_out else ""
             raise InputError(f"expected submissions in {below}, found none{why}; `submit` writes one")
@@ -96,16 +94,7 @@ class Repository:
         standing = _standing(earlier.values())
         for result in submission.results:
             if result.key in standing:
-                try:
-                    require_same_result(standing[result.key], result)
-                except DifferentResultsError as error:
-                    raise InputError(str(error)) from error
-
-    def _replacing(self, submission: Submission) -> Submission:
-        """A submission that replaces nothing unless it was accepted before."""
-        earlier = {each.name for each in self.submissions}
-        replaces = submission.manifest.replaces if submission.manifest.replaces in earlier else ""
-        return replace(submission, manifest=replace(submission.manifest, replaces=replaces))
+                require_same_result(standing[result.key], result)
 
     def results(self, count: int) -> Results:
         """The results of the first submissions, without those that a later one of them replaces.
@@ -172,15 +161,11 @@ def _in_order(folder: Path) -> list[Path]:
     places = {name: rank for rank, name in enumerate(accepted_names(folder))}
     entries = [path for path in (folder / SUBMISSIONS).iterdir() if not path.name.startswith(".")]
     paths = [path for path in entries if path.is_symlink() or path.is_dir()]
-    return sorted(paths, key=lambda path: (places.get(path.name, len(places)), _arrival(path), path.name))
-
-
-def _arrival(path: Path) -> int:
-    """When the manifest of a submission came to this machine, in nanoseconds."""
-    try:
-        return os.lstat(path / MANIFEST).st_ctime_ns
-    except OSError:
-        return 0
+    arrivals = dict.fromkeys(paths, 0)  # when the manifest came to this machine, in nanoseconds
+    for path in paths:
+        with suppress(OSError):
+            arrivals[path] = os.lstat(path / MANIFEST).st_ctime_ns
+    return sorted(paths, key=lambda path: (places.get(path.name, len(places)), arrivals[path], path.name))
 
 
 def _read(path: Path, folder: Path, known: Known) -> Submission:

@@ -83,7 +83,7 @@ def answers_of(board: Board) -> tuple[Answer, ...]:
     """
     costs = board.costs.records
     device = find_measured_device(costs)
-    times = layer_costs(costs, device).set_index(["backbone", "input_size", "layer"])["ms"].to_dict()
+    times = layer_costs(costs, device).set_index(["backbone", "layer"])["ms"].to_dict()
     columns = [column.by_best_pooling for column in board.columns if len(column.best)]
     changed = [column.by_best_pooling for column in board.columns if column.better_poolings]
     ties = {**board.ties, **column_ties(changed, board.items)} if board.items else board.ties
@@ -99,7 +99,7 @@ def _answer(column: Column, ties: Ties | None, times: Mapping[Hashable, float], 
     rivals = [str(other) for other in best["backbone"] if other != name]
     equal = set(best.loc[best["value"] == top["value"], "backbone"])
     tied, untested = (ties.tied, ties.untested) if ties else (frozenset(), frozenset())
-    milliseconds = float(times.get((name, int(top["input_size"]), layer), math.nan))
+    milliseconds = float(times.get((name, layer), math.nan))
     honest = column.honest.get(name)
     good = column.candidates[column.candidates["backbone"] == name]
     good = good[good["tied"].astype(bool) | (good["value"] == top["value"])]

@@ -14,7 +14,7 @@ from layerboard.tasks.framework.transforms import FLOAT32
 from layerboard.zoo.spec import entry_name
 
 CANDIDATE = [
-    *("backbone", "layer", "depth", "pooling", "tap", "input_size", "protocol", "value", "half", "n", "unit"),
+    *("backbone", "layer", "depth", "pooling", "tap", "protocol", "value", "half", "n", "unit"),
     *("ms", "parameters", "gflops", "dim", "licence", "other_poolings", "transform", "bytes"),
 ]
 LOADED = ("cls", "mean")  # poolings in which any vectors can be loaded, besides the one of the tables
@@ -35,7 +35,7 @@ def candidates_of(
     entry; the frames have the columns `CANDIDATE`. Records of compressed vectors, if given, are candidates,
     too.
     """
-    costs = costs.astype({"layer": int, "input_size": int})
+    costs = costs.astype({"layer": int})
     sizes = {} if compressed is None else bytes_of(compressed)
     every = {column: _best_poolings(column, compressed) for column in columns}
     by_column = {column: _with_costs(rows, costs, facts, sizes) for column, rows in every.items()}
@@ -70,8 +70,7 @@ def _best_poolings(column: Column, compressed: pd.DataFrame | None) -> pd.DataFr
 def _with_costs(
     rows: pd.DataFrame, costs: pd.DataFrame, facts: Mapping[str, Facts], sizes: Mapping[Vector, float]
 ) -> pd.DataFrame:
-    keys = ["backbone", "input_size", "layer"]
-    rows = rows.astype({"layer": int, "input_size": int}).merge(costs, on=keys, how="left")
+    rows = rows.astype({"layer": int}).merge(costs, on=["backbone", "layer"], how="left")
     known = [_known(name, facts) for name in rows["backbone"]]
     places = zip(known, rows["layer"], strict=True)
     widths = [dict(enumerate(each.widths, start=1)).get(layer, nan) for each, layer in places]

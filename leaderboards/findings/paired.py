@@ -84,7 +84,13 @@ def match_backbones(board: Board, names: tuple[str, str], which: Which, tasks: S
     Raises InputError for an unknown backbone or task, or if nothing can be compared.
     """
     rows = board.scores[board.scores["primary"].astype(bool) & (board.scores["metric"] != "")]
-    _require(rows, names, tasks)
+    require_known("backbone", names, sorted({str(name) for name in rows["backbone"]}))
+    require_known("task", tasks, sorted({str(name) for name in rows["task"]}))
+    for name in names:
+        if is_floor(rows[rows["backbone"] == name]).any():
+            raise InputError(f"{name} is an untrained baseline, which takes part in no comparison")
+    if names[0] == names[1]:
+        raise InputError(f"expected two different backbones, found {names[0]} twice")
     rows = rows[rows["backbone"].isin(names)]
     pair = board.only(rows[rows["task"].isin(tasks)] if tasks else rows)
     left_out: list[str] = []
@@ -113,16 +119,6 @@ def _better(board: Board, compared: Sequence[Versus]) -> tuple[str, ...]:
         for name in (compared[0].first.backbone, compared[0].second.backbone)
         if (side := poolings[key].get(name))
     )
-
-
-def _require(rows: pd.DataFrame, names: tuple[str, str], tasks: Sequence[str]) -> None:
-    require_known("backbone", names, sorted({str(name) for name in rows["backbone"]}))
-    for name in names:
-        if is_floor(rows[rows["backbone"] == name]).any():
-            raise InputError(f"{name} is an untrained baseline, which takes part in no comparison")
-    if names[0] == names[1]:
-        raise InputError(f"expected two different backbones, found {names[0]} twice")
-    require_known("task", tasks, sorted({str(name) for name in rows["task"]}))
 
 
 def _planned(

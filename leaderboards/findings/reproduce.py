@@ -51,7 +51,12 @@ def reproduce(
     None and NaN if missing. ``registry`` names the backbones that can be run: for others the reason says that
     they cannot; None skips this.
     """
-    records = _of_networks(records) if len(records) else records
+    if len(records):
+        asked = (records["trained"].astype(bool) | is_floor(records)) & (records["other"] == "")
+        asked &= ~records["backbone"].map(lambda name: Variant.of(name).fast_resize)
+        records = records[asked]
+        # published numbers state their input size themselves
+        records = records.assign(backbone=records["backbone"].map(entry_name))
     runs, rows = _by_run(records, published), []
     every = sorted({*_runs_of(records)})
     for number in published:
@@ -99,15 +104,6 @@ def _by_run(records: pd.DataFrame, published: Sequence[Published]) -> dict[_Run,
 
 def _runs_of(records: pd.DataFrame) -> list[_Run]:
     return [*records[_RUN].itertuples(index=False, name=None)] if len(records) else []
-
-
-def _of_networks(records: pd.DataFrame) -> pd.DataFrame:
-    """Records that a published number may be compared with, whose backbones are named as in the registry."""
-    asked = (records["trained"].astype(bool) | is_floor(records)) & (records["other"] == "")
-    asked &= ~records["backbone"].map(lambda name: Variant.of(name).fast_resize)
-    # published numbers state their input size themselves
-    networks = records[asked]
-    return networks.assign(backbone=networks["backbone"].map(entry_name))
 
 
 def _absent(number: Published, runs: Sequence[_Run]) -> str:
@@ -222,7 +218,14 @@ def disputes(published: Sequence[Published]) -> tuple[str, ...]:
     for number in published:
         if number.claim or number.comparable:
             groups.setdefault(_subject(number), []).append(number)
-    return tuple(_sentence(group) for group in groups.values() if _disagree(group))
+    return tuple(
+        _sentence(group)
+        for group in groups.values()
+        if any(
+            abs(number.value - other.value) > number.half_unit + other.half_unit + _ROUNDING
+            for number, other in combinations(group, 2)
+        )
+    )
 
 
 def _subject(number: Published) -> Hashable:
@@ -233,13 +236,6 @@ def _subject(number: Published) -> Hashable:
     # sources may name different best layers: that is part of the disagreement
     layer = number.layer if number.rule == "layer" else None
     return (*task, *how, number.metric, number.pooling, number.rule, layer)
-
-
-def _disagree(group: Sequence[Published]) -> bool:
-    return any(
-        abs(number.value - other.value) > number.half_unit + other.half_unit + _ROUNDING
-        for number, other in combinations(group, 2)
-    )
 
 
 def _sentence(group: Sequence[Published]) -> str:

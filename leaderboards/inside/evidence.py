@@ -4,9 +4,11 @@ A drawing is a function from `Evidence` to blocks, named in the analysis's entry
 here: a line per backbone, or a panel per backbone or metric.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -23,6 +25,10 @@ from layerboard.leaderboards.blocks.blocks import (
     said,
     slug,
 )
+from layerboard.leaderboards.blocks.display import task_display
+from layerboard.leaderboards.board.frames import BoardBackbone, RecordGroup, is_floor
+from layerboard.leaderboards.records.files import task_key
+from layerboard.leaderboards.records.record import known_arrays
 from layerboard.tasks.metrics.arrays import Floats
 
 Array = NDArray[np.generic]
@@ -38,44 +44,54 @@ If two depths fall on the same block, the first name is kept."""
 DEPTHS = "Columns are blocks by how deep they lie, from the first to the last."
 
 
-class DrawnBackbone(Protocol):
-    """A backbone in a drawing: its names in records and in tables, and its number of blocks."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def label(self) -> str: ...
-    @property
-    def depth(self) -> int: ...
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Evidence:
-    """One analysis of one suite.
+    """One analysis of one suite."""
 
-    ``rows`` are its records of single backbones that have a number, for all metrics, layers, taps, poolings
-    and heads; ``pairs`` those that compare two whole backbones. ``load`` reads a stored array of one
-    backbone, or of a comparison of two, by their names in order; None if it cannot be read.
-    """
+    analysis: RecordGroup
+    known: Sequence[BoardBackbone]  # of the suite, in the order of tables
+    arrays: Path | None  # folder of stored arrays; None without any
 
-    task: str
-    dataset: str
-    metrics: tuple[str, ...]  # the primary one first
-    title: str  # the analysis in words
-    file: str  # prefix of the figures' file names, unique on the page
-    rows: pd.DataFrame
-    pairs: pd.DataFrame
-    known: Sequence[DrawnBackbone]  # all, in the order of tables
-    load: Callable[[tuple[str, ...], str], Array | None]
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        """Its records of single backbones that have a number: all metrics, layers, taps and heads."""
+        return self._numbers[self._numbers["other"] == ""]
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """Its records that compare two whole backbones."""
+        return self._numbers[self._numbers["other"] != ""]
+
+    @cached_property
+    def _numbers(self) -> pd.DataFrame:
+        rows = self.analysis.rows
+        # the layers of a floor are draws
+        return rows[rows["value"].notna() & (rows["other_layer"] < 0) & ~is_floor(rows)]
 
     @property
-    def backbones(self) -> tuple[DrawnBackbone, ...]:
+    def title(self) -> str:
+        """The analysis in words."""
+        name, analysis = task_display(self.analysis.task).title, self.analysis
+        return f"{name[0].upper()}{name[1:]} on {analysis.dataset_name} ({analysis.protocol})"
+
+    @property
+    def key(self) -> str:
+        """The name of its files of arrays."""
+        return task_key(*self.analysis.source[:3])
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return {backbone.name: backbone.label for backbone in self.known}
+
+    @cached_property
+    def backbones(self) -> tuple[BoardBackbone, ...]:
         """The backbones with any number."""
         return among(self.known, self.rows if len(self.rows) else self.pairs)
 
     def named(self, what: str) -> str:
         """File name of a figure, unique on the page."""
-        return slug(f"{self.file}.{what}")
+        data = f".{self.analysis.data}" if self.analysis.apart else ""
+        return slug(f"{self.key}{data}.{what}")
 
     def titled(self, picture: Drawn, what: str) -> Drawn:
         """A picture of the analysis; ``what`` ends the name of its file."""
@@ -95,25 +111,26 @@ class Evidence:
 
     def array(self, name: str, axes: int, *backbones: str) -> Array | None:
         """An array with ``axes`` axes, of a backbone or of two by their names in order; None if missing."""
-        array = self.load(backbones, name)
+        stored = known_arrays(self.arrays, self.key, backbones, name) if self.arrays else {}
+        array = stored.get(name)
         return array if array is not None and array.ndim == axes and array.size else None
 
-    def numbers(self, name: str, axes: int) -> dict[DrawnBackbone, Floats]:
+    def numbers(self, name: str, axes: int) -> dict[BoardBackbone, Floats]:
         """An array of each backbone that has it, as float64."""
         arrays = {backbone: self.array(name, axes, backbone.name) for backbone in self.backbones}
         return {key: np.asarray(array, np.float64) for key, array in arrays.items() if array is not None}
 
-    def texts(self, backbone: DrawnBackbone, name: str) -> list[str]:
+    def texts(self, backbone: BoardBackbone, name: str) -> list[str]:
         """Names along an axis, from an array of one backbone; empty without it."""
         array = self.array(name, 1, backbone.name)
         return [] if array is None else [str(text) for text in array]
 
-    def first_block(self, backbone: DrawnBackbone, count: int) -> int:
+    def first_block(self, backbone: BoardBackbone, count: int) -> int:
         """Number of the first block in a backbone's arrays of ``count`` blocks: array ``block``, else 1."""
         blocks = self.array("block", 1, backbone.name)
         return 1 if blocks is None or len(blocks) != count else int(blocks[0])
 
-    def grid(self, backbone: DrawnBackbone, patches: int) -> tuple[int, int]:
+    def grid(self, backbone: BoardBackbone, patches: int) -> tuple[int, int]:
         """Rows and columns of a backbone's patches: array ``cells``, else a square, else one row."""
         cells = self.array("cells", 1, backbone.name)
         if cells is not None and cells.shape == (2,) and int(cells[0]) * int(cells[1]) == patches:
@@ -147,7 +164,9 @@ class Evidence:
         """A figure with a title for each kind of token, with a panel per metric."""
         blocks: list[Block] = []
         for pooling, title in titles.items():
-            panels = {metric: self.select(metric, pooling=pooling, **where) for metric in self.metrics}
+            panels = {
+                metric: self.select(metric, pooling=pooling, **where) for metric in self.analysis.metrics
+            }
             blocks += self.depth_panels(panels, title, y, pooling)
         return blocks
 
@@ -171,7 +190,7 @@ class Evidence:
             by_view[name] = self.select(key[0], tap=key[1], pooling=key[2])
         return by_view
 
-    def lacking(self, what: str, drawn: Mapping[DrawnBackbone, object]) -> Text:
+    def lacking(self, what: str, drawn: Mapping[BoardBackbone, object]) -> Text:
         """The sentence on backbones without arrays, which a figure leaves out; empty if there are none."""
         return not_drawn(what, ", ".join(each.label for each in self.backbones if each not in drawn))
 
@@ -182,7 +201,7 @@ def not_drawn(what: str, names: str) -> Text:
     return said(lacking, what=what, names=names) if names else Text(())
 
 
-def among(known: Sequence[DrawnBackbone], *frames: pd.DataFrame) -> tuple[DrawnBackbone, ...]:
+def among(known: Sequence[BoardBackbone], *frames: pd.DataFrame) -> tuple[BoardBackbone, ...]:
     """The known backbones with rows in any of the frames."""
     names = {name for rows in frames for name in rows["backbone"]}
     return tuple(backbone for backbone in known if backbone.name in names)
@@ -227,7 +246,7 @@ def evenly(count: int, most: int) -> list[int]:
     return sorted({round(step * (count - 1) / (most - 1)) for step in range(most)})
 
 
-def backbone_points(known: Sequence[DrawnBackbone], series: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def backbone_points(known: Sequence[BoardBackbone], series: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Points of several numbers of every layer, a panel for each known backbone that has them."""
     points = [
         (backbone.label, name, layer, value)

@@ -27,9 +27,10 @@ def glance_blocks(analyses: Sequence[Evidence], further: Sequence[str]) -> list[
     """The questions of all analyses with their answers, links to further sections, and a table of answers."""
     items: list[str | Text] = []
     rows: list[dict[str, str]] = []
-    tasks = [evidence.task for evidence in analyses]
+    tasks = [evidence.analysis.task for evidence in analyses]
     for evidence in analyses:
-        entry, where = task_display(evidence.task), evidence.dataset if tasks.count(evidence.task) > 1 else ""
+        task, dataset = evidence.analysis.task, evidence.analysis.dataset_name
+        entry, where = task_display(task), dataset if tasks.count(task) > 1 else ""
         numbers = {each: _answers(evidence, each) for each in entry.headlines}
         extremes = [_extremes(headline, answers) for headline, answers in numbers.items() if answers]
         more = " ".join(filter(None, [entry.asks, *extremes]))

@@ -1,7 +1,7 @@
 """The page of analyses of a suite: what its backbones do inside, without ranking."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
@@ -14,19 +14,11 @@ from layerboard.leaderboards.blocks.display import (
     task_display,
 )
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.frames import RecordGroup, half_widths, is_floor
+from layerboard.leaderboards.board.frames import half_widths, is_floor
 from layerboard.leaderboards.inside.drawings.order import DRAWINGS
-from layerboard.leaderboards.inside.evidence import (
-    Array,
-    DrawnBackbone,
-    Evidence,
-    backbone_points,
-    rows_of_metric,
-)
+from layerboard.leaderboards.inside.evidence import Evidence, backbone_points, rows_of_metric
 from layerboard.leaderboards.inside.glance import glance_blocks
 from layerboard.leaderboards.inside.unlabelled import unlabelled_blocks
-from layerboard.leaderboards.records.files import task_key
-from layerboard.leaderboards.records.record import known_arrays
 from layerboard.leaderboards.sections.provenance import partial_line, provenance_blocks, units_text
 from layerboard.leaderboards.sections.tables import cell_table
 from layerboard.zoo.spec import WHOLE_BACKBONE, Layer
@@ -63,74 +55,63 @@ leaderboard, which has their table. One patch token is tested on other images th
 shapes of the lines, not their heights."""
 
 
-Known = Sequence[DrawnBackbone]  # the backbones of a page, in table order
+Labels = Mapping[str, str]  # of the backbones of a page by name, in table order
 
 
 def inside_page(board: Board) -> Page:
     """The page of analyses of one suite, which must have some; ranking tasks are only drawn."""
     title, analyses = f"Inside the backbones: {board.suite}", board.analyses
-    evidence = [evidence_of(analysis, analyses) for analysis in analyses.groups]
+    evidence = [Evidence(analysis, analyses.backbones, analyses.arrays) for analysis in analyses.groups]
     further = [*_probe_blocks(board), *unlabelled_blocks(board), *provenance_blocks(analyses)]
     titles = [block.text for block in further if isinstance(block, Heading) and block.level == 2]
     blocks: list[Block] = [said(INSIDE_NOTE), *glance_blocks(evidence, titles)]
-    for analysis, drawn in zip(analyses.groups, evidence, strict=True):
-        blocks += _analysis_blocks(analysis, drawn)
-    return Page(analyses.page, title, tuple(map(_without_nothing, [*blocks, *further])))
+    blocks += [block for each in evidence for block in _analysis_blocks(each)]
+    nothing = "{title}: 0 in every block of every backbone."
+    shown = (
+        said(nothing, title=block.title)
+        if isinstance(block, Plot) and [*block.frame["y"].dropna().unique()] == [0]
+        else block
+        for block in (*blocks, *further)
+    )
+    return Page(analyses.page, title, tuple(shown))
 
 
-def _without_nothing(block: Block) -> Block:
-    if isinstance(block, Plot) and [*block.frame["y"].dropna().unique()] == [0]:
-        return said("{title}: 0 in every block of every backbone.", title=block.title)
-    return block
-
-
-def evidence_of(analysis: RecordGroup, board: Board) -> Evidence:
-    """What an analysis of a board provides for drawings."""
-    key = task_key(analysis.task, analysis.dataset, analysis.protocol)
-
-    def load(backbones: tuple[str, ...], name: str) -> Array | None:
-        return known_arrays(board.arrays, key, backbones, name).get(name) if board.arrays else None
-
-    rows = analysis.rows[analysis.rows["value"].notna() & (analysis.rows["other_layer"] < 0)]
-    rows = rows[~is_floor(rows)]  # its layers are draws
-    alone, pairs = rows[rows["other"] == ""], rows[rows["other"] != ""]
-    title = task_display(analysis.task).title
-    title = f"{title[0].upper()}{title[1:]} on {analysis.dataset_name} ({analysis.protocol})"
-    file = f"{key}.{analysis.data}" if analysis.apart else key
-    facts = analysis.task, analysis.dataset_name, analysis.metrics, title, file
-    return Evidence(*facts, alone, pairs, board.backbones, load)
-
-
-def _analysis_blocks(analysis: RecordGroup, evidence: Evidence) -> list[Block]:
+def _analysis_blocks(evidence: Evidence) -> list[Block]:
     """The section of one analysis: the question, the number, figures, tables."""
-    entry, rows, known = task_display(analysis.task), evidence.rows, evidence.known
+    entry = task_display(evidence.analysis.task)
     blocks: list[Block] = [Heading(2, evidence.title)]
     if entry.asks:
         blocks.append(said("**{asks}**", asks=entry.asks))
     if entry.measures:
         blocks.append(said("Metric: {measures}.", measures=entry.measures))
-    if rows.empty and evidence.pairs.empty:
-        return [*blocks, said(NOTHING), partial_line(analysis.rows)]
-    if draw := DRAWINGS.get(analysis.task):
-        blocks += draw(evidence)
+    measured = len(evidence.rows) or len(evidence.pairs)
+    blocks += _number_blocks(evidence) if measured else [said(NOTHING)]
+    return [*blocks, partial_line(evidence.analysis.rows)]
+
+
+def _number_blocks(evidence: Evidence) -> list[Block]:
+    """Figures and tables of an analysis that has numbers."""
+    analysis, rows, labels = evidence.analysis, evidence.rows, evidence.labels
+    draw = DRAWINGS.get(analysis.task)
+    blocks = draw(evidence) if draw else []
     layers = rows[rows["layer"] >= 0]
     views = set(zip(layers["pooling"], layers["tap"], strict=True))
     for pooling, tap in sorted(views, key=lambda view: (pooling_rank(view[0]), Layer(1, view[1]).place)):
         blocks += _view_blocks(layers, evidence, pooling, tap, drawn=draw is not None)
-    whole = _whole_table(rows, known, analysis.metrics)
+    whole = _whole_table(rows, labels, analysis.metrics)
     blocks += [Table(whole, caption=WHOLE, folded=True)] if len(whole) else []
-    pairs = _pairs_table(evidence.pairs, known, analysis.metrics)
+    pairs = _pairs_table(evidence.pairs, labels, analysis.metrics)
     blocks += [Table(pairs, left=2, caption=PAIRS, folded=True)] if len(pairs) else []
     if (rows["head"] >= 0).any():
         blocks.append(said(HEADS))
-    return [*blocks, partial_line(analysis.rows)]
+    return blocks
 
 
 def _view_blocks(
     rows: pd.DataFrame, evidence: Evidence, pooling: str, tap: str, *, drawn: bool
 ) -> list[Block]:
     """Tables of an analysis for one view, with lines and heads unless something else is drawn."""
-    primary, others = evidence.metrics[0], evidence.metrics[1:]
+    (primary, *others), labels = evidence.analysis.metrics, evidence.labels
     whole = rows[(rows["head"] == -1) & (rows["pooling"] == pooling) & (rows["tap"] == tap)]
     main = whole[whole["metric"] == primary]
     tokens, comma, transform = pooling.partition(", ")  # transforms follow the tokens
@@ -141,28 +122,28 @@ def _view_blocks(
         blocks += evidence.head_points(primary, f"{what}-heads", pooling=pooling, tap=tap)
     if len(main):
         caption = f"{primary} of every layer: {words}{units_text(main)}"
-        blocks.append(Table(layers_table(main, evidence.known), caption=caption, folded=True))
+        blocks.append(Table(layers_table(main, labels), caption=caption, folded=True))
     further = tuple(metric for metric in others if (whole["metric"] == metric).any())
     if further:
-        ranges = ranges_table(whole[whole["metric"].isin(further)], evidence.known, further)
+        ranges = ranges_table(whole[whole["metric"].isin(further)], labels, further)
         blocks.append(Table(ranges, caption=f"{RANGES}: {words}", folded=True))
     return blocks
 
 
-def layers_table(rows: pd.DataFrame, known: Known) -> pd.DataFrame:
+def layers_table(rows: pd.DataFrame, labels: Labels) -> pd.DataFrame:
     """Numbers of one metric and view in every layer, with margins of error, as text; one row per backbone."""
     rows = rows.sort_values("layer", kind="stable")
-    return _table(rows, known, [str(layer) for layer in rows["layer"]])
+    return _table(rows, labels, [str(layer) for layer in rows["layer"]])
 
 
-def ranges_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> pd.DataFrame:
+def ranges_table(rows: pd.DataFrame, labels: Labels, metrics: tuple[str, ...]) -> pd.DataFrame:
     """The lowest and highest layer of each backbone and metric: ``0.112 (3) to 0.530 (12)``, as text."""
     parts = rows.groupby(["backbone", "metric"])
     cells = {(str(name), str(metric)): _range(part) for (name, metric), part in parts}
-    return cell_table(_labels(known), metrics, cells)
+    return cell_table(labels, metrics, cells)
 
 
-def _whole_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> pd.DataFrame:
+def _whole_table(rows: pd.DataFrame, labels: Labels, metrics: tuple[str, ...]) -> pd.DataFrame:
     """Numbers of whole backbones, with margins of error; one row per backbone, no columns without numbers.
 
     Rows of layers and of single heads are left out. A metric that is measured on several kinds of tokens or
@@ -174,12 +155,11 @@ def _whole_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> 
     order = sorted(range(len(rows)), key=ranks.__getitem__)
     several = Counter(metric for metric, *_ in set(views))
     names = [", ".join(views[row]) if several[views[row][0]] > 1 else views[row][0] for row in order]
-    return _table(rows.iloc[order], known, names)
+    return _table(rows.iloc[order], labels, names)
 
 
-def _pairs_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> pd.DataFrame:
+def _pairs_table(rows: pd.DataFrame, labels: Labels, metrics: tuple[str, ...]) -> pd.DataFrame:
     """Numbers of pairs of backbones: a row per pair, a column per metric; no columns without numbers."""
-    labels = _labels(known)
     keys = zip(rows["backbone"], rows["other"], rows["metric"], strict=True)
     cells = dict(zip(keys, _texts(rows), strict=True))
     pairs = sorted({key[:2] for key in cells}, key=lambda pair: ([*labels].index(pair[0]), pair[1]))
@@ -190,14 +170,10 @@ def _pairs_table(rows: pd.DataFrame, known: Known, metrics: tuple[str, ...]) -> 
     )
 
 
-def _table(rows: pd.DataFrame, known: Known, columns: Sequence[str]) -> pd.DataFrame:
+def _table(rows: pd.DataFrame, labels: Labels, columns: Sequence[str]) -> pd.DataFrame:
     """Numbers as text, one row per backbone; ``columns`` gives the column of each row."""
     cells = dict(zip(zip(rows["backbone"], columns, strict=True), _texts(rows), strict=True))
-    return cell_table(_labels(known), columns, cells)
-
-
-def _labels(known: Known) -> dict[str, str]:
-    return {backbone.name: backbone.label for backbone in known}
+    return cell_table(labels, columns, cells)
 
 
 def _texts(rows: pd.DataFrame) -> list[str]:

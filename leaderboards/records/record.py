@@ -171,7 +171,12 @@ def _state(folder: Path, name: Path, *stamps: tuple[int, int]) -> str:
         content = read_checked(_records_of(folder, name))
         if (digest := companions_of(content).get(folder.name)) is None:
             return ABSENT
-        return "" if file_digest(folder / name) == digest and _is_called(content, name) else UNLIKE
+        if file_digest(folder / name) != digest:
+            return UNLIKE
+        first = next(pq.ParquetFile(BytesIO(content)).iter_batches(1, columns=[*_SUBJECT, "tap"]))
+        (row,) = first.to_pylist()
+        subject = *(row[column] for column in _SUBJECT), stands_for_set(row["tap"])
+        return "" if _is_named(name, subject) else UNLIKE
     except UNREADABLE:
         return UNLIKE
 
@@ -193,12 +198,6 @@ def require_own_name(records: pd.DataFrame, name: Path) -> None:
         raise ValueError("it is not of the backbone and task that its path names")
     if len({*keys_of(records)}) < len(records):
         raise ValueError("it has a number twice")
-
-
-def _is_called(content: bytes, name: Path) -> bool:
-    """Whether a file of records has the name of its backbones and task."""
-    row = next(pq.ParquetFile(BytesIO(content)).iter_batches(1, columns=[*_SUBJECT, "tap"])).to_pylist()[0]
-    return _is_named(name, (*(row[column] for column in _SUBJECT), stands_for_set(row["tap"])))
 
 
 def _is_named(name: Path, subject: tuple[Any, ...]) -> bool:

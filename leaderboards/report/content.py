@@ -18,7 +18,7 @@ from layerboard.leaderboards.board.ranks import mean_ranks
 from layerboard.leaderboards.board.tidy import numbers_of
 from layerboard.leaderboards.findings.facts import UNKNOWN, Facts
 from layerboard.leaderboards.findings.reproduce import reproduce, reproduced
-from layerboard.leaderboards.report.cka import BlockCka, cka_matrices
+from layerboard.leaderboards.sections.similarity import BlockCka, cka_matrices
 from layerboard.zoo.spec import entry_name
 
 BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters", "depth", "claim")

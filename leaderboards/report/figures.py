@@ -16,8 +16,8 @@ from layerboard.leaderboards.board.frames import half_widths
 from layerboard.leaderboards.charts import engine
 from layerboard.leaderboards.charts.style import FONT, SCHEMA, Spec, looks
 from layerboard.leaderboards.report import charts
-from layerboard.leaderboards.report.cka import BlockCka
 from layerboard.leaderboards.report.content import Report
+from layerboard.leaderboards.sections.similarity import BlockCka
 from layerboard.zoo.atomic import write_whole
 
 FORMATS = ("svg", "pdf")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.report.cka import BlockCka
+from layerboard.leaderboards.sections.similarity import BlockCka
 
 DECIMALS = 4  # decimals of numbers, as in the leaderboard's CSV
 CKA_SCALE = 10_000  # CKA is packed as whole multiples of this

@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from layerboard.leaderboards.blocks.blocks import Block, Heading
+from layerboard.leaderboards.blocks.blocks import Heading
 from layerboard.leaderboards.blocks.csv import csv_text
 from layerboard.leaderboards.blocks.display import plain_name
 from layerboard.leaderboards.charts.engine import vega_script
@@ -44,9 +44,11 @@ def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
         f"default-src 'none'; script-src {' '.join(map(script_digest, scripts))} 'unsafe-eval'; style-src "
         "'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
     )
+    suite = report.board.suite
+    name = plain_name(suite)  # own images are named by their folders
     page = filled(
         "page",
-        suite=_title(report.board.suite),
+        suite=name if name != suite else f"{suite} suite",
         policy=policy,
         style=Markup(style),  # noqa: S704 - our own file
         lead=_lead(report),
@@ -56,12 +58,6 @@ def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files
     )
     return printable(page)
-
-
-def _title(suite: str) -> str:
-    """The title of a suite's page; own images are named by their folders."""
-    name = plain_name(suite)
-    return name if name != suite else f"{suite} suite"
 
 
 def _lead(report: Report) -> str:
@@ -114,19 +110,14 @@ def _further_sections(report: Report, examples: Sequence[PageSection]) -> list[P
     if board.analyses:
         html = writer.html(collapsibles(inside_page(board).blocks, "How to read this"))
         sections.append(PageSection("inside", "inside", "Inside the networks", html))
-    parts = collapsibles(_table_blocks(report), "How to read the tables", level=3)
-    title, html = "Every table, and where the numbers come from", writer.html(parts, pictures=False)
-    return [*sections, PageSection("tables", "all tables", title, html)]
-
-
-def _table_blocks(report: Report) -> list[Block]:
-    board = report.board
     blocks = section_blocks(board, beyond=False)
     blocks += provenance_blocks(board) if len(board.plain) else []
     if board.costs:
         costs = cost_page(board)
         blocks += [Heading(2, costs.title), *costs.blocks]
-    return blocks
+    parts = collapsibles(blocks, "How to read the tables", level=3)
+    title, html = "Every table, and where the numbers come from", writer.html(parts, pictures=False)
+    return [*sections, PageSection("tables", "all tables", title, html)]
 
 
 def _data(report: Report) -> dict[str, Any]:

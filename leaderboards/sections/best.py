@@ -95,6 +95,8 @@ def best_blocks(board: Board) -> list[Block]:
         tied=COLUMN_TIES if board.compared else "",
     )
     apart = [column for column in board.columns if column.apart]
+    parts = [column.rows[column.rows["partial"].astype(bool)] for column in board.columns if column.partial]
+    partial = pd.concat(parts).groupby("dataset", sort=True) if parts else ()
     honest = honest_table(board)
     legend = [
         {"task": task.name, "the question": task.asks, "the score, in percent": task.measures}
@@ -109,7 +111,7 @@ def best_blocks(board: Board) -> list[Block]:
         *_better_blocks(board),
         *mean_blocks(board),
         *list_blocks(APART, [f"{column.heading}: {join(column.rows['coverage'])}" for column in apart]),
-        *_partial_blocks(board),
+        *list_blocks(PARTIAL, [f"{name}: {join(rows['coverage'])}" for name, rows in partial]),
         untested(board),
         *_enough_blocks(board),
         said(OPTIMISM if honest.empty else HONEST),
@@ -141,27 +143,16 @@ def _pooling_note(board: Board) -> Text:
 
 def _better_blocks(board: Board) -> list[Block]:
     """One line per column with the backbones that score higher in another pooling; empty without any."""
-    texts = {
-        column.heading: [
+    lines = []
+    for column in board.columns:
+        names = [
             f"{label} {display.score_text(better.score)} "
             f"({better.layer}/{better.depth}, {display.pooling_name(better.pooling)})"
             for name, label in board.labels.items()
             if (better := column.better_poolings.get(name))
         ]
-        for column in board.columns
-    }
-    return list_blocks(
-        BETTER, [f"{heading}: {', '.join(names)}" for heading, names in texts.items() if names]
-    )
-
-
-def _partial_blocks(board: Board) -> list[Block]:
-    rows = pd.concat([column.rows for column in board.columns])
-    parts = rows[rows["partial"].astype(bool)].groupby("dataset", sort=True)
-    marked = any(column.partial for column in board.columns)
-    return list_blocks(
-        PARTIAL, [f"{name}: {join(part['coverage'])}" for name, part in parts] if marked else []
-    )
+        lines += [f"{column.heading}: {', '.join(names)}"] if names else []
+    return list_blocks(BETTER, lines)
 
 
 def untested(board: Board) -> Text:

@@ -2,6 +2,7 @@
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping
 
 import pandas as pd
 
@@ -33,11 +34,11 @@ def cost_page(board: Board) -> Page:
     costs, title = board.costs, f"What the backbones cost: {board.suite}"
     blocks: list[Block] = [said(NOTE)]
     for device in costs.groups:
-        blocks += _device_blocks(device.rows, device.dataset)
+        blocks += _device_blocks(device.rows, device.dataset, costs.labels)
     return Page(costs.page, title, (*blocks, *provenance_blocks(costs)))
 
 
-def _device_blocks(rows: pd.DataFrame, device: str) -> list[Block]:
+def _device_blocks(rows: pd.DataFrame, device: str, labels: Mapping[str, str]) -> list[Block]:
     rows = rows[rows["value"].notna()]
     if rows.empty:
         return []
@@ -45,7 +46,7 @@ def _device_blocks(rows: pd.DataFrame, device: str) -> list[Block]:
     blocks: list[Block] = [Heading(2, f"On {device}"), whole]
     blocks += [said(DISTURBANCE, **disturbed) for disturbed in disturbances(rows, device)]
     for metric, title in _TIMES.items():
-        times = up_to_table(rows[rows["metric"] == metric])
+        times = up_to_table(rows[rows["metric"] == metric], labels)
         table = Table(times, caption=f"{title}, up to each layer, on {device}")
         blocks += [said("{title}, up to each layer:", title=title), table]
     return blocks
@@ -82,10 +83,9 @@ def _whole(rows: pd.DataFrame, backbone: BoardBackbone) -> dict[str, str]:
     }
 
 
-def up_to_table(rows: pd.DataFrame) -> pd.DataFrame:
+def up_to_table(rows: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
     """Times up to each block, as text; rows are of one device and metric and have numbers."""
     rows = rows[rows["tap"] == "block"]
     places = zip(rows["backbone"], rows["layer"].astype(str), strict=True)
     cells = dict(zip(places, rows["value"].map(ms_text), strict=True))
-    labels = {each.name: each.label for each in backbones_of(rows)}
     return cell_table(labels, map(str, sorted(set(rows["layer"]))), cells)

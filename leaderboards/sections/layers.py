@@ -82,23 +82,18 @@ def _pooling_blocks(board: Board, column: Column, pooling: str | None, title: st
     if "cls" in names and pooling is None:
         names = [name for name in names if name != "mean"]
     caption = ", ".join(map(pooling_name, names))
-    bold, units = f"{caption[:1].upper()}{caption[1:]}", units_text(rows) + _groups_text(board, column)
+    bold, units = f"{caption[:1].upper()}{caption[1:]}", units_text(rows)
+    if board.items and len(column.best):
+        best = sides_of(column.best[:1], column.best["backbone"].iloc[0])
+        measured = known_items(column, best, board.items).values()
+        count = len({cluster for items in measured for cluster in items.clusters})
+        if any(count != len(items.keys) for items in measured):  # such as videos
+            units += f" in {count:,} independent groups"
     return [
         said("**{caption}**{units}. {floor}", caption=bold, units=units, floor=floor),
         Table(tables.layer_table(column, pooling), caption=f"{title}: every layer, {caption}"),
         partial_line(rows),
     ]
-
-
-def _groups_text(board: Board, column: Column) -> str:
-    """The number of groups, such as videos, of the items, if they were not sampled individually."""
-    if board.items is None or column.best.empty:
-        return ""
-    best = sides_of(column.best[:1], column.best["backbone"].iloc[0])
-    measured = known_items(column, best, board.items)
-    count = len({cluster for items in measured.values() for cluster in items.clusters})
-    single = all(count == len(items.keys) for items in measured.values())
-    return "" if single else f" in {count:,} independent groups"
 
 
 def choice_table(column: Column) -> pd.DataFrame:

@@ -96,12 +96,13 @@ def set_blocks(board: Board) -> list[Block]:
             "backbone": board.labels[gain.best.backbone],
             "transform": gain.plain.transform,
             "set": ", ".join(gain.names),
-            "blocks": _blocks_text(blocks_of(gain.best)),
+            "blocks": f"{at[0]}-{at[-1]}" if len(at) == at[-1] - at[0] + 1 > 2 else ", ".join(map(str, at)),
             "score": score_text(gain.best.score),
             "best layer": side_text(gain.plain),
             "gain": difference_text(gain.gain),
         }
         for gain in set_gains(board)
+        for at in [blocks_of(gain.best)]
     )
     title, lacking = "What sets of layers gain", board.sets.assign(transform="sets of layers")
     blocks: list[Block] = [Heading(2, title), said(SET_NOTE)]
@@ -111,11 +112,3 @@ def set_blocks(board: Board) -> list[Block]:
         head = [*frame].index("set")
         blocks.append(Table(frame, left=head + 2, caption=title, head=head))
     return [*blocks, *missing_blocks(board, lacking, "set")]
-
-
-def _blocks_text(blocks: tuple[int, ...]) -> str:
-    """Blocks in short: ``9-12``, ``3, 6, 9, 12``."""
-    first, last = blocks[0], blocks[-1]
-    if len(blocks) > 2 and blocks == tuple(range(first, last + 1)):
-        return f"{first}-{last}"
-    return ", ".join(map(str, blocks))

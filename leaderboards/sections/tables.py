@@ -50,10 +50,6 @@ def kind_suffix(task: str, metric: str) -> str:
     return metric[len(whole) + 1 :]
 
 
-def _kind_rank(kind: str) -> tuple[int, object]:
-    return (KIND_NAMES.index(kind) if kind in KIND_NAMES else len(KIND_NAMES), natural(kind))
-
-
 def mark_of(*, best: bool, tied: bool) -> Mark:
     """The mark of a score: best, tied with the best, or neither."""
     return "best" if best else "tied" if tied else "none"
@@ -156,7 +152,8 @@ def kind_table(column: Column) -> pd.DataFrame:
     metrics = column.at_best["metric"].astype(str)
     rows = column.at_best.assign(kind=[kind_suffix(column.task, metric) for metric in metrics])
     rows = rows[(rows["kind"] != "") & metrics.str.startswith(f"{column.metric} ")]
-    kinds = sorted(set(rows["kind"]), key=_kind_rank)
+    ranks = {kind: rank for rank, kind in enumerate(KIND_NAMES)}
+    kinds = sorted(set(rows["kind"]), key=lambda kind: (ranks.get(kind, len(ranks)), natural(kind)))
     return _by_backbone(column, rows, "kind", kinds, "{:.1f}".format)
 
 

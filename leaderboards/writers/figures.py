@@ -21,12 +21,13 @@ def write_page_figures(page: Page, folder: Path) -> None:
 
     Figures of the former page there that this one lacks are removed; other files are left alone.
     """
-    pictures = [block for block in page.blocks if isinstance(block, Picture) and block.name]
-    for picture in pictures:
-        write_whole(folder / figure_path(page.name, picture.name), svg_file(picture, page.backbones))
     former = folder / f"{page.name}.md"
     paths = _shown(former.read_text(encoding="utf-8"), page.name) if former.is_file() else set()
-    for path in paths - {figure_path(page.name, picture.name) for picture in pictures}:
+    pictures = [block for block in page.blocks if isinstance(block, Picture) and block.name]
+    texts = {figure_path(page.name, each.name): svg_file(each, page.backbones) for each in pictures}
+    for path, text in texts.items():
+        write_whole(folder / path, text)
+    for path in paths - {*texts}:
         (folder / path).unlink(missing_ok=True)
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Block, Gallery, Maps, Plot, SmallMap
+from layerboard.leaderboards.board.frames import BoardBackbone
 from layerboard.leaderboards.inside.evidence import (
     PANELS,
-    DrawnBackbone,
     Evidence,
     at_depths,
     backbone_points,
@@ -93,7 +93,11 @@ def draw_shares(evidence: Evidence) -> list[Block]:
 def draw_maps(evidence: Evidence) -> list[Block]:
     """Maps of heads over depth, share of heads with a fixed offset, and single images."""
     aligned, cls = evidence.numbers("aaam", 4), evidence.numbers("cls_map", 3)
-    grids = {backbone: _on_grid(cls[backbone], maps) for backbone, maps in aligned.items() if backbone in cls}
+    grids = {}
+    for backbone, maps in aligned.items():
+        if (seen_by_cls := cls.get(backbone)) is not None:
+            rows, columns = ((side + 1) // 2 for side in maps.shape[2:])  # patches are the last tokens
+            grids[backbone] = seen_by_cls[:, :, -rows * columns :].reshape(*maps.shape[:2], rows, columns)
     of_cls, of_patches = _heads_by_depth(grids), _heads_by_depth(aligned)
     sides, title = {"": evidence.select("offset-heads")}, "Share of heads with a fixed offset"
     seen = Maps(of_patches, "Attention maps relative to the query patch", "attention")
@@ -108,16 +112,7 @@ def draw_maps(evidence: Evidence) -> list[Block]:
     ]
 
 
-def _on_grid(maps: Floats, aligned: Floats) -> Floats:
-    """Attention to the patches [blocks heads rows columns], from that to all tokens [blocks heads tokens].
-
-    Patches are the last tokens; their grid follows from the aligned maps.
-    """
-    rows, columns = ((side + 1) // 2 for side in aligned.shape[2:])
-    return maps[:, :, -rows * columns :].reshape(*maps.shape[:2], rows, columns)
-
-
-def _heads_by_depth(maps: Mapping[DrawnBackbone, Floats]) -> tuple[SmallMap, ...]:
+def _heads_by_depth(maps: Mapping[BoardBackbone, Floats]) -> tuple[SmallMap, ...]:
     """Maps [blocks heads height width] of some heads (rows) and blocks (columns), a panel per backbone."""
     return tuple(
         drawn

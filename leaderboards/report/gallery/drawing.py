@@ -81,20 +81,19 @@ class SharedPictures:
 
     def at(self, path: Path) -> tuple[str, int, int] | None:
         """The thumbnail of the picture in a file."""
-        if path not in self._known:
-            self._known[path] = self._added(path) if is_whole(path) else None
-        return self._known[path]
-
-    def _added(self, path: Path) -> tuple[str, int, int] | None:
-        content = read_regular(path)
+        if path in self._known:
+            return self._known[path]
+        content = read_regular(path) if is_whole(path) else b""
         data = base64.b64encode(content).decode()
-        if len(data) > self._room:
+        if not 0 < len(data) <= self._room:
+            self._known[path] = None
             return None
         self._room -= len(data)
         with Image.open(BytesIO(content), formats=("WEBP",)) as image:
             width, height = image.size
         anchor = f"{self._section}-{len(self.addresses)}"
         self.addresses.append((anchor, width, height, data))
+        self._known[path] = anchor, width, height
         return anchor, width, height
 
 

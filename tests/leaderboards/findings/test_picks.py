@@ -32,7 +32,6 @@ def candidates(*rows: tuple[str, int, float, float], **facts: object) -> pd.Data
         "depth": 12,
         "pooling": "cls",
         "tap": "block",
-        "input_size": 64,
         "protocol": "standard",
         "half": 1.0,
         "parameters": NAN,
@@ -137,7 +136,7 @@ def test_each_layer_stands_in_its_best_pooling_with_the_others_beside_it() -> No
 
 
 def test_costs_of_another_input_size_are_not_those_of_a_score() -> None:
-    records = frame(layers([10.0]), cost("mini-dino", 1, 2.0, input_size=128))
+    records = frame(layers([10.0]), cost("mini-dino@128px", 1, 2.0, input_size=128))
     (found,) = candidates_of(Board.of(records).columns, layer_costs(records, CPU), {}).values()
     assert found["ms"].isna().all()
 

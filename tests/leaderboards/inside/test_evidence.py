@@ -3,8 +3,7 @@ import pytest
 
 from layerboard.leaderboards.blocks.blocks import slug
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.inside.evidence import deep, evenly
-from layerboard.leaderboards.inside.page import evidence_of
+from layerboard.leaderboards.inside.evidence import Evidence, deep, evenly
 from layerboard.leaderboards.records.arrays import write_arrays
 from layerboard.leaderboards.records.files import scored_path
 from tests.leaderboards.analyses import distances
@@ -13,7 +12,7 @@ from tests.leaderboards.builder import frame
 
 def evidence(folder=None, **changes):
     board = Board.of(frame(distances([[0.1], [0.2]], **changes)), arrays=folder)
-    return evidence_of(board.groups[0], board)
+    return Evidence(board.groups[0], board.backbones, board.arrays)
 
 
 @pytest.mark.parametrize(
@@ -62,5 +61,5 @@ def test_blocks_are_those_of_the_array_or_counted(tmp_path):
 
 def test_figures_of_the_same_analysis_of_other_images_have_other_names():
     board = Board.of(frame(distances([[0.1]], data="d1"), distances([[0.1]], data="d2")))
-    names = {evidence_of(group, board).named("x") for group in board.groups}
+    names = {Evidence(group, board.backbones, board.arrays).named("x") for group in board.groups}
     assert len(names) == 2

@@ -8,7 +8,7 @@ from layerboard.leaderboards.blocks.blocks import Plot, Table
 from layerboard.leaderboards.blocks.display import number_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.differences import column_ties
-from layerboard.leaderboards.board.frames import RecordGroup, backbones_of, groups_of, is_analysis
+from layerboard.leaderboards.board.frames import RecordGroup, groups_of, is_analysis
 from layerboard.leaderboards.board.tidy import INSIDE, inside_frame, tidy_frame
 from layerboard.leaderboards.exchange.check import check_pages
 from layerboard.leaderboards.inside.page import inside_page, layers_table, ranges_table
@@ -126,7 +126,7 @@ def test_an_analysis_without_a_question_is_a_link_alone():
 
 def test_the_table_of_layers_is_the_mean_over_heads_with_its_interval():
     rows = main(frame(inside()))
-    table = layers_table(rows, backbones_of(rows))
+    table = layers_table(rows, Board.of(rows).labels)
     assert table.columns.tolist() == ["backbone", "1", "2", "3"]
     assert table.to_numpy().tolist() == [
         ["mini-clip", "0.500 ± 0.012", "0.200 ± 0.012", "0.200 ± 0.012"],
@@ -137,7 +137,7 @@ def test_the_table_of_layers_is_the_mean_over_heads_with_its_interval():
 def test_the_other_metrics_are_ranges_over_layers():
     rows = frame(inside())
     rows = rows[rows["head"] == -1]
-    table = ranges_table(rows[rows["value"].notna()], backbones_of(rows), (f"{TASK}-px", f"{TASK}-ratio"))
+    table = ranges_table(rows[rows["value"].notna()], Board.of(rows).labels, (f"{TASK}-px", f"{TASK}-ratio"))
     assert table.to_numpy().tolist() == [
         ["mini-clip", "11.2 (2) to 28.0 (1)", "0.339 (2) to 0.847 (1)"],
         ["mini-dino", "11.2 (1) to 28.0 (2)", "0.339 (1) to 0.847 (2)"],

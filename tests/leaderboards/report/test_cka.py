@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.report.cka import cka_matrices
+from layerboard.leaderboards.sections.similarity import cka_matrices
 from tests.leaderboards.builder import frame, pair
 from tests.leaderboards.report.boards import small
 

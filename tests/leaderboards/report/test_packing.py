@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.report.cka import BlockCka
 from layerboard.leaderboards.report.packing import (
     json_script,
     packed,
@@ -13,6 +12,7 @@ from layerboard.leaderboards.report.packing import (
     packed_matrix,
     script_digest,
 )
+from layerboard.leaderboards.sections.similarity import BlockCka
 from tests.leaderboards.report.boards import HOSTILE
 
 

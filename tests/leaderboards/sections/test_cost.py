@@ -73,7 +73,7 @@ def test_times_that_other_work_disturbed_are_flagged(costs: pd.DataFrame, metric
 
 
 def test_times_of_every_block(costs: pd.DataFrame) -> None:
-    table = up_to_table(costs[costs["metric"] == "ms"])
+    table = up_to_table(costs[costs["metric"] == "ms"], Board.of(costs).labels)
     assert table.to_numpy().tolist() == [["mini-clip", "1.00", ""], ["mini-dino", "2.05", "15.0"]]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.report.gallery.failures import failure_frames
+from layerboard.leaderboards.report.gallery.section import failure_frames
 from tests.leaderboards.builder import layers
 from tests.leaderboards.report.kept import keep, keep_knn, read
 
