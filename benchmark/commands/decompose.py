@@ -95,9 +95,10 @@ def decompose(
         layers=f"{request.layers},final" if final else request.layers,
     )
     protocols = steps_protocols(task, steps, first, second)
-    summary = execute(stepwise, report, protocols)
-    records = summary.records[summary.records["task"] == f"{task}-steps"]
-    records = records[records["protocol"].isin([protocol.name for protocol in protocols])]
+    summary = execute(stepwise, report, [*protocols.values()])
+    numbers = {protocol.name: number for number, protocol in protocols.items()}
+    records = summary.records.assign(stop=summary.records["protocol"].map(numbers)).dropna(subset="stop")
+    records = records[records["task"] == f"{task}-steps"]
     records = records[records["backbone"].isin({spec.name for spec in summary.plan.backbones})]
     changed = changes(records, summary.output / "items", steps)
     if changed.empty:

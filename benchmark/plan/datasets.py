@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from layerboard.benchmark.plan.location import DataLocation
@@ -24,6 +25,13 @@ from layerboard.tasks.framework.registry import (
 from layerboard.tasks.framework.sources import IMAGES, ProbedClasses, ProbedImages, probed
 from layerboard.tasks.framework.task import Needs, Task
 from layerboard.zoo.errors import InputError, MissingDataError
+
+Reader = Callable[[DatasetEntry[Data], Path], Data]
+
+
+def read_dataset(entry: DatasetEntry[Data], data: Path) -> Data:
+    """A dataset in the data folder, or root of a pack, ``data``."""
+    return entry.read(data)
 
 
 @dataclass
@@ -122,7 +130,10 @@ def _datasets_of(
 
 
 def _read(
-    at: DataLocation, own: Callable[[], Mapping[str, Data]], dataset: DatasetEntry[Data] | _OwnDataset | None
+    at: DataLocation,
+    own: Callable[[], Mapping[str, Data]],
+    reader: Reader,
+    dataset: DatasetEntry[Data] | _OwnDataset | None,
 ) -> Any:  # noqa: ANN401 - data of a task
     """A dataset as its tasks take it; raises MissingDataError if it is missing, InputError if it is wrong.
 
@@ -130,7 +141,7 @@ def _read(
     """
     if isinstance(dataset, DatasetEntry):
         assert at.data is not None
-        return _as_taken(at, dataset.read(at.data))
+        return _as_taken(at, reader(dataset, at.data))
     if dataset is None:
         return None
     data = own()[dataset.name]
@@ -169,7 +180,9 @@ def _lacking(at: DataLocation, task: TaskEntry, own: Collection[Data]) -> str:
     return f"needs {OWN_ROLES[task.role]}{layout}"
 
 
-def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collection[str]) -> PlannedTasks:
+def bind_tasks(
+    at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collection[str], reader: Reader = read_dataset
+) -> PlannedTasks:
     """Bind tasks to data; each dataset is read once for all tasks that need it.
 
     ``names`` are the tasks or groups of tasks that the user named, if any; those with data are run. Raises
@@ -181,7 +194,7 @@ def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collectio
     own = cache(partial(own_datasets, at.images, at.labelling))
     if at.images and roles & {*OWN_ROLES}:
         bound.understood += _understood(at, own(), roles if named else ())
-    read = cache(partial(_read, at, own))
+    read = cache(partial(_read, at, own, reader))
     for task in tasks:
         datasets = _datasets_of(task, at, own, named=named)
         if named and not datasets:

@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import combinations
 
-from layerboard.benchmark.plan.datasets import PlannedTasks, Unbound, bind_tasks
+from layerboard.benchmark.plan.datasets import PlannedTasks, Reader, Unbound, bind_tasks, read_dataset
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.tasks.framework.base import Source, digest
 from layerboard.tasks.framework.protocols import EvaluationProtocol
@@ -146,10 +146,10 @@ def make_plan(recipe: PlanRecipe) -> Plan:
     asked = find_asked(recipe.tasks, [at.protocol for at in locations])
     if len({(spec.dtype, spec.fast_resize) for spec in recipe.backbones if not spec.is_floor}) > 1:
         asked = tuple(dict.fromkeys((*asked, *find_tasks((DRIFT,)))))
-    tasks = PlannedTasks()
+    tasks, reader = PlannedTasks(), cache(read_dataset)  # protocols share what is read
     for at in locations:
         try:
-            tasks.take(_bound(at, asked, recipe.tasks))
+            tasks.take(_bound(at, asked, recipe.tasks, reader))
         except MissingDataError as error:
             if at is locations[-1] and not tasks.every:
                 raise
@@ -172,17 +172,20 @@ def _add_transformed(tasks: PlannedTasks, option: str, names: Sequence[str], pla
         tasks.add(f"{option} {name}", name, ways)
 
 
-def _bound(at: DataLocation, asked: Sequence[TaskEntry], names: Sequence[str]) -> PlannedTasks:
+def _bound(
+    at: DataLocation, asked: Sequence[TaskEntry], names: Sequence[str], reader: Reader
+) -> PlannedTasks:
     """The tasks that the location's protocol runs; for one of single tasks, all of these if none is named."""
     spoken = at.protocol.tasks
     if not names:
         further = (*WITHOUT_LABELS, *(task for task in TASKS if task.role in LAID_OUT and at.images))
         asked = tuple(dict.fromkeys((*asked, *further))) if spoken is None else find_tasks(spoken)
-        return bind_tasks(at, asked, names=spoken or ())
+        return bind_tasks(at, asked, names=spoken or (), reader=reader)
     there = [task for task in asked if at.protocol.covers(task.name)]
     if not there:
         raise InputError(f"{_speech(at.protocol)}, which --tasks does not name")
-    return bind_tasks(at, there, names=[name for name in names if at.protocol.covers(name)])
+    named = [name for name in names if at.protocol.covers(name)]
+    return bind_tasks(at, there, names=named, reader=reader)
 
 
 def _speech(protocol: EvaluationProtocol) -> str:

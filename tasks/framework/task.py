@@ -119,7 +119,7 @@ class Task(ABC):
         config = dict(protocol.overrides).get(row.name) or protocol.config_for(cls.configs)
         if protocol.shots and cls.takes_shots:
             config = cls.with_shots(config, protocol.shots)
-        return cls(data, config, row=row, protocol=protocol.name)
+        return cls(data, config, row=row, protocol=protocol.name, transform=protocol.transform)
 
     @classmethod
     def with_shots(cls, config: Any, shots: tuple[int, ...]) -> Any:  # noqa: ANN401

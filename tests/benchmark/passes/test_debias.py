@@ -10,7 +10,7 @@ from torch import Tensor
 
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.passes import collectors
-from layerboard.benchmark.passes.collectors import FAILURE, MeasuredCollector
+from layerboard.benchmark.passes.collectors import FAILURE, Debias, MeasuredCollector
 from layerboard.benchmark.passes.loading import Loader
 from layerboard.benchmark.passes.one_pass import Listener, run_pass
 from layerboard.benchmark.passes.shards import Shards
@@ -69,7 +69,7 @@ def shown(src: Source, folder: Path, backbone: CountingBackbone, components: int
     problem = MeanProblem(src)
     problem.measure = lambda group, view: Grids()  # type: ignore[method-assign]
     layers = frozenset([Layer(1), Layer(2)])
-    collector = MeasuredCollector(problem, src.view, layers, components=components)
+    collector = MeasuredCollector(problem, src.view, layers, debias=Debias(components))
     store = Shards(folder, len(src.groups))
     listener = Listener("grids", collector, store, set(range(len(src.groups))))
     run_pass(src, [listener], backbone, 2, Loader(1), Silent())
@@ -147,7 +147,7 @@ def test_a_black_image_that_breaks_the_network_fails_one_listener(tmp_path: Path
 
     src = source([[10]])
     both = [
-        MeasuredCollector(MeanProblem(src), src.view, frozenset([Layer(1)]), components=count)
+        MeasuredCollector(MeanProblem(src), src.view, frozenset([Layer(1)]), debias=Debias(count))
         for count in (0, 2)
     ]
     plain = Listener("plain", both[0], Shards(tmp_path / "a", 1), {0})
