@@ -69,7 +69,6 @@ def changes(records: pd.DataFrame, folder: Path, steps: Steps) -> pd.DataFrame:
 def _change(backbone: "_Backbone", steps: Steps, chosen: Chosen, step: int) -> dict[str, object]:
     start, end, choice = steps.path[0], steps.path[-1], steps.choices[step]
     old, new = steps.path[step : step + 2]
-    primary = [steps.stops[stop].rule.primary for stop in (old, new)]
 
     def layer(stop: int) -> Layer:
         return backbone.layer(stop, stop if chosen == "best" else start)
@@ -79,8 +78,11 @@ def _change(backbone: "_Backbone", steps: Steps, chosen: Chosen, step: int) -> d
 
     before, after = backbone.items(old, layer(old)), backbone.items(new, layer(new))
     low, high = difference_interval(before, after)
-    was, now = _values(*before), _values(*after)
-    moved = [now[key] - was[key] for key in was if key in now]
+    was, now = (
+        pd.Series(items.values[items.statistics[metric].column], [*items.keys])
+        for items, metric in (before, after)
+    )
+    moved = now - was  # NaN for items of one of them
     return {
         "chosen": chosen,
         "step": step + 1,
@@ -90,16 +92,16 @@ def _change(backbone: "_Backbone", steps: Steps, chosen: Chosen, step: int) -> d
         "high": high,
         "alone": value(steps.alone[step]) - value(start),
         "last": value(end) - value(steps.last[step]),
-        "gained": sum(by > 0 for by in moved),
-        "lost": sum(by < 0 for by in moved),
-        "ceiling_before": backbone.scores(old, ceiling_metric(primary[0])).get(layer(old), math.nan),
-        "ceiling_after": backbone.scores(new, ceiling_metric(primary[1])).get(layer(new), math.nan),
+        "gained": int((moved > 0).sum()),
+        "lost": int((moved < 0).sum()),
+        "ceiling_before": backbone.scores(old, ceiling_metric(before[1])).get(layer(old), math.nan),
+        "ceiling_after": backbone.scores(new, ceiling_metric(after[1])).get(layer(new), math.nan),
         "pull": backbone.scores(new, PULL).get(layer(new), math.nan),
         "forward": choice.name in (SIZE, KIND),
         "choice": choice.name,
         "old": choice.old,
         "new": choice.new,
-        "metric": primary[1],
+        "metric": after[1],
         "layer_before": layer(old),
         "layer_after": layer(new),
         "delta": value(new) - value(old),
@@ -177,11 +179,6 @@ def _effects(items: Items, metric: str) -> tuple[dict[str, float], float, int]:
     names = np.unique(np.asarray(items.clusters, str))[measured.counts > 0].tolist()
     by_unit = dict(zip(names, influence(measured)[:, 0].tolist(), strict=True))
     return by_unit, float(measured.evaluate()[0, 0]), units - strata
-
-
-def _values(items: Items, metric: str) -> dict[str, float]:
-    column = np.asarray(items.values[items.statistics[metric].column], np.float64)
-    return {items.keys[row]: float(column[row]) for row in np.flatnonzero(~np.isnan(column)).tolist()}
 
 
 def decomposition_page(
