@@ -132,6 +132,16 @@ def test_the_host_waits_once_a_size_for_all_layers(tmp_path: Path, monkeypatch: 
     assert waited == [2]
 
 
+def test_collectors_of_a_pass_share_a_black_image_and_debiased_grids() -> None:
+    debias, backbone = Debias(3), Positioned()
+    pixels = torch.full((1, 3, 32, 32), 10, dtype=torch.uint8)
+    for layers in ([Layer(1)], [Layer(1), Layer(3)], [Layer(3)]):
+        debias.prepare(backbone, pixels, frozenset(layers))
+    assert len(backbone.sizes) == 2  # nothing is asked twice
+    live = LayerFeatures(Layer(1), None, torch.ones(1, 4, 4, 5))
+    assert debias.of(live, pixels) is debias.of(live, pixels) is not live
+
+
 def test_a_black_image_that_is_not_finite_empties_the_layers(tmp_path: Path) -> None:
     found = shown(source([[10]]), tmp_path, Positioned(broken=True), 2)
     assert {name.split("/")[2] for name in found} == {FAILURE}
