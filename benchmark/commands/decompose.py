@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from layerboard.benchmark.passes.failures import Failure
     from layerboard.tasks.decompose.task import Given
 
-EndTap = Literal["block", "final"]  # what a protocol may read, as in `tasks.paths`
+EndTap = Literal["block", "final"]  # what a protocol may read, as in `tasks.decompose.paths`
 
 WITHOUT = ("tasks", "protocol", "floor", "examples", "poolings", "transform", "compress", "fuse")
 

@@ -21,7 +21,7 @@ RULES = ("spair", "davis")  # tasks whose protocols can be decomposed
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A protocol, and the features that it uses, as in `tasks.paths.End`."""
+    """A protocol, and the features that it uses, as in `tasks.decompose.paths.End`."""
 
     protocol: EvaluationProtocol
     tap: Read = "block"
