@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from layerboard.benchmark.passes.failures import Failure
     from layerboard.tasks.decompose.task import Given
 
-EndTap = Literal["block", "final"]  # what a protocol may read, as in `tasks.paths`
+EndTap = Literal["block", "final"]  # what a protocol may read, as in `tasks.decompose.paths`
 
 
 def transform(value: Any) -> str:  # noqa: ANN401  # words of any kind
@@ -93,9 +93,10 @@ def decompose(
         layers=f"{request.layers},final" if final else request.layers,
     )
     protocols = steps_protocols(task, steps, first, second)
-    summary = execute(stepwise, report, protocols)
-    records = summary.records[summary.records["task"] == f"{task}-steps"]
-    records = records[records["protocol"].isin([protocol.name for protocol in protocols])]
+    summary = execute(stepwise, report, [*protocols.values()])
+    numbers = {protocol.name: number for number, protocol in protocols.items()}
+    records = summary.records.assign(stop=summary.records["protocol"].map(numbers)).dropna(subset="stop")
+    records = records[records["task"] == f"{task}-steps"]
     records = records[records["backbone"].isin({spec.name for spec in summary.plan.backbones})]
     changed = changes(records, summary.output / "items", steps)
     if changed.empty:

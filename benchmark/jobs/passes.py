@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 
 import torch
 
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.jobs.job import Job, Setup
-from layerboard.benchmark.passes.collectors import Collector, MeasuredCollector, VectorCollector
+from layerboard.benchmark.passes.collectors import Collector, Debias, MeasuredCollector, VectorCollector
 from layerboard.benchmark.passes.failures import NO_MEMORY_FORWARD, failure
 from layerboard.benchmark.passes.loading import KEPT_BYTES, KeptViews, Loader, render_sample
 from layerboard.benchmark.passes.one_pass import Listener, Listeners, PassResult, run_pass
@@ -49,12 +49,12 @@ def run_job(job: Job, cache: "BackboneCache", report: Reporter) -> PassResult:
 
 def _listeners(job: Job) -> Iterator[Listener]:
     """The listeners of a job's pass with the shards that they lack, if they have something to remember."""
-    setup = job.setup
+    setup, debias_of = job.setup, cache(Debias)
     for name, store in job.stores.items():
         tasks = job.pass_.needing(name)
         collector: Collector | None
         if name != VECTORS:
-            collector = _collector(job, tasks[0])
+            collector = _collector(job, tasks[0], debias_of(components(tasks[0].transform)))
         else:
             dtype = getattr(torch, setup.request.store_dtype)
             spec, poolings = setup.spec, setup.poolings
@@ -65,7 +65,7 @@ def _listeners(job: Job) -> Iterator[Listener]:
             yield Listener(name, collector, store, {*store.missing} & {*job.shards}, tasks)
 
 
-def _collector(job: Job, task: Task) -> Collector | None:
+def _collector(job: Job, task: Task, debias: Debias) -> Collector | None:
     """The collector that feeds a task in the pass of a job; None if what the task remembers is missing."""
     setup, source = job.setup, job.source
     fed = task.fed_by(source)
@@ -79,7 +79,7 @@ def _collector(job: Job, task: Task) -> Collector | None:
         before = MeasuredLayers(remembered, store, layers)
         fed = task.remembering(before, before.failures)
     layers = task.measured_layers(source, setup.layers, setup.spec)
-    return MeasuredCollector(fed, source.view, layers, setup.spec.patch_size, components(task.transform))
+    return MeasuredCollector(fed, source.view, layers, setup.spec.patch_size, debias)
 
 
 def _shown(

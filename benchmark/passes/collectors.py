@@ -158,37 +158,26 @@ class Gathered:
         return by_size
 
 
-class MeasuredCollector(Collector):
-    """Feeds the measurers of a task, one per group.
+class Debias:
+    """Removes up to ``components`` positional directions from the grids of layers.
 
-    Arrays are named ``17/3/error``: group, layer, and the measurer's name for them. With ``components``, that
-    many positional directions (or fewer if a layer has fewer dimensions) are removed from grids. They are
-    found once per image size, by a black image of that size before its first batch (`tasks.metrics.spread`).
+    They are found once per image size, by a black image of that size before its first batch
+    (`tasks.metrics.spread`).
     """
 
-    def __init__(
-        self, fed: Measurable, view: View, layers: Collection[Layer], patch_size: int = 0, components: int = 0
-    ) -> None:
-        self._fed, self._view, self._patch_size, self._components = fed, view, patch_size, components
-        self._measured = tuple(sorted(layers, key=lambda layer: layer.place))
-        self._together = any(len(layer.members) > 1 for layer in self._measured)
-        members = dict.fromkeys(member for layer in self._measured for member in layer.members)
-        self._serves = {needed: layer for layer in members for needed in fed.feed.shown(layer)}
-        self.layers, self.whole = frozenset(self._serves), fed.feed.whole
-        self._bases: dict[tuple[int, ...], dict[Layer, Tensor]] = {}  # positional directions by image size
-        self._waiting: dict[Layer, list[Shown]] = {}
-        self._measurers: dict[int, Measurer[Any]] = {}
-        self._gathered: dict[int, Gathered] = {}  # by group, what waits for further members
-        # by group, why layers have no measurements
-        self._failed: defaultdict[int, dict[Layer, str]] = defaultdict(dict)
+    def __init__(self, components: int) -> None:
+        self._components = components
+        self._bases: dict[tuple[tuple[int, ...], Layer], Tensor] = {}  # by image size and layer
+        self._latest: tuple[LayerFeatures, LayerFeatures] | None = None  # before and after
 
-    def prepare(self, backbone: Backbone, pixels: Tensor) -> None:
+    def prepare(self, backbone: Backbone, pixels: Tensor, layers: frozenset[Layer]) -> None:
         """Find the leading directions [dim components] of the tokens of a black image, orthonormal.
 
         They are NaN if the tokens are not finite, which the measurer of the layer then reports.
         """
         size = tuple(pixels.shape[2:])
-        if not self._components or size in self._bases:
+        unknown = frozenset(layer for layer in layers if (size, layer) not in self._bases)
+        if not self._components or not unknown:
             return
         tokens: dict[Layer, Tensor] = {}
 
@@ -196,21 +185,58 @@ class MeasuredCollector(Collector):
             assert isinstance(features, LayerFeatures)  # attention probabilities are not needed
             tokens[features.layer] = features.grid[0].flatten(0, 1).float().clone()
 
-        backbone.visit(torch.zeros((1, 3, *size), dtype=torch.uint8), keep, self.layers)
-        self._bases[size] = {}
+        backbone.visit(torch.zeros((1, 3, *size), dtype=torch.uint8), keep, unknown)
         # the host waits once per size, not once per layer, and finds the same directions on every device
         for layer, values in to_host(tokens).items():
-            unknown = torch.full((values.shape[1], 1), torch.nan)
-            basis = position_basis(values, self._components) if bool(values.isfinite().all()) else unknown
-            self._bases[size][layer] = basis.to(tokens[layer].device)
+            basis = torch.full((values.shape[1], 1), torch.nan)
+            if bool(values.isfinite().all()):
+                basis = position_basis(values, self._components)
+            self._bases[size, layer] = basis.to(tokens[layer].device)
+
+    def of(self, features: Shown, pixels: Tensor) -> Shown:
+        """Features of a batch with debiased grids; the same object for all collectors of a pass in turn."""
+        basis = self._bases.get((tuple(pixels.shape[2:]), features.layer))
+        if basis is None or not basis.shape[1]:
+            return features
+        assert isinstance(features, LayerFeatures)
+        if self._latest is None or self._latest[0] is not features:
+            self._latest = features, replace(features, grid=debiased(features.grid.float(), basis))
+        return self._latest[1]
+
+
+class MeasuredCollector(Collector):
+    """Feeds the measurers of a task, one per group.
+
+    Arrays are named ``17/3/error``: group, layer, and the measurer's name for them. With ``debias``, which
+    collectors of the same pass may share, positional directions are removed from grids.
+    """
+
+    def __init__(
+        self,
+        fed: Measurable,
+        view: View,
+        layers: Collection[Layer],
+        patch_size: int = 0,
+        debias: Debias | None = None,
+    ) -> None:
+        self._fed, self._view, self._patch_size, self._debias = fed, view, patch_size, debias or Debias(0)
+        self._measured = tuple(sorted(layers, key=lambda layer: layer.place))
+        self._together = any(len(layer.members) > 1 for layer in self._measured)
+        members = dict.fromkeys(member for layer in self._measured for member in layer.members)
+        self._serves = {needed: layer for layer in members for needed in fed.feed.shown(layer)}
+        self.layers, self.whole = frozenset(self._serves), fed.feed.whole
+        self._waiting: dict[Layer, list[Shown]] = {}
+        self._measurers: dict[int, Measurer[Any]] = {}
+        self._gathered: dict[int, Gathered] = {}  # by group, what waits for further members
+        # by group, why layers have no measurements
+        self._failed: defaultdict[int, dict[Layer, str]] = defaultdict(dict)
+
+    def prepare(self, backbone: Backbone, pixels: Tensor) -> None:
+        self._debias.prepare(backbone, pixels, self.layers)
 
     def see(self, batch: Batch, features: Shown) -> None:
         """Hand a layer to the measurers of the batch's groups, once all measured with it were shown."""
-        if self._components:
-            assert isinstance(features, LayerFeatures)
-            basis = self._bases[tuple(batch.pixels.shape[2:])][features.layer]
-            if basis.shape[1]:
-                features = replace(features, grid=debiased(features.grid.float(), basis))
+        features = self._debias.of(features, batch.pixels)
         layer = self._serves[features.layer]
         waiting = self._waiting.setdefault(layer, [])
         waiting.append(features)

@@ -30,6 +30,13 @@ from layerboard.tasks.framework.sources import IMAGES, ProbedClasses, ProbedImag
 from layerboard.tasks.framework.task import Needs, Task
 from layerboard.zoo.errors import InputError, MissingDataError
 
+Reader = Callable[[DatasetEntry[Data], Path], Data]
+
+
+def read_dataset(entry: DatasetEntry[Data], data: Path) -> Data:
+    """A dataset in the data folder, or root of a pack, ``data``."""
+    return entry.read(data)
+
 
 @dataclass
 class Unbound:
@@ -118,7 +125,7 @@ def plan_tasks(location: DataLocation, names: Sequence[str], *, drift: bool) -> 
     asked = find_asked(names, [at.protocol for at in locations])
     if drift:
         asked = tuple(dict.fromkeys((*asked, *find_tasks((DRIFT,)))))
-    planned = PlannedTasks()
+    planned, reader = PlannedTasks(), cache(read_dataset)  # protocols share what is read
     for at in locations:
         spoken = at.protocol.tasks
         required: Sequence[str] = ()
@@ -133,7 +140,7 @@ def plan_tasks(location: DataLocation, names: Sequence[str], *, drift: bool) -> 
         else:  # a protocol of single tasks runs all of these
             tasks, required = find_tasks(spoken), spoken
         try:
-            planned.take(bind_tasks(at, tasks, names=required))
+            planned.take(bind_tasks(at, tasks, names=required, reader=reader))
         except MissingDataError as error:
             if at is locations[-1] and not planned.every:
                 raise
@@ -182,7 +189,10 @@ def _datasets_of(
 
 
 def _read(
-    at: DataLocation, own: Callable[[], Mapping[str, Data]], dataset: DatasetEntry[Data] | _OwnDataset | None
+    at: DataLocation,
+    own: Callable[[], Mapping[str, Data]],
+    reader: Reader,
+    dataset: DatasetEntry[Data] | _OwnDataset | None,
 ) -> Any:  # noqa: ANN401 - data of a task
     """A dataset as its tasks take it; raises MissingDataError if it is missing, InputError if it is wrong.
 
@@ -192,7 +202,7 @@ def _read(
         return None
     if isinstance(dataset, DatasetEntry):
         assert at.data is not None
-        data: Data | None = dataset.read(at.data)
+        data: Data | None = reader(dataset, at.data)
     else:
         given = own()[dataset.name]
         data = given if isinstance(given, Classification) else given.serving(dataset.role)
@@ -225,7 +235,9 @@ def _lacking(at: DataLocation, task: TaskEntry, own: Collection[Data]) -> str:
     return f"needs {OWN_ROLES[task.role]}{layout}"
 
 
-def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collection[str]) -> PlannedTasks:
+def bind_tasks(
+    at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collection[str], reader: Reader = read_dataset
+) -> PlannedTasks:
     """Bind tasks to data; each dataset is read once for all tasks that need it.
 
     ``names`` are the tasks or groups of tasks that the user named, if any; those with data are run. Raises
@@ -237,7 +249,7 @@ def bind_tasks(at: DataLocation, tasks: Sequence[TaskEntry], *, names: Collectio
     own = cache(partial(own_datasets, at.images, at.labelling))
     if at.images and roles & {*OWN_ROLES}:
         bound.understood += _understood(at, own(), roles if named else ())
-    read = cache(partial(_read, at, own))
+    read = cache(partial(_read, at, own, reader))
     for task in tasks:
         datasets = _datasets_of(task, at, own, named=named)
         if named and not datasets:

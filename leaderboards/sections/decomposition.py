@@ -16,9 +16,8 @@ from layerboard.leaderboards.records.files import RESULTS_VERSION, scored_path, 
 from layerboard.leaderboards.records.items import read_items
 from layerboard.leaderboards.records.record import companion
 from layerboard.tasks.decompose.paths import KIND, SIZE, Steps
-from layerboard.tasks.decompose.task import CEILING, step_metric
 from layerboard.tasks.framework.assess import measure
-from layerboard.tasks.framework.base import Items
+from layerboard.tasks.framework.base import Items, ceiling_metric
 from layerboard.tasks.framework.registry import PULL
 from layerboard.tasks.statistics.uncertainty import influence, sample
 from layerboard.tasks.statistics.weighted import Ratios
@@ -52,7 +51,8 @@ def changes(records: pd.DataFrame, folder: Path, steps: Steps) -> pd.DataFrame:
     of the paired 95 % interval of ``delta``; ``alone`` and ``last`` are the effects of this choice alone in
     the first protocol and just before the second; ``gained`` and ``lost`` count items whose score rises or
     falls; ``pull`` is the mean share, in percent, of a soft arg-max where nothing is similar; ``forward``
-    says whether the choice changes how images are shown.
+    says whether the choice changes how images are shown. In the records, ``stop`` is the number of the first
+    stop with the same rule and transform.
     """
     rows = []
     for name, scores in records.groupby("backbone", sort=False):
@@ -78,8 +78,11 @@ def _change(backbone: "_Backbone", steps: Steps, chosen: Chosen, step: int) -> d
 
     before, after = backbone.items(old, layer(old)), backbone.items(new, layer(new))
     low, high = difference_interval(before, after)
-    was, now = _values(*before), _values(*after)
-    moved = [now[key] - was[key] for key in was if key in now]
+    was, now = (
+        pd.Series(items.values[items.statistics[metric].column], [*items.keys])
+        for items, metric in (before, after)
+    )
+    moved = now - was  # NaN for items of one of them
     return {
         "chosen": chosen,
         "step": step + 1,
@@ -89,16 +92,16 @@ def _change(backbone: "_Backbone", steps: Steps, chosen: Chosen, step: int) -> d
         "high": high,
         "alone": value(steps.alone[step]) - value(start),
         "last": value(end) - value(steps.last[step]),
-        "gained": sum(by > 0 for by in moved),
-        "lost": sum(by < 0 for by in moved),
-        "ceiling_before": backbone.scores(old, CEILING).get(layer(old), math.nan),
-        "ceiling_after": backbone.scores(new, CEILING).get(layer(new), math.nan),
+        "gained": int((moved > 0).sum()),
+        "lost": int((moved < 0).sum()),
+        "ceiling_before": backbone.scores(old, ceiling_metric(before[1])).get(layer(old), math.nan),
+        "ceiling_after": backbone.scores(new, ceiling_metric(after[1])).get(layer(new), math.nan),
         "pull": backbone.scores(new, PULL).get(layer(new), math.nan),
         "forward": choice.name in (SIZE, KIND),
         "choice": choice.name,
         "old": choice.old,
         "new": choice.new,
-        "metric": steps.stops[new].rule.primary,
+        "metric": after[1],
         "layer_before": layer(old),
         "layer_after": layer(new),
         "delta": value(new) - value(old),
@@ -130,19 +133,24 @@ class _Backbone:
         blocks = sorted((layer for layer in scores if layer.tap == "block"), key=lambda layer: layer.index)
         return max(blocks, key=scores.__getitem__)
 
-    def scores(self, stop: int, alternative: str = "") -> dict[Layer, float]:
-        """Score of every layer under the config of a stop, or an alternative metric, such as its ceiling."""
-        metric = f"{step_metric(self._steps.scored[stop])} {alternative}".strip()
-        rows = self._rows[(self._rows["metric"] == metric) & self._rows["value"].notna()]
+    def scores(self, stop: int, metric: str = "") -> dict[Layer, float]:
+        """Primary score of every layer under the config of a stop, or another metric, such as its ceiling."""
+        rows = self._of(stop, metric or self._steps.stops[stop].rule.primary)
+        rows = rows[rows["value"].notna()]
         fields = zip(rows["layer"], rows["tap"], rows["value"], strict=True)
         return {Layer(int(index), tap): float(value) for index, tap, value in fields}
 
     def items(self, stop: int, layer: Layer) -> tuple[Items, str]:
         """Items of a layer, and the metric of a stop's config among their statistics."""
-        metric = step_metric(self._steps.scored[stop])
-        row = self._rows[self._rows["metric"] == metric].iloc[0]
+        metric = self._steps.stops[stop].rule.primary
+        row = self._of(stop, metric).iloc[0]
         key = task_key(row["task"], row["dataset"], row["protocol"], row["transform"])
         return self._read(key)[layer.index, layer.tap, row["pooling"]], metric
+
+    def _of(self, stop: int, metric: str) -> pd.DataFrame:
+        """Records of a metric under the config of a stop."""
+        same = self._rows["stop"] == self._steps.scored[stop]
+        return self._rows[same & (self._rows["metric"] == metric)]
 
 
 def difference_interval(before: tuple[Items, str], after: tuple[Items, str]) -> tuple[float, float]:
@@ -171,11 +179,6 @@ def _effects(items: Items, metric: str) -> tuple[dict[str, float], float, int]:
     names = np.unique(np.asarray(items.clusters, str))[measured.counts > 0].tolist()
     by_unit = dict(zip(names, influence(measured)[:, 0].tolist(), strict=True))
     return by_unit, float(measured.evaluate()[0, 0]), units - strata
-
-
-def _values(items: Items, metric: str) -> dict[str, float]:
-    column = np.asarray(items.values[items.statistics[metric].column], np.float64)
-    return {items.keys[row]: float(column[row]) for row in np.flatnonzero(~np.isnan(column)).tolist()}
 
 
 def decomposition_page(

@@ -249,8 +249,8 @@ class Measurer(Protocol[Portion_contra]):
     def update(self, layer: Layer, positions: Sequence[int], portion: Portion_contra, /) -> None:
         """Take the features of a layer for the group's images at these positions, in order.
 
-        ``portion`` comes from the task's feed (`tasks.feeds`). Its tensors may be views of live activations:
-        copy what outlives the call.
+        ``portion`` comes from the task's feed (`tasks.feeds`). Unless that says otherwise, its tensors may be
+        views of live activations: copy what outlives the call.
         """
 
     def finish(self, layer: Layer) -> "dict[str, Tensor]":

@@ -21,6 +21,17 @@ class GridFeed(Feed[Tensor]):
         return tiles.assemble(grids, part.size)[None] if tiles else grids
 
 
+class KeptGridFeed(GridFeed):
+    """Grids in float32 that may be kept after the pass, and must not be changed: tasks share one copy.
+
+    Only for views with one tile per image.
+    """
+
+    def portion(self, shown: Sequence[Shown], part: BatchPart) -> Tensor:
+        (features,) = _features(shown)
+        return features.kept_grid[part.rows]
+
+
 @dataclass(frozen=True, slots=True)
 class _Attention(Feed[Portion_co]):
     """Attention probabilities of each block; its layers have the tap ``attention``."""

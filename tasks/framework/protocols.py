@@ -25,8 +25,9 @@ class EvaluationProtocol:
     title: str  # what it is, in one line
     tasks: tuple[str, ...] | None = None  # names of the tasks that it defines; None for all
     unlike: tuple[str, ...] = ()  # differences from its source, in whole sentences
-    # configs by task name, for a protocol that is made for one run
+    # configs by task name, and a transform of the features, for a protocol that is made for one run
     overrides: tuple[tuple[str, Any], ...] = ()
+    transform: str = ""
     gpu_dtype: Dtype = "float32"  # number format of forward passes on a GPU, unless the user sets one
     shots: tuple[int, ...] = ()  # numbers of shots that replace the usual ones
 

@@ -39,7 +39,7 @@ from layerboard.tasks.framework.protocols import EvaluationProtocol
 from layerboard.tasks.framework.registry import TaskEntry, entry_of
 from layerboard.tasks.framework.sets import members_of, sets_of
 from layerboard.tasks.framework.stored import LayerMeasurements, StoredBackbone
-from layerboard.tasks.framework.transformed import STANDARD, Vectors, known_rows, transformed
+from layerboard.tasks.framework.transformed import STANDARD, Vectors, fit_compression, known_rows
 from layerboard.tasks.framework.transforms import (
     BYTES,
     FLOAT32,
@@ -119,7 +119,7 @@ class Task(ABC):
         config = dict(protocol.overrides).get(row.name) or protocol.config_for(cls.configs)
         if protocol.shots and cls.takes_shots:
             config = cls.with_shots(config, protocol.shots)
-        return cls(data, config, row=row, protocol=protocol.name)
+        return cls(data, config, row=row, protocol=protocol.name, transform=protocol.transform)
 
     @classmethod
     def with_shots(cls, config: Any, shots: tuple[int, ...]) -> Any:  # noqa: ANN401
@@ -353,9 +353,14 @@ class VectorTask(Task):
         return replace(outcome, scores=(*outcome.scores, *(scores if outcome.scores else ())))
 
     def changed(self, vectors: Vectors) -> Vectors:
-        """The vectors of one layer and pooling as they are scored: after the transform, if there is one."""
-        known = [source.name for source in self.fitted_on]
-        return transformed(vectors, self.transform, known) if self.transform else vectors
+        """The vectors of one layer and pooling as they are scored: after the transform, if there is one.
+
+        It is applied to all sources, including those that it must not be fitted on.
+        """
+        if not self.transform:
+            return vectors
+        change = fit_compression(self.transform, [vectors[source.name] for source in self.fitted_on])
+        return {name: change(each) for name, each in vectors.items()}
 
     def _finite(self, backbone: StoredBackbone, layer: Layer, pooling: str) -> Vectors:
         """The stored vectors of a layer, `in_range`; empty if those of a readable image are not finite."""

@@ -46,12 +46,3 @@ def fit_compression(transform: str, known: Sequence[NDArray[np.float32]]) -> com
             change = compression.fitted(*step_of(step), known_rows(known))
             changes.append(partial(compression.applied, change))
     return lambda vectors: reduce(lambda before, change: change(before), changes, vectors)
-
-
-def transformed(vectors: Vectors, transform: str, fitted_on: Sequence[str]) -> Vectors:
-    """The vectors of one layer after a transform, which is fitted on the sources named in ``fitted_on``.
-
-    The transform is applied to all sources, including those that it must not be fitted on.
-    """
-    change = fit_compression(transform, [vectors[name] for name in fitted_on])
-    return {name: change(each) for name, each in vectors.items()}

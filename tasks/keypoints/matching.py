@@ -29,43 +29,6 @@ Key = tuple[int, tuple[int, int]]  # an image, by its index, and its width and h
 Grids = Mapping[int, Tensor]  # of tokens [height width dim], by the position of the image
 
 
-class KeptGrids:
-    """The grids of one category's images, kept until the last of ``users`` measurers has matched them.
-
-    Layers that have a member in common keep it once.
-    """
-
-    def __init__(self, users: int = 1) -> None:
-        self._users = users
-        self._left: dict[Layer, int] = {}
-        self._grids: dict[Layer, dict[int, tuple[Tensor, ...]]] = {}  # of a layer's members, by position
-
-    def add(self, layers: Sequence[Layer], positions: Sequence[int], grids: Mapping[Layer, Tensor]) -> None:
-        """Keep the tokens of some images, of unit length if a layer has several members.
-
-        What another measurer has added is not kept again.
-        """
-        if all(position in self._grids.get(layers[0], {}) for position in positions):
-            return
-        several = any(len(layer.members) > 1 for layer in layers)
-        copies = {
-            member: normalize(tokens.float(), dim=-1) if several else tokens.to(torch.float32, copy=True)
-            for member, tokens in grids.items()
-        }
-        for layer in layers:
-            parts = zip(*(copies[member] for member in layer.members), strict=True)
-            self._grids.setdefault(layer, {}).update(zip(positions, parts, strict=True))
-
-    def take(self, layer: Layer) -> Grids:
-        """The grids of a layer by position: of several members, their unit tokens side by side."""
-        self._left[layer] = self._left.get(layer, self._users) - 1
-        by_position = self._grids[layer] if self._left[layer] else self._grids.pop(layer)
-        return {
-            position: parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1) / math.sqrt(len(parts))
-            for position, parts in by_position.items()
-        }
-
-
 class Matcher:
     """Matches all pairs of a category by one rule, for the grids of any layer.
 
@@ -234,25 +197,37 @@ class Matcher:
 class CategoryMeasurer(TokenMeasurer):
     """Matches all pairs of one category, for each layer, after all grids of its images have arrived.
 
-    For a few pairs, the ``examples`` (ascending indices), it also keeps the matched points.
+    Grids are kept as they come, in float32: they must outlive the pass, as those of a `KeptGridFeed` do. Of a
+    few pairs, the ``examples`` (ascending indices), the matched points are kept, too.
     """
 
-    def __init__(self, matcher: Matcher, kept: KeptGrids, examples: tuple[int, ...] = ()) -> None:
+    def __init__(self, matcher: Matcher, examples: tuple[int, ...] = ()) -> None:
         self._examples = examples
         self._matcher = matcher
-        self._kept = kept
+        self._grids: dict[Layer, dict[int, tuple[Tensor, ...]]] = {}  # of a layer's members, by position
         self._flags = LayerFlags()
 
     def compare(
         self, layers: Sequence[Layer], positions: Sequence[int], grids: Mapping[Layer, Tensor]
     ) -> None:
+        """Keep the tokens of some images, of unit length if a layer has several members."""
         for member, tokens in grids.items():
             self._flags.see(member, tokens)
-        self._kept.add(layers, positions, grids)
+        if any(len(layer.members) > 1 for layer in layers):
+            grids = {member: normalize(tokens, dim=-1) for member, tokens in grids.items()}
+        for layer in layers:
+            parts = zip(*(grids[member] for member in layer.members), strict=True)
+            self._grids.setdefault(layer, {}).update(zip(positions, parts, strict=True))
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
         """The arrays of `Matcher.match`, with the rounded matches of the examples only."""
-        arrays = self._matcher.match(self._kept.take(layer))
+        arrays = self._matcher.match(
+            {
+                # of several members, their unit tokens side by side
+                position: parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1) / math.sqrt(len(parts))
+                for position, parts in self._grids.pop(layer).items()
+            }
+        )
         points = arrays.pop("point")
         if self._examples:
             some = torch.cat([points[self._matcher.rows(row)] for row in self._examples])

@@ -30,11 +30,12 @@ from layerboard.tasks.framework.base import (
 )
 from layerboard.tasks.framework.checks import ALIKE
 from layerboard.tasks.framework.examples import Predicted, by_key, drawn_indices
+from layerboard.tasks.framework.feeds import KeptGridFeed
 from layerboard.tasks.framework.registry import PULL, TaskEntry
 from layerboard.tasks.framework.task import MeasuredTask
 from layerboard.tasks.keypoints.config import CONFIGS, KeypointConfig
 from layerboard.tasks.keypoints.correspondence import pck_averages
-from layerboard.tasks.keypoints.matching import CategoryMeasurer, KeptGrids, Matcher
+from layerboard.tasks.keypoints.matching import CategoryMeasurer, Matcher
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.zoo.view.views import View
 
@@ -88,6 +89,10 @@ class KeypointTask(MeasuredTask):
             for name, indices in self.images.items()
         )
         return Source(self.data.name, groups, self.config.view)
+
+    @property
+    def feed(self) -> KeptGridFeed:
+        return KeptGridFeed()
 
     @cached_property
     def fingerprint(self) -> str:
@@ -150,7 +155,7 @@ class KeypointTask(MeasuredTask):
         first = next(row for row, pair in enumerate(self._ordered) if pair.category == group.key)
         examples = tuple(row - first for row in self._drawn if 0 <= row - first < len(pairs))
         matcher = Matcher(pairs, self.images[group.key], view, self.config)
-        return CategoryMeasurer(matcher, KeptGrids(), examples if self.examples else ())
+        return CategoryMeasurer(matcher, examples if self.examples else ())
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """PCK in percent, for all points and for kinds of pairs, and the mean pull of a soft arg-max."""

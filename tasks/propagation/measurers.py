@@ -65,7 +65,10 @@ class VideoMeasurer(TokenMeasurer):
         for row in range(scored):
             frame = {member: tokens[row] for member, tokens in grids.items()}
             if together not in self._carried:
-                self._carried[together] = self._begun(together, frame)
+                height, width, _ = next(iter(frame.values())).shape
+                labels = self._labels(self._seed, (height, width))
+                members = {layer: layer.members for layer in together}
+                self._carried[together] = Propagation(frame, labels, members, self._config)
                 self._soft |= {layer: [] for layer in together}
                 continue
             for layer, soft in self._carried[together].step(frame).items():
@@ -76,12 +79,6 @@ class VideoMeasurer(TokenMeasurer):
         self._carried.pop((layer,), None)
         soft = self._soft.pop(layer)
         return {"soft": torch.stack(soft) if soft else torch.zeros(0), **self._flags.arrays(layer)}
-
-    def _begun(self, layers: Sequence[Layer], frame: Mapping[Layer, Tensor]) -> Propagation[Layer]:
-        """The propagation of layers with equal grids, started with the first frame."""
-        height, width, _ = next(iter(frame.values())).shape
-        labels, members = self._labels(self._seed, (height, width)), {each: each.members for each in layers}
-        return Propagation(frame, labels, members, self._config)
 
     def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
         """J and F of every object and scored frame, [objects frames] each, and masks of the examples."""

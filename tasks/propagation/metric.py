@@ -4,7 +4,7 @@ Source: Jabri et al., Space-Time Correspondence as a Contrastive Random Walk, Ne
 evaluation of Caron et al., Emerging Properties in Self-Supervised Vision Transformers, ICCV 2021.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Generic
 
 import numpy as np
@@ -20,7 +20,6 @@ from layerboard.tasks.metrics.neighbours import Key, mean_of
 from layerboard.tasks.propagation.carrying import (
     Neighbourhood,
     Recent,
-    Tile,
     Windows,
     carried,
     similarities,
@@ -82,22 +81,18 @@ class Propagation(Generic[Key]):
         tokens = {layer: unit_tokens(features[layer]).to(own.kept) for layer, own in self._tokens.items()}
         soft = {name: torch.empty_like(own.kept[:, :, 0]) for name, own in self._labels.items()}
         for tile in self._windows.tiles:
-            for name, labels in self._measured(tokens, tile):
+            alike = {layer: similarities(key, self._tokens[layer], tile) for layer, key in tokens.items()}
+            outside = self._windows.outside(tile, next(iter(tokens.values())))
+            for name, members in self._layers.items():
+                mean = mean_of([alike[member] for member in members])
                 part = tile.queries(soft[name])
+                labels = carried(mean, outside, self._labels[name].around(tile), self._heard)
                 part.copy_(labels.view(part.shape))
         for layer, recent in self._tokens.items():
             recent.add(tokens[layer])
         for name, recent in self._labels.items():
             recent.add(soft[name])
         return soft
-
-    def _measured(self, tokens: Mapping[Key, Tensor], tile: Tile) -> Iterator[tuple[Key, Tensor]]:
-        """Label maps of a tile's queries for each layer: [queries channels]."""
-        alike = {layer: similarities(key, self._tokens[layer], tile) for layer, key in tokens.items()}
-        outside = self._windows.outside(tile, next(iter(tokens.values())))
-        for name, members in self._layers.items():
-            mean = mean_of([alike[member] for member in members])
-            yield name, carried(mean, outside, self._labels[name].around(tile), self._heard)
 
 
 def seed_labels(mask: Labels, grid: tuple[int, int], keep_vanished: bool) -> Tensor:
@@ -134,11 +129,7 @@ def decode_nearest(soft: Tensor, size: tuple[int, int]) -> Labels:
 
     Source: the tracking notebook of DINOv3 (facebookresearch/dinov3, commit 6876159).
     """
-    if soft.ndim != 3 or not soft.numel() or min(size) < 1:
-        shapes = f"{tuple(soft.shape)} and {size}"
-        raise ValueError(f"expected a map [height width channels] and a size, found {shapes}")
-    if not bool(torch.isfinite(soft).all()):
-        raise ValueError("the label map must not hold NaN or infinite values")
+    _check_map(soft, *size)
     # all pixels of a token get the same id, so the winner is found per token
     low, high = soft.amin((0, 1)), soft.amax((0, 1))
     scaled = torch.where(high > low, (soft - low) / (high - low), 0)
@@ -153,17 +144,22 @@ def decode(soft: Tensor, size: tuple[int, int], patch: int) -> Labels:
     neighbour. A constant positive channel cannot be scaled and counts as 1 everywhere. Raises ValueError as
     `decode_nearest` does.
     """
-    if soft.ndim != 3 or not soft.numel() or min(*size, patch) < 1:
-        shapes = f"{tuple(soft.shape)}, {size}, {patch}"
-        raise ValueError(f"expected a map [height width channels], a size and a patch, found {shapes}")
-    if not bool(torch.isfinite(soft).all()):
-        raise ValueError("the label map must not hold NaN or infinite values")
+    _check_map(soft, *size, patch)
     shape = (soft.shape[0] * patch, soft.shape[1] * patch)
     large = functional.interpolate(soft.permute(2, 0, 1)[None], size=shape, mode="bilinear")[0]
     low, high = large.amin((1, 2), keepdim=True), large.amax((1, 2), keepdim=True)
     constant = high - low <= CONSTANT * high.abs()
     scaled = torch.where(constant, 1.0, (large - low) / torch.where(constant, 1.0, high - low))
     return _nearest(first_largest(torch.where(high > 0, scaled, large)).cpu().numpy(), size)
+
+
+def _check_map(soft: Tensor, *lengths: int) -> None:
+    """Raise ValueError unless a map is [height width channels] and finite, and lengths are positive."""
+    if soft.ndim != 3 or not soft.numel() or min(lengths) < 1:
+        shapes = f"{tuple(soft.shape)} and {lengths}"
+        raise ValueError(f"expected a map [height width channels] and positive lengths, found {shapes}")
+    if not bool(torch.isfinite(soft).all()):
+        raise ValueError("the label map must not hold NaN or infinite values")
 
 
 def _nearest(ids: Labels, size: tuple[int, int]) -> Labels:

@@ -82,9 +82,10 @@ class PropagationTask(MeasuredTask):
         for metric, (best_j, best_f) in CEILINGS.items():
             if all(best_j in measured for measured in measurements):
                 values[metric] = (percent(best_j) + percent(best_f)) / 2
-        scores = (
-            Score(metric, self._rounded(float(v.mean())), len(v), "objects") for metric, v in values.items()
-        )
+        means = {metric: float(column.mean()) for metric, column in values.items()}
+        if (decimals := self.config.decimals) is not None:
+            means = {metric: 100.0 * round(mean / 100.0, decimals) for metric, mean in means.items()}
+        scores = tuple(Score(metric, mean, len(j), "objects") for metric, mean in means.items())
         objects = [(video.name, number) for video, m in pairs for number in range(1, 1 + len(m["J"]))]
         items = Items(
             unit="objects",
@@ -94,11 +95,7 @@ class PropagationTask(MeasuredTask):
             values=values,
             statistics={metric: Statistic(metric) for metric in values},
         )
-        return Outcome(tuple(scores), items, predicted=self._predicted(measurements))
-
-    def _rounded(self, percent: float) -> float:
-        decimals = self.config.decimals
-        return percent if decimals is None else 100.0 * round(percent / 100.0, decimals)
+        return Outcome(scores, items, predicted=self._predicted(measurements))
 
     @cached_property
     def places(self) -> dict[str, tuple[int, ...]]:

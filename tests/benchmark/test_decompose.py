@@ -11,6 +11,9 @@ import pytest
 from layerboard.benchmark.commands.decompose import decompose
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.forms.request import Request
+from layerboard.benchmark.plan.location import DataLocation
+from layerboard.benchmark.plan.plan import PlanRecipe, make_plan
+from layerboard.benchmark.plan.suites import STANDARD_SUITE
 from layerboard.leaderboards.sections.decomposition import difference_interval
 from layerboard.tasks.decompose.paths import TAP, TRANSFORM
 from layerboard.tasks.decompose.task import Given, steps_protocols, task_steps
@@ -187,13 +190,18 @@ def test_propagation_is_decomposed_too(data: Path, tmp_path: Path, no_pages: Non
     assert all(0 < one.ceiling_before <= 100 and 0 < one.ceiling_after <= 100 for one in changed.itertuples())
 
 
-def test_one_task_a_view() -> None:
-    first, second = ends("standard", "insid3")
-    steps = task_steps("spair", first, second)
-    protocols = steps_protocols("spair", steps, first, second)
-    assert len(protocols) == 4  # two sizes, two ways to resize
-    numbers = sorted(number for one in protocols for number, _ in dict(one.overrides)["spair-steps"])
-    assert numbers == list(range(len(steps.stops)))
+def test_rules_with_the_same_view_share_a_pass(data: Path) -> None:
+    # insid3 has another size and another resize; paper another resize and, in the same view, drawn pairs
+    for name, views in (("insid3", 4), ("paper", 2)):
+        both = ends("standard", name)
+        steps = task_steps("spair", *both)
+        every = steps_protocols("spair", steps, *both)
+        assert [*every] == [*range(len(steps.stops))]
+        one, *further = every.values()
+        at = DataLocation(STANDARD_SUITE.datasets, data, protocol=one, further=tuple(further))
+        plan = make_plan(PlanRecipe((), ("layerboard.tasks.decompose.task:spair",), at))
+        assert len(plan.passes) == views
+        assert sum(len(each.measured) for each in plan.passes) == len(every)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from torch import Tensor
 from layerboard.zoo.spec import BackboneSpec, Layer
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LayerFeatures:
     """Features of one layer for one batch of images.
 
@@ -31,6 +31,11 @@ class LayerFeatures:
         """Average of the grid over its cells, [batch dim], float32."""
         # the sum casts as it reads: a copy in float32 would take longer than the sum on a GPU
         return self.grid.mean(dim=(1, 2), dtype=torch.float32)
+
+    @cached_property
+    def kept_grid(self) -> Tensor:
+        """A copy of the grid, float32, that outlives the pass; made once for all users of this batch."""
+        return self.grid.to(torch.float32, copy=True)
 
     def patchwise(self, width: int) -> Tensor:
         """Average of the grid after blocks of k x k cells were concatenated, [batch dim k^2], float32.

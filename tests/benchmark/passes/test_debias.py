@@ -10,7 +10,7 @@ from torch import Tensor
 
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.passes import collectors
-from layerboard.benchmark.passes.collectors import FAILURE, MeasuredCollector
+from layerboard.benchmark.passes.collectors import FAILURE, Debias, MeasuredCollector
 from layerboard.benchmark.passes.loading import Loader
 from layerboard.benchmark.passes.one_pass import Listener, run_pass
 from layerboard.benchmark.passes.shards import Shards
@@ -69,7 +69,7 @@ def shown(src: Source, folder: Path, backbone: CountingBackbone, components: int
     problem = MeanProblem(src)
     problem.measure = lambda group, view: Grids()  # type: ignore[method-assign]
     layers = frozenset([Layer(1), Layer(2)])
-    collector = MeasuredCollector(problem, src.view, layers, components=components)
+    collector = MeasuredCollector(problem, src.view, layers, debias=Debias(components))
     store = Shards(folder, len(src.groups))
     listener = Listener("grids", collector, store, set(range(len(src.groups))))
     run_pass(src, [listener], backbone, 2, Loader(1), Silent())
@@ -132,6 +132,16 @@ def test_the_host_waits_once_a_size_for_all_layers(tmp_path: Path, monkeypatch: 
     assert waited == [2]
 
 
+def test_collectors_of_a_pass_share_a_black_image_and_debiased_grids() -> None:
+    debias, backbone = Debias(3), Positioned()
+    pixels = torch.full((1, 3, 32, 32), 10, dtype=torch.uint8)
+    for layers in ([Layer(1)], [Layer(1), Layer(3)], [Layer(3)]):
+        debias.prepare(backbone, pixels, frozenset(layers))
+    assert len(backbone.sizes) == 2  # nothing is asked twice
+    live = LayerFeatures(Layer(1), None, torch.ones(1, 4, 4, 5))
+    assert debias.of(live, pixels) is debias.of(live, pixels) is not live
+
+
 def test_a_black_image_that_is_not_finite_empties_the_layers(tmp_path: Path) -> None:
     found = shown(source([[10]]), tmp_path, Positioned(broken=True), 2)
     assert {name.split("/")[2] for name in found} == {FAILURE}
@@ -147,7 +157,7 @@ def test_a_black_image_that_breaks_the_network_fails_one_listener(tmp_path: Path
 
     src = source([[10]])
     both = [
-        MeasuredCollector(MeanProblem(src), src.view, frozenset([Layer(1)]), components=count)
+        MeasuredCollector(MeanProblem(src), src.view, frozenset([Layer(1)]), debias=Debias(count))
         for count in (0, 2)
     ]
     plain = Listener("plain", both[0], Shards(tmp_path / "a", 1), {0})

@@ -17,7 +17,13 @@ from torch import Tensor
 
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.passes import collectors
-from layerboard.benchmark.passes.collectors import FAILURE, Collector, MeasuredCollector, VectorCollector
+from layerboard.benchmark.passes.collectors import (
+    FAILURE,
+    Collector,
+    Debias,
+    MeasuredCollector,
+    VectorCollector,
+)
 from layerboard.benchmark.passes.loading import Loader
 from layerboard.benchmark.passes.one_pass import Listener, run_pass
 from layerboard.benchmark.passes.shards import MeasuredLayers, Shards
@@ -98,7 +104,7 @@ def collector_of(
         before = task.memory.feed.layers(spec.layers, spec)
         fed = task.remembering(MeasuredLayers(source, store, before), {})
     view = view_for(spec, fed.source.view)
-    return MeasuredCollector(fed, view, layers, spec.patch_size, components)
+    return MeasuredCollector(fed, view, layers, spec.patch_size, Debias(components))
 
 
 def listeners_of(one: Pass, backbone: Backbone, folder: Path) -> list[Listener]:

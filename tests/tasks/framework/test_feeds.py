@@ -14,6 +14,7 @@ from layerboard.tasks.framework.feeds import (
     GRIDS,
     WHOLE_GRIDS,
     AttentionFeed,
+    KeptGridFeed,
     PicturedFeed,
     ResidualFeed,
 )
@@ -51,6 +52,17 @@ def test_grids_are_those_of_the_scored_layers() -> None:
     assert WHOLE_GRIDS.whole
     portion = GRIDS.portion([features(Layer(2))], part(slice(1, 3)))
     assert portion[:, 0, 0, 0].tolist() == [21, 22]
+
+
+def test_grids_that_may_be_kept_are_one_copy_for_all_tasks() -> None:
+    live = torch.ones(3, 2, 2, 1, dtype=torch.bfloat16)
+    shown = LayerFeatures(Layer(2), None, live)
+    first, second = (KeptGridFeed().portion([shown], part(slice(1, 3))) for _ in range(2))
+    live.zero_()  # the activation is gone after the call
+    assert first.dtype == torch.float32
+    assert first.shape == (2, 2, 2, 1)
+    assert first.all()
+    assert first.data_ptr() == second.data_ptr()
 
 
 def test_attention_is_that_of_every_block_of_which_something_is_scored() -> None:

@@ -16,6 +16,7 @@ from layerboard.tasks.classification.knn import KnnTask
 from layerboard.tasks.datasets.davis import DavisEntry, Video, Videos
 from layerboard.tasks.framework.base import FINITE, Measurer, TokenMeasurer
 from layerboard.tasks.framework.checks import NOT_FINITE
+from layerboard.tasks.framework.feeds import KeptGridFeed
 from layerboard.tasks.framework.protocols import STANDARD, find_protocol
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.framework.sets import names_of, parse_sets, sets_of
@@ -101,16 +102,21 @@ def test_layers_are_taken_together_if_their_members_have_equal_grids() -> None:
 
 
 def fed(
-    measurer: Measurer[Tensor], grids: dict[Layer, Tensor], layers: Sequence[Layer], batch: int = 2
+    measurer: Measurer[Tensor],
+    grids: dict[Layer, Tensor],
+    layers: Sequence[Layer],
+    batch: int = 2,
+    *,
+    live: bool = True,
 ) -> dict[Layer, dict[str, Tensor]]:
-    """What a measurer keeps of layers that was shown batch after batch."""
+    """What a measurer keeps of layers that was shown batch after batch, overwritten if ``live``."""
     assert isinstance(measurer, TokenMeasurer)
     count = len(next(iter(grids.values())))
     for start in range(0, count, batch):
-        live = {member: tokens[start : start + batch].clone() for member, tokens in grids.items()}
-        measurer.compare(layers, range(start, min(start + batch, count)), live)
-        for tokens in live.values():
-            tokens.fill_(torch.nan)  # a live activation is overwritten
+        shown = {member: tokens[start : start + batch].clone() for member, tokens in grids.items()}
+        measurer.compare(layers, range(start, min(start + batch, count)), shown)
+        for tokens in shown.values() if live else ():
+            tokens.fill_(torch.nan)
     return {layer: measurer.finish(layer) for layer in layers}
 
 
@@ -130,10 +136,11 @@ def test_keypoints_are_matched_as_by_tokens_side_by_side(protocol: str) -> None:
     group = task.source.groups[0]
     rows = [task.data.samples.index(sample) for sample in group.samples]
     layers = {layer: grids[rows] for layer, grids in LAYERS.items()}
-    found = fed(together.measure(group, VIEW_64), layers, SETS)
+    assert isinstance(task.feed, KeptGridFeed)  # its grids may be kept
+    found = fed(together.measure(group, VIEW_64), layers, SETS, live=False)
     for one in SETS:
         tokens = side_by_side([layers[each] for each in one.members])
-        (expected,) = fed(task.measure(group, VIEW_64), {Layer(1): tokens}, [Layer(1)]).values()
+        (expected,) = fed(task.measure(group, VIEW_64), {Layer(1): tokens}, [Layer(1)], live=False).values()
         for name in set(expected) - {"point", FINITE}:
             torch.testing.assert_close(found[one][name], expected[name], atol=1e-4, rtol=0)
     assert "point" not in found[SETS[0]]

@@ -13,10 +13,11 @@ from torch.nn.functional import grid_sample, interpolate, normalize
 
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.spair import KeypointPair, Keypoints, SpairEntry
-from layerboard.tasks.framework.base import FINITE, Statistic
+from layerboard.tasks.framework.base import FINITE, BatchPart, Statistic
 from layerboard.tasks.framework.protocols import PAPER, STANDARD, EvaluationProtocol
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.keypoints.task import KeypointTask
+from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Letterbox, View
 from tests.benchmark.doubles import MemorySample
@@ -78,7 +79,9 @@ def measured(
             positions = range(len(group.samples))[start : start + batch]
             for layer, grids in layers.items():
                 live = grids[[rows[group.samples[position].key] for position in positions]]
-                measurer.update(layer, positions, live)
+                size = view.geometry((1, 1)).size
+                part = BatchPart(slice(None), view, size, torch.zeros(len(live), 3, *size, dtype=torch.uint8))
+                measurer.update(layer, positions, task.feed.portion([LayerFeatures(layer, None, live)], part))
                 live.zero_()  # the activation is gone after the call
         for layer, left in found.items():
             left.append({name: value.numpy() for name, value in measurer.finish(layer).items()})
