@@ -14,11 +14,11 @@ from scipy.ndimage import gaussian_filter1d, label
 from torch import Tensor
 from torch.nn import functional
 
+from layerboard.tasks.anomaly.counted_pixels import CountedPixels
 from layerboard.tasks.metrics.arrays import Floats, Mask
 from layerboard.tasks.metrics.bilinear import image_places
-from layerboard.tasks.metrics.label_vote import most_similar_of_layers
+from layerboard.tasks.metrics.memory_search import most_similar_of_layers
 from layerboard.tasks.metrics.neighbours import Key, mean_of
-from layerboard.tasks.statistics.counted_pixels import CountedPixels
 from layerboard.tasks.statistics.linearised import share_below
 
 TOP = 100  # an image's score averages one in 100 of its patches: those farthest from the good ones

@@ -10,14 +10,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from layerboard.tasks.classification.leave_out import nearest_outside, outside, room_for
+from layerboard.tasks.classification.knn_search import nearest_of_layers, nearest_outside, outside, room_for
 from layerboard.tasks.classification.probes import ECE, Answers, LabelledTask, LabelledVectors
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.framework.base import Device, Outcome
 from layerboard.tasks.framework.examples import Predicted, by_key
 from layerboard.tasks.framework.transformed import Vectors
 from layerboard.tasks.metrics.arrays import Floats, Integers
-from layerboard.tasks.metrics.fused import nearest_of_layers
 from layerboard.tasks.metrics.neighbours import Neighbours, nearest, top_k_correct, vote, vote_share
 from layerboard.zoo.spec import Layer
 

@@ -18,11 +18,13 @@ from layerboard.tasks.framework.examples import small_mask
 from layerboard.tasks.framework.remembered import ComparingMeasurer
 from layerboard.tasks.metrics import cell_labels
 from layerboard.tasks.metrics.arrays import Integers, Labels
-from layerboard.tasks.metrics.label_vote import most_similar_of_layers, vote_labels
+from layerboard.tasks.metrics.memory_search import MemoryNeighbours, most_similar_of_layers
 from layerboard.tasks.segmentation.overlaps import confusion
 from layerboard.zoo.spec import Layer
 
 NO_MEMORY = "no cell of the images to learn from has a class in half of its pixels"
+
+LABELS = 1 << 24  # numbers of labels gathered at a time
 
 Grid = tuple[int, int]
 Read = Callable[[Scene], Labels]  # the class of each pixel of an image, uint8 [height width]; 255 for none
@@ -91,6 +93,17 @@ def labelled_cells(groups: Sequence[Measurements], device: torch.device) -> tupl
     if not len(rows):
         raise ValueError(NO_MEMORY)
     return torch.from_numpy(rows).to(device), label_vectors(pixels).to(device)
+
+
+def vote_labels(voters: MemoryNeighbours, labels: Tensor, temperature: float) -> Tensor:
+    """Mean label vector of each query's voters, weighted by softmax(similarity / temperature).
+
+    ``labels`` are those of the memory, [rows classes].
+    """
+    weight = (voters.similarity / temperature).softmax(-1)
+    step = max(1, LABELS // max(1, weight.shape[1] * labels.shape[1]))
+    parts = zip(torch.split(weight, step), torch.split(voters.index, step), strict=True)
+    return torch.cat([torch.einsum("qk,qkc->qc", some.to(labels), labels[index]) for some, index in parts])
 
 
 class MemoryMeasurer:

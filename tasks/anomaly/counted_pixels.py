@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from layerboard.tasks.metrics.arrays import Floats, Mask
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.statistics.linearised import f1_values
 
 STEPS = 1_000  # score levels for each kind of pixel; enough for the standard error of a metric
 
@@ -80,14 +81,6 @@ class CountedPixels:
         total = value.sum()
         added = value - share * total + moved - good.sum(1) * (total - least)
         return np.asarray(total + len(good) * added, np.float64)
-
-
-def f1_values(taken: Floats | Mask, hit: Floats | Mask, relevant: Floats | Mask) -> Floats:
-    """F1, as a value per image, from predicted positives, true positives and positives: [images] each."""
-    size = taken.sum() + relevant.sum()
-    value = 2 * hit.sum() / size
-    added = 2 * hit - value * (taken.astype(np.float64) + relevant)
-    return np.asarray(value + len(hit) * added / size, np.float64)
 
 
 def _middle(shares: Floats) -> Floats:
