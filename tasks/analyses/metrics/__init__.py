@@ -1,1 +1,1 @@
-"""Numbers of the analyses: of attention, positions, residual streams and filters."""
+"""Numbers of the analyses: of attention, its offsets and overlap with objects, and of spectra."""

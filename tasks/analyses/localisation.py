@@ -1,17 +1,106 @@
-"""Localisation: whether a token is most similar (CKA) to the image patch at its own position.
+"""Localisation of tokens: whether a token is most similar (CKA) to the image patch at its own position.
 
-Source: Raghu et al., Do Vision Transformers See Like Convolutional Neural Networks?, NeurIPS 2021, section 7
-and appendix D; unbiased minibatch CKA as in `tasks.similarity.metric`.
+Source: Raghu et al., NeurIPS 2021, section 7 and appendix D, figures 9, 10 and D.1 to D.3: CKA over images of
+every token with every patch of the image. Patches are raw pixels, so they are the same for all backbones.
+Finer maps of a ConvNet are averaged to its last grid, as suggested by the axes of those figures. Unbiased
+minibatch CKA as in `tasks.similarity.metric`.
 """
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from layerboard.tasks.analyses.base import Array, BatchMeasurer, ImageAnalysis, KeptImages, LayerArrays
 from layerboard.tasks.analyses.metrics.attention import Cells, cell_distances
+from layerboard.tasks.framework.base import Findings, Group, LayerOutcome, Measurer, Outcome, Score
+from layerboard.tasks.framework.feeds import GridsOfPixels, PixelFeed
+from layerboard.tasks.framework.sources import batch_slices
 from layerboard.tasks.metrics.arrays import Floats
-from layerboard.tasks.similarity.metric import gram_matrix, u_centred
+from layerboard.tasks.similarity.metric import SMALLEST_BATCH, gram_matrix, u_centred
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.views import View
+
+SUMS = ("cross", "tokens", "patches")  # sums of HSIC: of tokens with patches, and of each with itself
+
+
+@dataclass(frozen=True, slots=True)
+class LocalisationConfig:
+    """The numbers of localisation."""
+
+    batch: int  # images per HSIC batch, in the order of the probe subset
+    cells: int  # largest number of cells of a grid; finer grids are averaged
+
+
+class LocalisationTask(ImageAnalysis[GridsOfPixels]):
+    """Unbiased minibatch CKA of every token with every image patch, over the probe images.
+
+    ``localisation``: share of the other patches that are less similar to a token than the patch at its
+    position (chance 0.5). ``localisation-top1``: share of tokens whose own patch is the most similar (chance
+    1 / cells). ``localisation-distance``: distance from the own patch to the most similar one, on the unit
+    square. ``localisation-contrast``: CKA with the own patch minus the mean with the others. Means are over
+    all tokens (``patch``), those inside the grid (``interior``) and those on its border (``border``).
+    """
+
+    config: LocalisationConfig
+    configs: ClassVar = {"standard": LocalisationConfig(batch=256, cells=256)}
+    feed = PixelFeed(whole=True)
+
+    def measure(self, group: Group, view: View) -> Measurer[GridsOfPixels]:
+        grams: list[Tensor] = []  # of the patches of each batch, computed once for all layers
+
+        def reduce(layer: Layer, positions: Sequence[int], portion: GridsOfPixels) -> dict[str, Tensor]:
+            """Sums of HSIC over the batches of a group, which comes as a whole, since its source is joint."""
+            batches = batch_slices(positions, self.config.batch, SMALLEST_BATCH)
+            if not batches:
+                return {}
+            cells = pooled_cells(portion.coarsest, self.config.cells)
+            if not grams:
+                device = portion.grids.device
+                pixels = (portion.pixels[rows].to(device, non_blocking=True) for rows in batches)
+                patches = (image_patches(some, portion.coarsest) for some in pixels)
+                grams.extend(cell_grams(pool_to_cells(raw, cells)) for raw in patches)
+            tokens = pool_to_cells(portion.grids, cells)
+            pairs = zip(batches, grams, strict=True)
+            batched = zip(*(token_hsic(tokens[rows], gram) for rows, gram in pairs), strict=True)
+            sums = {name: torch.stack(hsic).sum(0) for name, hsic in zip(SUMS, batched, strict=True)}
+            return sums | {"cells": torch.tensor(cells)}
+
+        return BatchMeasurer(reduce)
+
+    def summarise(self, layer: Layer, images: KeptImages) -> Findings:
+        count, compared = len(images.keys), images.having("cross")
+        if not compared.groups:
+            few = f"{count} images are fewer than {SMALLEST_BATCH}, which a batch needs"
+            return Findings((LayerOutcome(layer, "patch", Outcome((), empty=few)),))
+        cross, tokens, patches = (compared.total(name) for name in SUMS)
+        cka, cells = token_patch_cka(cross, tokens, patches), compared.first["cells"]
+        reason = "" if np.isfinite(cka).any() else "tokens or patches do not vary over the images"
+        reason = reason if np.isfinite(tokens).all() else "features are not finite"
+        outcomes = [LayerOutcome(layer, "patch", Outcome((), empty=reason))]
+        if not reason:
+            outcomes = [*_outcomes(layer, cka, (int(cells[0]), int(cells[1])), count)]
+        return Findings(tuple(outcomes), {"token_patch": cka, "cells": cells})
+
+    def arrays(self, layers: LayerArrays) -> dict[str, Array]:
+        cells = layers.first["cells"].astype(np.int64)
+        return {"token_patch": layers.stacked("token_patch"), "cells": cells, "block": layers.blocks}
+
+
+def _outcomes(layer: Layer, cka: Floats, cells: Cells, images: int) -> Iterator[LayerOutcome]:
+    """Scores over all, interior and border tokens; tokens without values are left out."""
+    measures, edge = localisation(cka, cells), border(cells)
+    known = np.isfinite(measures["localisation"])
+    for pooling, chosen in (("patch", known), ("interior", known & ~edge), ("border", known & edge)):
+        means = {metric: float(values[chosen].mean()) for metric, values in measures.items() if chosen.any()}
+        scores = tuple(Score(metric, mean, images, "images") for metric, mean in means.items())
+        empty = f"no tokens of this kind vary over the images on a grid of {cells[0]} x {cells[1]} cells"
+        yield LayerOutcome(layer, pooling, Outcome(scores, empty="" if scores else empty))
+
 
 AT_A_TIME = 16  # tokens whose Gram matrices are in memory at a time, together with those of the patches
 TIE = 1e-6  # similarities closer than this count as equal: float32 products have that rounding error
