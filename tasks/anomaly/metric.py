@@ -31,23 +31,16 @@ SIDES: tuple[Literal["right"], Literal["left"]] = (
 TOUCHING = np.ones((3, 3))  # pixels that touch at a corner belong to one region
 
 
-def patch_distances(patches: Tensor, memory: Tensor, k: int = 1) -> Tensor:
-    """Mean cosine distance of patches [patches dim] to their k nearest of a memory [rows dim]: [patches].
-
-    The search is exact, in float32. The distance is 1 - cosine, 0 to 2: half the squared Euclidean distance
-    of unit vectors. A zero vector stays zero, at 0.5 from every unit vector. Values are not checked for NaN.
-    Raises ValueError if the memory has fewer than k rows.
-    """
-    return patch_distances_of_layers({0: patches}, {0: memory}, {0: (0,)}, k)[0]
-
-
 def patch_distances_of_layers(
     patches: Mapping[Key, Tensor], memory: Mapping[Key, Tensor], layers: Mapping[Key, Sequence[Key]], k: int
 ) -> dict[Key, Tensor]:
-    """Distances as in `patch_distances` for each layer, where 1 - cosine is averaged over its members.
+    """Mean cosine distance of patches to their k nearest of a memory, for each layer: [patches].
 
     ``patches`` has an array [patches dim] for each member, and ``memory`` one [rows dim], rows in the same
-    order for all. ``layers`` lists the members of each layer.
+    order for all. ``layers`` lists the members of each layer, over which the distances are averaged. The
+    search is exact, in float32. The distance is 1 - cosine, 0 to 2: half the squared Euclidean distance of
+    unit vectors. A zero vector stays zero, at 0.5 from every unit vector. Values are not checked for NaN.
+    Raises ValueError if the memory has fewer than k rows.
     """
     rows = len(next(iter(memory.values())))
     if rows < k:

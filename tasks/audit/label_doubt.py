@@ -74,7 +74,8 @@ def label_doubts(searches: list[NeighbourVotes], labels: Integers, classes: int)
     if classes < 2:
         raise ValueError(f"expected at least 2 classes, found {classes}")
     some = slice(None, None, -(-len(labels) // FITTED))
-    scales = _weights(_evidence(searches, labels, classes, some), labels[some])
+    votes = np.stack([votes_of(each, labels, classes, some) for each in searches])
+    scales = _weights(np.log(votes + SMOOTHING), labels[some])
     whole, real = np.zeros((2, len(labels)), np.int64), np.zeros((2, len(labels)))
     doubts = Doubts(whole[0], real[0], real[1], whole[1])
     for rows in chunks(len(labels), classes * len(searches)):
@@ -108,13 +109,8 @@ def found_of_planted(searches: list[NeighbourVotes], labels: Integers, classes: 
     return float(np.mean(shares))
 
 
-def _evidence(searches: list[NeighbourVotes], labels: Integers, classes: int, rows: slice) -> Floats:
-    """Logits of the classes in each search, for the images in ``rows``: [searches rows classes]."""
-    return np.log(np.stack([votes_of(each, labels, classes, rows) for each in searches]) + SMOOTHING)
-
-
 def _weights(evidence: Floats, labels: Integers) -> Floats:
-    """Maximum-likelihood weight of each search: [searches]."""
+    """Maximum-likelihood weight of each search, [searches], from the logits [searches images classes]."""
     images, classes = np.arange(len(labels)), evidence.shape[2]
 
     def loss(scales: Floats) -> tuple[float, Floats]:

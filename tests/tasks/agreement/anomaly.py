@@ -40,6 +40,11 @@ def compare(name: str) -> list[Finding]:
     )
 
 
+def patch_distances(patches: torch.Tensor, memory: torch.Tensor, k: int = 1) -> torch.Tensor:
+    """Distances of the patches of one layer."""
+    return anomaly.patch_distances_of_layers({0: patches}, {0: memory}, {0: (0,)}, k)[0]
+
+
 def _run(
     recipe: Mapping[str, Any], data: Data, run: Mapping[str, int], expected: Mapping[str, Any]
 ) -> Iterator[Finding]:
@@ -52,7 +57,7 @@ def _run(
     memory = np.concatenate([data["ref_features"][recipe["ref_names"].index(name)] for name in chosen])
     features = data["test_features"]
     rows = torch.from_numpy(features.reshape(-1, features.shape[-1]))
-    every = anomaly.patch_distances(rows, torch.from_numpy(memory), run["k"]).view(features.shape[:2])
+    every = patch_distances(rows, torch.from_numpy(memory), run["k"]).view(features.shape[:2])
     distances = every * torch.from_numpy(data.get("test_keep", np.ones(features.shape[:2])))
     yield from _distances(distances, official)
     scores = anomaly.image_scores(distances).numpy()

@@ -24,20 +24,20 @@ def test_distances_are_one_less_the_mean_cosine_of_the_nearest() -> None:
     asked, known = rng.standard_normal((7, 5)), rng.standard_normal((11, 5))
     units = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (asked, known)]
     expected = 1 - np.sort(units[0] @ units[1].T, axis=1)[:, -3:].mean(1)
-    found = anomaly.patch_distances(torch.from_numpy(asked), torch.from_numpy(known), 3)
+    found = agreement.patch_distances(torch.from_numpy(asked), torch.from_numpy(known), 3)
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_a_patch_of_zeros_is_half_away_from_everything() -> None:
     known = torch.tensor([[1.0, 0.0], [0.0, 0.0]])
     asked = torch.tensor([[0.0, 0.0], [-1.0, 0.0], [2.0, 0.0]])
-    assert anomaly.patch_distances(asked, known).tolist() == [0.0, 0.5, 0.0]
-    assert anomaly.patch_distances(asked, known[:1]).tolist() == [0.5, 2.0, 0.0]
+    assert agreement.patch_distances(asked, known).tolist() == [0.0, 0.5, 0.0]
+    assert agreement.patch_distances(asked, known[:1]).tolist() == [0.5, 2.0, 0.0]
 
 
 def test_a_memory_that_is_too_small_is_refused() -> None:
     with pytest.raises(ValueError, match="at least 2 patches, found 1"):
-        anomaly.patch_distances(torch.ones(3, 2), torch.ones(1, 2), 2)
+        agreement.patch_distances(torch.ones(3, 2), torch.ones(1, 2), 2)
 
 
 def test_images_are_scored_by_a_hundredth_of_their_patches() -> None:
