@@ -21,7 +21,7 @@ from layerboard.tasks.framework.base import Findings, Group, LayerOutcome, Measu
 from layerboard.tasks.framework.feeds import GridsOfPixels, PixelFeed
 from layerboard.tasks.framework.sources import batch_slices
 from layerboard.tasks.metrics.arrays import Floats
-from layerboard.tasks.similarity.metric import SMALLEST_BATCH, gram_matrix, u_centred
+from layerboard.tasks.similarity.metric import SMALLEST_BATCH, gather, gram_matrix, u_centred
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 
@@ -135,11 +135,7 @@ def cell_grams(vectors: Tensor) -> Tensor:
     It is zero for a cell that is the same in all images, and not finite for a cell with a non-finite value.
     Raises ValueError for fewer than 4 images.
     """
-    images, cells = vectors.shape[:2]
-    grams = torch.empty(cells, images, images, device=vectors.device)
-    for start in range(0, cells, AT_A_TIME):
-        grams[start : start + AT_A_TIME] = _grams(vectors[:, start : start + AT_A_TIME])
-    return grams
+    return torch.cat([_grams(some) for some in torch.split(vectors, AT_A_TIME, dim=1)])
 
 
 def token_hsic(tokens: Tensor, patches: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -149,17 +145,16 @@ def token_hsic(tokens: Tensor, patches: Tensor) -> tuple[Tensor, Tensor, Tensor]
     every patch with itself [cells]. ``patches`` are the Gram matrices [cells n n] of `cell_grams`, of the
     same images. A few tokens are in memory at a time. Raises ValueError for fewer than 4 images.
     """
-    images, cells = tokens.shape[:2]
-    scale = images * (images - 3)
-    flat = patches.flatten(1)
-    cross = torch.empty(cells, len(flat), dtype=torch.float64, device=tokens.device)
-    own = torch.empty(cells, dtype=torch.float64, device=tokens.device)
-    for start in range(0, cells, AT_A_TIME):
-        some = slice(start, start + AT_A_TIME)
-        grams = _grams(tokens[:, some]).flatten(1)
-        cross[some] = grams @ flat.T
-        own[some] = grams.square().sum(1, dtype=torch.float64)
-    return cross / scale, own / scale, flat.square().sum(1, dtype=torch.float64) / scale
+
+    def alone(grams: Tensor) -> Tensor:
+        return grams.flatten(1).square().sum(1, dtype=torch.float64) / (len(tokens) * (len(tokens) - 3))
+
+    cross, own = [], []
+    for some in torch.split(tokens, AT_A_TIME, dim=1):
+        grams = _grams(some)
+        cross.append(gather(grams, patches))
+        own.append(alone(grams))
+    return torch.cat(cross), torch.cat(own), alone(patches)
 
 
 def token_patch_cka(cross: Floats, tokens: Floats, patches: Floats) -> Floats:

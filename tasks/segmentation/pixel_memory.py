@@ -16,10 +16,11 @@ from torch.nn import functional
 from layerboard.tasks.datasets.scenes import Scene
 from layerboard.tasks.framework.base import FINITE, Measurements
 from layerboard.tasks.framework.checks import LayerFlags
+from layerboard.tasks.framework.remembered import Grid
 from layerboard.tasks.metrics.arrays import VOID, Floats, Integers, Labels, Mask
 from layerboard.tasks.metrics.cell_labels import cell_counts, cell_draws, chosen_cells
 from layerboard.tasks.metrics.memory_search import MemoryNeighbours, most_similar
-from layerboard.tasks.segmentation.in_context import Grid, Memories, Read, confusion_entries
+from layerboard.tasks.segmentation.in_context import Memories, Read, confusion_entries
 from layerboard.tasks.segmentation.overlaps import confusion, mean_iou_of_labels
 from layerboard.zoo.spec import Layer
 
