@@ -17,6 +17,7 @@ from layerboard.tasks.metrics.neighbours import Neighbours, chunks
 WRONG = 0.02  # share of labels assumed to be wrong, drawn uniformly from all classes
 LISTED = 0.3  # a label is listed if the probability of another class is above this
 SMOOTHING = 0.5  # votes added to each class
+DRAWS = 5  # times that labels are changed deliberately
 STEEPEST = 5.0  # largest weight of a search
 FITTED = 2000  # most images, evenly spaced, that the weights of the searches are fitted to
 
@@ -93,14 +94,13 @@ def label_doubts(searches: list[NeighbourVotes], labels: Integers, classes: int)
     return doubts
 
 
-def found_of_planted(searches: list[NeighbourVotes], labels: Integers, classes: int, draws: int = 5) -> float:
+def found_of_planted(searches: list[NeighbourVotes], labels: Integers, classes: int) -> float:
     """Share of deliberately wrong labels that are listed, a measure of how complete the list is.
 
-    A share `WRONG` of all labels is changed. The result is the mean over draws, with seeds 0 to ``draws -
-    1``.
+    A share `WRONG` of all labels is changed. The result is the mean over draws, with seeds 0 to `DRAWS` - 1.
     """
     shares = []
-    for seed in range(draws):
+    for seed in range(DRAWS):
         random = np.random.default_rng(seed)
         wrong = random.choice(len(labels), max(1, round(WRONG * len(labels))), replace=False)
         planted = labels.copy()
