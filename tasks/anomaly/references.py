@@ -23,9 +23,12 @@ class Draws:
     draws: int
 
     def of(self, count: int) -> dict[str, range]:
-        """Indices of the reference images in each possible draw, by its name."""
+        """Indices of the reference images in each possible draw, by its name.
+
+        Images are taken in sorted file-name order. The last draw may be smaller.
+        """
         return {
-            f"{shots}-shot {draw}": anomaly.shown_references(count, shots, draw)
+            f"{shots}-shot {draw}": range(draw * shots, min((draw + 1) * shots, count))
             for shots in self.shots
             for draw in range(self.draws)
             if draw * shots < count

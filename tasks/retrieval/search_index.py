@@ -86,7 +86,7 @@ def _built(name: str, stored: Vectors) -> Any:  # noqa: ANN401
 
     lists = max(1, min(int(LISTS * len(stored) ** 0.5), len(stored) // LEAST_IN_LIST))
     layout = {"flat": "Flat", "HNSW": f"HNSW{LINKS}", "IVF": f"IVF{lists},Flat"}[name]
-    index = faiss.index_factory(stored.shape[1], layout, faiss.METRIC_INNER_PRODUCT)
+    index: Any = faiss.index_factory(stored.shape[1], layout, faiss.METRIC_INNER_PRODUCT)
     if name == "HNSW":
         index.hnsw.efSearch = BREADTH
     if name == "IVF":

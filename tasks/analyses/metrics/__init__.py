@@ -1,1 +1,1 @@
-"""Numbers of the analyses: of attention, its offsets and overlap with objects, and of spectra."""
+"""Numbers of the analyses: of attention, of its overlap with objects, and of spectra."""

@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from layerboard.tasks.anomaly import metric as anomaly
+from layerboard.tasks.anomaly.references import Draws
 from layerboard.tasks.metrics.arrays import Floats, Mask
 from layerboard.tasks.statistics import linearised
 from tests.reference import inputs_anomaly
@@ -52,7 +53,8 @@ def _run(
     official = expected["official"]
     names = sorted(recipe["ref_names"])
     shots = len(names) if run["shots"] < 0 else run["shots"]
-    chosen = [names[row] for row in anomaly.shown_references(len(names), shots, run["seed"])]
+    drawn = Draws((shots,), run["seed"] + 1).of(len(names))[f"{shots}-shot {run['seed']}"]
+    chosen = [names[row] for row in drawn]
     yield exact("reference images", OFFICIAL, chosen, official["reference_images"])
     memory = np.concatenate([data["ref_features"][recipe["ref_names"].index(name)] for name in chosen])
     features = data["test_features"]

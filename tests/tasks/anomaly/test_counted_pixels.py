@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from layerboard.tasks.anomaly import metric as anomaly
-from layerboard.tasks.anomaly.counted_pixels import CountedPixels
+from layerboard.tasks.anomaly.metric import CountedPixels
 from layerboard.tasks.metrics.arrays import Floats, Mask
 
 Maps = list[tuple[Floats, Mask]]

@@ -7,6 +7,7 @@ from scipy.ndimage import gaussian_filter
 from sklearn.metrics import precision_recall_curve, roc_auc_score
 
 from layerboard.tasks.anomaly import metric as anomaly
+from layerboard.tasks.anomaly.references import Draws
 from layerboard.tasks.metrics.arrays import Floats, Mask
 from layerboard.tasks.statistics import linearised
 from tests.tasks.agreement import anomaly as agreement
@@ -54,10 +55,7 @@ def test_a_map_is_the_stretched_grid_smoothed() -> None:
 
 
 def test_draws_of_references_follow_each_other_and_the_last_may_be_short() -> None:
-    assert [*anomaly.shown_references(11, 4, 0)] == [0, 1, 2, 3]
-    assert [*anomaly.shown_references(11, 4, 2)] == [8, 9, 10]
-    with pytest.raises(ValueError, match="more than 12 reference images, found 11"):
-        anomaly.shown_references(11, 4, 3)
+    assert [*map(list, Draws((4,), 4).of(11).values())] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10]]
 
 
 def tied(seed: int, count: int = 60) -> tuple[Floats, Mask]:
