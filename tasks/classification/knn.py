@@ -114,8 +114,8 @@ class KnnTask(LabelledTask):
         }
         if images.groups is not None:
             return bank | {"groups": np.array(images.clusters)}
-        queries = {"test": images.test, "test_labels": images.truth, "test_keys": np.array(images.keys)}
-        return bank | queries
+        keys = np.array(images.keys)
+        return bank | {"test": images.test, "test_labels": images.truth, "test_keys": keys}
 
     @property
     def _ks(self) -> tuple[int, ...]:
