@@ -19,9 +19,15 @@ from layerboard.tasks.framework.base import Over
 from layerboard.tasks.framework.checks import ALIKE, unusable
 from layerboard.tasks.metrics.arrays import VOID, Integers, Labels, in_range
 from layerboard.tasks.metrics.cell_labels import cell_counts, label_map
-from layerboard.tasks.metrics.label_vote import most_similar, vote_labels
+from layerboard.tasks.metrics.memory_search import most_similar
 from layerboard.tasks.segmentation.capi import CapiConfig, CapiTask, pixels_of
-from layerboard.tasks.segmentation.in_context import Vote, confusion_entries, label_vectors, remembered_cells
+from layerboard.tasks.segmentation.in_context import (
+    Vote,
+    confusion_entries,
+    label_vectors,
+    remembered_cells,
+    vote_labels,
+)
 from layerboard.tasks.segmentation.overlaps import Overlaps, confusion, names_of_predictions
 from layerboard.tasks.segmentation.pixel_memory import (
     PixelMemory,

@@ -17,7 +17,7 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import between, half_widths
 from layerboard.leaderboards.sections.provenance import partial_line
 from layerboard.leaderboards.sections.similarity import CkaTable, cka_tables
-from layerboard.tasks.analyses.metrics.locality import partition
+from layerboard.tasks.metrics.arrays import Floats, Integers, mean_of_any
 
 PRIMARY = "patch"  # pooling that is drawn; others have tables
 
@@ -71,6 +71,20 @@ def partition_of(rows: pd.DataFrame, name: str, block: int) -> tuple[float, floa
     cka = pairs.pivot_table("value", "layer", "other_layer", aggfunc="first", dropna=False)
     layers = cka.index.to_numpy(np.int64)
     return partition(cka.reindex(columns=layers).to_numpy(float), layers, block)
+
+
+def partition(cka: Floats, layers: Integers, block: int) -> tuple[float, float]:
+    """Mean CKA of two layers on the same side of a block (numbered from 1), and on different sides.
+
+    One side is the layers before the output of the block, the other side the rest. The difference of the two
+    means is 1 for parts that share nothing, and 0 if the block separates nothing. A mean without pairs is
+    NaN. ``cka`` [layers layers] is the CKA of the block outputs, NaN if undefined. ``layers`` are their
+    distinct indices, where 0 is the input of block 1.
+    """
+    before, _ = np.meshgrid(layers < block, layers, indexing="ij")
+    after = before.T
+    upper = (layers[:, None] < layers[None, :]) & np.isfinite(cka)
+    return mean_of_any(cka[upper & (before == after)]), mean_of_any(cka[upper & before & ~after])
 
 
 def _pairs(rows: pd.DataFrame, name: str, other: str, first: int = 1) -> pd.DataFrame:

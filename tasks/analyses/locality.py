@@ -1,8 +1,8 @@
-"""Whether local heads of a transformer are similar to the first blocks of a ConvNet.
+"""Locality: whether local heads of a transformer are similar to the first blocks of a ConvNet.
 
 Source: Raghu et al., Do Vision Transformers See Like Convolutional Neural Networks?, NeurIPS 2021, section 5
 and figure 5. The paper does not state its subsets of heads; here they are windows of heads sorted by
-attention distance (`tasks.analyses.metrics.locality`).
+attention distance (`windows`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,16 +18,16 @@ from torch import Tensor
 
 from layerboard.tasks.analyses.base import BatchMeasurer
 from layerboard.tasks.analyses.metrics.attention import attention_distance, cell_distances
-from layerboard.tasks.analyses.metrics.locality import HeadSubsets, subsets_of
 from layerboard.tasks.framework.base import Group, Measurer, digest
 from layerboard.tasks.framework.comparing import ComparisonTask, PairFindings
 from layerboard.tasks.framework.feeds import HeadsOrBlocksFeed
 from layerboard.tasks.framework.sources import ANY_SIZE, ProbedImages
 from layerboard.tasks.framework.stored import StoredBackbone
 from layerboard.tasks.framework.task import FedTask
+from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.similarity.cka import CkaConfig, Grams, split_grams, stored_grams
 from layerboard.tasks.similarity.metric import gather
-from layerboard.tasks.statistics.layer_choice import FEWEST
+from layerboard.tasks.statistics.layer_choice import FEWEST, rank_correlation
 from layerboard.zoo.features import AttentionMaps, LayerFeatures
 from layerboard.zoo.spec import WHOLE_BACKBONE, BackboneSpec, Layer
 from layerboard.zoo.view.views import View
@@ -44,6 +44,16 @@ class LocalityConfig:
 
     block: int  # block of the transformers whose heads are used
     blocks: int  # number of first blocks of a ConvNet that they are compared with
+
+
+@dataclass(frozen=True, slots=True)
+class HeadSubsets:
+    """Comparison of subsets of the heads of a block with the blocks of a ConvNet; NaN if undefined."""
+
+    heads: Integers  # heads of each subset, [subsets size], in order of increasing attention distance
+    distance: Floats  # mean attention distance of each subset, [subsets]
+    cka: Floats  # CKA of each subset with each block, [subsets blocks]
+    rho: Floats  # Spearman's rank correlation of distance and CKA for each block, [blocks]
 
 
 class Locality(ComparisonTask, FedTask):
@@ -168,3 +178,34 @@ def _undefined(subsets: HeadSubsets) -> str:
     if not np.isfinite(subsets.cka).all():
         return "heads or blocks do not vary or are not finite"
     return "all subsets of heads have one attention distance or one CKA"
+
+
+def window_size(heads: int) -> int:
+    """Number of heads in a subset: a quarter of them, at least one."""
+    return max(1, heads // 4)
+
+
+def windows(distance: Floats) -> Integers:
+    """Heads of each window of `window_size` consecutive heads by attention distance: [windows size]."""
+    order = np.argsort(distance, kind="stable")
+    return np.lib.stride_tricks.sliding_window_view(order, window_size(len(distance))).copy()
+
+
+def subsets_of(distance: Floats, heads: Floats, across: Floats, blocks: Floats) -> HeadSubsets:
+    """Compare windows of heads with the blocks of a ConvNet.
+
+    The Gram matrix of concatenated features is the sum of their Gram matrices, and HSIC is linear in each of
+    its two Gram matrices. So the HSIC of a subset follows from that of its heads. ``distance`` [heads] is the
+    mean attention distance of each head. The others are HSIC of unnormalised Gram matrices: ``heads`` [heads
+    heads] of the heads' outputs with each other, ``across`` [heads blocks] of heads with blocks, and
+    ``blocks`` [blocks] of each block with itself.
+    """
+    chosen = windows(distance)
+    own = np.array([heads[np.ix_(each, each)].sum() for each in chosen])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        cka = across[chosen].sum(axis=1) / np.sqrt(own[:, None] * blocks[None, :])
+    cka[~(own > 0)], cka[:, ~(blocks > 0)] = np.nan, np.nan
+    near = distance[chosen].mean(axis=1)
+    rho = [rank_correlation(near, column) for column in cka.T]
+    known = np.isfinite(cka).all(axis=0) & np.isfinite(near).all()
+    return HeadSubsets(chosen, near, cka, np.where(known, rho, np.nan))

@@ -1,8 +1,9 @@
 """Effective receptive fields: influence of each pixel on the centre cell of each layer, and its extent.
 
-Source: Raghu et al., NeurIPS 2021, section 5 and appendix C, figures 6 and C.1 to C.4: magnitude of the
+Sources: Raghu et al., NeurIPS 2021, section 5 and appendix C, figures 6 and C.1 to C.4: magnitude of the
 derivative of the centre cell with respect to the input, averaged over images and channels, after a residual
-connection (``block``, ``mid``) and before it (``attention``, ``mlp``, and ``branch`` of a ConvNet).
+connection (``block``, ``mid``) and before it (``attention``, ``mlp``, and ``branch`` of a ConvNet);
+Luo et al., Understanding the Effective Receptive Field, NeurIPS 2016.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from layerboard.tasks.analyses.metrics.residual import half_area, half_radius, share_inside
 from layerboard.tasks.framework.base import Findings, Group, LayerOutcome, Outcome, Score, Source, digest
 from layerboard.tasks.framework.sources import ProbedImages
 from layerboard.tasks.framework.stored import Fields, MeasurableBackbone
@@ -22,6 +22,9 @@ from layerboard.tasks.metrics.arrays import Floats
 from layerboard.zoo.spec import Layer, Tap
 
 TAPS: tuple[Tap, ...] = ("attention", "mid", "mlp", "branch", "block")  # a network has some of these
+HALF = 0.5 * (1 - 1e-9)  # half the mass, minus a margin for rounding errors of the sum
+
+Pixel = tuple[float, float]  # row and column, where the centre of the first pixel is (0.5, 0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,3 +119,29 @@ def _arrays(strength: Mapping[Layer, Floats]) -> dict[str, NDArray[np.generic]]:
         if np.isfinite(field).all() and field.any():
             erf[blocks.index(layer.index), taps.index(layer.tap)] = field / field.sum()
     return {"erf": erf, "block": np.array(blocks, np.int64), "tap": np.array(taps)}
+
+
+def half_radius(field: Floats, centre: Pixel) -> float:
+    """Smallest radius of a disc around a centre that contains half the mass of a field.
+
+    The field [height width] is the weight of each pixel, not negative, with a sum above 0. The radius is the
+    distance to the farthest pixel centre inside, divided by the side of the field (or by the square root of
+    its number of pixels if it is not square). It is 0.399 for a uniform field in which the disc fits.
+    """
+    rows, columns = (np.arange(count) + 0.5 for count in field.shape)
+    distance = np.hypot(rows[:, None] - centre[0], columns[None] - centre[1]).ravel()
+    order = np.argsort(distance, kind="stable")
+    inside = np.cumsum(field.ravel()[order])
+    last = order[np.searchsorted(inside, HALF * inside[-1])]
+    return float(distance[last] / np.sqrt(field.size))
+
+
+def half_area(field: Floats) -> float:
+    """Share of the pixels, strongest first, that contain half the mass of a field: 0.5 if it is uniform."""
+    inside = np.cumsum(np.sort(field, axis=None)[::-1])
+    return float((np.searchsorted(inside, HALF * inside[-1]) + 1) / field.size)
+
+
+def share_inside(field: Floats, rows: slice, columns: slice) -> float:
+    """Share of the mass of a field in a rectangle of pixels."""
+    return float(field[rows, columns].sum() / field.sum())

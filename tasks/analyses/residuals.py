@@ -5,7 +5,8 @@ figure 7 and appendix E. The paper does not state the order of means; here it is
 images. Frobenius norms are those of the released code of Walmer et al., Teaching Matters, CVPR 2023.
 
 If the output is not the sum of skip and branch (a norm after the sum, a block without a skip), there is no
-ratio, no cosine and no CKA of the two, and a reason is reported.
+ratio, no cosine and no CKA of the two, and a reason is reported. Measures never wait for the device:
+undefined values are NaN, and `sum_gap` shows whether features were finite.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,6 @@ import torch
 from torch import Tensor
 
 from layerboard.tasks.analyses.base import Array, ImageAnalysis, KeptImages, LayerArrays, Tally, first
-from layerboard.tasks.analyses.metrics.residual import frobenius_ratio, norm_ratio, sum_gap, token_cosines
 from layerboard.tasks.framework.base import Findings, LayerOutcome, Outcome, Score
 from layerboard.tasks.framework.feeds import ResidualFeed, Sum, sums_of
 from layerboard.tasks.metrics.arrays import Floats
@@ -195,3 +195,37 @@ def _transition(layers: LayerArrays, half: int) -> Outcome:
     elif not both:
         reason = "no block has ratios of both class token and patches"
     return Outcome((), missing={TRANSITION: reason})
+
+
+def norm_ratio(skip: Tensor, branch: Tensor) -> Tensor:
+    """Norm of each token's skip [... tokens dim] over its branch's: [... tokens], float32; NaN over 0."""
+    return _ratio(_length(skip), _length(branch))
+
+
+def frobenius_ratio(skip: Tensor, branch: Tensor) -> Tensor:
+    """Frobenius norm of the skip [... tokens dim] over that of the branch: [...]; NaN over 0."""
+    return _ratio(_length(skip.flatten(-2)), _length(branch.flatten(-2)))
+
+
+def token_cosines(one: Tensor, other: Tensor) -> Tensor:
+    """Cosine of two vectors [... tokens dim] per token: [... tokens], float32; NaN if one is zero."""
+    return _ratio((one.float() * other.float()).sum(dim=-1), _length(one) * _length(other))
+
+
+def sum_gap(summed: Tensor, output: Tensor) -> Tensor:
+    """Deviation of a block's output from the sum of skip and branch: [2], float32.
+
+    The first is the largest absolute difference of two entries, the second the largest absolute entry of the
+    output. NaN if either tensor contains NaN.
+    """
+    return torch.stack([(output.float() - summed.float()).abs().amax(), output.float().abs().amax()])
+
+
+def _length(vectors: Tensor) -> Tensor:
+    length: Tensor = torch.linalg.vector_norm(vectors.float(), dim=-1)
+    return length
+
+
+def _ratio(above: Tensor, below: Tensor) -> Tensor:
+    """Quotient; NaN for a division by 0."""
+    return torch.where(below > 0, above / below, torch.nan)

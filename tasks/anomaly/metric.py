@@ -3,10 +3,14 @@
 Source: AnomalyDINO (Damm et al., WACV 2025; dammsi/AnomalyDINO, commit b3435f0); the per-region overlap is
 that of Bergmann et al., The MVTec Anomaly Detection Dataset, IJCV 2021. An undefined metric is NaN here;
 their code returns a number.
+
+An image is sampled with all its pixels, so intervals of pixel metrics follow from one value per image, as in
+`tasks.statistics.linearised`. Pixel counts at a few thousand scores are enough for these values.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -16,38 +20,27 @@ from torch.nn import functional
 
 from layerboard.tasks.metrics.arrays import Floats, Mask
 from layerboard.tasks.metrics.bilinear import image_places
-from layerboard.tasks.metrics.label_vote import most_similar_of_layers
+from layerboard.tasks.metrics.memory_search import most_similar_of_layers
 from layerboard.tasks.metrics.neighbours import Key, mean_of
-from layerboard.tasks.statistics.counted_pixels import CountedPixels
-from layerboard.tasks.statistics.linearised import share_below
+from layerboard.tasks.statistics.linearised import f1_values, share_below
 
+STEPS = 1_000  # score levels for each kind of pixel; enough for the standard error of a metric
 TOP = 100  # an image's score averages one in 100 of its patches: those farthest from the good ones
 SIGMA = 4.0  # standard deviation, in pixels of the image, of the Gaussian that smooths its map
 REACH = 4.0  # standard deviations at which the smoothing ends
-SIDES: tuple[Literal["right"], Literal["left"]] = (
-    "right",
-    "left",
-)  # values above a threshold, and at or above it
 TOUCHING = np.ones((3, 3))  # pixels that touch at a corner belong to one region
-
-
-def patch_distances(patches: Tensor, memory: Tensor, k: int = 1) -> Tensor:
-    """Mean cosine distance of patches [patches dim] to their k nearest of a memory [rows dim]: [patches].
-
-    The search is exact, in float32. The distance is 1 - cosine, 0 to 2: half the squared Euclidean distance
-    of unit vectors. A zero vector stays zero, at 0.5 from every unit vector. Values are not checked for NaN.
-    Raises ValueError if the memory has fewer than k rows.
-    """
-    return patch_distances_of_layers({0: patches}, {0: memory}, {0: (0,)}, k)[0]
 
 
 def patch_distances_of_layers(
     patches: Mapping[Key, Tensor], memory: Mapping[Key, Tensor], layers: Mapping[Key, Sequence[Key]], k: int
 ) -> dict[Key, Tensor]:
-    """Distances as in `patch_distances` for each layer, where 1 - cosine is averaged over its members.
+    """Mean cosine distance of patches to their k nearest of a memory, for each layer: [patches].
 
     ``patches`` has an array [patches dim] for each member, and ``memory`` one [rows dim], rows in the same
-    order for all. ``layers`` lists the members of each layer.
+    order for all. ``layers`` lists the members of each layer, over which the distances are averaged. The
+    search is exact, in float32. The distance is 1 - cosine, 0 to 2: half the squared Euclidean distance of
+    unit vectors. A zero vector stays zero, at 0.5 from every unit vector. Values are not checked for NaN.
+    Raises ValueError if the memory has fewer than k rows.
     """
     rows = len(next(iter(memory.values())))
     if rows < k:
@@ -89,16 +82,73 @@ def anomaly_map(distances: Floats, size: tuple[int, int]) -> Floats:
     return np.asarray(down @ distances.astype(np.float64) @ across.T, np.float64)
 
 
-def shown_references(count: int, shots: int, draw: int) -> range:
-    """Indices of the reference images in one draw (numbered from 0) of ``shots`` images.
+@dataclass(frozen=True, slots=True)
+class CountedPixels:
+    """Pixel counts by image and score level, separate for defects and other pixels: [images scores] each.
 
-    Images are taken in sorted file-name order. The last draw may be smaller; raises ValueError if it is
-    empty.
+    Scores fall along the second axis. Pixels of one level count as having equal scores; ties count half.
     """
-    chosen = range(draw * shots, min((draw + 1) * shots, count))
-    if not chosen:
-        raise ValueError(f"expected more than {draw * shots} reference images, found {count}")
-    return chosen
+
+    good: Floats  # pixels outside all regions
+    defective: Floats  # pixels of regions
+    weight: Floats  # of defective pixels: 1 / pixels of the region, so that each region sums to 1
+
+    @classmethod
+    def of(
+        cls, images: Sequence[tuple[Floats, Floats, Floats]], good: Floats, defective: Floats
+    ) -> "CountedPixels":
+        """Counts from the good scores, defective scores, and defective weights of each image.
+
+        ``good`` and ``defective`` are the scores of all images, ascending, from which about `STEPS` levels
+        are taken each.
+        """
+        few = [np.append(ranked[:: 1 + len(ranked) // STEPS], ranked[-1]) for ranked in (good, defective)]
+        ends = np.unique(np.concatenate(few))
+        counted = np.zeros((3, len(images), len(ends) + 1))
+        for number, (outside, inside, weight) in enumerate(images):
+            steps = [len(ends) - np.searchsorted(ends, values, "right") for values in (outside, inside)]
+            for kind, (step, each) in enumerate(((steps[0], None), (steps[1], None), (steps[1], weight))):
+                counted[kind, number] = np.bincount(step, each, len(ends) + 1)
+        return cls(*counted)
+
+    def area_under_roc(self) -> Floats:
+        """AUROC of all pixels, 0 to 1, as a value per image: [images].
+
+        Source: Obuchowski, Nonparametric analysis of clustered ROC curve data, Biometrics 53, 1997.
+        """
+        good, defective = (each / each.sum() for each in (self.good, self.defective))
+        # the shares before each level, plus half of its own
+        above, below = (shares.cumsum() - shares / 2 for shares in (defective.sum(0), good.sum(0)))
+        value = float((defective.sum(0) * (1 - below)).sum())
+        added = defective @ (1 - below) + good @ above
+        alone = value * (defective.sum(1) + good.sum(1))
+        return np.asarray(value + len(good) * (added - alone), np.float64)
+
+    def f1_max(self) -> Floats:
+        """Maximum F1 over all thresholds, 0 to 1, as a value per image: [images]."""
+        hits, wrong = self.defective.sum(0).cumsum(), self.good.sum(0).cumsum()
+        best = int(np.argmax(2 * hits / (hits + wrong + hits[-1]))) + 1
+        hit = self.defective[:, :best].sum(1)
+        return f1_values(hit + self.good[:, :best].sum(1), hit, self.defective.sum(1))
+
+    def au_pro(self, limit: float) -> Floats:
+        """AU-PRO up to a false-positive rate, 0 to 1, as a value per image: [images].
+
+        An image contributes by its regions, and by its good pixels, which change the threshold at each rate.
+        """
+        good, weight = self.good / self.good.sum(), self.weight / self.weight.sum()
+        width = good.sum(0)
+        before, last = width.cumsum() - width, weight.cumsum(1)
+        taken = np.clip((limit - before) / np.where(width > 0, width, 1), 0, width > 0)  # part of each step
+        first = last - weight
+        middle = first + (last - first) * taken / 2  # [images scores]
+        value, share = middle @ (taken * width) / limit, weight.sum(1)
+        end = np.flatnonzero(taken)[-1]
+        least = (first + (last - first) * taken)[:, end].sum()  # of all regions, at the limit
+        moved = good @ (taken * (middle.sum(0) - least)) / limit
+        total = value.sum()
+        added = value - share * total + moved - good.sum(1) * (total - least)
+        return np.asarray(total + len(good) * added, np.float64)
 
 
 class PooledPixels(NamedTuple):
@@ -146,7 +196,8 @@ class PooledPixels(NamedTuple):
         after = (len(top) - starts[::-1]) / count  # false-positive rates, from the highest threshold down
         before = np.concatenate([[0.0], after[:-1]])
         share = np.append(np.cumsum(self.weight[::-1])[::-1], 0.0)
-        first, last = (share[np.searchsorted(self.defective, values[::-1], side)] for side in SIDES)
+        first = share[np.searchsorted(self.defective, values[::-1], "right")]  # above each threshold
+        last = share[np.searchsorted(self.defective, values[::-1], "left")]  # at or above it
         width = np.clip(limit - before, 0, after - before)
         ends = first + (last - first) * width / (after - before)
         return float(np.sum(width * (first + ends)) / (2 * limit))

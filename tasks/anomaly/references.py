@@ -6,15 +6,12 @@ from functools import partial
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
 from layerboard.tasks.anomaly import metric as anomaly
-from layerboard.tasks.framework.base import FINITE, Measurements
+from layerboard.tasks.framework.base import Measurements
 from layerboard.tasks.framework.remembered import ComparingMeasurer
 from layerboard.tasks.framework.stored import LayerMeasurements
-from layerboard.tasks.metrics.cell_labels import cell_draws
 from layerboard.zoo.spec import Layer
 
 
@@ -26,9 +23,12 @@ class Draws:
     draws: int
 
     def of(self, count: int) -> dict[str, range]:
-        """Indices of the reference images in each possible draw, by its name."""
+        """Indices of the reference images in each possible draw, by its name.
+
+        Images are taken in sorted file-name order. The last draw may be smaller.
+        """
         return {
-            f"{shots}-shot {draw}": anomaly.shown_references(count, shots, draw)
+            f"{shots}-shot {draw}": range(draw * shots, min((draw + 1) * shots, count))
             for shots in self.shots
             for draw in range(self.draws)
             if draw * shots < count
@@ -43,45 +43,6 @@ class Draws:
     def images(self) -> int:
         """Largest number of reference images that the draws use."""
         return max(self.shots, default=0) * self.draws
-
-
-def drawn_cells(key: str, grid: tuple[int, int], most: int, seed: int) -> NDArray[np.bool_]:
-    """Whether each cell of an image is remembered: [cells], at most ``most``, by key, grid and seed alone."""
-    drawn = np.zeros(grid[0] * grid[1], np.bool_)
-    drawn[np.argsort(cell_draws(key, grid, seed), kind="stable")[:most]] = True
-    return drawn
-
-
-class ReferenceMeasurer:
-    """Keeps unit vectors of cells of a few reference images of one product.
-
-    ``numbers`` are the indices of the images among those of the product. At most ``most`` cells of each image
-    are kept, but all cells of the first ``whole`` images of the product.
-    """
-
-    def __init__(self, keys: Sequence[str], numbers: Sequence[int], most: int, whole: int, seed: int) -> None:
-        self._keys, self._numbers, self._most, self._whole, self._seed = keys, numbers, most, whole, seed
-        self._kept: dict[Layer, list[dict[str, Tensor]]] = {}
-
-    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        size = (grids.shape[1], grids.shape[2])
-        for position, grid in zip(positions, grids, strict=True):
-            number = self._numbers[position]
-            drawn = drawn_cells(self._keys[position], size, self._most, self._seed)
-            cells = np.flatnonzero(drawn | (number < self._whole))
-            some = grid.flatten(0, 1)[torch.from_numpy(cells).to(grid.device, non_blocking=True)]
-            rows = functional.normalize(some.float(), dim=-1).half()
-            kept = {
-                "rows": rows,
-                "image": torch.full((len(cells),), number, dtype=torch.int32),
-                "drawn": torch.from_numpy(drawn[cells]),
-                FINITE: rows.isfinite().all()[None],
-            }
-            self._kept.setdefault(layer, []).append(kept)
-
-    def finish(self, layer: Layer) -> dict[str, Tensor]:
-        every = self._kept.pop(layer)
-        return {name: torch.cat([part[name] for part in every]) for name in every[0]}
 
 
 @dataclass(frozen=True, slots=True)

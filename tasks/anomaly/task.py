@@ -10,18 +10,21 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from layerboard.tasks.anomaly import scores
-from layerboard.tasks.anomaly.references import DistanceMeasurer, Draws, ProductMemories, ReferenceMeasurer
+from layerboard.tasks.anomaly.references import DistanceMeasurer, Draws, ProductMemories
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.datasets.defects import Defects, Product, read_defect
 from layerboard.tasks.framework.base import Group, Measurements, Measurer, Outcome, Score, Source, digest
 from layerboard.tasks.framework.checks import ALIKE
 from layerboard.tasks.framework.examples import Predicted, drawn_indices, small_mask
+from layerboard.tasks.framework.remembered import Grid, MemoryMeasurer, unit_rows
 from layerboard.tasks.framework.sources import consecutive_groups
 from layerboard.tasks.framework.stored import LayerMeasurements
 from layerboard.tasks.framework.task import Measurable, MeasuredTask
+from layerboard.tasks.metrics.cell_labels import cell_draws
 from layerboard.tasks.statistics import linearised
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Stretch, View
@@ -90,9 +93,21 @@ class References(Measurable):
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         product = next(each for each in self.data.products if each.name == _product_of(group))
         places = {sample.key: number for number, sample in enumerate(product.references)}
-        keys = [sample.key for sample in group.samples]
-        most, whole = self.patches(product), self.config.draws.images
-        return ReferenceMeasurer(keys, [places[key] for key in keys], most, whole, self.config.seed)
+        numbers = [places[sample.key] for sample in group.samples]
+
+        def choose(position: int, grid: Grid) -> tuple[Tensor, Tensor]:
+            """Remembered patches, and whether each is drawn: all are kept of the images of few-shot draws."""
+            draws = cell_draws(group.samples[position].key, grid, self.config.seed)
+            drawn = np.zeros(len(draws), np.bool_)
+            drawn[np.argsort(draws, kind="stable")[: self.patches(product)]] = True
+            cells = np.flatnonzero(drawn | (numbers[position] < self.config.draws.images))
+            return torch.from_numpy(cells), torch.from_numpy(drawn[cells])
+
+        def keep(position: int, grid: Tensor, cells: Tensor, drawn: Tensor) -> dict[str, Tensor]:
+            image = torch.full((len(cells),), numbers[position], dtype=torch.int32)
+            return unit_rows(grid, cells) | {"image": image, "drawn": drawn}
+
+        return MemoryMeasurer(choose, keep)
 
 
 def _product_of(group: Group) -> str:

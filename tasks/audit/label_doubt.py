@@ -17,6 +17,7 @@ from layerboard.tasks.metrics.neighbours import Neighbours, chunks
 WRONG = 0.02  # share of labels assumed to be wrong, drawn uniformly from all classes
 LISTED = 0.3  # a label is listed if the probability of another class is above this
 SMOOTHING = 0.5  # votes added to each class
+DRAWS = 5  # times that labels are changed deliberately
 STEEPEST = 5.0  # largest weight of a search
 FITTED = 2000  # most images, evenly spaced, that the weights of the searches are fitted to
 
@@ -74,7 +75,8 @@ def label_doubts(searches: list[NeighbourVotes], labels: Integers, classes: int)
     if classes < 2:
         raise ValueError(f"expected at least 2 classes, found {classes}")
     some = slice(None, None, -(-len(labels) // FITTED))
-    scales = _weights(_evidence(searches, labels, classes, some), labels[some])
+    votes = np.stack([votes_of(each, labels, classes, some) for each in searches])
+    scales = _weights(np.log(votes + SMOOTHING), labels[some])
     whole, real = np.zeros((2, len(labels)), np.int64), np.zeros((2, len(labels)))
     doubts = Doubts(whole[0], real[0], real[1], whole[1])
     for rows in chunks(len(labels), classes * len(searches)):
@@ -92,14 +94,13 @@ def label_doubts(searches: list[NeighbourVotes], labels: Integers, classes: int)
     return doubts
 
 
-def found_of_planted(searches: list[NeighbourVotes], labels: Integers, classes: int, draws: int = 5) -> float:
+def found_of_planted(searches: list[NeighbourVotes], labels: Integers, classes: int) -> float:
     """Share of deliberately wrong labels that are listed, a measure of how complete the list is.
 
-    A share `WRONG` of all labels is changed. The result is the mean over draws, with seeds 0 to ``draws -
-    1``.
+    A share `WRONG` of all labels is changed. The result is the mean over draws, with seeds 0 to `DRAWS` - 1.
     """
     shares = []
-    for seed in range(draws):
+    for seed in range(DRAWS):
         random = np.random.default_rng(seed)
         wrong = random.choice(len(labels), max(1, round(WRONG * len(labels))), replace=False)
         planted = labels.copy()
@@ -108,13 +109,8 @@ def found_of_planted(searches: list[NeighbourVotes], labels: Integers, classes: 
     return float(np.mean(shares))
 
 
-def _evidence(searches: list[NeighbourVotes], labels: Integers, classes: int, rows: slice) -> Floats:
-    """Logits of the classes in each search, for the images in ``rows``: [searches rows classes]."""
-    return np.log(np.stack([votes_of(each, labels, classes, rows) for each in searches]) + SMOOTHING)
-
-
 def _weights(evidence: Floats, labels: Integers) -> Floats:
-    """Maximum-likelihood weight of each search: [searches]."""
+    """Maximum-likelihood weight of each search, [searches], from the logits [searches images classes]."""
     images, classes = np.arange(len(labels)), evidence.shape[2]
 
     def loss(scales: Floats) -> tuple[float, Floats]:

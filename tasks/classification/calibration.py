@@ -8,10 +8,11 @@ from layerboard.tasks.metrics.arrays import Floats, Integers
 BINS = 15
 
 
-def expected_calibration_error(confidence: Floats, correct: NDArray[np.bool_], bins: int = BINS) -> float:
-    """Mean absolute difference between confidence and accuracy over bins of equal count, 0 to 1.
+def expected_calibration_error(confidence: Floats, correct: NDArray[np.bool_]) -> float:
+    """Mean absolute difference between confidence and accuracy over `BINS` bins of equal count, 0 to 1.
 
-    Items are sorted by confidence. Bins are weighted by their number of items, which differs by one at most.
+    Items are sorted by confidence; with fewer items than bins, each item is a bin. Bins are weighted by their
+    number of items, which differs by one at most.
     Items of equal confidence share their mean accuracy, so their order does not matter.
 
     Source: Guo et al., ICML 2017 (the error); Nguyen and O'Connor, EMNLP 2015 (bins of equal count).
@@ -19,23 +20,22 @@ def expected_calibration_error(confidence: Floats, correct: NDArray[np.bool_], b
     Args:
         confidence: Predicted probability of each item's answer, [n], 0 to 1.
         correct: Whether the answer is correct, [n].
-        bins: Number of bins; with fewer items, each item is a bin.
 
     Raises:
         ValueError: There are no items, shapes differ, or a confidence is outside 0 to 1.
     """
-    gaps, _, parts = _binned(confidence, correct, bins)
+    gaps, _, parts = _binned(confidence, correct)
     return float(sum(abs(gaps[part].sum()) for part in parts) / len(gaps))
 
 
-def calibration_gaps(confidence: Floats, correct: NDArray[np.bool_], bins: int = BINS) -> Floats:
+def calibration_gaps(confidence: Floats, correct: NDArray[np.bool_]) -> Floats:
     """Contribution of each item to the expected calibration error, [n], -1 to 1; their mean is the error.
 
     The contribution is correct (1 or 0) minus confidence, with the opposite sign in an overconfident bin.
     Confidence intervals follow as for any mean, as long as no bin changes its sign. The arguments are those
     of `expected_calibration_error`.
     """
-    gaps, level, parts = _binned(confidence, correct, bins)
+    gaps, level, parts = _binned(confidence, correct)
     side = np.zeros(len(gaps))
     for part in parts:
         side[part] = np.sign(gaps[part].sum())
@@ -43,9 +43,7 @@ def calibration_gaps(confidence: Floats, correct: NDArray[np.bool_], bins: int =
     return np.asarray((correct - confidence) * (np.bincount(level, side) / np.bincount(level))[level])
 
 
-def _binned(
-    confidence: Floats, correct: NDArray[np.bool_], bins: int
-) -> tuple[Floats, Integers, list[Integers]]:
+def _binned(confidence: Floats, correct: NDArray[np.bool_]) -> tuple[Floats, Integers, list[Integers]]:
     """Accuracy minus confidence of each item, the rank of its confidence, and the items of each bin."""
     if confidence.ndim != 1 or not len(confidence) or correct.shape != confidence.shape:
         raise ValueError(f"expected confidence and correct [n], found {confidence.shape}, {correct.shape}")
@@ -54,4 +52,4 @@ def _binned(
     _, level = np.unique(confidence, return_inverse=True)
     right = (np.bincount(level, correct) / np.bincount(level))[level]
     order = np.argsort(confidence, kind="stable")
-    return right - confidence, level, np.array_split(order, min(bins, len(order)))
+    return right - confidence, level, np.array_split(order, min(BINS, len(order)))

@@ -3,22 +3,36 @@
 Source: Wu et al., CVPR 2018; numbers as in the evaluation of DINO (Caron et al., ICCV 2021).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from layerboard.tasks.classification.leave_out import nearest_outside, outside, room_for
 from layerboard.tasks.classification.probes import ECE, Answers, LabelledTask, LabelledVectors
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.framework.base import Device, Outcome
 from layerboard.tasks.framework.examples import Predicted, by_key
 from layerboard.tasks.framework.transformed import Vectors
 from layerboard.tasks.metrics.arrays import Floats, Integers
-from layerboard.tasks.metrics.fused import nearest_of_layers
-from layerboard.tasks.metrics.neighbours import Neighbours, nearest, top_k_correct, vote, vote_share
+from layerboard.tasks.metrics.neighbours import (
+    BANK_ROWS,
+    EXTRA,
+    Cosines,
+    Key,
+    Neighbours,
+    chunks,
+    concatenate_neighbours,
+    nearest,
+    products_of_layers,
+    settled,
+    top_k_correct,
+    unit_vectors,
+    vote,
+    vote_share,
+)
 from layerboard.zoo.spec import Layer
 
 NEIGHBOURS = 3  # nearest neighbours kept of each example
@@ -93,18 +107,15 @@ class KnnTask(LabelledTask):
     def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
         """Bank and queries with their labels and the names of the images."""
         images = self.labelled(vectors)
-        return {
+        bank: dict[str, NDArray[np.generic]] = {
             "train": images.train,
             "train_labels": images.labels,
             "train_keys": np.array([sample.key for sample in self.images.train.samples])[images.stored],
-            **({} if images.groups is None else {"groups": np.array(images.clusters)}),
-            **self._queries_of(images),
         }
-
-    def _queries_of(self, images: LabelledVectors) -> dict[str, NDArray[np.generic]]:
         if images.groups is not None:
-            return {}
-        return {"test": images.test, "test_labels": images.truth, "test_keys": np.array(images.keys)}
+            return bank | {"groups": np.array(images.clusters)}
+        keys = np.array(images.keys)
+        return bank | {"test": images.test, "test_labels": images.truth, "test_keys": keys}
 
     @property
     def _ks(self) -> tuple[int, ...]:
@@ -153,3 +164,76 @@ class KnnTask(LabelledTask):
         ranks = [layer["neighbour"][:, rank : rank + 1] for rank in range(NEIGHBOURS) for layer in predicted]
         near = [str(key) for names in ranks for key in names.flat]
         return dict(super().pictures(predicted)) | by_key(self.images.train.samples, near)
+
+
+def room_for(groups: Integers, k: int) -> tuple[int, int]:
+    """Number of neighbours, at most k, that every item has outside its group, and the number to search.
+
+    Groups are [n], from 0. The search must return that many plus the size of the largest group.
+    """
+    largest = int(np.bincount(groups).max())
+    k = min(k, len(groups) - largest)
+    return k, k + largest
+
+
+def outside(neighbours: Neighbours, asked: Integers, groups: Integers, k: int) -> Neighbours:
+    """The first k neighbours of each item that are outside its group, in order.
+
+    ``asked`` [queries] are the groups of the items, ``groups`` those of the bank. `room_for` gives the number
+    of neighbours that is needed.
+    """
+    own = groups[neighbours.index] == asked[:, None]
+    first = np.argsort(own, axis=1, kind="stable")[:, :k]
+    return Neighbours(
+        np.take_along_axis(neighbours.similarity, first, axis=1),
+        np.take_along_axis(neighbours.index, first, axis=1),
+    )
+
+
+def nearest_outside(
+    vectors: NDArray[np.float32], groups: Integers, k: int, *, device: torch.device | None = None
+) -> Neighbours:
+    """The k vectors of highest cosine to each vector [n dim] that are outside its group: leave-one-out.
+
+    Groups are [n], from 0; a vector without a group has one of its own. If some vector has fewer than k
+    outside its group, all get that smaller number. Otherwise as `nearest`.
+    """
+    k, wide = room_for(groups, k)
+    parts = (
+        outside(nearest(vectors, vectors[rows], wide, device=device), groups[rows], groups, k)
+        for rows in chunks(len(vectors), wide)
+    )
+    return concatenate_neighbours([*parts], k)
+
+
+def nearest_of_layers(
+    banks: Mapping[Key, NDArray[np.float32]],
+    queries: Mapping[Key, NDArray[np.float32]],
+    layers: Mapping[Key, Sequence[Key]],
+    k: int,
+    *,
+    device: torch.device | None = None,
+) -> Iterator[dict[Key, Neighbours]]:
+    """Exact search of the k bank vectors with the highest cosine to each query, for each layer.
+
+    ``layers`` lists the members of each. The cosine of a layer is the mean of its members' cosines; ties are
+    ordered by bank index. The products of a member are computed once, however many layers have it. They are
+    in float64, so that the cosines, rounded to float32, depend neither on the blocks nor on the device. The
+    unit vectors of all members are in memory in float32, together with as many similarities as a search of
+    one layer needs and the neighbours of a chunk of queries.
+
+    Each member has a bank [n dim] and queries [m dim], finite and of any length. A zero vector has cosine 0
+    with every vector. If n < k, n neighbours are returned. Yields the neighbours of each layer for
+    consecutive chunks of queries.
+    """
+    if not layers:
+        return
+    units = {member: (unit_vectors(bank), unit_vectors(queries[member])) for member, bank in banks.items()}
+    stored, asked = (len(part) for part in next(iter(units.values())))
+    k = min(k, stored)
+    product_device = None if device is None or device.type == "mps" else device  # MPS has no float64
+    cosines = {name: Cosines([units[member] for member in members]) for name, members in layers.items()}
+    wanted = min(k + EXTRA, stored)
+    for rows in chunks(asked, min(stored, BANK_ROWS)):
+        nearest = products_of_layers(units, layers, rows, wanted, product_device, torch.float64)
+        yield {name: settled(cosines[name].of(rows), candidates, k) for name, candidates in nearest.items()}

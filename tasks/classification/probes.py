@@ -5,7 +5,7 @@ All labels: Walmer et al., CVPR 2023, section E.4 and Table 6, which do not stat
 ours: it uses stored vectors, so images are not augmented.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
@@ -13,17 +13,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from layerboard.tasks.classification.calibration import calibration_gaps, expected_calibration_error
 from layerboard.tasks.classification.few_shot import FewShotRule, as_tensor, draw_shots, fit_few_shot
-from layerboard.tasks.classification.softmax import (
-    SoftmaxProbe,
-    SoftmaxRule,
-    fit_softmax,
-    held_out,
-    standardised,
-)
+from layerboard.tasks.classification.softmax import SoftmaxRule, fit_softmax, held_out, standardised
 from layerboard.tasks.datasets.base import Coverage, Sample
 from layerboard.tasks.datasets.classes import Classification
 from layerboard.tasks.framework.base import Device, Items, Outcome, Score, Source, Statistic, digest
@@ -370,19 +363,14 @@ class LinearTask(LabelledTask):
         if images.folds is not None and not images.fewest(len(self.classes)):
             return Outcome((), empty=UNTRAINED)
         answers = {metric: Answers.none(len(images.truth)) for metric in ("top1", "top1-bn")}
+        classes = len(self.classes)
         for known, asked in images.parts:
-            for metric, probe, test in self._probes(images, known, asked, device):
-                answers[metric].given[asked], answers[metric].confidence[asked] = probe.classified(test)
+            held = held_out(images.labels[known], classes, self.config)
+            arrays = (images.labels[known], held, images.train[known], images.test[asked])
+            labels, chosen, train, test = (as_tensor(array, device) for array in arrays)
+            features = {"top1": (train, test), "top1-bn": standardised(train, test)}
+            for metric, (learnt, new) in features.items():
+                probe = fit_softmax(learnt, labels, chosen, classes, self.config)
+                answers[metric].given[asked], answers[metric].confidence[asked] = probe.classified(new)
         outcome = images.answered(answers, [*answers])
         return replace(outcome, predicted=self.predicted(images, answers["top1"]))
-
-    def _probes(
-        self, images: LabelledVectors, known: Rows, asked: Rows, device: Device
-    ) -> Iterator[tuple[str, SoftmaxProbe, Tensor]]:
-        """For each metric, a probe trained on some training images, and the test features it classifies."""
-        classes = len(self.classes)
-        held = held_out(images.labels[known], classes, self.config)
-        arrays = (images.labels[known], held, images.train[known], images.test[asked])
-        labels, chosen, train, test = (as_tensor(array, device) for array in arrays)
-        for metric, (stored, new) in {"top1": (train, test), "top1-bn": standardised(train, test)}.items():
-            yield metric, fit_softmax(stored, labels, chosen, classes, self.config), new

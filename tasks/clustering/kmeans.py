@@ -7,8 +7,6 @@ import numpy as np
 from layerboard.tasks.metrics.arrays import Features, Floats, Integers
 
 CHUNK_FLOATS = 1 << 22  # values compared with their centres at a time
-PRODUCT_FLOATS = 10 << 17
-"""Number of distances and float64 copies up to which scikit-learn runs k-means++ with one matrix product."""
 
 
 def kmeans_starts(features: Features, k: int, seed: int, n_init: int) -> Integers:
@@ -31,9 +29,7 @@ def kmeans_starts(features: Features, k: int, seed: int, n_init: int) -> Integer
     from sklearn.exceptions import ConvergenceWarning
 
     draws = np.random.RandomState(seed)
-    small = len(features) * (len(features) + 2 * features.shape[1]) <= PRODUCT_FLOATS
-    init = _spread_centres if small else "k-means++"
-    model = KMeans(k, n_init=1, init=init, max_iter=300, tol=1e-4, algorithm="lloyd", random_state=draws)
+    model = KMeans(k, n_init=1, max_iter=300, tol=1e-4, algorithm="lloyd", random_state=draws)
     runs: list[tuple[float, Integers]] = []
     with warnings.catch_warnings(), config_context(assume_finite=True, skip_parameter_validation=True):
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct samples than clusters
@@ -55,40 +51,6 @@ def _inertia(features: Features, centres: Features, labels: Integers) -> float:
         gap = features[rows].astype(np.float64) - centres[labels[rows]]
         total += float(np.einsum("ij,ij->", gap, gap))
     return float(f"{total:.9e}")
-
-
-def _spread_centres(features: Features, k: int, random_state: np.random.RandomState) -> Features:
-    """k-means++ centres [k dim], identical to those of scikit-learn: same draws, same rounding.
-
-    For a few hundred samples, scikit-learn spends nearly all of its time on argument checks for each centre.
-
-    Source: Arthur and Vassilvitskii, k-means++: The Advantages of Careful Seeding, 2007, with several trials
-    for each centre as in its conclusion.
-    """
-    wide = features.astype(np.float64)
-    lengths = np.einsum("ij,ij->i", wide, wide)
-    ones = np.ones(len(features), features.dtype)
-
-    def distances(rows: Integers) -> Features:
-        product = -2.0 * (wide[rows] @ wide.T)
-        product += lengths[rows, None]
-        product += lengths
-        squared: Features = np.maximum(product.astype(features.dtype), 0)
-        return squared
-
-    centres = [int(random_state.choice(len(features), p=ones / ones.sum()))]
-    closest = distances(np.array(centres))
-    potential = closest @ ones
-    for _ in range(1, k):
-        drawn = random_state.uniform(size=2 + int(np.log(k))) * potential
-        trials = np.minimum(np.searchsorted(np.cumsum(closest), drawn), len(features) - 1)
-        tried = np.minimum(closest, distances(trials))
-        potentials = tried @ ones[:, None]
-        best = int(potentials.argmin())
-        potential, closest = potentials[best], tried[best]
-        centres.append(int(trials[best]))
-    chosen: Features = features[centres]
-    return chosen
 
 
 def shown_classes(weights: Floats, shares: Floats) -> Integers:

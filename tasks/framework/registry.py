@@ -294,7 +294,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     _inside(
         name="localisation",
-        code="layerboard.tasks.analyses.places:LocalisationTask",
+        code="layerboard.tasks.analyses.localisation:LocalisationTask",
         title="localisation of tokens",
         metrics=("localisation", *(f"localisation-{name}" for name in ("top1", "distance", "contrast"))),
         asks="Do deep tokens still represent their own image patch?",
@@ -308,7 +308,7 @@ TASKS: tuple[TaskEntry, ...] = (
     ),
     _inside(
         name="position-audit",
-        code="layerboard.tasks.analyses.places:PositionAudit",
+        code="layerboard.tasks.analyses.position:PositionAudit",
         title="position information in tokens",
         metrics=(
             *("position-r2", "same-place", "same-place-chance", "match-distance"),

@@ -39,7 +39,13 @@ from layerboard.tasks.framework.protocols import EvaluationProtocol
 from layerboard.tasks.framework.registry import TaskEntry, entry_of
 from layerboard.tasks.framework.sets import members_of, sets_of
 from layerboard.tasks.framework.stored import LayerMeasurements, StoredBackbone
-from layerboard.tasks.framework.transformed import STANDARD, Vectors, fit_compression, known_rows
+from layerboard.tasks.framework.transformed import (
+    STANDARD,
+    Vectors,
+    fit_compression,
+    known_rows,
+    side_by_side,
+)
 from layerboard.tasks.framework.transforms import (
     BYTES,
     FLOAT32,
@@ -49,7 +55,6 @@ from layerboard.tasks.framework.transforms import (
     of_tokens,
 )
 from layerboard.tasks.metrics.arrays import in_range
-from layerboard.tasks.metrics.fused import side_by_side as unit_side_by_side
 from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.view.views import View
 
@@ -297,7 +302,7 @@ class VectorTask(Task):
 
         def together(members: Sequence[Layer]) -> Vectors:
             every = [vectors[member] for member in members]
-            return {name: unit_side_by_side([each[name] for each in every]) for name in every[0]}
+            return {name: side_by_side([each[name] for each in every]) for name in every[0]}
 
         return [self.score(together(layer.members), device) for layer in layers]
 

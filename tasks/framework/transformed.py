@@ -1,5 +1,6 @@
-"""Transforms of vectors before scoring, fitted without labels on some of them."""
+"""Transforms of vectors before scoring, fitted without labels on some of them; and sets of vectors."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from layerboard.tasks.framework import compression
 from layerboard.tasks.framework.transforms import WAYS, step_of
+from layerboard.tasks.metrics.arrays import lengths
 from layerboard.tasks.metrics.spread import whitening, zscore
 
 Vectors = Mapping[str, NDArray[np.float32]]  # vectors of a layer by source name, [images dim] each
@@ -46,3 +48,12 @@ def fit_compression(transform: str, known: Sequence[NDArray[np.float32]]) -> com
             change = compression.fitted(*step_of(step), known_rows(known))
             changes.append(partial(compression.applied, change))
     return lambda vectors: reduce(lambda before, change: change(before), changes, vectors)
+
+
+def side_by_side(layers: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    """Concatenated vectors [images dim] of layers: each unit (or zero) vector / sqrt(number of layers)."""
+    units = []
+    for vectors in layers:
+        wide = vectors.astype(np.float64)
+        units.append((wide / (lengths(wide) * math.sqrt(len(layers)))).astype(np.float32))
+    return np.concatenate(units, axis=1)

@@ -44,17 +44,11 @@ def origins(values: Floats) -> Floats:
     return np.where(apart < 2.0**-NEAR * np.abs(values[0]), values[0], 0.0)
 
 
-def magnitude(largest: float) -> int:
-    """Exponent of the power of two that numbers up to ``largest`` are divided by before they are squared.
-
-    It is 0 for ordinary numbers (`ORDINARY`), whose squares neither overflow nor vanish.
-    """
-    exponent = math.frexp(largest)[1]
-    return exponent if abs(exponent) > ORDINARY else 0
-
-
 def in_range(arrays: Sequence[AnyFloats]) -> list[AnyFloats]:
-    """Arrays divided by one power of two, by `magnitude` of their largest number; NaN stays NaN."""
+    """Arrays divided by one power of two, so that their squares neither overflow nor vanish; NaN stays NaN.
+
+    Ordinary numbers (`ORDINARY`) are kept as they are.
+    """
     ends = [end for each in arrays for end in (np.fmax.reduce(each, None), -np.fmin.reduce(each, None))]
-    exponent = magnitude(max(map(float, ends)))
-    return [np.ldexp(each, -exponent) for each in arrays] if exponent else list(arrays)
+    exponent = math.frexp(max(map(float, ends)))[1]
+    return [np.ldexp(each, -exponent) for each in arrays] if abs(exponent) > ORDINARY else list(arrays)

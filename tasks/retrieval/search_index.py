@@ -3,10 +3,8 @@
 Sources: Malkov and Yashunin, TPAMI 2020 (HNSW); Jégou et al., TPAMI 2011 (inverted files).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
@@ -16,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from layerboard.tasks.metrics.neighbours import Vectors, unit_vectors
 
+KINDS = ("flat", "HNSW", "IVF")  # the exact index first
 NEIGHBOURS = 10
 LINKS, BREADTH = 32, 64  # of HNSW: M, and ef of the search
 PROBES = 16  # cells of an inverted file that are searched
@@ -46,19 +45,20 @@ def index_costs(database: Vectors, queries: Vectors, sizes: tuple[int, ...]) -> 
     """
     if not (np.isfinite(database).all() and np.isfinite(queries).all()):
         raise ValueError("vectors must not hold NaN or infinite values")
+    import faiss
+
     asked = unit_vectors(queries)
     for size in sizes:
         stored = unit_vectors(repeated(database, size))
         least: NDArray[np.float32] | None = None
-        for name, make in _KINDS.items():
+        for name in KINDS:
             begin = perf_counter()
-            index = make(stored)
-            index.add(stored)
+            index = _built(name, stored)
             seconds = perf_counter() - begin
             cosines, ms = _searched(index, asked, min(NEIGHBOURS, size))
             least = cosines[:, -1:] - TIE if least is None else least  # from the flat index, which is exact
             recall = 100 * float((cosines >= least).mean())
-            yield IndexCost(name, size, recall, ms, _file_bytes(index) / size, seconds)
+            yield IndexCost(name, size, recall, ms, len(faiss.serialize_index(index)) / size, seconds)
 
 
 def repeated(database: Vectors, size: int) -> Vectors:
@@ -80,38 +80,17 @@ def _searched(index: Any, queries: Vectors, k: int) -> tuple[Vectors, float]:  #
     return np.concatenate(cosines), 1000 * min(rounds) / len(queries)
 
 
-def _file_bytes(index: Any) -> int:  # noqa: ANN401
-    import faiss
-
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "index"
-        faiss.write_index(index, str(file))
-        return file.stat().st_size
-
-
-def _flat(stored: Vectors) -> Any:  # noqa: ANN401
-    import faiss
-
-    return faiss.IndexFlatIP(stored.shape[1])
-
-
-def _graph(stored: Vectors) -> Any:  # noqa: ANN401
-    import faiss
-
-    index = faiss.IndexHNSWFlat(stored.shape[1], LINKS, faiss.METRIC_INNER_PRODUCT)
-    index.hnsw.efSearch = BREADTH
-    return index
-
-
-def _inverted(stored: Vectors) -> Any:  # noqa: ANN401
+def _built(name: str, stored: Vectors) -> Any:  # noqa: ANN401
+    """The index of a name in `KINDS` with all vectors [n dim], by their inner products."""
     import faiss
 
     lists = max(1, min(int(LISTS * len(stored) ** 0.5), len(stored) // LEAST_IN_LIST))
-    index = faiss.IndexIVFFlat(_flat(stored), stored.shape[1], lists, faiss.METRIC_INNER_PRODUCT)
-    index.nprobe, index.cp.min_points_per_centroid = min(PROBES, lists), 1
-    index.train(stored)
+    layout = {"flat": "Flat", "HNSW": f"HNSW{LINKS}", "IVF": f"IVF{lists},Flat"}[name]
+    index: Any = faiss.index_factory(stored.shape[1], layout, faiss.METRIC_INNER_PRODUCT)
+    if name == "HNSW":
+        index.hnsw.efSearch = BREADTH
+    if name == "IVF":
+        index.nprobe, index.cp.min_points_per_centroid = min(PROBES, lists), 1
+        index.train(stored)
+    index.add(stored)
     return index
-
-
-# the exact index first
-_KINDS: dict[str, Callable[[Vectors], Any]] = {"flat": _flat, "HNSW": _graph, "IVF": _inverted}

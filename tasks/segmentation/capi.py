@@ -13,10 +13,11 @@ from typing import ClassVar
 import numpy as np
 from torch import Tensor
 
-from layerboard.tasks.datasets.scenes import Scene, every_value
+from layerboard.tasks.datasets.scenes import every_value
 from layerboard.tasks.framework.base import Group, Measurements, Measurer, Over, digest
+from layerboard.tasks.framework.remembered import Grid, MemoryMeasurer
 from layerboard.tasks.metrics.arrays import VOID
-from layerboard.tasks.segmentation.in_context import Grid, Memories, MemoryMeasurer
+from layerboard.tasks.segmentation.in_context import Memories
 from layerboard.tasks.segmentation.pixel_memory import (
     Electorate,
     PixelQueryMeasurer,
@@ -76,13 +77,17 @@ class CapiMemory(LearntImages):
         return digest("capi-memory", *facts, signatures(self.scenes))
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        def choose(scene: Scene, grid: Grid) -> tuple[Tensor, Tensor]:
-            return self.pixels.of(shown_labels(self.data, view, scene, centres=True), grid, scene.sample.key)
+        scenes = self.scenes_of(group)
 
-        def keep(scene: Scene, grid: Tensor, cells: Tensor, labels: Tensor) -> dict[str, Tensor]:
-            return kept_of(grid, cells, labels, held_out=scene.sample.key in self.pixels.held_out)
+        def choose(position: int, grid: Grid) -> tuple[Tensor, Tensor]:
+            labels = shown_labels(self.data, view, scenes[position], centres=True)
+            return self.pixels.of(labels, grid, scenes[position].sample.key)
 
-        return MemoryMeasurer(self.scenes_of(group), choose, keep)
+        def keep(position: int, grid: Tensor, cells: Tensor, labels: Tensor) -> dict[str, Tensor]:
+            held_out = scenes[position].sample.key in self.pixels.held_out
+            return kept_of(grid, cells, labels, held_out=held_out)
+
+        return MemoryMeasurer(choose, keep)
 
 
 class CapiTask(LabelledImages):

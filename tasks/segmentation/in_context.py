@@ -13,18 +13,19 @@ from torch import Tensor
 from torch.nn import functional
 
 from layerboard.tasks.datasets.scenes import Scene
-from layerboard.tasks.framework.base import FINITE, Measurements
+from layerboard.tasks.framework.base import Measurements
 from layerboard.tasks.framework.examples import small_mask
-from layerboard.tasks.framework.remembered import ComparingMeasurer
+from layerboard.tasks.framework.remembered import ComparingMeasurer, Grid
 from layerboard.tasks.metrics import cell_labels
 from layerboard.tasks.metrics.arrays import Integers, Labels
-from layerboard.tasks.metrics.label_vote import most_similar_of_layers, vote_labels
+from layerboard.tasks.metrics.memory_search import MemoryNeighbours, most_similar_of_layers
 from layerboard.tasks.segmentation.overlaps import confusion
 from layerboard.zoo.spec import Layer
 
 NO_MEMORY = "no cell of the images to learn from has a class in half of its pixels"
 
-Grid = tuple[int, int]
+LABELS = 1 << 24  # numbers of labels gathered at a time
+
 Read = Callable[[Scene], Labels]  # the class of each pixel of an image, uint8 [height width]; 255 for none
 Made = TypeVar("Made")
 
@@ -93,44 +94,15 @@ def labelled_cells(groups: Sequence[Measurements], device: torch.device) -> tupl
     return torch.from_numpy(rows).to(device), label_vectors(pixels).to(device)
 
 
-class MemoryMeasurer:
-    """Keeps cells of a few images, chosen by the image and the grid alone, not by the layer.
+def vote_labels(voters: MemoryNeighbours, labels: Tensor, temperature: float) -> Tensor:
+    """Mean label vector of each query's voters, weighted by softmax(similarity / temperature).
 
-    ``choose`` returns indices and labels of the cells for an image and a grid size. ``keep`` returns arrays,
-    to be concatenated over images, from an image, its grid [height width dim], and these indices and labels.
+    ``labels`` are those of the memory, [rows classes].
     """
-
-    def __init__(
-        self,
-        scenes: Sequence[Scene],
-        choose: Callable[[Scene, Grid], tuple[Tensor, Tensor]],
-        keep: Callable[[Scene, Tensor, Tensor, Tensor], dict[str, Tensor]],
-    ) -> None:
-        self._scenes = scenes
-        self._choose = choose
-        self._keep = keep
-        self._chosen: dict[tuple[int, Grid], tuple[Tensor, Tensor]] = {}
-        self._kept: dict[Layer, list[dict[str, Tensor]]] = {}
-
-    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        size = (grids.shape[1], grids.shape[2])
-        for position, grid in zip(positions, grids, strict=True):
-            scene = self._scenes[position]
-            if (position, size) not in self._chosen:
-                self._chosen[position, size] = self._choose(scene, size)
-            kept = self._keep(scene, grid, *self._chosen[position, size])
-            self._kept.setdefault(layer, []).append(kept)
-
-    def finish(self, layer: Layer) -> dict[str, Tensor]:
-        every = self._kept.pop(layer)
-        return {name: torch.cat([part[name] for part in every]) for name in every[0]}
-
-
-def unit_rows(scene: Scene, grid: Tensor, cells: Tensor, pixels: Tensor) -> dict[str, Tensor]:
-    """Unit vectors of some cells of an image, float16 [cells dim], and their pixel counts [cells classes]."""
-    some = grid.flatten(0, 1)[cells.to(grid.device, non_blocking=True)]
-    rows = functional.normalize(some.float(), dim=-1).half()
-    return {"rows": rows, "pixels": pixels, FINITE: rows.isfinite().all()[None]}
+    weight = (voters.similarity / temperature).softmax(-1)
+    step = max(1, LABELS // max(1, weight.shape[1] * labels.shape[1]))
+    parts = zip(torch.split(weight, step), torch.split(voters.index, step), strict=True)
+    return torch.cat([torch.einsum("qk,qkc->qc", some.to(labels), labels[index]) for some, index in parts])
 
 
 class QueryMeasurer(ComparingMeasurer[tuple[Tensor, Tensor]]):
@@ -164,7 +136,10 @@ class QueryMeasurer(ComparingMeasurer[tuple[Tensor, Tensor]]):
         grids: Mapping[Layer, Tensor],
         memory: Mapping[Layer, tuple[Tensor, Tensor]],
     ) -> None:
-        queries = {member: unit_cells(tokens) for member, tokens in grids.items()}
+        queries = {
+            member: functional.normalize(tokens.float().flatten(0, 2), dim=-1)
+            for member, tokens in grids.items()
+        }
         rows = {member: memory[member][0] for member in grids}
         members, most = {layer: layer.members for layer in layers}, max(self._voters.values())
         for layer, voters in most_similar_of_layers(queries, rows, members, most).items():
@@ -220,11 +195,6 @@ class QueryMeasurer(ComparingMeasurer[tuple[Tensor, Tensor]]):
 
     def _table(self, truth: Labels, vectors: Tensor) -> Integers:
         return confusion(truth, cell_labels.label_map(vectors, truth.shape[::-1]), self._classes)
-
-
-def unit_cells(grids: Tensor) -> Tensor:
-    """Unit vectors of all cells of [images height width dim], float32."""
-    return functional.normalize(grids.float().flatten(0, 2), dim=-1)
 
 
 def confusion_entries(tables: Sequence[Integers]) -> Tensor:

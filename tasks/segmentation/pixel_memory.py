@@ -6,24 +6,31 @@ Source: the k-NN segmentation of CAPI (Darcet et al., 2025; facebookresearch/cap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from layerboard.tasks.datasets.scenes import Scene
 from layerboard.tasks.framework.base import FINITE, Measurements
 from layerboard.tasks.framework.checks import LayerFlags
-from layerboard.tasks.metrics import label_vote
-from layerboard.tasks.metrics.arrays import VOID, Integers, Labels
+from layerboard.tasks.framework.remembered import Grid
+from layerboard.tasks.metrics.arrays import VOID, Floats, Integers, Labels, Mask
 from layerboard.tasks.metrics.cell_labels import cell_counts, cell_draws, chosen_cells
-from layerboard.tasks.metrics.label_vote import Distance, Scale, judged_cells, most_similar
-from layerboard.tasks.segmentation.in_context import Grid, Memories, Read, confusion_entries
+from layerboard.tasks.metrics.memory_search import MemoryNeighbours, most_similar
+from layerboard.tasks.segmentation.in_context import Memories, Read, confusion_entries
 from layerboard.tasks.segmentation.overlaps import confusion, mean_iou_of_labels
 from layerboard.zoo.spec import Layer
 
 NO_MEMORY = "no cell of the images to learn from shows mostly a class"
 TOO_FEW = "the number of voters is chosen on a part of the images to learn from, and there is one alone"
+
+
+VOTES = 1 << 24  # labels of neighbours in memory at a time
+
+Distance = Literal["cosine", "L2"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,7 @@ class Pixels:
 
         A cell can be kept if its most frequent label is not ignored; in held-out images, if any label is not.
         """
-        labels = label_vote.pixel_labels(mask, grid).reshape(grid[0] * grid[1], -1)
+        labels = pixel_labels(mask, grid).reshape(grid[0] * grid[1], -1)
         counts = cell_counts(self.judged(mask), grid, self.classes).reshape(len(labels), -1)
         shows = counts[:, :-1].any(axis=1)
         usable = np.asarray(shows if key in self.held_out else shows & judged_cells(labels, self.ignored))
@@ -59,6 +66,27 @@ class Pixels:
     def judged(self, labels: Labels) -> Labels:
         """Labels with 255 for ignored ones."""
         return np.where(np.isin(labels, sorted(self.ignored)), np.uint8(VOID), labels)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Mean and standard deviation [dim] for standardisation; 1 as the deviation of a constant feature."""
+
+    mean: Floats
+    deviation: Floats
+
+    @classmethod
+    def of(cls, count: int, total: Floats, squares: Floats) -> "Scale":
+        """Scale of ``count`` vectors, from their sum and sum of squares, float64 [dim]."""
+        mean = total / count
+        variance = np.maximum(squares / count - mean * mean, 0.0)
+        constant = variance <= 10 * np.finfo(np.float64).eps * np.maximum(mean * mean, variance)
+        return cls(mean, np.where(constant, 1.0, np.sqrt(variance)))
+
+    def apply(self, vectors: Tensor) -> Tensor:
+        """Standardised vectors [... dim], in their dtype."""
+        mean, deviation = (torch.from_numpy(values).to(vectors) for values in (self.mean, self.deviation))
+        return (vectors - mean) / deviation
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +101,8 @@ class PixelMemory:
 
     def vote(self, queries: Tensor) -> Tensor:
         """Pixel labels [queries pixels] for vectors [queries dim]."""
-        asked = label_vote.comparable_queries(self.scale.apply(queries), self.distance)
-        return label_vote.pixel_vote(most_similar(asked, self.rows, self.k), self.labels)
+        asked = comparable_queries(self.scale.apply(queries), self.distance)
+        return pixel_vote(most_similar(asked, self.rows, self.k), self.labels)
 
 
 def voting_memory(
@@ -103,7 +131,7 @@ def voting_memory(
     judged = torch.from_numpy(judged_cells(asked[1].numpy(), pixels.ignored))
     every = torch.cat([learnt[0], asked[0][judged.to(device)]])
     names = torch.cat([learnt[1], asked[1][judged].to(device)])
-    return PixelMemory(scale, label_vote.remembered(every, distance), names, k, distance)
+    return PixelMemory(scale, remembered(every, distance), names, k, distance)
 
 
 def _chosen(
@@ -116,10 +144,10 @@ def _chosen(
     truth = asked[1].numpy()
     scores: dict[tuple[int, Distance], float] = {}
     for distance in electorate.distances:
-        memory = label_vote.remembered(learnt[0], distance)
-        voters = most_similar(label_vote.comparable_queries(asked[0], distance), memory, max(electorate.ks))
+        memory = remembered(learnt[0], distance)
+        voters = most_similar(comparable_queries(asked[0], distance), memory, max(electorate.ks))
         for k in electorate.ks:
-            given = label_vote.pixel_vote(voters.first(k), learnt[1]).cpu().numpy()
+            given = pixel_vote(voters.first(k), learnt[1]).cpu().numpy()
             scores[k, distance] = mean_iou_of_labels(truth, given, ignored)
     every = product(electorate.ks, electorate.distances)
     return max(every, key=lambda choice: np.nan_to_num(scores[choice], nan=-1.0))
@@ -187,7 +215,58 @@ def confusion_of(mask: Labels, given: Tensor, pixels: Pixels) -> Integers:
     ``mask`` has its labels [image height, image width], ``given`` the predicted labels of the pixels of its
     cells [height width pixels].
     """
-    truth = label_vote.pixel_labels(mask, (given.shape[0], given.shape[1])).ravel()
+    truth = pixel_labels(mask, (given.shape[0], given.shape[1])).ravel()
     predicted = given.numpy().ravel()
     known = np.where(predicted == VOID, np.uint8(pixels.classes), predicted)
     return confusion(pixels.judged(truth), known, pixels.classes + 1)
+
+
+def pixel_labels(mask: Labels, grid: tuple[int, int]) -> Labels:
+    """The labels of a mask's pixels under each cell of a grid, in row-major order: [height width pixels].
+
+    Raises ValueError if a side of the mask is not a multiple of the number of cells.
+    """
+    (height, width), (rows, columns) = mask.shape, grid
+    if min(grid) < 1 or height % rows or width % columns:
+        raise ValueError(f"expected a mask with whole pixels per cell, found {mask.shape} for {grid} cells")
+    cells = mask.reshape(rows, height // rows, columns, width // columns).transpose(0, 2, 1, 3)
+    return np.ascontiguousarray(cells.reshape(rows, columns, -1))
+
+
+def judged_cells(labels: Labels, ignored: frozenset[int]) -> Mask:
+    """Whether the most frequent label of each cell [... pixels] (ties: smallest) is not ignored: [...]."""
+    return np.asarray(~np.isin(most_frequent(torch.from_numpy(labels)).numpy(), sorted(ignored)))
+
+
+def most_frequent(labels: Tensor) -> Tensor:
+    """Most frequent label along the last dimension [... n], ties to the smallest label: [...]."""
+    ordered = labels.sort(-1).values
+    count = ordered.shape[-1]
+    position = torch.arange(count, device=labels.device)
+    begins = torch.ones_like(ordered, dtype=torch.bool)
+    begins[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
+    length = position - torch.where(begins, position, 0).cummax(-1).values  # of the run so far, minus 1
+    # the first of the longest runs has the smallest label
+    return ordered.gather(-1, (length * count + (count - 1 - position)).argmax(-1, keepdim=True))[..., 0]
+
+
+def comparable_queries(queries: Tensor, distance: Distance) -> Tensor:
+    """Queries [queries ...] whose inner products with rows of `remembered` sort these by the distance."""
+    if distance == "cosine":
+        return functional.normalize(queries, dim=-1)
+    return torch.cat([queries, queries.new_ones((len(queries), 1))], 1)
+
+
+def remembered(memory: Tensor, distance: Distance) -> Tensor:
+    """Rows [rows ...] of a memory [rows dim], to be multiplied with queries from `comparable_queries`."""
+    if distance == "cosine":
+        return functional.normalize(memory, dim=-1)
+    # the ranking of rows by |q - r|^2 depends only on 2 q r - |r|^2
+    return torch.cat([memory, memory.square().sum(-1, keepdim=True) / -2], 1)
+
+
+def pixel_vote(voters: MemoryNeighbours, labels: Tensor) -> Tensor:
+    """Pixel labels under each query [queries pixels], by a majority vote of neighbours' [rows pixels]."""
+    step = max(1, VOTES // max(1, voters.index.shape[1] * labels.shape[1]))
+    parts = torch.split(voters.index, step)
+    return torch.cat([most_frequent(labels[index].transpose(1, 2)) for index in parts])

@@ -17,6 +17,7 @@ from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.datasets.scenes import Scene, read_classes
 from layerboard.tasks.framework.base import Group, Measurements, Measurer, Outcome, Over, digest
 from layerboard.tasks.framework.examples import Predicted, drawn_indices, small_mask
+from layerboard.tasks.framework.remembered import Grid, MemoryMeasurer, unit_rows
 from layerboard.tasks.metrics.arrays import VOID, Labels
 from layerboard.tasks.metrics.cell_labels import cell_counts
 from layerboard.tasks.segmentation import in_context
@@ -59,15 +60,18 @@ class SegmentationMemory(LearntImages):
         return digest("segment-memory", *facts, signatures(self.scenes))
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
-        least, seed = self.config.least, self.config.seed
+        scenes, least, seed = self.scenes_of(group), self.config.least, self.config.seed
 
-        def choose(scene: Scene, grid: in_context.Grid) -> tuple[Tensor, Tensor]:
+        def choose(position: int, grid: Grid) -> tuple[Tensor, Tensor]:
+            scene, most = scenes[position], self.cells_of_image
             counts = cell_counts(self.read(view, scene), grid, self.classes)
-            most = self.cells_of_image
             cells, pixels = in_context.remembered_cells(counts, scene.sample.key, most, least, seed)
             return torch.from_numpy(cells), torch.from_numpy(pixels)
 
-        return in_context.MemoryMeasurer(self.scenes_of(group), choose, in_context.unit_rows)
+        def keep(position: int, grid: Tensor, cells: Tensor, pixels: Tensor) -> dict[str, Tensor]:
+            return unit_rows(grid, cells) | {"pixels": pixels}
+
+        return MemoryMeasurer(choose, keep)
 
     @property
     def cells_of_image(self) -> int:

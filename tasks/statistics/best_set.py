@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr
 
 from layerboard.tasks.metrics.arrays import Floats, Integers
-from layerboard.tasks.statistics.uncertainty import Uncertainty, WeightedScores, without_rounding
+from layerboard.tasks.statistics.uncertainty import LEVEL, Uncertainty, WeightedScores, without_rounding
 from layerboard.tasks.statistics.weighted import group_members
 
 DRAWS = 5_000  # simulated values of the largest difference
@@ -19,15 +19,11 @@ HOPELESS = 4.0  # candidates more than this many standard errors below the highe
 
 
 def best_set(
-    measured: WeightedScores,
-    candidate: Sequence[int] | None = None,
-    level: float = 0.95,
-    seed: int = 0,
-    draws: int = DRAWS,
+    measured: WeightedScores, candidate: Sequence[int] | None = None, seed: int = 0, draws: int = DRAWS
 ) -> NDArray[np.bool_] | None:
     """Whether each candidate may be the best, [candidates]; the one with the highest score always may.
 
-    With probability ``level`` the set contains every candidate that is truly as good as the best, however
+    With probability `LEVEL` the set contains every candidate that is truly as good as the best, however
     many candidates there are, even though the best was chosen on the same units. ``candidate`` gives the
     candidate of each score, from 0. A candidate with several scores (layers) is as good as the best of them;
     the test allows for this choice, too, which was made on the same units.
@@ -41,15 +37,14 @@ def best_set(
     rest is tested again, since the quantile of fewer differences is lower.
 
     Returns None if there are too few units to estimate a variance. Raises ValueError if ``candidate`` does
-    not name one for each score, or the level is outside (0, 1).
+    not name one for each score.
 
     Source: Romano and Wolf, Exact and Approximate Stepdown Methods for Multiple Hypothesis Testing, JASA 100,
     2005 (the steps); Hansen, Lunde and Nason, The Model Confidence Set, Econometrica 79, 2011 (the set).
     """
     owner = np.arange(measured.scores) if candidate is None else np.asarray(candidate, np.int64)
-    if owner.shape != (measured.scores,) or not 0 < level < 1:
-        values = f"{len(owner)} and {level}"
-        raise ValueError(f"expected {measured.scores} candidates and a level between 0 and 1, found {values}")
+    if owner.shape != (measured.scores,):
+        raise ValueError(f"expected {measured.scores} candidates, found {len(owner)}")
     if (uncertainty := Uncertainty.of(measured)) is None:
         return None
     scores = measured.evaluate()[0]
@@ -66,7 +61,7 @@ def best_set(
         for further in (NEARER, FURTHER)
     )
     pairs = np.ix_(kept, kept)
-    inside[kept] = _steps(height[pairs], error[pairs], rival, lucky, level)
+    inside[kept] = _steps(height[pairs], error[pairs], rival, lucky)
     return inside
 
 
@@ -99,9 +94,7 @@ def _highest(normal: Floats, scores: Floats, layers: Integers, error: Floats, fu
     return np.asarray((normal[:, layers] - gap).max(axis=1), np.float64)
 
 
-def _steps(
-    height: Floats, error: Floats, rival: Floats, candidate: Floats, level: float
-) -> NDArray[np.bool_]:
+def _steps(height: Floats, error: Floats, rival: Floats, candidate: Floats) -> NDArray[np.bool_]:
     """Whether each candidate remains after all steps of the test: [candidates].
 
     Args:
@@ -109,13 +102,12 @@ def _steps(
         error: Standard errors of the differences, [candidates candidates].
         rival: Score of each candidate in each draw, as a rival, [R candidates].
         candidate: The same, as the candidate that is compared with its rivals.
-        level: Probability that the set contains all candidates that are as good as the best.
     """
     scale = np.where((error > 0) & ~np.eye(len(error), dtype=bool), error, np.inf)
     inside = np.ones(len(height), dtype=bool)
     # the measurement counts as one of the draws, so that a finite number of draws never increases the error
     # rate (Davison and Hinkley, Bootstrap Methods, 1997, section 4.2)
-    rank = math.ceil((len(rival) + 1) * level) - 1
+    rank = math.ceil((len(rival) + 1) * LEVEL) - 1
     while rank < len(rival):
         reach = np.max(
             [

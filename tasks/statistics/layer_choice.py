@@ -11,6 +11,7 @@ from scipy.special import stdtrit
 from scipy.stats import spearmanr
 
 from layerboard.tasks.metrics.arrays import Floats, Integers
+from layerboard.tasks.statistics.uncertainty import LEVEL
 
 FEWEST = 3  # least number of layers for a rank correlation, and of values for an interval
 MOST_SIGNS = 16  # up to this many differences every sign pattern is tried; beyond, `DRAWS` random ones
@@ -43,14 +44,14 @@ def rank_correlation(first: Floats, second: Floats) -> float:
     return float(spearmanr(x, y).statistic)
 
 
-def mean_reach(values: Floats, level: float = 0.95) -> float:
-    """Half-width of Student's confidence interval of the mean of values [backbones]; NaN below `FEWEST`."""
+def mean_reach(values: Floats) -> float:
+    """Half-width of Student's interval (`LEVEL`) of the mean of values [backbones]; NaN below `FEWEST`."""
     if len(values) < FEWEST:
         return math.nan
-    return float(stdtrit(len(values) - 1, (1 + level) / 2) * values.std(ddof=1) / math.sqrt(len(values)))
+    return float(stdtrit(len(values) - 1, (1 + LEVEL) / 2) * values.std(ddof=1) / math.sqrt(len(values)))
 
 
-def below_zero(differences: Floats, seed: int = 0) -> float:
+def below_zero(differences: Floats) -> float:
     """One-sided p-value, in (0, 1], of a sign-flip test that the mean of differences [backbones] is below 0.
 
     It is the share of sign patterns whose mean is at most the observed one: of all patterns, or of `DRAWS`,
@@ -63,7 +64,7 @@ def below_zero(differences: Floats, seed: int = 0) -> float:
     if count <= MOST_SIGNS:
         bits = np.arange(2**count)[:, None] >> np.arange(count) & 1
     else:
-        bits = np.random.default_rng(seed).integers(0, 2, (DRAWS, count))
+        bits = np.random.default_rng(0).integers(0, 2, (DRAWS, count))
         bits[0] = 0  # the observed one
     sums = (1 - 2 * bits) @ differences
     rounding = 1e-12 * np.abs(differences).sum()

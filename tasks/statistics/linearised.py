@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
-from layerboard.tasks.statistics.counted_pixels import f1_values
 
 
 def r2_values(truth: Floats, predicted: Floats) -> Floats:
@@ -136,6 +135,14 @@ def f1_max_values(relevant: Mask, scores: Floats) -> Floats:
     step, every = np.unique(-scores, return_inverse=True, return_counts=True)[1:]
     curve = 2 * np.cumsum(np.bincount(step, relevant)) / (np.cumsum(every) + hits)
     return f1_values(step <= curve.argmax(), relevant & (step <= curve.argmax()), relevant)
+
+
+def f1_values(taken: Floats | Mask, hit: Floats | Mask, relevant: Floats | Mask) -> Floats:
+    """F1, as a value per image, from predicted positives, true positives and positives: [images] each."""
+    size = taken.sum() + relevant.sum()
+    value = 2 * hit.sum() / size
+    added = 2 * hit - value * (taken.astype(np.float64) + relevant)
+    return np.asarray(value + len(hit) * added / size, np.float64)
 
 
 def of_either_kind(value: float, values: Floats, relevant: Mask) -> Floats:

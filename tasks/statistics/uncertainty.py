@@ -16,6 +16,7 @@ from layerboard.tasks.statistics.weighted import Part, Partitions, Ratios, Trial
 # several scores (layers) as functions of the same weighted units
 WeightedScores = Ratios | Partitions | ClassRatios
 
+LEVEL = 0.95  # confidence of all intervals
 DIGITS = 12  # significant digits of a score that are free of rounding errors
 ALIKE = 1e-10  # variances of differences below this share of the largest variance are rounding errors
 FEWER = 1  # degree of freedom lost if units have several items: found by simulation with about ten units
@@ -100,27 +101,26 @@ class Uncertainty:
         return np.sqrt(total), freedom
 
 
-def hit_intervals(measured: Ratios, level: float = 0.95) -> tuple[Floats, Floats]:
+def hit_intervals(measured: Ratios) -> tuple[Floats, Floats]:
     """Ends of confidence intervals of hit rates, 0 to the value of a hit: [scores]; NaN for too few units.
 
     The interval is the exact one of Clopper and Pearson for an effective number of independent trials: the
     number at which the rate would have the variance that is estimated from the units. It equals the number of
     trials if every unit is one trial. The variance is linearised, and shrunk, with the weight of `PRIOR`
     units, towards that of units whose trials all hit or all miss, since a few misses say little about it. The
-    degrees of freedom are units minus strata. Raises ValueError if a score is not a hit rate, or the level is
-    outside (0, 1).
+    degrees of freedom are units minus strata. Raises ValueError if a score is not a hit rate.
 
     Source: Korn and Graubard, Confidence Intervals for Proportions With Small Expected Number of Positive
     Counts Estimated From Survey Data, Survey Methodology 24, 1998.
     """
     trials = measured.trials
-    if trials is None or not np.isfinite(trials.hit).all() or not 0 < level < 1:
-        raise ValueError(f"expected scores of hits and a level between 0 and 1, found {level}")
+    if trials is None or not np.isfinite(trials.hit).all():
+        raise ValueError("expected scores of hits, found others")
     units, strata = sample(measured)
     if units <= strata:
         return (np.full(measured.scores, np.nan),) * 2
     share = np.clip(measured.evaluate()[0] / trials.hit, 0, 1)
-    tail = (1 - level) / 2
+    tail = (1 - LEVEL) / 2
     count = _independent(measured, trials, share)
     items = trials.count.sum()
     count = count * (stdtrit(items - 1, tail) / stdtrit(units - strata, tail)) ** 2
@@ -161,47 +161,41 @@ class Differences:
     p: Floats
 
 
-def intervals(measured: WeightedScores, level: float = 0.95) -> tuple[Floats, Floats]:
+def intervals(measured: WeightedScores) -> tuple[Floats, Floats]:
     """Ends of confidence intervals [scores], in the scores' unit; NaN for too few units.
 
     Hit rates have the intervals of `hit_intervals`. Others have Student's intervals from the linearised
-    standard error, which may exceed the range of the scores. Raises ValueError if the level is outside (0,
-    1).
+    standard error, which may exceed the range of the scores.
 
     docs/explanation/simulations.md reports their coverage in simulations. Be careful with the NMI of clusters
     with only a few items of each class: it decreases with the number of items.
     """
-    if not 0 < level < 1:
-        raise ValueError(f"expected a level between 0 and 1, found {level}")
     if (uncertainty := Uncertainty.of(measured)) is None:
         return (np.full(measured.scores, np.nan),) * 2
     error, freedom = uncertainty.errors()
-    score, reach = measured.evaluate()[0], stdtrit(freedom, (1 + level) / 2) * error
+    score, reach = measured.evaluate()[0], stdtrit(freedom, (1 + LEVEL) / 2) * error
     low, high = score - reach, score + reach
     if isinstance(measured, Ratios) and measured.trials is not None:
         hits = np.flatnonzero(np.isfinite(measured.trials.hit))
-        low[hits], high[hits] = hit_intervals(measured.columns(hits), level)
+        low[hits], high[hits] = hit_intervals(measured.columns(hits))
     return low, high
 
 
-def differences(measured: WeightedScores, reference: int, level: float = 0.95) -> Differences:
+def differences(measured: WeightedScores, reference: int) -> Differences:
     """Differences of all scores from that of the reference, with Student's paired intervals and p.
 
     p is 1 for a difference of 0, and 0 for another difference without variance. Raises ValueError if the
-    reference does not exist, or the level is outside (0, 1).
+    reference does not exist.
     """
-    if not 0 <= reference < measured.scores or not 0 < level < 1:
-        raise ValueError(
-            f"expected a reference below {measured.scores} and a level between 0 and 1, "
-            f"found {reference} and {level}"
-        )
+    if not 0 <= reference < measured.scores:
+        raise ValueError(f"expected a reference below {measured.scores}, found {reference}")
     scores = measured.evaluate()[0]
     value = without_rounding(scores - scores[reference], scores)
     if (uncertainty := Uncertainty.of(measured)) is None:
         nothing = np.full(measured.scores, np.nan)
         return Differences(value, nothing, nothing, np.where(value == 0, 1.0, np.nan))
     error, freedom = uncertainty.errors(reference)
-    reach = stdtrit(freedom, (1 + level) / 2) * error
+    reach = stdtrit(freedom, (1 + LEVEL) / 2) * error
     with np.errstate(divide="ignore"):
         p = 2 * stdtr(freedom, -np.abs(value) / np.where(value == 0, 1, error))
     return Differences(value, value - reach, value + reach, p)

@@ -183,10 +183,8 @@ class RegressTask(TargetTask):
         several = len(self.data.targets) > 1
         for target, true, guess in zip(self.data.targets, truth.T, predicted[""].T, strict=True):
             of_target = f" {target}" if several else ""
-            explained, ranked = (
-                linearised.r2_values(true, guess),
-                linearised.rank_correlation_values(true, guess),
-            )
+            explained = linearised.r2_values(true, guess)
+            ranked = linearised.rank_correlation_values(true, guess)
             if np.isnan(explained).any():
                 missing |= dict.fromkeys((f"R2{of_target}", f"rho{of_target}"), f"{target} is {SAME}")
                 continue

@@ -1,1 +1,1 @@
-"""Numbers of the analyses: of attention, positions, residual streams and filters."""
+"""Numbers of the analyses: of attention, of its overlap with objects, and of spectra."""

@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from layerboard.tasks.anomaly import metric as anomaly
+from layerboard.tasks.anomaly.references import Draws
 from layerboard.tasks.metrics.arrays import Floats, Mask
 from layerboard.tasks.statistics import linearised
 from tests.reference import inputs_anomaly
@@ -40,6 +41,11 @@ def compare(name: str) -> list[Finding]:
     )
 
 
+def patch_distances(patches: torch.Tensor, memory: torch.Tensor, k: int = 1) -> torch.Tensor:
+    """Distances of the patches of one layer."""
+    return anomaly.patch_distances_of_layers({0: patches}, {0: memory}, {0: (0,)}, k)[0]
+
+
 def _run(
     recipe: Mapping[str, Any], data: Data, run: Mapping[str, int], expected: Mapping[str, Any]
 ) -> Iterator[Finding]:
@@ -47,12 +53,13 @@ def _run(
     official = expected["official"]
     names = sorted(recipe["ref_names"])
     shots = len(names) if run["shots"] < 0 else run["shots"]
-    chosen = [names[row] for row in anomaly.shown_references(len(names), shots, run["seed"])]
+    drawn = Draws((shots,), run["seed"] + 1).of(len(names))[f"{shots}-shot {run['seed']}"]
+    chosen = [names[row] for row in drawn]
     yield exact("reference images", OFFICIAL, chosen, official["reference_images"])
     memory = np.concatenate([data["ref_features"][recipe["ref_names"].index(name)] for name in chosen])
     features = data["test_features"]
     rows = torch.from_numpy(features.reshape(-1, features.shape[-1]))
-    every = anomaly.patch_distances(rows, torch.from_numpy(memory), run["k"]).view(features.shape[:2])
+    every = patch_distances(rows, torch.from_numpy(memory), run["k"]).view(features.shape[:2])
     distances = every * torch.from_numpy(data.get("test_keep", np.ones(features.shape[:2])))
     yield from _distances(distances, official)
     scores = anomaly.image_scores(distances).numpy()

@@ -11,22 +11,22 @@ from torch.nn import functional
 
 from layerboard.tasks.metrics.arrays import VOID
 from layerboard.tasks.metrics.cell_labels import cell_counts, chosen_cells, label_map, shares, usable_cells
-from layerboard.tasks.metrics.label_vote import (
-    Distance,
-    Scale,
-    comparable_queries,
-    judged_cells,
-    most_similar,
-    pixel_labels,
-    pixel_vote,
-    remembered,
-    vote_labels,
-)
+from layerboard.tasks.metrics.memory_search import most_similar
+from layerboard.tasks.segmentation.in_context import vote_labels
 from layerboard.tasks.segmentation.overlaps import (
     Overlaps,
     confusion,
     mean_iou_of_labels,
     names_of_predictions,
+)
+from layerboard.tasks.segmentation.pixel_memory import (
+    Distance,
+    Scale,
+    comparable_queries,
+    judged_cells,
+    pixel_labels,
+    pixel_vote,
+    remembered,
 )
 from tests.reference import inputs_segment
 from tests.reference.recipes import digest
@@ -227,7 +227,7 @@ def _by_pixel(name: str) -> Iterator[Finding]:
 
 AGREEMENT = Agreement(
     title="In-context segmentation",
-    module="tasks/metrics/cell_labels.py`, `label_vote.py` and `tasks/segmentation/overlaps.py",
+    module="tasks/metrics/cell_labels.py`, `memory_search.py` and `tasks/segmentation",
     file="segment",
     recipes={
         "voc_like_whole_memory": "rectangles of 6 classes with a rim without a class; a memory of all cells",

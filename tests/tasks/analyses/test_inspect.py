@@ -10,7 +10,7 @@ from layerboard.tasks.analyses.inspect import InspectConfig, InspectTask
 from layerboard.tasks.framework.base import Findings
 from layerboard.zoo.features import Weights
 from layerboard.zoo.spec import WHOLE_BACKBONE
-from tests.tasks.analyses.metrics.test_filters import sines
+from tests.tasks.analyses.test_filters import sines
 
 ONE = (1.0, 1.0, 1.0)
 NONE = Weights(None, None, None, {"filters": "no filters.", "positions": "no positions."})

@@ -10,8 +10,7 @@ from torch import Tensor
 from layerboard.benchmark.passes.collectors import MeasuredCollector
 from layerboard.benchmark.passes.loading import Batch, Member
 from layerboard.benchmark.passes.shards import MeasuredLayers, Shards
-from layerboard.tasks.analyses.metrics.localisation import image_patches
-from layerboard.tasks.analyses.places import LocalisationConfig, LocalisationTask
+from layerboard.tasks.analyses.localisation import LocalisationConfig, LocalisationTask, image_patches
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.spec import Layer

@@ -10,8 +10,7 @@ from torch import Tensor
 from layerboard.benchmark.passes.collectors import MeasuredCollector
 from layerboard.benchmark.passes.loading import Batch, Member
 from layerboard.benchmark.passes.shards import MeasuredLayers, Shards
-from layerboard.tasks.analyses.metrics.position import places
-from layerboard.tasks.analyses.places import PositionAudit, PositionConfig
+from layerboard.tasks.analyses.position import PositionAudit, PositionConfig, places
 from layerboard.tasks.framework.base import Outcome
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures

@@ -7,6 +7,7 @@ from scipy.ndimage import gaussian_filter
 from sklearn.metrics import precision_recall_curve, roc_auc_score
 
 from layerboard.tasks.anomaly import metric as anomaly
+from layerboard.tasks.anomaly.references import Draws
 from layerboard.tasks.metrics.arrays import Floats, Mask
 from layerboard.tasks.statistics import linearised
 from tests.tasks.agreement import anomaly as agreement
@@ -24,20 +25,20 @@ def test_distances_are_one_less_the_mean_cosine_of_the_nearest() -> None:
     asked, known = rng.standard_normal((7, 5)), rng.standard_normal((11, 5))
     units = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (asked, known)]
     expected = 1 - np.sort(units[0] @ units[1].T, axis=1)[:, -3:].mean(1)
-    found = anomaly.patch_distances(torch.from_numpy(asked), torch.from_numpy(known), 3)
+    found = agreement.patch_distances(torch.from_numpy(asked), torch.from_numpy(known), 3)
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_a_patch_of_zeros_is_half_away_from_everything() -> None:
     known = torch.tensor([[1.0, 0.0], [0.0, 0.0]])
     asked = torch.tensor([[0.0, 0.0], [-1.0, 0.0], [2.0, 0.0]])
-    assert anomaly.patch_distances(asked, known).tolist() == [0.0, 0.5, 0.0]
-    assert anomaly.patch_distances(asked, known[:1]).tolist() == [0.5, 2.0, 0.0]
+    assert agreement.patch_distances(asked, known).tolist() == [0.0, 0.5, 0.0]
+    assert agreement.patch_distances(asked, known[:1]).tolist() == [0.5, 2.0, 0.0]
 
 
 def test_a_memory_that_is_too_small_is_refused() -> None:
     with pytest.raises(ValueError, match="at least 2 patches, found 1"):
-        anomaly.patch_distances(torch.ones(3, 2), torch.ones(1, 2), 2)
+        agreement.patch_distances(torch.ones(3, 2), torch.ones(1, 2), 2)
 
 
 def test_images_are_scored_by_a_hundredth_of_their_patches() -> None:
@@ -54,10 +55,7 @@ def test_a_map_is_the_stretched_grid_smoothed() -> None:
 
 
 def test_draws_of_references_follow_each_other_and_the_last_may_be_short() -> None:
-    assert [*anomaly.shown_references(11, 4, 0)] == [0, 1, 2, 3]
-    assert [*anomaly.shown_references(11, 4, 2)] == [8, 9, 10]
-    with pytest.raises(ValueError, match="more than 12 reference images, found 11"):
-        anomaly.shown_references(11, 4, 3)
+    assert [*map(list, Draws((4,), 4).of(11).values())] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10]]
 
 
 def tied(seed: int, count: int = 60) -> tuple[Floats, Mask]:

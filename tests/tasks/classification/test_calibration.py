@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from sklearn.calibration import calibration_curve
 
+from layerboard.tasks.classification import calibration
 from layerboard.tasks.classification.calibration import calibration_gaps, expected_calibration_error
 
 GENERATOR = np.random.default_rng(2)
@@ -51,11 +52,12 @@ def test_what_items_add_has_the_error_as_its_mean(places: int) -> None:
     assert abs(added).max() <= 1
 
 
-def test_what_an_item_adds_is_how_the_error_rises_with_its_weight() -> None:
+def test_what_an_item_adds_is_how_the_error_rises_with_its_weight(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of items whose bins are of one confidence, each so often, and one of them once more."""
+    monkeypatch.setattr(calibration, "BINS", 5)
     confidence = np.repeat(np.linspace(0.1, 0.9, 5), 8)
     correct = GENERATOR.random(40) < 0.5
-    added, errors, times = calibration_gaps(confidence, correct, 5), [], 300
+    added, errors, times = calibration_gaps(confidence, correct), [], 300
     for more in ([], [3], [35]):
         rows = np.append(np.repeat(np.arange(40), times), np.array(more, int))
         gaps = (correct - confidence)[rows]

@@ -18,9 +18,10 @@ from layerboard.tasks.analyses.attention_maps import AttentionMapsTask, MapConfi
 from layerboard.tasks.analyses.cost import CostConfig
 from layerboard.tasks.analyses.inspect import InspectConfig
 from layerboard.tasks.analyses.label_free import LabelFreeConfig
+from layerboard.tasks.analyses.localisation import LocalisationConfig
 from layerboard.tasks.analyses.locality import LocalityConfig
 from layerboard.tasks.analyses.metrics.saliency import Threshold, held_out_best, marked
-from layerboard.tasks.analyses.places import LocalisationConfig, PositionConfig
+from layerboard.tasks.analyses.position import PositionConfig
 from layerboard.tasks.analyses.receptive_field import ReceptiveFieldConfig
 from layerboard.tasks.analyses.saliency import SaliencyConfig, SaliencyTask
 from layerboard.tasks.anomaly.references import Draws

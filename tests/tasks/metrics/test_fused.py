@@ -7,10 +7,12 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from layerboard.tasks.metrics import fused, label_vote
+from layerboard.tasks.classification import knn
+from layerboard.tasks.classification.knn import nearest_of_layers
+from layerboard.tasks.framework.transformed import side_by_side
+from layerboard.tasks.metrics import memory_search
 from layerboard.tasks.metrics import neighbours as search
-from layerboard.tasks.metrics.fused import nearest_of_layers, side_by_side
-from layerboard.tasks.metrics.label_vote import most_similar, most_similar_of_layers
+from layerboard.tasks.metrics.memory_search import most_similar, most_similar_of_layers
 from layerboard.tasks.metrics.neighbours import nearest
 from layerboard.tasks.propagation.carrying import Neighbourhood
 from layerboard.tasks.propagation.metric import Propagation
@@ -53,7 +55,7 @@ def searched(*arguments) -> dict[str, search.Neighbours]:
 @pytest.mark.parametrize("rows", [1 << 16, 50])
 def test_neighbours_of_sets_are_those_of_vectors_side_by_side(monkeypatch, rows):
     monkeypatch.setattr(search, "BANK_ROWS", rows)
-    monkeypatch.setattr(fused, "BANK_ROWS", rows)
+    monkeypatch.setattr(knn, "BANK_ROWS", rows)
     monkeypatch.setattr(search, "CHUNK_FLOATS", 2000)
     banks, queries = layers(240), layers(30)
     for bank in banks.values():
@@ -131,8 +133,8 @@ def test_a_constant_layer_acts_as_twice_the_temperature():
 
 @pytest.mark.parametrize("rows", [1 << 15, 9])
 def test_voters_of_sets_are_those_of_tokens_side_by_side(monkeypatch, rows):
-    monkeypatch.setattr(label_vote, "ROWS_CPU", rows)
-    monkeypatch.setattr(label_vote, "SIMILARITIES_CPU", 60)
+    monkeypatch.setattr(memory_search, "ROWS_CPU", rows)
+    monkeypatch.setattr(memory_search, "SIMILARITIES_CPU", 60)
     units = [
         {name: normalize(torch.from_numpy(one), dim=-1) for name, one in layers(n).items()} for n in (40, 11)
     ]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from layerboard.tasks.metrics import cell_labels as map_module
-from layerboard.tasks.metrics import label_vote as vote_module
+from layerboard.tasks.metrics import memory_search
 from layerboard.tasks.metrics.cell_labels import (
     cell_counts,
     cell_draws,
@@ -16,21 +16,21 @@ from layerboard.tasks.metrics.cell_labels import (
     shares,
     usable_cells,
 )
-from layerboard.tasks.metrics.label_vote import (
-    Scale,
-    comparable_queries,
-    most_frequent,
-    most_similar,
-    pixel_labels,
-    pixel_vote,
-    remembered,
-    vote_labels,
-)
+from layerboard.tasks.metrics.memory_search import most_similar
+from layerboard.tasks.segmentation.in_context import vote_labels
 from layerboard.tasks.segmentation.overlaps import (
     Overlaps,
     confusion,
     mean_iou_of_labels,
     names_of_predictions,
+)
+from layerboard.tasks.segmentation.pixel_memory import (
+    Scale,
+    comparable_queries,
+    most_frequent,
+    pixel_labels,
+    pixel_vote,
+    remembered,
 )
 from layerboard.tasks.statistics.best_set import best_set
 from layerboard.tasks.statistics.class_ratios import ClassRatios
@@ -124,8 +124,8 @@ class TestVote:
         asked = torch.from_numpy(rng.integers(-1, 2, (queries, 2))).float()
         expected = np.argsort(-(asked @ memory.T).numpy(), axis=1, kind="stable")[:, :k]
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(vote_module, "ROWS_CPU", chunk)
-            patch.setattr(vote_module, "SIMILARITIES_CPU", 5 * chunk)
+            patch.setattr(memory_search, "ROWS_CPU", chunk)
+            patch.setattr(memory_search, "SIMILARITIES_CPU", 5 * chunk)
             found = most_similar(asked, memory, k)
         assert found.index.tolist() == expected.tolist()
 

@@ -174,5 +174,3 @@ def test_refuses_wrong_input():
     measured = ratios(np.eye(4)[:, :2])
     with pytest.raises(ValueError, match="expected 2 candidates"):
         best_set(measured, [0])
-    with pytest.raises(ValueError, match="level between 0 and 1"):
-        best_set(measured, level=95)

@@ -111,7 +111,5 @@ def test_refuses_wrong_input():
     measured = hits(np.ones(5))
     with pytest.raises(ValueError, match="scores of hits"):
         hit_intervals(replace(measured, trials=None))
-    with pytest.raises(ValueError, match="level between 0 and 1"):
-        hit_intervals(measured, 95)
     with pytest.raises(ValueError, match="expected trials"):
         replace(measured, trials=Trials(np.ones(4), np.ones(1)))

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from layerboard.tasks.analyses.metrics.offsets import (
+from layerboard.tasks.analyses.attention_maps import (
     aligned_map,
     average_offset,
     head_offset,

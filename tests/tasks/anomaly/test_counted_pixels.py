@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from layerboard.tasks.anomaly import metric as anomaly
+from layerboard.tasks.anomaly.metric import CountedPixels
 from layerboard.tasks.metrics.arrays import Floats, Mask
-from layerboard.tasks.statistics.counted_pixels import CountedPixels
 
 Maps = list[tuple[Floats, Mask]]
 METRICS = ("auroc", "f1_max", "AU-PRO 0.3", "AU-PRO 0.05")

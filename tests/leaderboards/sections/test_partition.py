@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from layerboard.tasks.analyses.metrics.locality import partition
+from layerboard.leaderboards.sections.trainings import partition
 
 LAYERS = np.arange(7)
 

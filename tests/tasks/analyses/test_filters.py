@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from layerboard.tasks.analyses.inspect import position_similarity, principal_filters
 from layerboard.tasks.analyses.metrics.effective_rank import equal_shares
-from layerboard.tasks.analyses.metrics.filters import position_similarity, principal_filters
 
 
 def sines(side: int, dim: int) -> np.ndarray:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from layerboard.tasks.analyses.metrics.residual import half_area, half_radius, share_inside
+from layerboard.tasks.analyses.receptive_field import half_area, half_radius, share_inside
 
 SIDE = 224
 CENTRE = (120.0, 120.0)

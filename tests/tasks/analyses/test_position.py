@@ -6,7 +6,7 @@ import torch
 from sklearn.linear_model import Ridge
 from torch import Tensor
 
-from layerboard.tasks.analyses.metrics.position import matches, place_errors, places
+from layerboard.tasks.analyses.position import matches, place_errors, places
 from layerboard.tasks.metrics.spread import debiased, position_basis
 
 PENALTIES = (1e-3, 1e-1, 10.0, 1e3)

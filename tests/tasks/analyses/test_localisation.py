@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from layerboard.tasks.analyses.metrics.localisation import (
+from layerboard.tasks.analyses.localisation import (
     border,
     cell_grams,
     image_patches,

@@ -1,15 +1,95 @@
-"""Position information in tokens: its decoding by a linear map, and its effect on matches between images.
+"""Position audit: the position in tokens, decoded by a linear map, and its effect on matches between images.
 
-Sources: INSID3 (visinf/INSID3, commit f1c9622), whose debiasing removes such directions; Islam et al., How
-Much Position Information Do Convolutional Neural Networks Encode?, ICLR 2020 (positions decoded from
-features).
+Ridge regression predicts row and column from the tokens of held-out images, and tokens of one image are
+matched with those of another, unrelated one, where matches at the same position are due to position
+information. Sources: INSID3 (visinf/INSID3, commit f1c9622), whose debiasing removes such directions; Islam
+et al., How Much Position Information Do Convolutional Neural Networks Encode?, ICLR 2020 (positions decoded
+from features).
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
+
+from layerboard.tasks.analyses.base import ImageAnalysis, KeptImages, Tally
+from layerboard.tasks.framework.base import FINITE, Findings, LayerOutcome, Outcome
+from layerboard.tasks.framework.checks import ALIKE, varies
+from layerboard.tasks.framework.feeds import WHOLE_GRIDS
+from layerboard.zoo.spec import Layer
+
+
+@dataclass(frozen=True, slots=True)
+class PositionConfig:
+    """Settings of the position audit."""
+
+    images: int  # largest number of images of each group of the probe subset, the first ones
+    penalties: tuple[float, ...]  # of ridge regression, relative to the tokens' mean variance
+
+
+class PositionAudit(ImageAnalysis[Tensor]):
+    """Position in the patch tokens of the probe images.
+
+    ``position-r2``: share of the variance of row and column that a linear map predicts from unit tokens,
+    trained on half of the images and tested on the others; at most 1, about 0 without position information.
+    ``same-place``: share of tokens whose most similar token in another image is at the same position; by
+    chance ``same-place-chance``, 1 / cells. ``match-distance``: distance from a token to its match, on the
+    unit square. Photographs of a dataset are alike at the same position (sky above, ground below), so
+    slightly increased values are no fault of a network.
+    """
+
+    config: PositionConfig
+    configs: ClassVar = {
+        "standard": PositionConfig(images=64, penalties=tuple(10.0**power for power in range(-3, 4)))
+    }
+    transforms = True
+    feed = WHOLE_GRIDS
+
+    def reduce(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> dict[str, Tensor]:
+        grids = grids[: self.config.images]
+        seen = torch.tensor(positions[: len(grids)])
+        if len(grids) < LEAST:
+            return {"seen": seen}
+        errors, variance = place_errors(grids, self.config.penalties)
+        same, distance = matches(grids)
+        return {
+            "seen": seen,
+            "errors": errors,
+            "variance": variance,
+            "same": same,
+            "distance": distance,
+            "cells": torch.tensor([grids.shape[1] * grids.shape[2]]),
+            "varies": varies(grids)[None],
+            FINITE: grids.isfinite().all(),
+        }
+
+    def summarise(self, layer: Layer, images: KeptImages) -> Findings:
+        return Findings((LayerOutcome(layer, "patch", _outcome(images.having("same"))),))
+
+
+def _outcome(images: KeptImages) -> Outcome:
+    if not images.groups:
+        return Outcome((), empty=f"fewer than {LEAST} images of each batch could be read")
+    if not any(bool(varied[0]) for varied in images.every("varies")):
+        return Outcome((), empty=ALIKE)
+    tally = Tally(images.keys_at("seen"))
+    variance, errors = np.asarray(images.first["variance"], np.float64), images.each("errors")
+    if variance.sum() > 0:
+        tally.images("position-r2", 1 - errors.sum(1) / variance.sum())
+    else:
+        tally.missing["position-r2"] = "a grid of one cell has a single position"
+    tally.images("same-place", images.each("same"))
+    tally.images("match-distance", images.each("distance"))
+    for side, name in enumerate(("position-r2-row", "position-r2-column")):
+        if variance[side] > 0:
+            tally.images(name, 1 - errors[:, side] / variance[side])
+    tally.number("same-place-chance", 1 / int(images.first["cells"][0]))
+    return tally.outcome()
+
 
 LEAST = 4  # least number of images, so that training, choice of the penalty and test use different ones
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from layerboard.tasks.analyses.metrics.locality import subsets_of, window_size, windows
+from layerboard.tasks.analyses.locality import subsets_of, window_size, windows
 from layerboard.tasks.similarity.metric import gather, gram_matrix, u_centred
 from tests.tasks.agreement.similarity import cka
 

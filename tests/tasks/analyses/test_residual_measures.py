@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from layerboard.tasks.analyses.metrics.residual import frobenius_ratio, norm_ratio, sum_gap, token_cosines
+from layerboard.tasks.analyses.residuals import frobenius_ratio, norm_ratio, sum_gap, token_cosines
 
 
 def noise(*shape: int, seed: int = 0) -> torch.Tensor:
