@@ -40,7 +40,7 @@ def test_unknown_steps_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_the_options_of_its_commands_are_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Only where there is a card do they begin to work."""
     every = [words for _, commands in steps(tmp_path, 8).values() for words in commands]
-    assert {words[2] for words in every} == {"pytest", "perf", "layerboard"}
+    assert {words[2] for words in every} == {"pytest", "perf", "layerboard", "workshop.pretrain"}
     if not torch.cuda.is_available():
         (budgets,) = [words[3:] for words in every if words[2] == "perf"]
         assert perf(budgets) == 2

@@ -4,7 +4,7 @@ import os
 import time
 from pathlib import Path
 
-from layerboard.benchmark.plan.location import require_writable
+from layerboard.benchmark.plan.folders import require_writable
 
 
 def test_what_killed_runs_left_is_removed(tmp_path: Path) -> None:
