@@ -45,7 +45,7 @@ def require_own_features(name: str, show: Show, side: int, most: int | None = No
     for _ in range(TRIES if _drawn() != before else 0):
         if all(_difference(alone[layer], again[layer]) <= SAME_SIZE for layer in alone):
             again = show(image[None])
-    # of a network that draws, images in a batch differ by chance, too: whether it does comes first, at all layers
+    # in a network that draws, images of a batch differ by chance, too: whether it draws comes first
     pairs = [(layer, first[0], again[layer][0], SAME_SIZE, _DRAWS) for layer, first in alone.items()]
     for layer, first in alone.items():
         here, there, moved = among[layer][0], others[layer][0], among[layer][-1]
