@@ -454,7 +454,11 @@ DRIFT = "drift"  # the task that compares number formats and resizings; runs if 
 PULL = "pull"  # metric: share of a soft arg-max's weight, in percent, where similarities are nearly 0
 COST = "cost"  # the task that measures the cost of layers; it has a page of its own
 DEPENDS_ON_LOAD = tuple(  # cost metrics that differ from run to run
-    name for name in TASKS[-1].metrics if name not in ("parameters", "gflops", "dim", "bytes")
+    metric
+    for task in TASKS
+    if task.name == COST
+    for metric in task.metrics
+    if metric not in ("parameters", "gflops", "dim", "bytes")
 )
 DISTURBED = {"spread": 20.0, "waiting": 5.0}  # above these, in percent, other work disturbed the times
 # roles that the user's own images may have, and what is needed for each
