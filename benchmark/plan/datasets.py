@@ -60,11 +60,18 @@ class PlannedTasks:
 
     @property
     def left_out(self) -> list[str]:
-        """What is not run, and why, in words; tasks that lack the same dataset in one line."""
-        tasks: dict[str, list[str]] = {}
+        """What is not run, and why, in words; tasks that lack the same dataset in one line.
+
+        Tasks that run on other data, or under another protocol, are told from those that do not run at all.
+        """
+        running = {task.entry.name for task in self.every}
+        tasks: dict[tuple[str, bool], list[str]] = {}
         for each in self.absent:
-            tasks.setdefault(each.reason, []).append(each.task)
-        return [f"{', '.join(names)}: {reason}" for reason, names in tasks.items()]
+            tasks.setdefault((each.reason, each.task in running), []).append(each.task)
+        return [
+            f"{', '.join(names)}{' on further data' if runs else ''}: {reason}"
+            for (reason, runs), names in tasks.items()
+        ]
 
     def take(self, other: "PlannedTasks") -> None:
         """Append others; tasks without images, and repeated messages about data, are kept once."""

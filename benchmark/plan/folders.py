@@ -19,7 +19,7 @@ def require_writable(output: Path, cache: Path) -> None:
             raise _unwritable(folder, option, error) from error
     require_writable_folder(output, "--output")
     folders = (output / name for name in ("records", "items", "features", "tables"))
-    remove_leftovers((*folders, cache / "features", cache / "mini-data"))
+    remove_leftovers((*folders, cache / "features"))
 
 
 def require_writable_folder(folder: Path, option: str) -> None:

@@ -81,7 +81,7 @@ def test_a_named_dataset_that_is_not_there_is_said_once(tmp_path: Path) -> None:
     tasks = plan(tmp_path, "knn", "cka").tasks
     assert [task.dataset for task in tasks.every] == ["imagenet", "imagenet"]
     (line,) = (line for line in tasks.left_out if "expected cifar10" in line)
-    assert line.startswith("knn, cka: expected cifar10 (cifar10/train/<class>/*.png")
+    assert line.startswith("knn, cka on further data: expected cifar10 (cifar10/train/<class>/*.png")
     assert str(tmp_path / "cifar10") in line
 
 
