@@ -16,10 +16,10 @@ from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Form, OnePath, Option, Plain, Words
 from layerboard.leaderboards.blocks.display import score_text
 from layerboard.zoo.errors import InputError, counted, require_known
-from layerboard.zoo.local_names import as_path
-from layerboard.zoo.origin import origin_by_mark
 from layerboard.zoo.registry.find import all_specs
+from layerboard.zoo.registry.local_names import as_path, read_local_names
 from layerboard.zoo.spec import Variant
+from layerboard.zoo.spec.origin import origin_by_mark
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,7 +132,6 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     Raises InputError if there are no records, if a task, backbone or device is unknown, if latency is limited
     but was not measured, or if nothing is within the limits.
     """
-    from layerboard.benchmark.plan.backbones import read_local_names
     from layerboard.benchmark.plan.facts import known_facts
     from layerboard.leaderboards.board.board import Board
     from layerboard.leaderboards.board.costs import (
@@ -217,8 +216,6 @@ def _within(every: "Candidates", request: RecommendRequest) -> "tuple[Candidates
 
 def _measuring(every: "Candidates", output: Path) -> str:
     """The command that measures missing costs; "" if none is missing."""
-    from layerboard.benchmark.plan.backbones import read_local_names
-
     names = sorted({str(name) for rows in every.values() for name in rows.loc[rows["ms"].isna(), "backbone"]})
     names = [as_path(name, read_local_names(output)) for name in names]
     words = ["--tasks", "cost", "--backbones", *names, "-o", str(output)]

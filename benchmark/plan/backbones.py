@@ -1,8 +1,7 @@
 """The backbones of a run, as they are shown images, and messages about inferred ones."""
 
-import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
 from pathlib import Path
@@ -12,15 +11,13 @@ from layerboard.benchmark.forms.request import InterpolationChoice, Request
 from layerboard.benchmark.plan.layers import select_layers
 from layerboard.benchmark.plan.suites import Suite
 from layerboard.tasks.framework.sets import sets_of
-from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.local_names import local_path, path_digest
 from layerboard.zoo.references import split_part
 from layerboard.zoo.registry.find import all_specs, find_each, registry_first
+from layerboard.zoo.registry.local_names import read_local_names
 from layerboard.zoo.spec import OWN_POSITIONS, BackboneSpec, Variant
 from layerboard.zoo.view.geometry import nearest_multiple
 
-LOCAL_NAMES = "local-names.json"  # in the output folder
 _LOG = logging.getLogger(__name__)
 
 
@@ -149,25 +146,6 @@ def with_rule(spec: BackboneSpec, interpolation: InterpolationChoice) -> Backbon
     if interpolation == "auto" or spec.is_floor or not OWN_POSITIONS.isdisjoint(spec.model_types):
         return spec
     return replace(spec, interpolation=interpolation)
-
-
-def read_local_names(output: Path) -> dict[str, str]:
-    """Names that earlier runs gave to directories and files of this machine, with digests of their paths."""
-    try:
-        content = json.loads((output / LOCAL_NAMES).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return {str(k): str(v) for k, v in content.items()} if isinstance(content, dict) else {}
-
-
-def write_local_names(specs: Iterable[BackboneSpec], output: Path) -> None:
-    """Keep the names of directories and files of this machine for later runs into the same folder."""
-    before = read_local_names(output)
-    registry = {spec.name for spec in all_specs()}
-    paths = {spec.entry: path for spec in specs if spec.entry not in registry and (path := local_path(spec))}
-    names = before | {name: path_digest(path) for name, path in paths.items()}
-    if names != before:
-        write_whole(output / LOCAL_NAMES, json.dumps(names, indent=1, sort_keys=True) + "\n")
 
 
 def _floors_for(specs: Sequence[BackboneSpec], suite: Suite) -> list[BackboneSpec]:

@@ -14,8 +14,8 @@ from layerboard.tasks.framework.base import Group, Source
 from layerboard.tasks.framework.sources import Batches, ProbedImages
 from layerboard.zoo.errors import UnreadableImageError
 from layerboard.zoo.features import Channels, LayerFeatures, ReceptiveField, Visitor, Weights
-from layerboard.zoo.origin import GENERATED
 from layerboard.zoo.spec import BackboneSpec, Layer, Stage
+from layerboard.zoo.spec.origin import GENERATED
 from layerboard.zoo.view.views import ResizeCrop, View
 
 SPEC = BackboneSpec(

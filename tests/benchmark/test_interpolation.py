@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from layerboard.benchmark.records.records import interpolation_of
-from layerboard.zoo.origin import OBJECT
 from layerboard.zoo.registry.find import find
+from layerboard.zoo.spec.origin import OBJECT
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from layerboard.benchmark.plan.backbones import LOCAL_NAMES
 from layerboard.zoo.load.backbone import describe_backbone
-from layerboard.zoo.local_names import path_digest
-from layerboard.zoo.registry.find import find, named_locally
+from layerboard.zoo.registry.find import find
+from layerboard.zoo.registry.local_names import LOCAL_NAMES, named_locally, path_digest
 from tests.benchmark.runs import run
 from tests.zoo.load.test_infer import save
 

@@ -19,8 +19,8 @@ from layerboard.leaderboards.board.tidy import TIDY, tidy_frame
 from layerboard.leaderboards.exchange.check import table_differences
 from layerboard.leaderboards.records.key import Tolerance
 from layerboard.leaderboards.writers.build import tables_folder
-from layerboard.zoo.origin import PACKAGED
 from layerboard.zoo.registry.find import find
+from layerboard.zoo.spec.origin import PACKAGED
 
 LAYERS = "2,7,11"
 

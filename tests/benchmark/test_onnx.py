@@ -13,9 +13,9 @@ from layerboard.benchmark.commands.result import Files
 from layerboard.zoo.entries import mini
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.files import locate
-from layerboard.zoo.origin import PACKAGED
 from layerboard.zoo.own import onnx_export
 from layerboard.zoo.registry.find import find
+from layerboard.zoo.spec.origin import PACKAGED
 from tests.benchmark.runs import command, run
 from tests.zoo.own.module.networks import SIZE, Block, Vit
 from tests.zoo.reduced import pixels

@@ -12,8 +12,8 @@ from layerboard.benchmark.jobs.prepare import plan_of
 from layerboard.benchmark.plan.backbones import find_backbones
 from layerboard.benchmark.plan.suites import PAPER_SUITE
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.origin import TRANSFORMERS
 from layerboard.zoo.registry.find import find
+from layerboard.zoo.spec.origin import TRANSFORMERS
 from tests import fakes
 from tests.benchmark.conftest import Whole
 from tests.benchmark.runs import command, run

@@ -13,8 +13,8 @@ from layerboard.benchmark.plan.layers import select_layers
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.tables import layer_table
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.origin import OBJECT
 from layerboard.zoo.spec import Layer
+from layerboard.zoo.spec.origin import OBJECT
 from tests.benchmark.conftest import Whole
 from tests.benchmark.doubles import SPEC
 from tests.benchmark.engines.test_engines import Heard

@@ -30,8 +30,8 @@ from layerboard.tasks.datasets.reading.safe_pickle import restricted_load
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.files import locate
-from layerboard.zoo.origin import TRANSFORMERS
 from layerboard.zoo.registry.find import find
+from layerboard.zoo.spec.origin import TRANSFORMERS
 from tests.campaign.broken_bytes import SECONDS, Victim, problem_in_time
 from tests.campaign.counts import Count
 

@@ -24,9 +24,9 @@ from layerboard.tasks.datasets.revisitop import ROXFORD5K
 from layerboard.tasks.metrics.arrays import VOID
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.files import locate
-from layerboard.zoo.origin import TRANSFORMERS
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec
+from layerboard.zoo.spec.origin import TRANSFORMERS
 from layerboard.zoo.view.photos import formats
 from tests import fakes
 from tests.campaign.broken_fields import problem_of

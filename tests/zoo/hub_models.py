@@ -19,8 +19,8 @@ from layerboard.zoo.load.rotary_vit import (
     PerceptionEncoderConfig,
     PerceptionEncoderModel,
 )
-from layerboard.zoo.origin import ORIGINAL
 from layerboard.zoo.spec import BackboneSpec
+from layerboard.zoo.spec.origin import ORIGINAL
 from tests.zoo.layouts import fill
 from tests.zoo.today import SCALED
 

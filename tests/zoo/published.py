@@ -9,9 +9,9 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from layerboard.zoo.origin import ORIGINAL
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Stage
+from layerboard.zoo.spec.origin import ORIGINAL
 from tests.zoo import layouts, originals, today
 from tests.zoo.layouts import Shapes, Tensors
 from tests.zoo.reduced import at_size, halves

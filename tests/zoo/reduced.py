@@ -9,8 +9,8 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from layerboard.zoo.origin import ORIGINAL
 from layerboard.zoo.spec import BackboneSpec, Stage
+from layerboard.zoo.spec.origin import ORIGINAL
 from tests.zoo import hub_models, layouts, originals, today
 from tests.zoo.hub_models import native_side
 from tests.zoo.layouts import Tensors

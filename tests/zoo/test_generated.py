@@ -15,9 +15,9 @@ from layerboard.mini import random_weights as weights
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.load.backbone import load_backbone
-from layerboard.zoo.origin import PACKAGED
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Layer
+from layerboard.zoo.spec.origin import PACKAGED
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.reduced import pixels
 

@@ -3,8 +3,8 @@
 Each file has explicit tuples of frozen data; the lists here are collected from them. Imports nothing heavy.
 """
 
-from layerboard.zoo.architecture import Architecture
 from layerboard.zoo.entries import contrastive, distilled, masked, mini, supervised, teachers
+from layerboard.zoo.entries.architecture import Architecture
 from layerboard.zoo.spec import FAMILIES, BackboneSpec
 
 _FILES = (supervised, contrastive, distilled, masked, teachers)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from layerboard.zoo.architecture import Architecture, AuthorsNames, Sublayers, affine
+from layerboard.zoo.entries.architecture import Architecture, AuthorsNames, Sublayers, affine
 from layerboard.zoo.entries.distilled import DINOV2, DINOV2_PARTS
 from layerboard.zoo.entries.family import (
     BASE,
@@ -17,8 +17,8 @@ from layerboard.zoo.entries.family import (
     entry,
     normalised,
 )
-from layerboard.zoo.seen import WEB_TEXTS
 from layerboard.zoo.spec import CLIP, HALF, UNIT, BackboneSpec
+from layerboard.zoo.spec.seen import WEB_TEXTS
 
 
 def _openai_block(norm1: str, norm2: str, attention: str, out: str) -> dict[str, str | tuple[str, ...]]:

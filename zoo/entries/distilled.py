@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from layerboard.zoo.architecture import Architecture, Sublayers, affine, split_affine
 from layerboard.zoo.entries import supervised
+from layerboard.zoo.entries.architecture import Architecture, Sublayers, affine, split_affine
 from layerboard.zoo.entries.family import BASE, FAMILY, GIANT, LARGE, SMALL, NetworkSize, entry
-from layerboard.zoo.origin import ORIGINAL
-from layerboard.zoo.seen import IMAGENET_1K, IMAGENET_21K, LVD_142M, LVD_1689M, WEB
 from layerboard.zoo.spec import BackboneSpec
+from layerboard.zoo.spec.origin import ORIGINAL
+from layerboard.zoo.spec.seen import IMAGENET_1K, IMAGENET_21K, LVD_142M, LVD_1689M, WEB
 
 # DINO: self-distillation on ImageNet-1k. The Hub's S/8 is the file of ``torch.hub``; the numbers of Teaching
 # Matters belong to another one, trained for 300 epochs, which no repository has. Nor has any the authors'

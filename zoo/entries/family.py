@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from layerboard.zoo.origin import ORIGINAL
 from layerboard.zoo.spec import HALF, IMAGENET, BackboneSpec, Normalisation, Stage
+from layerboard.zoo.spec.origin import ORIGINAL
 
 
 @dataclass(frozen=True, slots=True)

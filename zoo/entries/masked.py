@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-from layerboard.zoo import seen
-from layerboard.zoo.architecture import Architecture, AuthorsNames, Sublayers, affine
+from layerboard.zoo.entries.architecture import Architecture, AuthorsNames, Sublayers, affine
 from layerboard.zoo.entries.distilled import DINO, DINOV2_PARTS
 from layerboard.zoo.entries.family import BASE, CENTRED, FAMILY, HUGE, LARGE, WIDTHS_T, NetworkSize, entry
 from layerboard.zoo.entries.supervised import HIERARCHY, VIT, VIT_NAMES
-from layerboard.zoo.spec import HALF, BackboneSpec
+from layerboard.zoo.spec import HALF, BackboneSpec, seen
 
 # MAE: masked autoencoders on ImageNet-1k; the encoder only, no token masked.
 _MAE = replace(

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from layerboard.zoo.entries.family import FAMILY, NetworkSize, entry, normalised
 from layerboard.zoo.entries.teachers import floor, pixels
-from layerboard.zoo.origin import GENERATED, PACKAGED
-from layerboard.zoo.seen import NOTHING
 from layerboard.zoo.spec import CLIP, HALF, BackboneSpec
+from layerboard.zoo.spec.origin import GENERATED, PACKAGED
+from layerboard.zoo.spec.seen import NOTHING
 
 SIDE = 64
 PATCH = 8

@@ -2,7 +2,14 @@
 
 from dataclasses import replace
 
-from layerboard.zoo.architecture import Architecture, AuthorsNames, Residual, Sublayers, affine, split_affine
+from layerboard.zoo.entries.architecture import (
+    Architecture,
+    AuthorsNames,
+    Residual,
+    Sublayers,
+    affine,
+    split_affine,
+)
 from layerboard.zoo.entries.family import (
     BASE,
     CENTRED,
@@ -16,9 +23,9 @@ from layerboard.zoo.entries.family import (
     entry,
     normalised,
 )
-from layerboard.zoo.origin import ORIGINAL
-from layerboard.zoo.seen import IMAGENET_1K_LABELS, IMAGENET_21K_LABELS
 from layerboard.zoo.spec import HALF, BackboneSpec
+from layerboard.zoo.spec.origin import ORIGINAL
+from layerboard.zoo.spec.seen import IMAGENET_1K_LABELS, IMAGENET_21K_LABELS
 
 VIT = Architecture(model_type="vit", blocks="layers", final_norm="layernorm", parts=Sublayers())
 QKV = split_affine("attn.qkv", *(f"attention.{part}_proj" for part in "qkv"))

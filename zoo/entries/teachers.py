@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from layerboard.zoo.architecture import Architecture
+from layerboard.zoo.entries.architecture import Architecture
 from layerboard.zoo.entries.distilled import DINOV2
 from layerboard.zoo.entries.family import BASE, CENTRED, FAMILY, HUGE, LARGE, entry, normalised
-from layerboard.zoo.origin import FLOOR
-from layerboard.zoo.seen import MAE_AND_SA_1B, NOTHING, taught_by_dino
 from layerboard.zoo.spec import UNIT, BackboneSpec, Stage
+from layerboard.zoo.spec.origin import FLOOR
+from layerboard.zoo.spec.seen import MAE_AND_SA_1B, NOTHING, taught_by_dino
 
 # C-RADIO: networks distilled from several teachers at once, of NVIDIA. One class token for each teacher
 # precedes the registers: the one that is read is that of the first teacher in the authors' list. Positions

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from layerboard.zoo.architecture import Parts, Residual, StreamLayout, Sublayers
+from layerboard.zoo.entries.architecture import Parts, Residual, StreamLayout, Sublayers
 from layerboard.zoo.errors import InputError, first_line
 from layerboard.zoo.features import (
     AttentionMaps,

@@ -6,7 +6,7 @@ from math import isqrt
 import torch
 from torch import Tensor
 
-from layerboard.zoo.architecture import Layout, StreamLayout
+from layerboard.zoo.entries.architecture import Layout, StreamLayout
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.spec import BackboneSpec, Layer, Layers, Tap

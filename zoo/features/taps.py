@@ -16,7 +16,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
 from torch.utils.hooks import RemovableHandle
 
-from layerboard.zoo.architecture import Parts, Residual, Sublayers
+from layerboard.zoo.entries.architecture import Parts, Residual, Sublayers
 from layerboard.zoo.features.layers import first_tensor
 from layerboard.zoo.spec import Tap
 

@@ -1,4 +1,4 @@
-"""Loading a backbone, wherever it comes from; the loaders that do it are named in `zoo.origin`."""
+"""Loading a backbone, wherever it comes from; the loaders that do it are named in `zoo.spec.origin`."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -10,8 +10,8 @@ import torch
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.backbone import Backbone
-from layerboard.zoo.origin import Origin
 from layerboard.zoo.spec import BackboneSpec
+from layerboard.zoo.spec.origin import Origin
 
 FORMAT = 1  # version of the meaning of features: raise it when a code change alters them
 

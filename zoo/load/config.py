@@ -10,8 +10,8 @@ import transformers
 from huggingface_hub.errors import StrictDataclassError
 from transformers import Aimv2VisionConfig, HieraConfig, PreTrainedConfig, PreTrainedModel, RadioConfig
 
-from layerboard.zoo.architecture import Architecture
 from layerboard.zoo.entries import ARCHITECTURES
+from layerboard.zoo.entries.architecture import Architecture
 from layerboard.zoo.entries.family import BASE, HUGE, LARGE, SMALL, SO400M
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load import rotary_vit

@@ -15,7 +15,7 @@ import transformers
 from torch import Tensor
 from transformers import PreTrainedConfig
 
-from layerboard.zoo.architecture import HEADS, AuthorsNames
+from layerboard.zoo.entries.architecture import HEADS, AuthorsNames
 from layerboard.zoo.entries.contrastive import CLIP_NAMES, OPENAI, PE_NAMES
 from layerboard.zoo.entries.distilled import DINOV2_NAMES
 from layerboard.zoo.entries.masked import BEIT_NAMES, BEIT_TABLES, CAPI_NAMES

@@ -1,13 +1,12 @@
 """The facts of a spec that was inferred, as a run says them of a backbone outside the registry."""
 
 from layerboard.zoo.errors import counted
-from layerboard.zoo.local_names import local_path
 from layerboard.zoo.spec import BackboneSpec
 
 
 def titled(spec: BackboneSpec) -> str:
     """Its name, with its path if that is another one on this machine."""
-    is_path = local_path(spec) and spec.repository != spec.name
+    is_path = spec.path and spec.repository != spec.name
     return f"{spec.name} ({spec.repository.removeprefix(spec.origin.mark)})" if is_path else spec.name
 
 

@@ -24,9 +24,9 @@ from layerboard.zoo.load.hub import fetch
 from layerboard.zoo.load.infer import infer
 from layerboard.zoo.load.network import build_network, read_network_of
 from layerboard.zoo.load.networks import LAYOUTS, Names, choice_in_words, networks_of
-from layerboard.zoo.origin import ORIGINAL, TRANSFORMERS
 from layerboard.zoo.references import PART, find_object, split_part
 from layerboard.zoo.spec import BackboneSpec, Layer
+from layerboard.zoo.spec.origin import ORIGINAL, TRANSFORMERS
 
 
 class FileLoader(OriginLoader):

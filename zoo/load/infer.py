@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from math import isclose, isfinite
 from pathlib import Path
 
-from layerboard.zoo.architecture import Architecture
+from layerboard.zoo.entries.architecture import Architecture
 from layerboard.zoo.errors import InputError, shortened
 from layerboard.zoo.load.checkpoint import Checkpoint, of_user, read_network_json
 from layerboard.zoo.load.config import read_network

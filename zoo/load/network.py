@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from layerboard.zoo.architecture import HEADS, Architecture
 from layerboard.zoo.entries import ARCHITECTURES
+from layerboard.zoo.entries.architecture import HEADS, Architecture
 from layerboard.zoo.errors import InputError, first_line, some
 from layerboard.zoo.features.hooked import Network
 from layerboard.zoo.features.weights import are_zero

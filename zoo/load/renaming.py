@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from torch import Tensor
 
-from layerboard.zoo.architecture import HEADS, AuthorsNames
+from layerboard.zoo.entries.architecture import HEADS, AuthorsNames
 from layerboard.zoo.errors import InputError, some
 from layerboard.zoo.spec import BackboneSpec
 

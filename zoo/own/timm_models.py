@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from layerboard.zoo.architecture import HEADS
+from layerboard.zoo.entries.architecture import HEADS
 from layerboard.zoo.errors import InputError, shortened, some
 from layerboard.zoo.features.hooked import Network
 from layerboard.zoo.features.weights import are_zero
@@ -20,10 +20,10 @@ from layerboard.zoo.load.files import FileLoader
 from layerboard.zoo.load.hub import quiet
 from layerboard.zoo.load.networks import Names, choose_network, networks_of
 from layerboard.zoo.load.renaming import Tensors, needed
-from layerboard.zoo.origin import TIMM
 from layerboard.zoo.own.module.hints import ModuleHints
 from layerboard.zoo.own.module.network import Examined, examine
 from layerboard.zoo.spec import BackboneSpec
+from layerboard.zoo.spec.origin import TIMM
 
 _OPTION = re.compile(r"\b[a-z_]+=")  # of `layerboard.from_module`, as an error names it
 # Message of torch about a tensor of another shape.

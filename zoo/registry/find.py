@@ -1,7 +1,5 @@
 """All backbones by name, and the meaning of a user's pattern, Hub id or directory. Imports nothing heavy."""
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -11,12 +9,11 @@ from pathlib import Path
 
 from layerboard.zoo.entries import SPECS
 from layerboard.zoo.errors import InputError, either, few_of
-from layerboard.zoo.local_names import local_path, path_digest
-from layerboard.zoo.origin import TRANSFORMERS, origin_of
+from layerboard.zoo.registry.local_names import named_locally
 from layerboard.zoo.spec import BackboneSpec
+from layerboard.zoo.spec.origin import TRANSFORMERS, origin_of
 
 _BY_NAME = {spec.name: spec for spec in SPECS}
-_UNUSABLE = re.compile(r"[^A-Za-z0-9._+-]+")  # in names of folders, for a name that all can write
 _PLACES = {spec: number for number, spec in enumerate(SPECS)}
 
 
@@ -58,7 +55,7 @@ def find_each(
         matches[pattern] = [spec for name, spec in _BY_NAME.items() if fnmatchcase(name, pattern)]
         if not matches[pattern]:
             spec = _outside(pattern, cache_dir)
-            path = local_path(spec)
+            path = spec.path
             if _BY_NAME.get(spec.name) != spec:
                 spec, given = others.setdefault(path or spec.name, spec), spec
                 if spec != given and not path:
@@ -68,32 +65,6 @@ def find_each(
             matches[pattern] = [spec]
     named = dict(zip(others.values(), named_locally([*others.values()], known), strict=True))
     return {pattern: tuple(named.get(spec, spec) for spec in specs) for pattern, specs in matches.items()}
-
-
-def named_locally(
-    specs: Sequence[BackboneSpec], known: Mapping[str, str] | None = None
-) -> list[BackboneSpec]:
-    """Backbones, of which those that a path alone names are called by its last folder.
-
-    Of two alike the name has as many folders as tell them apart. ``known`` are names that were given before,
-    with the digests of their paths (`zoo.local_names.path_digest`).
-    """
-    paths = {spec: path for spec in specs if spec.name not in _BY_NAME and (path := local_path(spec))}
-    taken = {*_BY_NAME, *(spec.name for spec in specs if spec not in paths)}
-    known = known or {}
-    before = {digest: name for name, digest in known.items() if name not in taken}
-    names = {spec: before.get(path_digest(path), "") for spec, path in paths.items()}
-    lengths = dict.fromkeys((spec for spec, name in names.items() if not name), 1)
-    while lengths:
-        for spec, length in lengths.items():
-            parts = [_UNUSABLE.sub("-", part) for part in Path(paths[spec]).parts[1:]]
-            last = "/".join(parts[-length:]) or "root"
-            whole = f"-{path_digest(paths[spec])[: length - len(parts)]}" if length > len(parts) else ""
-            names[spec] = f"{spec.origin.mark}{last}{whole}"
-        counts = Counter(names.values())
-        unclear = [s for s in lengths if counts[names[s]] > 1 or names[s] in taken or names[s] in known]
-        lengths = {spec: lengths[spec] + 1 for spec in unclear}
-    return [replace(spec, name=names.get(spec, spec.name)) for spec in specs]
 
 
 def require_named(text: str) -> None:

@@ -14,8 +14,8 @@ from layerboard.leaderboards.findings.facts import commercial_use
 from layerboard.leaderboards.findings.limits import within
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import all_specs, find
-from layerboard.zoo.seen import Seen, Training
 from layerboard.zoo.spec import BackboneSpec, Stage
+from layerboard.zoo.spec.seen import Seen, Training
 from tests.benchmark.commands.backbones_page import PATH, page
 from tests.benchmark.runs import command
 

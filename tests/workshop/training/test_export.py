@@ -14,8 +14,8 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.hub import quiet
-from layerboard.zoo.origin import TRANSFORMERS
 from layerboard.zoo.registry.find import find
+from layerboard.zoo.spec.origin import TRANSFORMERS
 from tests.workshop.training.toys import SIDE, shapes, toy, toy_spec
 from workshop.training.export import IN_FLOAT32, model_card, save_backbone
 from workshop.training.methods import METHODS

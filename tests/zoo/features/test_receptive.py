@@ -11,10 +11,10 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures, ReceptiveField, Visitor
 from layerboard.zoo.features.receptive import receptive_fields
 from layerboard.zoo.load.backbone import identity_of
-from layerboard.zoo.origin import OBJECT
 from layerboard.zoo.own.module.objects import OwnBackbone
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Layer
+from layerboard.zoo.spec.origin import OBJECT
 from tests.zoo.conftest import Loader
 from tests.zoo.reduced import pixels
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from layerboard.zoo.architecture import Sublayers
+from layerboard.zoo.entries.architecture import Sublayers
 from layerboard.zoo.features import LayerFeatures, Shown
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.infer import infer

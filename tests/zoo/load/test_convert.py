@@ -12,7 +12,7 @@ from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.load.checkpoint import read_weights
 from layerboard.zoo.load.networks import unwrap
-from layerboard.zoo.origin import ORIGINAL, TRANSFORMERS
+from layerboard.zoo.spec.origin import ORIGINAL, TRANSFORMERS
 from tests.zoo.conftest import Loader
 from tests.zoo.published import LAYOUTS, Published, publish
 from tests.zoo.reduced import Reduced, normalised, pixels

@@ -15,8 +15,8 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.checkpoint import read_weights
 from layerboard.zoo.load.infer import infer
-from layerboard.zoo.origin import ORIGINAL
 from layerboard.zoo.registry.find import find
+from layerboard.zoo.spec.origin import ORIGINAL
 from tests.zoo.conftest import Loader
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import Reduced, pixels

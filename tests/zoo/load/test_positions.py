@@ -19,9 +19,9 @@ from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.adapters import fitted_positions
 from layerboard.zoo.load.backbone import identify
 from layerboard.zoo.load.infer import infer
-from layerboard.zoo.origin import ORIGINAL
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Interpolation
+from layerboard.zoo.spec.origin import ORIGINAL
 from tests.zoo import originals
 from tests.zoo.conftest import Loader
 from tests.zoo.load.test_architecture import flat

@@ -11,9 +11,9 @@ import pytest
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.config import check_facts, read_network
 from layerboard.zoo.load.network import check_count
-from layerboard.zoo.origin import ORIGINAL, TRANSFORMERS
 from layerboard.zoo.registry.find import all_specs, find
 from layerboard.zoo.spec import BackboneSpec
+from layerboard.zoo.spec.origin import ORIGINAL, TRANSFORMERS
 from tests.zoo.conftest import Loader
 from tests.zoo.hub_models import of
 from tests.zoo.reduced import reduce

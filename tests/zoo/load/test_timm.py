@@ -15,10 +15,10 @@ from layerboard.benchmark.plan.backbones import with_weights
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures, Shown
 from layerboard.zoo.load.backbone import describe_backbone, identify, load_backbone
-from layerboard.zoo.origin import TIMM
 from layerboard.zoo.own import timm_models
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Layer, Stage
+from layerboard.zoo.spec.origin import TIMM
 from tests.zoo.own.module.networks import SIZE, WIDTH, Vit
 
 CPU = torch.device("cpu")

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from layerboard.zoo.architecture import Layout
+from layerboard.zoo.entries.architecture import Layout
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.own.module.blocks import BlocksHint
 from layerboard.zoo.own.module.forward import TrialNetwork

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 import torch
 from torch import nn
 
-from layerboard.zoo.architecture import Layout, Sublayers
+from layerboard.zoo.entries.architecture import Layout, Sublayers
 from layerboard.zoo.errors import InputError, counted, shortened
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.backbone import Backbone
@@ -21,12 +21,12 @@ from layerboard.zoo.features.taps import FUSED
 from layerboard.zoo.features.weights import are_zero
 from layerboard.zoo.load.backbone import OriginLoader, identity_of
 from layerboard.zoo.load.described import normalisation_of
-from layerboard.zoo.origin import MODULE
 from layerboard.zoo.own.module.blocks import Paths, named_blocks, path_of, path_pattern
 from layerboard.zoo.own.module.hints import ModuleHints, has_class_token, with_images
 from layerboard.zoo.own.module.objects import faults
 from layerboard.zoo.own.module.trial import LAYOUT_WORDS, Trial, find_attention, try_out
 from layerboard.zoo.spec import BackboneSpec, Stage
+from layerboard.zoo.spec.origin import MODULE
 from layerboard.zoo.view.geometry import nearest_multiple
 
 # Attributes of a module that are settings; others are weights, modules, or cannot be compared.

@@ -13,7 +13,7 @@ from math import isqrt
 import torch
 from torch import Tensor
 
-from layerboard.zoo.architecture import Layout, Sublayers
+from layerboard.zoo.entries.architecture import Layout, Sublayers
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.hooked import exact_float32
 from layerboard.zoo.features.layers import with_batch_first

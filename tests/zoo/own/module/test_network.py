@@ -12,11 +12,11 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
 from layerboard.zoo.features.taps import AttentionCall
 from layerboard.zoo.load.backbone import identify, load_backbone
-from layerboard.zoo.origin import MODULE
 from layerboard.zoo.own.module.hints import ModuleHints
 from layerboard.zoo.own.module.network import NetworkCopy, given_network
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Dtype, Layer, Stage
+from layerboard.zoo.spec.origin import MODULE
 from tests.zoo.own.module.networks import (
     PATCH,
     SIZE,

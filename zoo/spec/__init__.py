@@ -1,11 +1,12 @@
-"""The frozen description of a backbone and the names of its layers. Imports nothing heavy."""
+"""The frozen description of a backbone: its layers, its origin, what it has seen. Imports nothing heavy."""
 
+import os
 import re
 from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
-from layerboard.zoo.origin import TRANSFORMERS, Origin
-from layerboard.zoo.seen import Training
+from layerboard.zoo.spec.origin import TRANSFORMERS, Origin
+from layerboard.zoo.spec.seen import Training
 
 # Families of the registry in table order; a user's own backbones may have others.
 FAMILIES: tuple[str, ...] = (
@@ -178,10 +179,10 @@ class BackboneSpec:
 
     ``name`` is short and unique, such as ``dino-b16``; ``dino-b16@448px`` at another size. ``family`` is one
     of `FAMILIES` or any other word; ``supervision`` and ``data`` describe its training in a few words.
-    ``origin`` is where it comes from (`zoo.origin`). ``repository`` is a Hub id, a local directory in Hugging
-    Face format, or a file of weights as the authors publish it; for packaged and generated weights, the
-    Python function that returns their directory and revision; for any other origin, the name by which its
-    loader finds it; "" if no repository has the weights: ``original`` says where they are.
+    ``origin`` is where it comes from. ``repository`` is a Hub id, a local directory in Hugging Face format,
+    or a file of weights as the authors publish it; for packaged and generated weights, the Python function
+    that returns their directory and revision; for any other origin, the name by which its loader finds it;
+    "" if no repository has the weights: ``original`` says where they are.
 
     ``network`` says which of two networks of a training the published features are of: the one that was
     ``trained``, or its ``average`` (a teacher, a momentum encoder); "" if the entry means neither.
@@ -241,6 +242,13 @@ class BackboneSpec:
     def entry(self) -> str:
         """Its name without suffixes: all sizes and formats of a backbone share one entry and file."""
         return entry_name(self.name)
+
+    @property
+    def path(self) -> str:
+        """Its whole path if it is a directory or an ONNX file of this machine; "" for any other."""
+        mark = self.origin.mark
+        is_path = self.origin.has_path and (mark or os.path.isdir(self.repository))
+        return os.path.abspath(self.repository.removeprefix(mark)) if is_path else ""
 
     @property
     def mixed(self) -> bool:

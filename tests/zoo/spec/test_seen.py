@@ -4,8 +4,8 @@ import pytest
 
 from layerboard.tasks.datasets.catalogue import DATASETS
 from layerboard.zoo.registry.find import all_specs, find
-from layerboard.zoo.seen import LVD_142M, NO, TEXTS, UNKNOWN, Seen, Training
 from layerboard.zoo.spec import BackboneSpec
+from layerboard.zoo.spec.seen import LVD_142M, NO, TEXTS, UNKNOWN, Seen, Training
 
 MARKS = {
     ("dino-b16", "imagenet"): "images",

@@ -15,10 +15,11 @@ class Origin:
     what the names of its backbones begin with as users write them, "" for nothing, and ``example`` such a
     name, if no pattern can be given in its place. ``has_path`` says that what follows the mark is a path of
     this machine, or may be one. ``takes_weights`` says that a user can give a file of weights for them.
-    ``has_architecture`` says that its networks are of a `zoo.architecture`: every place in their blocks is
-    known, and the rule by which their positions are fitted. ``supply`` says where this package has the
-    weights from, "" if a user or a repository gives them. ``stays`` says that they are in the process that
-    made them, and in no other. ``no_heads`` is what is said of one without heads that is asked for attention.
+    ``has_architecture`` says that its networks are of an `Architecture` (`zoo.entries.architecture`): every
+    place in their blocks is known, and the rule by which their positions are fitted. ``supply`` says where
+    this package has the weights from, "" if a user or a repository gives them. ``stays`` says that they are
+    in the process that made them, and in no other. ``no_heads`` is what is said of one without heads that is
+    asked for attention.
     """
 
     name: str

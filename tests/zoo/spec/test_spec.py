@@ -9,7 +9,6 @@ import torch
 
 from layerboard.zoo.features import AttentionMaps
 from layerboard.zoo.features.layers import unknown_layer
-from layerboard.zoo.origin import OBJECT
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import (
     CONVNET_TAPS,
@@ -20,6 +19,7 @@ from layerboard.zoo.spec import (
     Layer,
     Tap,
 )
+from layerboard.zoo.spec.origin import OBJECT
 
 ORDER = (
     *("input", "norm1", "query", "key", "value", "probabilities", "heads", "attention", "mid", "norm2"),

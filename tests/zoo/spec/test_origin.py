@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from layerboard.zoo import origin
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.backbone import Backbone, RawPixels
@@ -18,9 +17,9 @@ from layerboard.zoo.load.backbone import (
     load_backbone,
     loader_of,
 )
-from layerboard.zoo.origin import ORIGINS, Origin, origin_by_mark, origin_of
 from layerboard.zoo.registry.find import find, require_named
-from layerboard.zoo.spec import BackboneSpec
+from layerboard.zoo.spec import BackboneSpec, origin
+from layerboard.zoo.spec.origin import ORIGINS, Origin, origin_by_mark, origin_of
 
 TOY = Origin(name="toy", loader=f"{__name__}:Toys", mark="toy:", example="toy:pixels")
 
