@@ -1,5 +1,6 @@
 """Load a backbone cut after a layer, by name, as a run does: `layerboard.load`."""
 
+import logging
 from dataclasses import KW_ONLY, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from layerboard.zoo.features.cut import CutBackbone
     from layerboard.zoo.view.views import View
 
+_LOG = logging.getLogger(__name__)
 Pooling = Literal["auto", "cls", "mean", "grid", "patchwise"]
 
 
@@ -176,6 +178,7 @@ def _view(request: LoadRequest) -> "View":
 def _spec(request: LoadRequest) -> BackboneSpec:
     """The one backbone of that name, with the requested weights and input size."""
     from layerboard.benchmark.plan.backbones import named_variants, shown_as, with_rule, with_weights
+    from layerboard.zoo.load.backbone import describe_backbone
     from layerboard.zoo.registry.find import find
 
     (named,) = named_variants([request.name])
@@ -190,6 +193,8 @@ def _spec(request: LoadRequest) -> BackboneSpec:
     if request.weights is not None:
         path = Path(str(request.weights).removeprefix(f"{specs[0].name}="))
         specs = tuple(with_weights(specs, {specs[0].name: path}))
+        if facts := describe_backbone(specs[0], request.cache):
+            _LOG.warning(facts)
     size, dtype = request.input_size or named.input_size, named.dtype or request.dtype
     variant = replace(named, input_size=size, dtype=dtype)
     return shown_as(with_rule(specs[0], request.interpolation), variant)

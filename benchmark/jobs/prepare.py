@@ -16,7 +16,6 @@ from layerboard.benchmark.jobs.fingerprints import JobMaker
 from layerboard.benchmark.jobs.job import BackboneJobs, CompareJob, ScoreJob, Setup
 from layerboard.benchmark.passes.failures import Failure, failure
 from layerboard.benchmark.plan.backbones import find_backbones
-from layerboard.benchmark.plan.datasets import find_asked
 from layerboard.benchmark.plan.folders import require_writable
 from layerboard.benchmark.plan.location import find_data, find_protocols
 from layerboard.benchmark.plan.plan import Plan, PlanRecipe, make_plan, shown_alike
@@ -26,6 +25,7 @@ from layerboard.leaderboards.exchange.merge import paths_of
 from layerboard.leaderboards.records.checksum import results_version
 from layerboard.leaderboards.records.files import RESULTS_VERSION
 from layerboard.tasks.framework.protocols import EvaluationProtocol
+from layerboard.tasks.framework.registry import find_covered
 from layerboard.tasks.framework.task import Task
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.backbone import identify
@@ -68,7 +68,7 @@ def plan_of(
     suite, devices = choose_suite(request), find_devices(request)
     protocols = protocols or find_protocols(request, suite)
     settled = replace(request, dtype=find_dtypes(request.dtype, protocols, devices[0], report))
-    find_asked(request.tasks, protocols)  # wrong names are said before anything is fetched
+    find_covered(request.tasks, protocols)  # wrong names are said before anything is fetched
     if writes:
         require_writable(request.output, request.cache)
     backbones = find_backbones(settled, suite, report)

@@ -1,6 +1,5 @@
 """The backbones of a run, as they are shown images, and messages about inferred ones."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
@@ -12,13 +11,13 @@ from layerboard.benchmark.plan.layers import select_layers
 from layerboard.benchmark.plan.suites import Suite
 from layerboard.tasks.framework.sets import sets_of
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.load.backbone import describe_backbone
 from layerboard.zoo.references import split_part
 from layerboard.zoo.registry.find import all_specs, find_each, registry_first
 from layerboard.zoo.registry.local_names import read_local_names
 from layerboard.zoo.spec import OWN_POSITIONS, BackboneSpec, Variant
+from layerboard.zoo.spec.origin import ORIGINAL, TRANSFORMERS
 from layerboard.zoo.view.geometry import nearest_multiple
-
-_LOG = logging.getLogger(__name__)
 
 
 def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[BackboneSpec, ...]:
@@ -42,7 +41,8 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
         for line in lines:
             report.say(line)
     for spec in {(spec.entry, spec.input_size): spec for spec in placed}.values():
-        _introduce(spec, report, request.cache)
+        if facts := describe_backbone(spec, request.cache):
+            report.say(facts)
     for spec in placed:
         # wrong layers are wrong usage, reported before any work
         layers = select_layers(request.layers, spec, request.taps)
@@ -159,12 +159,9 @@ def _floors_for(specs: Sequence[BackboneSpec], suite: Suite) -> list[BackboneSpe
 def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> list[BackboneSpec]:
     """Backbones with given weights: a directory in Hugging Face format, or a file of the authors.
 
-    A line says which network is taken from a file that holds several, unless ``FILE#LABEL`` names it. Raises
-    InputError if a name is not among them, if a path does not exist, or if a floor has no weights.
+    Raises InputError if a name is not among them, if a path does not exist, or if a floor has no weights.
     """
     by_name = {spec.name: spec for spec in specs}
-    if weights:
-        from layerboard.zoo.load.backbone import loader_of  # imports torch, as loading the backbone does
     for name, path in weights.items():
         if name not in by_name:
             raise InputError(f"--weights names {name!r}, which is not run; it runs {', '.join(by_name)}")
@@ -174,19 +171,7 @@ def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> 
         spec = by_name[name]
         if not spec.origin.takes_weights:
             raise InputError(f"--weights names {name!r}, whose features come from no file")
-        by_name[name], line = loader_of(spec.origin).with_weights(spec, path)
-        if line:
-            _LOG.warning(line)
+        usual = ORIGINAL if file.is_file() else TRANSFORMERS
+        origin = usual if spec.origin.has_architecture else spec.origin
+        by_name[name] = replace(spec, repository=str(path), revision=None, origin=origin, trained=True)
     return list(by_name.values())
-
-
-def _introduce(spec: BackboneSpec, report: Reporter, cache_dir: Path) -> None:
-    """Report what was inferred about a backbone outside the registry."""
-    known = {name for spec in all_specs() for name in (spec.repository, spec.name)}
-    if spec.entry not in known and spec.repository not in known:
-        from layerboard.zoo.load.backbone import (
-            describe_backbone,  # imports torch, as loading the backbone does
-        )
-
-        if facts := describe_backbone(spec, cache_dir):
-            report.say(facts)

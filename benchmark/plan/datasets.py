@@ -13,7 +13,6 @@ from layerboard.tasks.datasets.catalogue import read_own, require_datasets
 from layerboard.tasks.datasets.classes import Classification, Unlabelled
 from layerboard.tasks.datasets.reading.labels import AS_IT_IS, Labelling
 from layerboard.tasks.framework.identity import own_name
-from layerboard.tasks.framework.protocols import EvaluationProtocol
 from layerboard.tasks.framework.registry import (
     DRIFT,
     INSIDE,
@@ -23,6 +22,7 @@ from layerboard.tasks.framework.registry import (
     TASKS,
     WITHOUT_LABELS,
     TaskEntry,
+    find_covered,
     find_tasks,
     load_code,
 )
@@ -107,20 +107,6 @@ class PlannedTasks:
         ]
 
 
-def find_asked(names: Sequence[str], protocols: Sequence[EvaluationProtocol]) -> tuple[TaskEntry, ...]:
-    """The named tasks, or the default ones; raises InputError for an unknown one, or one of no protocol."""
-    asked = find_tasks(names)
-    for task in asked if names else ():
-        if not any(protocol.covers(task.name) for protocol in protocols):
-            raise InputError(f"{' and '.join(map(_speech, protocols))}; --tasks names {task.name}, too")
-    return asked
-
-
-def _speech(protocol: EvaluationProtocol) -> str:
-    """The tasks that a protocol covers, in words."""
-    return f"the protocol {protocol.name} is for {', '.join(protocol.tasks or ('all tasks',))}"
-
-
 def plan_tasks(location: DataLocation, names: Sequence[str], *, drift: bool) -> PlannedTasks:
     """The tasks of each protocol, bound to data: the named ones, or those that the data allow.
 
@@ -129,7 +115,7 @@ def plan_tasks(location: DataLocation, names: Sequence[str], *, drift: bool) -> 
     protocol, and without any task.
     """
     locations = location.by_protocol
-    asked = find_asked(names, [at.protocol for at in locations])
+    asked = find_covered(names, [at.protocol for at in locations])
     if drift:
         asked = tuple(dict.fromkeys((*asked, *find_tasks((DRIFT,)))))
     planned, reader = PlannedTasks(), cache(read_dataset)  # protocols share what is read
@@ -140,7 +126,7 @@ def plan_tasks(location: DataLocation, names: Sequence[str], *, drift: bool) -> 
             tasks = tuple(task for task in asked if at.protocol.covers(task.name))
             required = [name for name in names if at.protocol.covers(name)]
             if not tasks:
-                raise InputError(f"{_speech(at.protocol)}, which --tasks does not name")
+                raise InputError(f"{at.protocol.scope}, which --tasks does not name")
         elif spoken is None:
             laid_out = (task for task in TASKS if task.role in LAID_OUT and at.images)
             tasks = tuple(dict.fromkeys((*asked, *WITHOUT_LABELS, *laid_out)))

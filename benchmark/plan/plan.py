@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import combinations
 
 from layerboard.benchmark.plan.datasets import PlannedTasks, plan_tasks
@@ -63,13 +63,17 @@ class Plan:
 
     recipe: PlanRecipe
     tasks: PlannedTasks
-    passes: tuple[Pass, ...]  # passes of each backbone
     _signatures: dict[object, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def backbones(self) -> tuple[BackboneSpec, ...]:
         """The backbones of the run, in order."""
         return self.recipe.backbones
+
+    @cached_property
+    def passes(self) -> tuple[Pass, ...]:
+        """Passes of each backbone."""
+        return fewest_passes(self.tasks.every)
 
     @property
     def images(self) -> int:
@@ -141,7 +145,7 @@ def make_plan(recipe: PlanRecipe) -> Plan:
         tasks.add(option, option, with_sets)
     for name in recipe.compressions:
         tasks.add_transformed("--compress", name, plain)
-    return Plan(recipe, tasks, fewest_passes(tasks.every))
+    return Plan(recipe, tasks)
 
 
 def fewest_passes(tasks: Sequence[Task]) -> tuple[Pass, ...]:

@@ -35,6 +35,11 @@ class EvaluationProtocol:
         """Whether the protocol defines the task of that name."""
         return self.tasks is None or task in self.tasks
 
+    @property
+    def scope(self) -> str:
+        """The tasks that it covers, in words."""
+        return f"the protocol {self.name} is for {', '.join(self.tasks or ('all tasks',))}"
+
     def config_for(self, configs: Mapping[str, Config]) -> Config:
         """Its config among those of a task; that of ``standard`` if it has none of its own."""
         return configs[self.name] if self.name in configs else configs["standard"]

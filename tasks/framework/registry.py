@@ -493,6 +493,16 @@ def find_tasks(names: Sequence[str]) -> tuple[TaskEntry, ...]:
     return (*(task for task in TASKS if task.name in names or task in grouped), *others)
 
 
+def find_covered(names: Sequence[str], protocols: Sequence[EvaluationProtocol]) -> tuple[TaskEntry, ...]:
+    """The tasks of `find_tasks`; raises InputError for a named one that no protocol covers, too."""
+    asked = find_tasks(names)
+    for task in asked if names else ():
+        if not any(protocol.covers(task.name) for protocol in protocols):
+            scopes = " and ".join(protocol.scope for protocol in protocols)
+            raise InputError(f"{scopes}; --tasks names {task.name}, too")
+    return asked
+
+
 def _own(reference: str) -> TaskEntry:
     """An entry from outside this package; raises InputError for anything else."""
     entry = find_object(reference)

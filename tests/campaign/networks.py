@@ -10,8 +10,10 @@ from safetensors.torch import load_file, save_file
 
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.backbone import identify
-from layerboard.zoo.load.files import FileLoader, locate
+from layerboard.zoo.load.checkpoint import read_weights
+from layerboard.zoo.load.files import locate
 from layerboard.zoo.load.network import read_network_of
+from layerboard.zoo.load.networks import choice_in_words, networks_of
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec
 from tests.campaign.broken_fields import problem_of
@@ -169,7 +171,7 @@ def _problem_of_pair(spec: BackboneSpec, wanted: Tensors, other: Tensors) -> str
 
     def read() -> None:
         assert _alike(_read(spec), expected), "the other one was taken"
-        _, line = FileLoader().with_weights(spec, Path(spec.repository))
+        line = choice_in_words(networks_of(read_weights((Path(spec.repository),))), spec)
         option = line.partition(f"--weights {spec.entry}=")[2]
         assert option, f"no word about the choice: {line!r}"
         named = replace(spec, repository=option)

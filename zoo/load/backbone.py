@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from layerboard.zoo.entries import SPECS
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.backbone import Backbone
@@ -14,6 +15,7 @@ from layerboard.zoo.spec import BackboneSpec
 from layerboard.zoo.spec.origin import Origin
 
 FORMAT = 1  # version of the meaning of features: raise it when a code change alters them
+_KNOWN = {name for spec in SPECS for name in (spec.repository, spec.name)}
 
 
 class OriginLoader(ABC):
@@ -38,13 +40,6 @@ class OriginLoader(ABC):
         """What `describe_backbone` says of a backbone that `find` gave."""
         del spec, cache_dir
         return ""
-
-    def with_weights(self, spec: BackboneSpec, path: Path) -> tuple[BackboneSpec, str]:
-        """The backbone with the weights at a path, and a line if these are one network of several there.
-
-        Only origins that take weights have it.
-        """
-        raise NotImplementedError(f"{spec.name} takes no {path}")
 
 
 def loader_of(origin: Origin) -> OriginLoader:
@@ -76,9 +71,11 @@ def identify(spec: BackboneSpec, *, cache_dir: Path) -> BackboneIdentity:
 def describe_backbone(spec: BackboneSpec, cache_dir: Path | None) -> str:
     """What was inferred about a backbone outside the registry, and the source of each fact.
 
-    "" for one about which the user has been told.
+    Of a file of weights, which of several networks in it is taken. "" for one about which the user has been
+    told, and for other backbones of the registry.
     """
-    return loader_of(spec.origin).describe(spec, cache_dir)
+    is_known = spec.repository in _KNOWN or (spec.entry in _KNOWN and not spec.is_file)
+    return "" if is_known else loader_of(spec.origin).describe(spec, cache_dir)
 
 
 def identity_of(spec: BackboneSpec, revision: str) -> BackboneIdentity:

@@ -26,7 +26,6 @@ from layerboard.zoo.load.network import build_network, read_network_of
 from layerboard.zoo.load.networks import LAYOUTS, Names, choice_in_words, networks_of
 from layerboard.zoo.references import PART, find_object, split_part
 from layerboard.zoo.spec import BackboneSpec, Layer
-from layerboard.zoo.spec.origin import ORIGINAL, TRANSFORMERS
 
 
 class FileLoader(OriginLoader):
@@ -49,6 +48,8 @@ class FileLoader(OriginLoader):
         )
 
     def describe(self, spec: BackboneSpec, cache_dir: Path | None) -> str:
+        if spec.is_file:
+            return self.choice(spec)
         preprocessor = locate(spec, cache_dir).preprocessor
         values = {} if preprocessor is None else read_network_json(preprocessor)
         if values.get("do_normalize") is False:
@@ -62,17 +63,15 @@ class FileLoader(OriginLoader):
         facts = f"{shape_in_words(spec)}, from config.json ({spec.paper})"
         return f"{titled(spec)}: {facts}; {images_in_words(spec)} from {source}"
 
-    def with_weights(self, spec: BackboneSpec, path: Path) -> tuple[BackboneSpec, str]:
-        file, part = split_part(str(path))
-        usual = ORIGINAL if file.is_file() else TRANSFORMERS
-        origin = usual if spec.origin.has_architecture else spec.origin
-        spec = replace(spec, repository=str(path), revision=None, origin=origin, trained=True)
+    def choice(self, spec: BackboneSpec) -> str:
+        """Which of several networks in a file is taken, and how to have another; "" for one alone."""
+        file, part = split_part(spec.repository)
         if part or not file.is_file():
-            return spec, ""
+            return ""
         try:
-            return spec, choice_in_words(networks_of(read_weights((file,)), self.layouts(spec)), spec)
+            return choice_in_words(networks_of(read_weights((file,)), self.layouts(spec)), spec)
         except InputError:
-            return spec, ""  # said when the backbone is identified
+            return ""  # said when the backbone is identified
 
     def network(self, spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
         """The network with the weights of a checkpoint; raises InputError if they are others'."""

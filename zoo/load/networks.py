@@ -7,14 +7,14 @@ with; what stands before their names is its label, such as ``state_dict.momentum
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.load.renaming import Tensors
-from layerboard.zoo.references import PART, split_part
+from layerboard.zoo.references import PART
 from layerboard.zoo.spec import BackboneSpec
 
 ROOT = "."  # label of a network whose names have nothing before them
@@ -145,10 +145,10 @@ def choose_network(networks: list[FoundNetwork], spec: BackboneSpec, label: str 
             each for each in networks if f".{label}." in f".{each.label}."
         ]
         if len(fit) != 1:
-            file, _ = split_part(spec.repository)
+            file = replace(spec, repository=spec.repository.removesuffix(f"{PART}{label}"))
             raise InputError(
-                f"{spec.name}: expected one network called {label!r} in {file}, found {len(fit)}; "
-                f"name one: {_choices(spec, networks)}."
+                f"{spec.name}: expected one network called {label!r} in {file.repository}, found "
+                f"{len(fit)}; name one: {_choices(file, networks)}."
             )
         return fit[0]
     fit = _meant(networks, spec)
@@ -212,8 +212,7 @@ def choice_in_words(networks: list[FoundNetwork], spec: BackboneSpec) -> str:
 
 
 def _choices(spec: BackboneSpec, networks: Iterable[FoundNetwork]) -> str:
-    path, _ = split_part(spec.repository)
-    options = [f"--weights {spec.entry}={path}{PART}{each.label}" for each in networks]
+    options = [f"--weights {spec.entry}={spec.repository}{PART}{each.label}" for each in networks]
     return " or ".join(options) or "none of a known layout"
 
 

@@ -39,7 +39,7 @@ class TimmLoader(FileLoader):
         return timm_network(text).spec
 
     def describe(self, spec: BackboneSpec, cache_dir: Path | None) -> str:
-        return "\n".join(timm_network(spec.entry).lines)
+        return "\n".join(filter(None, (*timm_network(spec.entry).lines, self.choice(spec))))
 
     def network(self, spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
         return timm_network(spec.entry).network(load_timm(spec, checkpoint))

@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
+from layerboard.zoo.references import split_part
 from layerboard.zoo.spec.origin import TRANSFORMERS, Origin
 from layerboard.zoo.spec.seen import Training
 
@@ -249,6 +250,11 @@ class BackboneSpec:
         mark = self.origin.mark
         is_path = self.origin.has_path and (mark or os.path.isdir(self.repository))
         return os.path.abspath(self.repository.removeprefix(mark)) if is_path else ""
+
+    @property
+    def is_file(self) -> bool:
+        """Whether its weights are a file of this machine, or one of several networks in it."""
+        return split_part(self.repository)[0].is_file()
 
     @property
     def mixed(self) -> bool:

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from layerboard.benchmark.plan.backbones import with_weights
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures
-from layerboard.zoo.load.backbone import identify
+from layerboard.zoo.load.backbone import describe_backbone, identify
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Layer
 from tests.zoo.conftest import Loader
@@ -126,12 +126,7 @@ TWO: dict[str, tuple[Under, str, str]] = {
 @pytest.mark.parametrize("name", TWO)
 @pytest.mark.parametrize("network", ["average", "trained"])
 def test_of_two_networks_the_one_that_the_entry_means(
-    name: str,
-    network: str,
-    published: Published,
-    plain: torch.Tensor,
-    loader: Loader,
-    caplog: pytest.LogCaptureFixture,
+    name: str, network: str, published: Published, plain: torch.Tensor, loader: Loader
 ) -> None:
     content, own, mean = TWO[name]
     other = {key: tensor + 0.5 for key, tensor in published.tensors.items()}
@@ -141,12 +136,13 @@ def test_of_two_networks_the_one_that_the_entry_means(
     torch.save(content(first, second), path)
     (taken,) = with_weights([spec], {spec.name: path})
     assert torch.equal(shown(taken, loader), plain)
-    assert f"{path} holds 2 networks; " in caplog.text
+    line = describe_backbone(taken, None)
+    assert f"{path} holds 2 networks; " in line
     rest = own if network == "average" else mean
     (otherwise,) = with_weights([spec], {spec.name: Path(f"{path}#{rest}")})
     assert not torch.equal(shown(otherwise, loader), plain)
     assert identify(otherwise, cache_dir=Path()) != identify(taken, cache_dir=Path())
-    said = caplog.text.partition("for another give ")[2].split()[1].partition("#")[2]
+    said = line.partition("for another give ")[2].split()[1].partition("#")[2]
     assert f".{rest}." in f".{said}."
 
 
