@@ -10,11 +10,11 @@ import pandas as pd
 from layerboard.benchmark.engines.choose import find_engine
 from layerboard.benchmark.engines.progress import Reporter, over_all
 from layerboard.benchmark.forms.request import Request
+from layerboard.benchmark.jobs.backbone_tasks import measure_costs, run_backbone_tasks
 from layerboard.benchmark.jobs.job import BackboneJobs
 from layerboard.benchmark.jobs.passes import BackboneCache, run_job
 from layerboard.benchmark.jobs.pieces import Pieces
 from layerboard.benchmark.jobs.prepare import plan_of, prepare
-from layerboard.benchmark.jobs.questions import measure_costs, run_backbone_tasks
 from layerboard.benchmark.jobs.scores import compare_all, run_scores
 from layerboard.benchmark.passes.one_pass import PassResult
 from layerboard.benchmark.plan.facts import with_seen

@@ -54,7 +54,7 @@ class LabelledPixels(SegmentationTask):
 
     over: Over = "classes"  # type: ignore[misc]  # of the class elsewhere
     endings = ("",)
-    keeps_examples = False
+    writes_examples = False
 
 
 @dataclass(frozen=True, slots=True)

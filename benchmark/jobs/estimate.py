@@ -67,7 +67,7 @@ def vector_bytes(setup: Setup) -> int:
     spec, poolings = setup.spec, {*setup.poolings}
     kinds = poolings - {"patchwise"} if spec.has_cls else (poolings | {"mean"}) - {"cls"}
     kinds = {spec.vectors} if spec.vectors else kinds
-    channels = sum(spec.stage_of(layer).width for layer in setup.kept)
+    channels = sum(spec.stage_of(layer).width for layer in setup.stored_layers)
     return channels * len(kinds) * (2 if setup.request.store_dtype == "float16" else 4)
 
 

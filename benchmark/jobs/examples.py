@@ -24,15 +24,15 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)  # relative depths of the blocks that are d
 _made: dict[tuple[Path, str, str], str] = {}  # thumbnails by folder, path and signature
 
 
-def keep_examples(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> None:
+def write_examples(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> None:
     """Write the predictions of the layers of one backbone, or remove those of an earlier run.
 
     Nothing is kept if the request wants none, for the random floor, and for tasks without predictions. An
     unreadable image has no thumbnail; a lost annotation raises UnreadableImageError.
     """
-    examples, path, folder = job.task.examples, job.kept.beside["examples"], job.kept.thumbnails
+    examples, path, folder = job.task.examples, job.files.beside["examples"], job.files.thumbnails
     predicting = [outcome for outcome in outcomes if outcome.outcome.predicted]
-    if examples is None or not job.setup.keeps_examples or not predicting:
+    if examples is None or not job.setup.writes_examples or not predicting:
         path.unlink(missing_ok=True)
         return
     drawn, every = _drawn(job, predicting), [outcome.outcome.predicted for outcome in predicting]

@@ -63,7 +63,7 @@ class JobMaker:
         stored += [self.stored(each.source, task) for each in plan.passes if task in each.measured]
         prints = [each.fingerprint for each in stored]
         layers = [str(layer) for layer in task.scored(setup.layers, setup.spec)]
-        examples = () if task.examples is None else ("examples", EXAMPLES, setup.keeps_examples)
+        examples = () if task.examples is None else ("examples", EXAMPLES, setup.writes_examples)
         return digest(FORMAT, SCORING, prints, task.scored_fingerprint, layers, *examples)
 
     def stored(self, source: Source, task: Task | None = None) -> Stored:

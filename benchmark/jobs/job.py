@@ -49,15 +49,15 @@ class Setup:
         return select_layers(self.request.layers, self.spec, self.request.taps)
 
     @property
-    def kept(self) -> frozenset[Layer]:
+    def stored_layers(self) -> frozenset[Layer]:
         """Layers whose vectors are stored: all at the taps of the run, for later runs too."""
         taps, spec = self.request.taps, self.spec
         every = frozenset(select_layers("all", spec, taps))
         return every | frozenset(spec.layers) if "block" in taps or spec.is_floor else every
 
     @property
-    def keeps_examples(self) -> bool:
-        """Whether predictions and thumbnails of examples are kept; not for the random floor."""
+    def writes_examples(self) -> bool:
+        """Whether predictions and thumbnails of examples are written; not for the random floor."""
         return self.request.examples and not self.spec.is_floor
 
     @property
@@ -122,12 +122,12 @@ class ScoreJob:
     measured: Path | None  # folder of the measurements of its groups; None if nothing is measured
 
     @property
-    def kept(self) -> ResultFiles:
+    def files(self) -> ResultFiles:
         """Files of this backbone and task in the output folder."""
         endings = {"items": "parquet", "arrays": "npz", "examples": "npz"}
-        return self.files(self.fingerprint, endings, self.setup.spec.name)
+        return self._files(self.fingerprint, endings, self.setup.spec.name)
 
-    def files(self, fingerprint: str, endings: Mapping[str, str], *names: str) -> ResultFiles:
+    def _files(self, fingerprint: str, endings: Mapping[str, str], *names: str) -> ResultFiles:
         """Files of backbones and the task in the output folder: records and companions with those endings."""
         output, key = self.setup.request.output, self.task.key
         beside = {kind: output / kind / scored_path(key, *names, ending=end) for kind, end in endings.items()}
@@ -137,7 +137,7 @@ class ScoreJob:
     def files_with(self, other: "ScoreJob") -> ResultFiles:
         """Files of the comparison with another backbone, or with itself."""
         fingerprint = digest([self.fingerprint, other.fingerprint])
-        return self.files(fingerprint, {"arrays": "npz"}, self.setup.spec.name, other.setup.spec.name)
+        return self._files(fingerprint, {"arrays": "npz"}, self.setup.spec.name, other.setup.spec.name)
 
     def fields(self, files: ResultFiles, unreadable: int, begin: float) -> dict[str, object]:
         """Fields that all records of a file share; ``unreadable`` is the number of images left out.

@@ -20,6 +20,7 @@ from layerboard.tasks.analyses.cost import CostTask
 from layerboard.tasks.framework.task import Task
 from layerboard.tasks.framework.transforms import components
 from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.load.backbone import load_backbone
 
 ATTENTION_BYTES = 1 << 29  # maximum bytes of the attention maps of one block for one batch
 
@@ -59,7 +60,7 @@ def _listeners(job: Job) -> Iterator[Listener]:
             dtype = getattr(torch, setup.request.store_dtype)
             spec, poolings = setup.spec, setup.poolings
             collector = VectorCollector(
-                job.source, setup.kept, poolings, dtype, spec.width, has_mean=spec.vectors is None
+                job.source, setup.stored_layers, poolings, dtype, spec.width, has_mean=spec.vectors is None
             )
         if collector is not None:
             yield Listener(name, collector, store, {*store.missing} & {*job.shards}, tasks)
@@ -120,8 +121,12 @@ class BackboneCache:
     def backbone(self) -> Backbone:
         """The backbone on the device of the run; raises the same error every time it is used."""
         if self._loaded is None:
+            setup = self.setup
             try:
-                self._loaded = backbone_of(self.setup)
+                backbone = load_backbone(setup.spec, device=setup.device, cache_dir=setup.request.cache)
+                if setup.request.compile:
+                    backbone.compile()
+                self._loaded = backbone
             except Exception as error:
                 self._loaded = error
         if isinstance(self._loaded, Exception):
@@ -135,14 +140,3 @@ class BackboneCache:
         if request.batch_size == "auto" and backbone.device.type == "cuda":
             return best_batch(backbone, CostTask.configs["standard"])
         return request.batch
-
-
-def backbone_of(setup: Setup) -> Backbone:
-    """The backbone of a setup on its device."""
-    # imports transformers, which takes seconds that a run without forward passes saves
-    from layerboard.zoo.load.backbone import load_backbone
-
-    backbone = load_backbone(setup.spec, device=setup.device, cache_dir=setup.request.cache)
-    if setup.request.compile:
-        backbone.compile()
-    return backbone

@@ -133,7 +133,7 @@ def _require_results_version(prepared: Prepared) -> None:
         *(job for each in prepared.backbones for job in (*each.scores, *each.backbone_tasks)),
     ]
     pairs = [pair for _, members in prepared.comparisons for pair in product(members, repeat=2)]
-    written = {job.kept.records for job in jobs}
+    written = {job.files.records for job in jobs}
     written |= {first.files_with(second).records for first, second in pairs}
     for path in {*paths_of(prepared.run.request.output)} - written:
         with suppress(OSError, ArrowException):  # damaged files are reported where they are read
@@ -179,6 +179,6 @@ def _stale(
 ) -> tuple[ScoreJob, ...]:
     """Jobs whose records are missing or out of date; the others are added to ``current``."""
     jobs = [maker.score_job(task) for task in tasks if task.concerns(maker.setup.spec)]
-    there = [not again and is_current(job.kept) for job in jobs]
-    current += [job.kept for job, now in zip(jobs, there, strict=True) if now]
+    there = [not again and is_current(job.files) for job in jobs]
+    current += [job.files for job, now in zip(jobs, there, strict=True) if now]
     return tuple(job for job, now in zip(jobs, there, strict=True) if not now)

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from layerboard.benchmark.engines.progress import Advance, Reporter
-from layerboard.benchmark.jobs.examples import keep_examples
+from layerboard.benchmark.jobs.examples import write_examples
 from layerboard.benchmark.jobs.job import CompareJob, ScoreJob
 from layerboard.benchmark.passes.failures import Failure, noting
 from layerboard.benchmark.passes.one_pass import PassResult
@@ -47,7 +47,7 @@ def run_scores(jobs: Sequence[ScoreJob], passed: PassResult, report: Reporter) -
                     for sample, read in zip(source.samples, stored.vectors[source.name].shown, strict=True)
                     if not read
                 }
-                keep(job, task.results(stored), len(unreadable), begin)
+                write_results(job, task.results(stored), len(unreadable), begin)
             advance(1)
     return PassResult(failures=tuple(failures))
 
@@ -66,7 +66,7 @@ def stored_backbone(job: ScoreJob, passed: PassResult) -> StoredBackbone:
     return StoredBackbone(
         spec=setup.spec,
         layers=setup.layers,
-        last=end if end in setup.kept else None,
+        last=end if end in setup.stored_layers else None,
         vectors=readers_of(job),
         measured=measured,
         unmeasured=dict.fromkeys(layers, refusal) if measured is None else measured.failures,
@@ -87,12 +87,12 @@ def readers_of(job: ScoreJob) -> dict[str, VectorReader]:
     return readers
 
 
-def keep(job: ScoreJob, findings: Findings, unreadable: int, begin: float) -> None:
+def write_results(job: ScoreJob, findings: Findings, unreadable: int, begin: float) -> None:
     """Write the companions of the records of a task, then the records, which name them.
 
     ``unreadable`` is the number of images left out, ``begin`` the value of `perf_counter` at the start.
     """
-    spec, entry, files, outcomes = job.setup.spec, job.task.entry, job.kept, findings.outcomes
+    spec, entry, files, outcomes = job.setup.spec, job.task.entry, job.files, findings.outcomes
     if findings.arrays:
         write_arrays(findings.arrays, files.beside["arrays"])
     # layers of a floor are draws, whose spread is the uncertainty; an analysis chooses no layer
@@ -102,7 +102,7 @@ def keep(job: ScoreJob, findings: Findings, unreadable: int, begin: float) -> No
     fields = job.fields(files, unreadable, begin)
     frame = to_frame(records.to_records(fields, spec, entry, outcomes, assessed))
     write_items(items, files.beside["items"])
-    keep_examples(job, outcomes)
+    write_examples(job, outcomes)
     write_checked(frame, files.records, files.companions())
 
 

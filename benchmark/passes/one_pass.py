@@ -34,7 +34,7 @@ Listeners = Sequence[Listener]
 
 @dataclass(frozen=True)
 class PassResult:
-    """Result of one pass, or of all passes, questions and scores of backbones together."""
+    """Result of one pass, or of all passes, tasks and scores of backbones together."""
 
     images: int = 0  # images that went through a backbone
     unreadable: tuple[str, ...] = ()  # for each unreadable image, why it was left out

@@ -69,26 +69,26 @@ class ResultFiles:
         return {name: file_digest(path) for name, path in self.beside.items() if path.is_file()}
 
 
-def is_current(kept: ResultFiles) -> bool:
+def is_current(files: ResultFiles) -> bool:
     """Whether records and their companions exist as they were written, with that fingerprint."""
     try:
-        content = read_checked(kept.records)
-        if _values(content, "fingerprint") != {kept.fingerprint}:
+        content = read_checked(files.records)
+        if _values(content, "fingerprint") != {files.fingerprint}:
             return False
         companions = companions_of(content)
-        if any(file_digest(kept.beside[name]) != expected for name, expected in companions.items()):
+        if any(file_digest(files.beside[name]) != expected for name, expected in companions.items()):
             return False
-        names = thumbnails_of(kept.beside["examples"]) if "examples" in companions else []
-        return all(is_whole(kept.thumbnails / name) for name in names)
+        names = thumbnails_of(files.beside["examples"]) if "examples" in companions else []
+        return all(is_whole(files.thumbnails / name) for name in names)
     except UNREADABLE:
         return False
 
 
-def file_under(kept: ResultFiles, suite: str) -> None:
+def file_under(files: ResultFiles, suite: str) -> None:
     """Add this suite to current records, which a run of another suite may have written."""
-    content = read_checked(kept.records)
+    content = read_checked(files.records)
     if not all(suite in suite_names(text) for text in _values(content, "suite")):
-        write_checked(add_suite(read_frame(kept.records), suite), kept.records, companions_of(content))
+        write_checked(add_suite(read_frame(files.records), suite), files.records, companions_of(content))
 
 
 def _values(content: bytes, column: str) -> set[str]:

@@ -24,6 +24,7 @@ from layerboard.zoo.load.mistaken import (
     refuse_other_files,
     refuse_pages,
     refuse_without_weights,
+    zip_sizes,
 )
 from layerboard.zoo.reading import open_regular, read_regular, require_regular
 
@@ -122,11 +123,7 @@ def _require_short(listed: int) -> None:
 
 
 def _read_pickle(path: Path) -> dict[str, Any]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            sizes = {info.filename.rpartition("/")[2]: info.file_size for info in archive.infolist()}
-    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
-        sizes = {}  # not a readable zip: loading reports it
+    sizes = {name.rpartition("/")[2]: size for name, size in zip_sizes(path).items()}
     if "constants.pkl" in sizes:  # as OpenAI publishes CLIP: loading it would execute it
         raise InputError(
             f"{path} is a TorchScript program, which is not run; if you trust it, export its weights with "

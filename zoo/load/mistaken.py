@@ -52,16 +52,22 @@ def refuse_other_files(path: Path) -> None:
         raise InputError(f"{path} is a safetensors file; give it a name that ends in .safetensors.")
     if head[:4] != b"PK\x03\x04":
         return
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
+    names = zip_sizes(path)
+    if not names:
         return  # cut: reading reports it
     if not any(name.endswith("data.pkl") for name in names):
-        held = some(names) or "nothing"
-        raise InputError(f"{path} is a zip archive of {held}; unpack it, and give the weights in it.")
+        raise InputError(f"{path} is a zip archive of {some(names)}; unpack it, and give the weights in it.")
     if path.suffix == ".safetensors":
         raise InputError(f"{path} is a file of torch.save; give it a name that ends in .pth.")
+
+
+def zip_sizes(path: Path) -> dict[str, int]:
+    """Bytes of each file in a zip archive, by its name there; {} if it is none, or cannot be read."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {info.filename: info.file_size for info in archive.infolist()}
+    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
+        return {}
 
 
 def _start(path: Path) -> bytes:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from layerboard.benchmark.jobs.questions import FieldSums, sum_fields
+from layerboard.benchmark.jobs.backbone_tasks import FieldSums, sum_fields
 from layerboard.benchmark.passes.loading import Loader
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import Channels, ReceptiveField

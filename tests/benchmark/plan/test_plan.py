@@ -106,7 +106,7 @@ def test_a_layer_without_a_score_has_an_empty_record_with_its_reason(data: Path,
         LayerOutcome(Layer(1), "cls", Outcome((Score("top-1", 50.0, 2, "images"),), items)),
         LayerOutcome(Layer(1), "mean", Outcome((), empty="features are not finite")),
     ]
-    fields, assessed = job.fields(job.kept, 2, 0.0), assess_items(measured_items(outcomes), "top-1")
+    fields, assessed = job.fields(job.files, 2, 0.0), assess_items(measured_items(outcomes), "top-1")
     first, second = to_records(fields, job.setup.spec, job.task.entry, outcomes, assessed)
     assert (first.value, first.primary, first.reason, first.n) == (50.0, True, "", 2)
     assert np.isnan(second.value)

@@ -1,4 +1,4 @@
-"""Questions to one backbone without a pass: gradients of a few images, its weights, and its costs."""
+"""Tasks on one loaded backbone, without a pass: gradients of a few images, its weights, and its costs."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,11 +8,12 @@ from time import perf_counter
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.jobs.job import ScoreJob, Setup
 from layerboard.benchmark.jobs.passes import BackboneCache
-from layerboard.benchmark.jobs.scores import keep
+from layerboard.benchmark.jobs.scores import write_results
 from layerboard.benchmark.passes.failures import Failure, noting, within_memory
 from layerboard.benchmark.passes.loading import Batch, Event, Loader, Unreadable
 from layerboard.benchmark.passes.one_pass import PassResult
@@ -23,19 +24,19 @@ from layerboard.tasks.framework.base import Source
 from layerboard.tasks.framework.checks import nothing_read
 from layerboard.tasks.framework.stored import Fields
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.features import Channels, Weights
+from layerboard.zoo.features import Channels, ReceptiveField, Weights
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.spec import BackboneSpec, Layer
 
 
 def run_backbone_tasks(jobs: Sequence[ScoreJob], cache: BackboneCache, report: Reporter) -> PassResult:
-    """Ask one backbone, which is loaded when it is first needed, and write the answers."""
+    """Run the tasks on one backbone, which is loaded when it is first needed, and write their results."""
     asked, failures = list[LoadedBackbone](), list[Failure]()
     for job in jobs:
         begin, task = perf_counter(), job.task
         with noting(failures, job.setup.spec.name, task):
             asked.append(LoadedBackbone(cache.backbone(), job.setup, report))
-            keep(job, task.results(asked[-1]), len(asked[-1].sums.unreadable), begin)
+            write_results(job, task.results(asked[-1]), len(asked[-1].sums.unreadable), begin)
     sums = [backbone.sums for backbone in asked]
     unreadable = tuple(line for each in sums for line in each.unreadable)
     return PassResult(sum(each.images for each in sums), unreadable, tuple(failures))
@@ -53,7 +54,7 @@ def measure_costs(jobs: Sequence[ScoreJob], report: Reporter) -> PassResult:
                     with noting(failures, name, job.task):
                         backbone = BackboneCache(job.setup).backbone()
                         asked = LoadedBackbone(backbone, job.setup, report, measured=measured.get(name))
-                        keep(job, job.task.results(asked), 0, begin)
+                        write_results(job, job.task.results(asked), 0, begin)
                         measured[name] = asked.measured
                 advance(1)
     return PassResult(failures=tuple(failures))
@@ -68,6 +69,15 @@ class FieldSums:
     size: tuple[int, int] = (0, 0)  # height and width of the images in pixels
     images: int = 0  # images in the sums
     unreadable: list[str] = field(default_factory=list)  # why other images were left out
+
+    def add(self, pixels: Tensor, fields: Iterable[ReceptiveField]) -> None:
+        """Add the fields of images [images 3 height width]."""
+        self.images += len(pixels)
+        self.size = (pixels.shape[2], pixels.shape[3])
+        for each in fields:
+            strength = each.strength.detach().cpu().double().numpy()
+            self.strength[each.layer] = self.strength.get(each.layer, 0.0) + strength
+            self.cells[each.layer] = each.cells
 
 
 @dataclass
@@ -158,12 +168,7 @@ def sum_fields(
             part = _Part(advance, len(pixels))
             show = partial(backbone.receptive_fields, pixels, layers, channels, part.share)
             if (fields := within_memory(backbone.device, show)) is not None:
-                sums.images += len(pixels)
-                sums.size = (pixels.shape[2], pixels.shape[3])
-                for each in fields:
-                    strength = each.strength.detach().cpu().double().numpy()
-                    sums.strength[each.layer] = sums.strength.get(each.layer, 0.0) + strength
-                    sums.cells[each.layer] = each.cells
+                sums.add(pixels, fields)
                 part.share(1 - part.done)
             elif len(pixels) > 1:
                 part.share(-part.done)
