@@ -24,7 +24,7 @@ from layerboard.tasks.datasets.reading import files as storage
 from layerboard.tasks.datasets.reading.fields import JsonObject
 from layerboard.tasks.datasets.reading.files import is_file, require_inside
 from layerboard.tasks.datasets.spair_facts import Group, Levels, PairFacts
-from layerboard.zoo.errors import InputError, counted
+from layerboard.zoo.errors import InputError, counted, shortened
 from layerboard.zoo.view.geometry import Box
 
 # remark wherever those numbers are compared
@@ -225,11 +225,11 @@ def _read_side(pair: JsonObject, side: str, category: str, where: str) -> _Side:
 def _point(value: object, size: tuple[int, int], where: str) -> list[float]:
     point = fields.numbers(value)
     if point is None or len(point) != 2:
-        raise InputError(f"expected keypoints (x, y) as {where}, found {storage.describe(value)}")
+        raise InputError(f"expected keypoints (x, y) as {where}, found {shortened(value)}")
     margin = max(size)  # official keypoints may be outside the image, but by less than its longer side
     if not all(-margin <= x <= side + margin for x, side in zip(point, size, strict=True)):
         raise InputError(
             f"expected keypoints on an image of {size[0]} x {size[1]} pixels as {where}, found "
-            f"{storage.describe(value)}"
+            f"{shortened(value)}"
         )
     return point

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from layerboard.tasks.datasets.base import LevelCounts
 from layerboard.tasks.datasets.reading.fields import JsonObject, as_object, get_integer, read_json
-from layerboard.tasks.datasets.reading.files import describe, is_file
-from layerboard.zoo.errors import InputError
+from layerboard.tasks.datasets.reading.files import is_file
+from layerboard.zoo.errors import InputError, shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,5 +156,5 @@ class ImageNotes:
 def keypoint_id(value: object, where: str) -> int:
     """The id of a keypoint, which is written as text; raises InputError for anything else."""
     if not str(value).isdecimal():
-        raise InputError(f"expected ids of keypoints as whole numbers in {where}, found {describe(value)}")
+        raise InputError(f"expected ids of keypoints as whole numbers in {where}, found {shortened(value)}")
     return int(str(value))

@@ -17,7 +17,7 @@ from PIL import ExifTags, Image
 
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.tasks.datasets.packs.pack import INSIDE, Pack, find_pack, open_pack
-from layerboard.zoo.errors import InputError, MissingDataError, first_line, some
+from layerboard.zoo.errors import InputError, MissingDataError, first_line, shortened, some
 from layerboard.zoo.reading import read_regular
 from layerboard.zoo.view.photos import decoding, open_file
 
@@ -189,7 +189,7 @@ def require_inside(name: str, where: str) -> str:
     path = PurePosixPath(require_text(name, f"names of files in {where}"))
     if "\0" in name or any(len(part.encode()) > LONGEST_NAME for part in path.parts):
         raise InputError(
-            f"expected names of files of at most {LONGEST_NAME} bytes in {where}, found {describe(name)}"
+            f"expected names of files of at most {LONGEST_NAME} bytes in {where}, found {shortened(name)}"
         )
     if not name or path.is_absolute() or ".." in path.parts or "\\" in name:
         raise InputError(f"expected the name of a file below the dataset's folder in {where}, found {name!r}")
@@ -218,12 +218,3 @@ def require_size(path: Path, size: tuple[int, int], where: str) -> None:
             f"expected image {path} to be {size[0]} x {size[1]} pixels as {where} says, "
             f"found {actual[0]} x {actual[1]}; the annotations belong to another version of the image"
         )
-
-
-def describe(value: object) -> str:
-    """Short text for a value."""
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError):  # a number with more digits than Python prints, or deep nesting
-        text = f"a value of type {type(value).__name__}"
-    return text if len(text) <= 60 else text[:57] + "..."
