@@ -123,11 +123,6 @@ class CocoEntry(DatasetEntry[Regions]):
             self.name, images, categories, Coverage(counts, file.notes), edition, clusters=self.categories
         )
 
-    def contents(self, data: Path) -> dict[str, list[Path]]:
-        file, folder = self._found(data / self.folder)
-        images = (folder / image.file_name for image in file.images)
-        return {"files": [file.path, *filter(is_file, images)]}
-
     def _found(self, root: Path) -> tuple["CocoFile", Path]:
         """The file, and the folder of the images, with its parent or without; raises InputError."""
         file = read_coco_file(root / self.annotations)

@@ -82,12 +82,6 @@ class DavisEntry(DatasetEntry[Videos]):
         said = f"{counted(len(short), 'sequences')} of fewer than 3 frames not scored ({some(short, 2)})"
         return Videos(self.name, videos, Coverage(counts, remarks=(said,) if short else ()))
 
-    def contents(self, data: Path) -> dict[str, list[Path]]:
-        paths = [data / self.folder / self.subset]
-        for video in self.read(data).videos:
-            paths += [*(Path(frame.path) for frame in video.frames), *video.masks]
-        return {"files": paths}
-
 
 DAVIS_2017_VAL = DavisEntry()
 

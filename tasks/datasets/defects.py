@@ -129,13 +129,6 @@ class DefectEntry(DatasetEntry[Defects]):
         official = self.products, self.references, self.images
         return _defects(self.name, self.root(data), self.memory, FileSample, official)
 
-    def contents(self, data: Path) -> dict[str, list[Path]]:
-        root = data / self.folder
-        paths = [root / TABLE] if storage.is_file(root / TABLE) else []
-        for files in _listed(root).values():
-            paths += [*files.references, *(path for _, *pair in files.images for path in pair if path)]
-        return {"files": paths}
-
 
 MVTEC_AD = DefectEntry(
     name="mvtec-ad", folder="mvtec_anomaly_detection", products=15, references=3629, images=1725

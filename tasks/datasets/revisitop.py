@@ -74,10 +74,6 @@ class RevisitedEntry(DatasetEntry[Retrieval]):
         asking = (FileSample(f"query/{query.name}", images[query.name], query.box) for query in asked)
         return Retrieval(self.name, tuple(ranked), tuple(asking), easy, hard, junk, Coverage(counts))
 
-    def contents(self, data: Path) -> dict[str, list[Path]]:
-        root = data / self.folder
-        return {"files": [root / f"gnd_{self.folder}.pkl", *file_paths(root / "jpg", ".jpg")]}
-
 
 ROXFORD5K = RevisitedEntry("roxford5k", "roxford5k", database=4993, queries=70)
 RPARIS6K = RevisitedEntry("rparis6k", "rparis6k", database=6322, queries=70)

@@ -115,15 +115,6 @@ class SpairEntry(DatasetEntry[Keypoints]):
         coverage = Coverage((*counts, *levels), remarks=(TOLD,) if levels else ())
         return Keypoints(self.name, samples, tuple(pairs), coverage)
 
-    def contents(self, data: Path) -> dict[str, list[Path]]:
-        """Annotations and images of the pairs, and the existing annotations of single images."""
-        root = data / self.folder
-        names = [sample.key for sample in self.read(data).samples]
-        images = [root / "JPEGImages" / name for name in names]
-        pairs = storage.file_paths(root / "PairAnnotation" / self.split, ".json")
-        notes = ((root / "ImageAnnotation" / name).with_suffix(".json") for name in names)
-        return {"files": [*pairs, *images, *filter(is_file, notes)]}
-
 
 SPAIR_71K_TEST = SpairEntry()
 

@@ -9,7 +9,8 @@ import errno
 import os
 import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
@@ -32,6 +33,7 @@ _COPY = {
     "file": "leave file:// out",
 }
 _packs: dict[str, Pack] = {}  # open packs by name, in this process
+_noted: list[set[Path]] = []  # of each `noted_files` that is open
 _opening = threading.Lock()
 
 
@@ -62,10 +64,28 @@ def _located(path: Path | str) -> tuple[Pack | None, str]:
     return _packs[name], inner.strip("/")
 
 
+@contextmanager
+def noted_files() -> Iterator[set[Path]]:
+    """The existing files that are looked for or read inside."""
+    _noted.append(files := set())
+    try:
+        yield files
+    finally:
+        _noted.remove(files)
+
+
+def _note(path: Path | str) -> None:
+    for files in _noted:
+        files.add(Path(path))
+
+
 def is_file(path: Path) -> bool:
     """Whether there is a file."""
     pack, inner = _located(path)
-    return path.is_file() if pack is None else pack.row(inner) is not None
+    there = path.is_file() if pack is None else pack.row(inner) is not None
+    if there:
+        _note(path)
+    return there
 
 
 def is_folder(path: Path) -> bool:
@@ -101,6 +121,7 @@ def require_directory(path: Path, what: str) -> None:
 def read_bytes(path: Path | str) -> bytes:
     """Bytes of a file; raises OSError if it is missing, InputError if it is in a damaged pack."""
     pack, inner = _located(path)
+    _note(path)
     return read_regular(path) if pack is None else pack.read(inner)
 
 
@@ -198,6 +219,7 @@ def require_inside(name: str, where: str) -> str:
 
 def open_image(path: Path | str) -> Image.Image:
     """An image, not decoded yet; raises as `read_bytes` and `zoo.view.photos.open_file` do."""
+    _note(path)
     return open_file(BytesIO(read_bytes(path)) if is_packed(path) else path)
 
 
