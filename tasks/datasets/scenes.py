@@ -178,12 +178,7 @@ def _find_scenes(files: Files, where: str, notes: list[str]) -> tuple[Scene, ...
             for kind, path in zip(alone, (image, mask), strict=True):
                 alone[kind] += [key] if storage.is_file(path) else []
             continue
-        size, other = storage.image_size(image), storage.image_size(mask)
-        if size != other:
-            raise InputError(
-                f"expected an image and its mask of one size, found {size[0]} x {size[1]} in {image} and "
-                f"{other[0]} x {other[1]} in {mask}"
-            )
+        storage.require_one_size(size := storage.image_size(image), image, mask)
         scenes.append(Scene(FileSample(key, str(image)), size, mask))
     if not scenes:
         raise InputError(f"expected images with masks of {where}, found none")

@@ -233,6 +233,15 @@ def image_size(path: Path, *, turned: bool = False) -> tuple[int, int]:
         return (image.height, image.width) if swapped else image.size
 
 
+def require_one_size(size: tuple[int, int], image: Path, mask: Path) -> None:
+    """Raise InputError unless a mask has the (width, height) of its image."""
+    if (other := image_size(mask)) != size:
+        raise InputError(
+            f"expected an image and its mask of one size, found {size[0]} x {size[1]} in {image} and "
+            f"{other[0]} x {other[1]} in {mask}; save the mask at the size of the image"
+        )
+
+
 def require_size(path: Path, size: tuple[int, int], where: str) -> None:
     """Raise InputError unless an image has the (width, height) that is stated in ``where``."""
     if (actual := image_size(path)) != size:
