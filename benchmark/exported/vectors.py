@@ -16,7 +16,7 @@ from layerboard.benchmark.exported.archives import (
     read_retrieval,
     read_truth,
 )
-from layerboard.benchmark.exported.arrays import as_floats, as_labels, read_archive, read_array
+from layerboard.benchmark.exported.arrays import as_floats, read_archive, read_array
 from layerboard.benchmark.exported.report import Json, ScoreReport, one_of, outcome_report
 from layerboard.benchmark.passes.failures import failure
 from layerboard.tasks.clustering.task import labelled, score_partitions
@@ -190,10 +190,10 @@ def score_clustering(
 def _of_assignments(path: Path) -> ScoreReport:
     """Agreement of clusters [n] with labels [n] of an archive, whole numbers or text each."""
     arrays = read_archive(path, ("clusters", "labels"))
-    labels = as_labels(arrays, "labels", path, arrays["labels"].size, text=True)
+    labels = arrays.texts("labels", arrays["labels"].size)
     if not len(labels):
         raise InputError(f"expected at least one item in {path}, found none")
-    clusters = as_labels(arrays, "clusters", path, len(labels), text=True)
+    clusters = arrays.texts("clusters", len(labels))
     keys = [*map(str, range(len(labels)))]
     items = labelled("items", keys, keys, np.unique(labels, return_inverse=True)[1].tolist())
     outcome = score_partitions(np.unique(clusters, return_inverse=True)[1][None], items)
