@@ -67,7 +67,8 @@ def _located(path: Path | str) -> tuple[Pack | None, str]:
 @contextmanager
 def noted_files() -> Iterator[set[Path]]:
     """The existing files that are looked for or read inside."""
-    _noted.append(files := set())
+    files: set[Path] = set()
+    _noted.append(files)
     try:
         yield files
     finally:

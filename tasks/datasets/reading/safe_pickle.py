@@ -5,7 +5,9 @@ import math
 import pickle
 import pickletools
 import re
+import struct
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,12 @@ from layerboard.zoo.errors import InputError, shortened
 LARGEST = 2**22  # bytes of a pickle, and of the arrays that it builds
 MOST_VALUES = 1_000_000  # each counted as often as it occurs
 DEEPEST = 32  # levels of nested containers
+
+# errors that libraries raise for an invalid pickle
+_DAMAGED = (
+    *(pickle.UnpicklingError, EOFError, LookupError, TypeError, ValueError, AttributeError, MemoryError),
+    *(struct.error, ArithmeticError, AssertionError),
+)
 
 
 class _Dtype:
@@ -33,17 +41,41 @@ class _Array(list[Any]):
     """The values of an array in one row."""
 
 
-class _Dictionary(dict[str, Any]):
-    """A dictionary of text: other keys can be forged to collide, or take for ever to be hashed."""
+def _with_text_keys(code: bytes, keys: slice) -> Callable[[Any], None]:
+    """An instruction that fills a dictionary, of text alone: other keys can be forged to collide."""
+    fill: Callable[[Any], None] = pickle._Unpickler.dispatch[code[0]]
 
-    def __setitem__(self, key: object, value: object) -> None:
-        if not isinstance(key, str):
+    def checked(self: Any) -> None:  # noqa: ANN401  # of a class without public attributes
+        if not all(isinstance(key, str) for key in self.stack[keys]):
             raise pickle.UnpicklingError("keys that are no text")
-        super().__setitem__(key, value)
+        fill(self)
+
+    return checked
+
+
+def _build(self: Any) -> None:  # noqa: ANN401  # of a class without public attributes
+    """The instruction that sets the state of an object: of types and arrays alone."""
+    state = self.stack.pop()
+    if isinstance(self.stack[-1], _Dtype):
+        self.stack[-1].order = str(state[1]).replace("|", "=")
+    elif isinstance(self.stack[-1], _Array):
+        _, shape, dtype, _, data = state
+        self.stack[-1][:] = self.array(data, dtype, shape)
+    else:
+        raise pickle.UnpicklingError("an object with a state")
 
 
 class _Unpickler(pickle._Unpickler):
     """Python's unpickler without sets and long numbers, and with known names in place of imports."""
+
+    dispatch = pickle._Unpickler.dispatch | {
+        pickle.SETITEM[0]: _with_text_keys(pickle.SETITEM, slice(-2, -1)),
+        pickle.SETITEMS[0]: _with_text_keys(pickle.SETITEMS, slice(0, None, 2)),
+        pickle.DICT[0]: _with_text_keys(pickle.DICT, slice(0, None, 2)),
+        pickle.BUILD[0]: _build,
+    }
+    for _code in (pickle.EMPTY_SET, pickle.ADDITEMS, pickle.FROZENSET, pickle.LONG4):
+        del dispatch[_code[0]]
 
     def __init__(self, content: bytes, path: Path) -> None:
         super().__init__(io.BytesIO(content), encoding="latin1")
@@ -52,39 +84,11 @@ class _Unpickler(pickle._Unpickler):
             "numpy.ndarray": None,  # which nothing calls: a list would be copied again and again
             "numpy.dtype": _Dtype,
             "numpy.core.multiarray._reconstruct": lambda *_: _Array(),
-            "numpy.core.multiarray.scalar": lambda dtype, data: self._array(data, dtype, ())[0],
-            "numpy.core.numeric._frombuffer": lambda data, dtype, shape, _: self._array(data, dtype, shape),
+            "numpy.core.multiarray.scalar": lambda dtype, data: self.array(data, dtype, ())[0],
+            "numpy.core.numeric._frombuffer": lambda data, dtype, shape, _: self.array(data, dtype, shape),
             "_codecs.encode": lambda text, _: self._counted(text),
             "builtins.bytes": lambda: b"",
         }
-
-    def _dictionary(self) -> None:
-        """The instruction that makes a dictionary, which others fill."""
-        self.append(_Dictionary())
-
-    def _marked_dictionary(self) -> None:
-        if self.pop_mark():
-            raise pickle.UnpicklingError("a dictionary that is made with its items")
-        self._dictionary()
-
-    def _build(self) -> None:
-        """The instruction that sets the state of an object: of types and arrays alone."""
-        state = self.stack.pop()
-        if isinstance(self.stack[-1], _Dtype):
-            self.stack[-1].order = str(state[1]).replace("|", "=")
-        elif isinstance(self.stack[-1], _Array):
-            _, shape, dtype, _, data = state
-            self.stack[-1][:] = self._array(data, dtype, shape)
-        else:
-            raise pickle.UnpicklingError("an object with a state")
-
-    dispatch = pickle._Unpickler.dispatch | {
-        pickle.EMPTY_DICT[0]: _dictionary,
-        pickle.DICT[0]: _marked_dictionary,
-        pickle.BUILD[0]: _build,
-    }
-    for _code in (pickle.EMPTY_SET, pickle.ADDITEMS, pickle.FROZENSET, pickle.LONG4):
-        del dispatch[_code[0]]
 
     def _counted(self, data: str | bytes) -> bytes:
         """Bytes of an array, which count: a pickle can build the same ones again and again."""
@@ -94,7 +98,7 @@ class _Unpickler(pickle._Unpickler):
             raise pickle.UnpicklingError(f"arrays of more than {LARGEST:,} bytes")
         return content
 
-    def _array(self, data: str | bytes, dtype: _Dtype, shape: tuple[int, ...]) -> _Array:
+    def array(self, data: str | bytes, dtype: _Dtype, shape: tuple[int, ...]) -> _Array:
         """Values of an array, of no objects, from its bytes."""
         content = self._counted(data)
         flat = np.frombuffer(content, np.dtype(dtype.order + dtype.name)) if content else np.empty(0)
@@ -113,7 +117,7 @@ class _Unpickler(pickle._Unpickler):
 
 
 def _require_limits(value: object) -> None:
-    """Raise UnpicklingError for a value that contains itself, is a long number, or is of too many values.
+    """Raise UnpicklingError for a value that takes forever to print, contains itself, or is a long number.
 
     A list that contains another list twice, which contains another one twice, ..., fits into a hundred bytes.
     """
@@ -150,7 +154,7 @@ def restricted_load(path: Path) -> object:
         raise
     except OSError as error:
         raise InputError(f"expected a pickle at {path}: {error.strerror}") from error
-    except Exception as error:  # an invalid pickle can fail in many ways
+    except _DAMAGED as error:
         raise InputError(
             f"expected a pickle in {path}, which is damaged ({shortened(str(error))}); fetch it again"
         ) from error
