@@ -157,14 +157,42 @@ def names_and_sizes(paths: Iterable[Path]) -> list[tuple[str, int]]:
     return [(path.name, stamp(path)[0]) for path in paths]
 
 
+def entries_of(folder: Path) -> dict[str, bool | None]:
+    """Sorted names in a folder, except hidden ones: whether each is a folder; None if it is no file either.
+
+    Raises InputError.
+    """
+    pack, inner = _located(folder)
+    try:
+        if pack is None:
+            with os.scandir(folder) as listing:
+                kinds = {entry.name: _is_folder(entry) for entry in listing}
+        elif (content := pack.folder(inner)) is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
+        else:
+            kinds = {name: row is None for name, row in content.items()}
+    except OSError as error:
+        raise InputError(f"expected a readable folder at {folder}: {error.strerror}") from error
+    return {name: kinds[name] for name in sorted(kinds) if not name.startswith(".")}
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool | None:
+    """Whether an entry, or the target of its link, is a folder; None for a link to itself or to nothing."""
+    try:
+        return True if entry.is_dir() else False if entry.is_file() else None
+    except OSError:
+        return None
+
+
 def folder_names(folder: Path) -> list[str]:
     """Sorted names of the folders in a folder, except hidden ones; raises InputError."""
-    return _names(folder, "", folders=True)
+    return [readable(name, folder) for name, is_folder in entries_of(folder).items() if is_folder]
 
 
 def file_names(folder: Path, extensions: tuple[str, ...] = IMAGE_EXTENSIONS) -> list[str]:
     """Sorted names of the files with one of the (lower-case) extensions; raises InputError."""
-    return _names(folder, extensions, folders=False)
+    files = (name for name, is_folder in entries_of(folder).items() if is_folder is False)
+    return [readable(name, folder) for name in files if name.lower().endswith(extensions)]
 
 
 def file_paths(folder: Path, extension: str) -> list[Path]:
@@ -172,29 +200,11 @@ def file_paths(folder: Path, extension: str) -> list[Path]:
     return [folder / name for name in file_names(folder, (extension,))]
 
 
-def _names(folder: Path, extensions: str | tuple[str, ...], *, folders: bool) -> list[str]:
-    pack, inner = _located(folder)
-    try:
-        if pack is None:
-            wanted = os.DirEntry.is_dir if folders else os.DirEntry.is_file
-            with os.scandir(folder) as entries:
-                candidates = (entry for entry in entries if entry.name.lower().endswith(extensions))
-                listed = [_readable(entry) for entry in candidates if wanted(entry)]
-        else:
-            if (content := pack.folder(inner)) is None:
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
-            names = (name for name, row in content.items() if (row is None) == folders)
-            listed = [name for name in names if name.lower().endswith(extensions)]
-    except OSError as error:
-        raise InputError(f"expected a readable folder at {folder}: {error.strerror}") from error
-    return sorted(name for name in listed if not name.startswith("."))
-
-
-def _readable(entry: os.DirEntry[str]) -> str:
-    """The name of a file; raises InputError for bytes that are not text, which no record can store."""
-    if entry.name.isascii():  # the fast case
-        return entry.name
-    return require_text(entry.name, f"names of files in {os.path.dirname(entry.path)!a}")
+def readable(name: str, folder: Path) -> str:
+    """A name in a folder; raises InputError for bytes that are not text, which no record can store."""
+    if name.isascii():  # the fast case
+        return name
+    return require_text(name, f"names of files in {str(folder)!a}")
 
 
 def require_text(name: str, what: str) -> str:
