@@ -155,7 +155,10 @@ def restored(cell: str) -> str:
 
 def shortened(value: object) -> str:
     """A found value as code, short enough for a sentence: the middle of a long one is left out."""
-    return _SHORT.repr(value)
+    try:
+        return _SHORT.repr(value)
+    except ValueError:  # a number with more digits than Python prints
+        return f"a value of type {type(value).__name__}"
 
 
 # errors of the operating system that a user's input, missing rights or limits of the machine cause
@@ -172,3 +175,4 @@ _FORMULA = re.compile(r"(?!-?\d+(\.\d+)?(e[+-]?\d+)?\Z)'*[=+\-@\t\r\n]", re.IGNO
 _INERT = re.compile(r"''*[=+\-@\t\r\n]")
 _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 100
+_SHORT.maxlevel = 2

@@ -10,15 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layerboard.benchmark.exported.arrays import (
-    Array,
-    Floats,
-    as_feature_pair,
-    as_features,
-    as_floats,
-    as_labels,
-    read_archive,
-)
+from layerboard.benchmark.exported.arrays import Array, Arrays, Floats, as_floats, read_archive
 from layerboard.tasks.datasets.base import Count, Coverage, FileSample
 from layerboard.tasks.datasets.classes import Classification, ClassImages
 from layerboard.tasks.datasets.instances import DISTRACTOR, ROLES, Instance, Instances, Part
@@ -75,35 +67,29 @@ def read_archive_classes(path: Path) -> Archive:
             "not tested by each other if no others are tested; leave out groups, or test and test_labels"
         )
     if {*tested} & {*arrays}:
-        return _classified(path, read_archive(path, (*wanted, *tested)), *wanted)
-    return _classified(path, arrays, *wanted, remarks=(EVERY,))
+        return _classified(read_archive(path, (*wanted, *tested)), *wanted)
+    return _classified(arrays, *wanted, remarks=(EVERY,))
 
 
 def read_clustered(path: Path) -> Archive:
     """Items of an archive with features and labels, whole numbers or text; raises InputError."""
-    return _classified(path, read_archive(path, ("features", "labels")), "features", "labels", text=True)
+    return _classified(read_archive(path, ("features", "labels")), "features", "labels", text=True)
 
 
 def _classified(
-    path: Path,
-    arrays: Mapping[str, Array],
-    items: str,
-    labels: str,
-    *,
-    text: bool = False,
-    remarks: tuple[str, ...] = (),
+    arrays: Arrays, items: str, labels: str, *, text: bool = False, remarks: tuple[str, ...] = ()
 ) -> Archive:
     """Items with classes, which are numbered in the order of their labels."""
-    test = "test" if "test" in arrays else items
-    train, asking = as_feature_pair(arrays, items, test, path)
-    known = as_labels(arrays, labels, path, len(train), text=text)
-    groups = as_labels(arrays, "groups", path, len(train), text=True) if "groups" in arrays else ()
+    test, path = "test" if "test" in arrays else items, arrays.path
+    train, asking = arrays.feature_pair(items, test)
+    known = (arrays.texts if text else arrays.labels)(labels, len(train))
+    groups = arrays.texts("groups", len(train)) if "groups" in arrays else ()
     names, features, val = np.unique(known), _items("train", train), None
     notes: tuple[str, ...] = ()
     classes = tuple(map(str, names.tolist()))
     bank = ClassImages(_samples(features), np.searchsorted(names, known), classes, _numbered(groups))
     if test == "test":
-        asked, tested = as_labels(arrays, "test_labels", path, len(asking)), _items("test", asking)
+        asked, tested = arrays.labels("test_labels", len(asking)), _items("test", asking)
         strange = ~np.isin(asked, names)
         # no prediction is beyond the classes
         truth = np.where(strange, len(names), np.searchsorted(names, asked))
@@ -129,12 +115,10 @@ def read_instances(path: Path) -> Archive:
     of the same series are not retrieved for each other; empty means no series.
     """
     arrays = read_archive(path, ("features", "groups"), optional=("roles", "series"))
-    values = as_features(arrays, "features", path)
-    arrays = dict.fromkeys(("roles", "series"), np.full(len(values), "")) | arrays
-    columns = [
-        as_labels(arrays, name, path, len(values), text=True).astype(str).tolist()
-        for name in ("groups", "roles", "series")
-    ]
+    values = arrays.features("features")
+    for name in ("roles", "series"):
+        arrays.setdefault(name, np.full(len(values), ""))
+    columns = [arrays.texts(name, len(values)).astype(str).tolist() for name in ("groups", "roles", "series")]
     if unknown := sorted({*columns[1]} - {*ROLES, ""}):
         raise InputError(f"expected {', '.join(ROLES)} or nothing as roles of {path}, found {some(unknown)}")
     features = _items("item", values)
@@ -149,7 +133,7 @@ def read_instances(path: Path) -> Archive:
 def read_retrieval(path: Path, ground_truth: Path) -> Archive:
     """Database and queries of an archive, in the order of the ground truth; raises InputError."""
     names = "database", "queries"
-    parts = dict(zip(names, as_feature_pair(read_archive(path, names), *names, path), strict=True))
+    parts = dict(zip(names, read_archive(path, names).feature_pair(*names), strict=True))
     data = read_truth(ground_truth, path, len(parts["database"]), len(parts["queries"]))
     return Archive(path, data, {key: row for name in names for key, row in _items(name, parts[name]).items()})
 
@@ -179,17 +163,17 @@ def read_targets(kind: type[Targets], path: Path) -> Archive:
     run. Labels (`ImageLabels`) are 1 for those that an item has, else 0. Raises InputError.
     """
     arrays = read_archive(path, ("features", "targets"), optional=("names", "folds", "groups"))
-    features = _items("item", as_features(arrays, "features", path))
+    features = _items("item", arrays.features("features"))
     values = _values(kind, arrays["targets"], len(features), path)
     names = tuple(f"target {number}" for number in range(1, values.shape[1] + 1))
     if "names" in arrays:
-        names = tuple(as_labels(arrays, "names", path, len(names), text=True).astype(str).tolist())
+        names = tuple(arrays.texts("names", len(names)).astype(str).tolist())
     groups = tuple(features)
     if "groups" in arrays:
-        groups = tuple(as_labels(arrays, "groups", path, len(features), text=True).astype(str).tolist())
+        groups = tuple(arrays.texts("groups", len(features)).astype(str).tolist())
     fold = stratified_folds(np.zeros(len(features), np.int64), group_numbers(groups))
     if "folds" in arrays:
-        fold = as_labels(arrays, "folds", path, len(features)).astype(np.int64)
+        fold = arrays.labels("folds", len(features)).astype(np.int64)
         _require_whole(groups, fold, path)
     folds = Count("folds", len({*fold.tolist()} - {ALWAYS_TRAINING}))
     coverage = Coverage((Count("items", len(features)), folds))

@@ -19,7 +19,59 @@ Array = NDArray[np.generic]
 Floats = NDArray[np.float32] | NDArray[np.float64]
 
 
-def read_archive(path: Path, names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Array]:
+class Arrays(dict[str, Array]):
+    """Arrays of an archive by their names, and what must hold for each; errors name it and its file."""
+
+    def __init__(self, path: Path, arrays: Mapping[str, Array]) -> None:
+        super().__init__(arrays)
+        self.path = path
+
+    def features(self, name: str) -> Floats:
+        """Features [n dim], `in_range`, that differ between items; raises InputError."""
+        return in_range([self._features(name)])[0]
+
+    def feature_pair(self, first: str, second: str) -> tuple[Floats, Floats]:
+        """Features of equal dimension for two kinds of items; raises InputError.
+
+        Those of the first differ between items; those of the second kind, the queries, may all be equal.
+        """
+        known, asked = self._features(first), self._features(second, constant=True)
+        if known.shape[1] != asked.shape[1]:
+            widths = f"{known.shape[1]} and {asked.shape[1]}"
+            raise InputError(f"expected {first} and {second} of one width in {self.path}, found {widths}")
+        known, asked = in_range([known, asked])
+        return known, asked
+
+    def _features(self, name: str, *, constant: bool = False) -> Floats:
+        where = f"{name} of {self.path}"
+        values = as_floats(self[name], where, "[n dim]")
+        if reason := unusable(values, constant=not constant):  # type: ignore[arg-type]
+            raise InputError(f"expected features that tell items apart as {where}, but the {reason}")
+        return values
+
+    def labels(self, name: str, items: int) -> Array:
+        """One label per item: [items] whole numbers; raises InputError."""
+        return self._labels(name, items, "biu", "whole numbers")
+
+    def texts(self, name: str, items: int) -> Array:
+        """One label per item: [items] whole numbers or text; raises InputError."""
+        return self._labels(name, items, "biuUS", "whole numbers or text")
+
+    def _labels(self, name: str, items: int, kinds: str, what: str) -> Array:
+        array, where = self[name], f"{name} of {self.path}"
+        if array.dtype.kind not in kinds:
+            raise InputError(
+                f"expected {what} as {where}, found the type {array.dtype}; "
+                "save them with np.asarray(labels) of that type"
+            )
+        if array.shape != (items,):
+            raise InputError(
+                f"expected one label for each of {items:,} rows of features as {where}, found {_shape(array)}"
+            )
+        return np.array([normal(label) for label in array.tolist()]) if array.dtype.kind == "U" else array
+
+
+def read_archive(path: Path, names: Sequence[str], optional: Sequence[str] = ()) -> Arrays:
     """The named arrays of an .npz archive, and optional ones if present; raises InputError."""
     with _open(path) as stream, _readable(path):
         content = np.load(stream, allow_pickle=False)
@@ -35,7 +87,7 @@ def read_archive(path: Path, names: Sequence[str], optional: Sequence[str] = ())
                 f"expected the arrays {', '.join(names)} in {path}, found no {' and no '.join(missing)} "
                 f"among {some(content.files, 12) or 'nothing'}; write them with np.savez under these names"
             )
-        arrays: dict[str, Array] = {}
+        arrays = Arrays(path, {})
         for name in (*names, *(name for name in optional if name in content.files)):
             with _readable(path, name):
                 arrays[name] = content[name]
@@ -89,51 +141,6 @@ def as_floats(array: Array, where: str, shape: str, wide: bool = False) -> Float
             "them again"
         )
     return values
-
-
-def as_features(arrays: Mapping[str, Array], name: str, path: Path) -> Floats:
-    """Features [n dim], `in_range`, that differ between items; raises InputError."""
-    return in_range([_features(arrays, name, path)])[0]
-
-
-def _features(arrays: Mapping[str, Array], name: str, path: Path, *, constant: bool = True) -> Floats:
-    where = f"{name} of {path}"
-    values = as_floats(arrays[name], where, "[n dim]")
-    if reason := unusable(values, constant=constant):  # type: ignore[arg-type]
-        raise InputError(f"expected features that tell items apart as {where}, but the {reason}")
-    return values
-
-
-def as_feature_pair(
-    arrays: Mapping[str, Array], first: str, second: str, path: Path
-) -> tuple[Floats, Floats]:
-    """Features of equal dimension for two kinds of items, the first as in `as_features`; raises InputError.
-
-    Those of the second kind, the queries, may all be equal.
-    """
-    known = _features(arrays, first, path)
-    asked = _features(arrays, second, path, constant=False)
-    if known.shape[1] != asked.shape[1]:
-        widths = f"{known.shape[1]} and {asked.shape[1]}"
-        raise InputError(f"expected {first} and {second} of one width in {path}, found {widths}")
-    known, asked = in_range([known, asked])
-    return known, asked
-
-
-def as_labels(arrays: Mapping[str, Array], name: str, path: Path, items: int, text: bool = False) -> Array:
-    """One label per item: [items] whole numbers or, if ``text``, also text; raises InputError."""
-    array, where = arrays[name], f"{name} of {path}"
-    kinds, what = ("biuUS", "whole numbers or text") if text else ("biu", "whole numbers")
-    if array.dtype.kind not in kinds:
-        raise InputError(
-            f"expected {what} as {where}, found the type {array.dtype}; "
-            "save them with np.asarray(labels) of that type"
-        )
-    if array.shape != (items,):
-        raise InputError(
-            f"expected one label for each of {items:,} rows of features as {where}, found {_shape(array)}"
-        )
-    return np.array([normal(label) for label in array.tolist()]) if array.dtype.kind == "U" else array
 
 
 def _open(path: Path) -> BinaryIO:

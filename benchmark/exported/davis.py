@@ -6,18 +6,15 @@ from pathlib import Path
 import numpy as np
 
 from layerboard.benchmark.exported.report import ScoreReport, outcome_report
-from layerboard.tasks.datasets.davis import (
-    DAVIS_2017_VAL,
-    PredictedSequence,
-    annotation_folder,
-    read_davis_results,
-)
-from layerboard.tasks.datasets.reading.files import folder_names
+from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
+from layerboard.tasks.datasets.reading.files import file_names, folder_names, image_size, require_directory
 from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.framework.base import Items, Outcome, Score, Statistic
 from layerboard.tasks.metrics.arrays import VOID
 from layerboard.tasks.propagation.j_and_f import Statistics, VideoScores, score_video, statistics
 from layerboard.zoo.errors import InputError, some
+
+Pair = tuple[Path, Path]  # an annotated and a predicted mask
 
 
 def score_davis(ground_truth: Path, predictions: Path) -> ScoreReport:
@@ -26,8 +23,7 @@ def score_davis(ground_truth: Path, predictions: Path) -> ScoreReport:
     The ground truth is DAVIS, its ``Annotations``, or a folder of ``<sequence>/*.png``, as predictions are;
     pixel values are object ids. Raises InputError if a file is missing, or if masks do not match.
     """
-    sequences = read_davis_results(ground_truth, predictions)
-    videos = {sequence.name: _score(sequence) for sequence in sequences}
+    videos = {name: _score(name, each) for name, each in read_results(ground_truth, predictions).items()}
     objects, owners = dict[str, dict[str, float]](), list[str]()
     for name, video in videos.items():
         for number, (j, f) in enumerate(zip(video.j, video.f, strict=True), start=1):
@@ -55,31 +51,76 @@ def score_davis(ground_truth: Path, predictions: Path) -> ScoreReport:
     ).with_parts("object", "objects", objects)
 
 
+def read_results(truth: Path, predictions: Path) -> dict[str, list[Pair]]:
+    """Annotated and predicted masks of each predicted sequence with annotations; raises InputError.
+
+    ``truth`` is DAVIS, its ``Annotations``, or any folder of ``<sequence>/*.png``. ``predictions`` is such a
+    folder, too; frames without annotations are ignored.
+    """
+    require_directory(truth, "annotated masks (DAVIS, or a folder of <sequence>/*.png)")
+    require_directory(predictions, "predicted masks (<sequence>/*.png)")
+    root = _annotations(truth)
+    annotated, predicted = folder_names(root), folder_names(predictions)
+    if not (common := [name for name in predicted if name in annotated]):
+        raise InputError(
+            f"expected folders in {predictions} that are named after the sequences of {root} "
+            f"({some(annotated) or 'none there'}), found {some(predicted) or 'none'}"
+        )
+    return {name: _pairs(root / name, predictions / name) for name in common}
+
+
+def _annotations(truth: Path) -> Path:
+    """The folder of ``<sequence>/*.png`` in DAVIS, in its ``Annotations``, or the folder itself."""
+    candidates = (truth / "Annotations" / "480p", truth / "480p", truth)
+    return next(folder for folder in candidates if folder.is_dir() or folder == truth)
+
+
+def _pairs(truth: Path, predictions: Path) -> list[Pair]:
+    """The masks of a sequence, of one size each; raises InputError."""
+    masks = file_names(truth, (".png",))
+    if not masks:
+        raise InputError(f"expected annotated masks (*.png) in {truth}, found none")
+    if missing := sorted({*masks} - {*file_names(predictions, (".png",))}):
+        raise InputError(
+            f"expected a predicted mask in {predictions} for every mask in {truth}, "
+            f"found none for {some(missing)}; export every frame under the name of its annotation"
+        )
+    pairs = [(truth / mask, predictions / mask) for mask in masks]
+    for annotation, prediction in pairs:
+        expected, size = image_size(annotation), image_size(prediction)
+        if expected != size:
+            raise InputError(
+                f"expected predicted mask {prediction} to be {expected[0]} x {expected[1]} pixels as "
+                f"its annotation, found {size[0]} x {size[1]}; export masks at the size of the frames"
+            )
+    return pairs
+
+
 def _unpredicted(ground_truth: Path, predicted: Sequence[str]) -> tuple[str, ...]:
     """A note on the sequences of the ground truth that have no prediction."""
     listed = ground_truth / DAVIS_2017_VAL.subset
     if listed.is_file():
         every = {*map(str.strip, listed.read_text(encoding="utf-8", errors="replace").splitlines())} - {""}
     else:
-        every = {*folder_names(annotation_folder(ground_truth))}
+        every = {*folder_names(_annotations(ground_truth))}
     missing = sorted(every - {*predicted})
     note = f"{len(missing)} of {len(every)} sequences have no prediction and do not count: {some(missing)}"
     return (note,) if missing else ()
 
 
-def _score(sequence: PredictedSequence) -> VideoScores:
+def _score(name: str, pairs: Sequence[Pair]) -> VideoScores:
     """J and F of one sequence, whose masks are in memory; raises InputError."""
-    predictions = [read_mask(path) for path in sequence.predictions]
-    for path, mask in zip(sequence.predictions[1:-1], predictions[1:-1], strict=True):
+    truths, predictions = ([read_mask(path) for path in paths] for paths in zip(*pairs, strict=True))
+    for (_, path), mask in zip(pairs[1:-1], predictions[1:-1], strict=True):
         if (mask == VOID).any():
             raise InputError(
                 f"expected object ids in {path}, found {VOID} (void), which only annotations may hold and "
                 "the official evaluator refuses; export background as 0"
             )
     try:
-        return score_video(predictions, [read_mask(path) for path in sequence.truth])
+        return score_video(predictions, truths)
     except ValueError as error:
-        raise InputError(f"sequence {sequence.name}: {error}") from error
+        raise InputError(f"sequence {name}: {error}") from error
 
 
 def _columns(j: Statistics, f: Statistics) -> dict[str, float]:

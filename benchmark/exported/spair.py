@@ -12,7 +12,6 @@ from torch import Tensor
 from layerboard.benchmark.exported.arrays import as_floats, read_array
 from layerboard.benchmark.exported.report import Json, ScoreReport, one_of, outcome_report
 from layerboard.tasks.datasets.reading.fields import numbers, read_json
-from layerboard.tasks.datasets.reading.files import describe
 from layerboard.tasks.datasets.spair import KeypointPair, SpairEntry
 from layerboard.tasks.framework.base import Measurements
 from layerboard.tasks.framework.checks import unusable
@@ -21,7 +20,7 @@ from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.keypoints.places import point_geometry, true_places
 from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.tasks.metrics.arrays import in_range
-from layerboard.zoo.errors import InputError, some
+from layerboard.zoo.errors import InputError, shortened, some
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Letterbox
 
@@ -62,7 +61,7 @@ def _score_features(features: Path, task: KeypointTask, view_size: int | None) -
     """
     if view_size is not None and not 1 <= view_size <= LARGEST_VIEW:
         raise InputError(
-            f"expected --view-size of 1 to {LARGEST_VIEW:,} pixels, found {describe(view_size)}; images of "
+            f"expected --view-size of 1 to {LARGEST_VIEW:,} pixels, found {shortened(view_size)}; images of "
             "SPair-71k have at most 500"
         )
     view = task.config.view
@@ -116,7 +115,7 @@ def _as_points(given: object, pair: KeypointPair, path: Path) -> NDArray[np.floa
     if len(listed) != expected or any(point is None or len(point) != 2 for point in listed):
         raise InputError(
             f"expected a list of {expected} points [x, y] of finite numbers for pair {pair.key} in {path}, "
-            f"found {describe(given)}"
+            f"found {shortened(given)}"
         )
     return np.array(listed, np.float64)
 

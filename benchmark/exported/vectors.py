@@ -16,17 +16,16 @@ from layerboard.benchmark.exported.archives import (
     read_retrieval,
     read_truth,
 )
-from layerboard.benchmark.exported.arrays import as_floats, as_labels, read_archive, read_array
+from layerboard.benchmark.exported.arrays import as_floats, read_archive, read_array
 from layerboard.benchmark.exported.report import Json, ScoreReport, one_of, outcome_report
 from layerboard.benchmark.passes.failures import failure
 from layerboard.tasks.clustering.task import labelled, score_partitions
-from layerboard.tasks.datasets.reading.files import describe
 from layerboard.tasks.framework.base import Outcome
 from layerboard.tasks.framework.protocols import find_protocol
 from layerboard.tasks.framework.registry import TASKS, find_tasks, load_code
 from layerboard.tasks.framework.task import VectorTask
 from layerboard.tasks.framework.transformed import Vectors
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, shortened
 
 UNITS = {  # by the first word of a metric that is no percentage
     "MAE": "Errors (MAE) are in the unit of the numbers.",
@@ -182,7 +181,7 @@ def score_clustering(
     if k is not None and not 1 <= k <= items:
         raise InputError(f"expected --k of 1 to {items:,}, the number of items, found {k}")
     if seed is not None and not 0 <= seed < SEEDS:
-        raise InputError(f"expected --seed of 0 to {SEEDS - 1:,}, found {describe(seed)}")
+        raise InputError(f"expected --seed of 0 to {SEEDS - 1:,}, found {shortened(seed)}")
     task, _ = given = ArchiveTask.of(archive, "cluster-image", protocol, **numbers)
     outcome = replace(task, clusters=k).score(given.vectors)
     return _counted(given.report(outcome, k=k or len(task.data.images.train.classes)), outcome)
@@ -191,10 +190,10 @@ def score_clustering(
 def _of_assignments(path: Path) -> ScoreReport:
     """Agreement of clusters [n] with labels [n] of an archive, whole numbers or text each."""
     arrays = read_archive(path, ("clusters", "labels"))
-    labels = as_labels(arrays, "labels", path, arrays["labels"].size, text=True)
+    labels = arrays.texts("labels", arrays["labels"].size)
     if not len(labels):
         raise InputError(f"expected at least one item in {path}, found none")
-    clusters = as_labels(arrays, "clusters", path, len(labels), text=True)
+    clusters = arrays.texts("clusters", len(labels))
     keys = [*map(str, range(len(labels)))]
     items = labelled("items", keys, keys, np.unique(labels, return_inverse=True)[1].tolist())
     outcome = score_partitions(np.unique(clusters, return_inverse=True)[1][None], items)

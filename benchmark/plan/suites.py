@@ -63,7 +63,6 @@ MINI_SUITE = Suite(
             pairs=mini.PAIRS,
             categories=mini.CATEGORIES,
             groups=tuple((each.name, each.interchangeable) for each in mini.MINI_CLASSES),
-            levels=(),
         ),
         VocEntry(
             name="mini-voc",

@@ -64,6 +64,8 @@ def _eval_result(row: Mapping[Any, Any]) -> EvalResult:
         task_name=task_display(str(row["task"])).title,
         dataset_type=str(row["dataset"]),
         dataset_name=str(row["dataset"]),
+        # the Hub puts results of one dataset and configuration together, as if of one task
+        dataset_config=", ".join(filter(None, (row["task"], row["protocol"], row["data"]))),
         dataset_split=str(row["split"]),
         dataset_args=dataset or None,
         metric_type=METRICS.get(row["metric"], str(row["metric"])),
@@ -77,7 +79,7 @@ def _checked(name: str, results: list[EvalResult]) -> str:
     """The YAML of some results, verified by reading it back with the classes of the Hub."""
     text = f"{ModelCardData(model_name=name, eval_results=results).to_yaml()}\n"
     again = ModelCardData(**yaml.safe_load(text))
-    # results of one task and dataset come back together, so the order may change
+    # metrics of one configuration come back together, so the order may change
     if again.model_name != name or sorted(map(repr, again.eval_results or [])) != sorted(map(repr, results)):
         raise InputError(f"the Hub would not read the results of {name} as they are meant")
     return text

@@ -3,12 +3,14 @@
 import math
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from itertools import combinations
 from typing import Literal, get_args
 
 import pandas as pd
 
 from layerboard.leaderboards.blocks.display import fixed, ranges_text
+from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import RANDOM, best_rows, floor_draws, is_floor, latest
 from layerboard.leaderboards.published.literature import Published
 from layerboard.zoo.errors import some
@@ -69,6 +71,12 @@ def reproduce(
     layers = {"published_layer": "Int64", "measured_layer": "Int64"}
     numbers = dict.fromkeys(("measured", "ci_low", "ci_high", "difference"), "float64")
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(layers | numbers)
+
+
+@lru_cache(maxsize=1)
+def reproduction(board: Board) -> pd.DataFrame:
+    """The rows of `reproduce` of a board and its published numbers; a page and its report ask repeatedly."""
+    return reproduce(board.plain, board.published)
 
 
 def reproduced(frame: pd.DataFrame) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from layerboard.leaderboards.board.frames import PIXELS, RANDOM, BoardBackbone
 from layerboard.leaderboards.board.ranks import mean_ranks
 from layerboard.leaderboards.board.tidy import numbers_of
 from layerboard.leaderboards.findings.facts import UNKNOWN, Facts
-from layerboard.leaderboards.findings.reproduce import reproduce, reproduced
+from layerboard.leaderboards.findings.reproduce import reproduced, reproduction
 from layerboard.leaderboards.sections.similarity import BlockCka, cka_matrices
 from layerboard.zoo.spec import entry_name
 
@@ -111,7 +111,7 @@ class Report:
         """Columns `PUBLISHED`: published numbers, each at its own layer or at that of the measured one."""
         board, key = self.board, ["task", "dataset", "protocol", "metric"]
         headings = {tuple(getattr(each, name) for name in key): each.heading for each in board.columns[::-1]}
-        rows = reproduced(reproduce(board.plain, board.published))
+        rows = reproduced(reproduction(board))
         rows = rows[rows["backbone"].isin(self.backbones["name"])]
         layers = rows["published_layer"].astype(float)
         rows = rows.assign(
@@ -179,7 +179,7 @@ class Report:
 
 def report_of(board: Board, facts: Mapping[str, Facts], highlight: str = "") -> Report:
     """The contents of a report, with facts by backbone; numbers of others only if some were reproduced."""
-    if board.published and reproduced(reproduce(board.plain, board.published)).empty:
+    if board.published and reproduced(reproduction(board)).empty:
         board = replace(board, published=tuple(number for number in board.published if number.own))
     return Report(board, facts, board.labels.get(highlight, ""))
 

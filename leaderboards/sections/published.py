@@ -8,7 +8,7 @@ import pandas as pd
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, said
 from layerboard.leaderboards.blocks.display import fixed
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.findings.reproduce import NOT_MEASURED, answered, disputes, reproduce
+from layerboard.leaderboards.findings.reproduce import NOT_MEASURED, answered, disputes, reproduction
 from layerboard.leaderboards.sections.provenance import list_blocks
 
 AGREES = """\
@@ -22,7 +22,7 @@ def published_blocks(board: Board) -> list[Block]:
     """The section on published numbers; empty if none are given."""
     if not board.published:
         return []
-    frame = answered(reproduce(board.plain, board.published), board.published)
+    frame = answered(reproduction(board), board.published)
     heading = Heading(2, "Numbers of others")
     if frame.empty:
         return [heading, said(NONE)]

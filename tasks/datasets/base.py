@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, runtime_chec
 
 from PIL import Image
 
-from layerboard.tasks.datasets.reading.files import open_image, require_directory, stamp
+from layerboard.tasks.datasets.reading.files import noted_files, open_image, require_directory, stamp
 from layerboard.zoo.errors import UnreadableImageError, counted
 from layerboard.zoo.view.geometry import Box
 from layerboard.zoo.view.photos import DEEPEST, as_seen, decoding
@@ -124,23 +124,10 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class LevelCounts:
-    """The `Count` of each level."""
-
-    what: str
-    present: tuple[int, ...]
-    expected: tuple[int, ...]
-
-    def __str__(self) -> str:
-        both = ("/".join(f"{number:,}" for number in each) for each in (self.present, self.expected))
-        return f"{self.what} {' of '.join(both)}"
-
-
-@dataclass(frozen=True, slots=True)
 class Coverage:
     """Coverage: what was found of a dataset, compared with what it should contain."""
 
-    counts: tuple[Count | LevelCounts, ...]
+    counts: tuple[Count, ...]
     notes: tuple[str, ...] = ()  # deviations that readers of the numbers must know; any makes it partial
     remarks: tuple[str, ...] = ()  # how the data were interpreted, such as a generated split
 
@@ -258,12 +245,11 @@ class DatasetEntry(ABC, Generic[D]):
         Raises MissingDataError if it is missing, InputError for a wrong layout or file, or no image.
         """
 
-    @abstractmethod
     def contents(self, data: Path) -> dict[str, list[Path]]:
-        """The existing files of a folder (not a pack) that `read` uses.
-
-        The keys are splits, or ``files``. Files come in any order and may be repeated.
-        """
+        """The existing files that `read` uses, in any order: by split, or of all as ``files``."""
+        with noted_files() as used:
+            images = images_of(self.read(data))
+        return {"files": [*used.union(Path(each.path) for each in images if isinstance(each, FileSample))]}
 
     def root(self, data: Path) -> Path:
         """The dataset's folder in a data folder; raises MissingDataError if it does not exist."""

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample, Sample
 from layerboard.tasks.datasets.reading import fields
 from layerboard.tasks.datasets.reading.fields import JsonObject
-from layerboard.tasks.datasets.reading.files import describe, is_file, is_folder, require_inside, require_size
-from layerboard.zoo.errors import InputError
+from layerboard.tasks.datasets.reading.files import is_file, is_folder, require_inside, require_size
+from layerboard.zoo.errors import InputError, shortened
 
 T = TypeVar("T")
 Polygons = list[list[float]]
@@ -122,11 +122,6 @@ class CocoEntry(DatasetEntry[Regions]):
         return Regions(
             self.name, images, categories, Coverage(counts, file.notes), edition, clusters=self.categories
         )
-
-    def contents(self, data: Path) -> dict[str, list[Path]]:
-        file, folder = self._found(data / self.folder)
-        images = (folder / image.file_name for image in file.images)
-        return {"files": [file.path, *filter(is_file, images)]}
 
     def _found(self, root: Path) -> tuple["CocoFile", Path]:
         """The file, and the folder of the images, with its parent or without; raises InputError."""
@@ -248,7 +243,7 @@ def _category(stated: JsonObject, path: Path) -> tuple[int, CocoCategory]:
     where = f"category {identity} of {path}"
     supercategory = stated.get("supercategory", "")
     if not isinstance(supercategory, str):
-        raise InputError(f"expected text as supercategory in {where}, found {describe(supercategory)}")
+        raise InputError(f"expected text as supercategory in {where}, found {shortened(supercategory)}")
     return identity, CocoCategory(fields.get_text(stated, "name", where), supercategory)
 
 
@@ -262,13 +257,13 @@ def read_polygons(value: Sequence[object], size: tuple[int, int], where: str) ->
     for each in value:
         polygon = fields.numbers(each)
         if polygon is None or len(polygon) % 2:
-            raise InputError(f"expected polygons (x1 y1 x2 y2 ...) in {where}, found {describe(each)}")
+            raise InputError(f"expected polygons (x1 y1 x2 y2 ...) in {where}, found {shortened(each)}")
         for axis, side in enumerate(size):
             far = [number for number in polygon[axis::2] if not -margin <= number <= side + margin]
             if far:
                 raise InputError(
                     f"expected the polygons in {where} on its image of {size[0]} x {size[1]} pixels, found "
-                    f"the {'xy'[axis]} coordinate {describe(far[0])}; fetch the official annotations"
+                    f"the {'xy'[axis]} coordinate {shortened(far[0])}; fetch the official annotations"
                 )
         points = np.array(polygon, np.float64).reshape(-1, 2)
         edges = np.abs(points - np.roll(points, 1, axis=0)).max(axis=1)  # with the closing one
@@ -288,13 +283,13 @@ def read_run_lengths(value: object, size: tuple[int, int], where: str) -> RunLen
     if stated.get("size") != shape:
         raise InputError(
             f"expected run lengths of size {shape} (height, width of the image) in {where}, "
-            f"found {describe(stated.get('size'))}"
+            f"found {shortened(stated.get('size'))}"
         )
     runs = _decompressed(counts) if isinstance(counts, str) else fields.numbers(counts)
     if runs is None or any(run < 0 or run != int(run) for run in runs) or sum(runs) != size[0] * size[1]:
         raise InputError(
             f"expected run lengths, whole numbers from 0 on, that add up to the {size[0] * size[1]:,} pixels "
-            f"of the image in {where}, found {describe(counts)}; fetch the official annotations"
+            f"of the image in {where}, found {shortened(counts)}; fetch the official annotations"
         )
     return {"size": shape, "counts": counts}
 

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -82,12 +81,6 @@ class DavisEntry(DatasetEntry[Videos]):
         said = f"{counted(len(short), 'sequences')} of fewer than 3 frames not scored ({some(short, 2)})"
         return Videos(self.name, videos, Coverage(counts, remarks=(said,) if short else ()))
 
-    def contents(self, data: Path) -> dict[str, list[Path]]:
-        paths = [data / self.folder / self.subset]
-        for video in self.read(data).videos:
-            paths += [*(Path(frame.path) for frame in video.frames), *video.masks]
-        return {"files": paths}
-
 
 DAVIS_2017_VAL = DavisEntry()
 
@@ -131,56 +124,3 @@ def _read_video(name: str, frames: Path, masks: Path) -> Video:
             )
     samples = (FileSample(f"{name}/{stem}", str(path)) for stem, path in images.items())
     return Video(name, tuple(samples), paths, size)
-
-
-class PredictedSequence(NamedTuple):
-    """Annotation masks of one sequence and the predicted masks of the same frames, in order."""
-
-    name: str
-    truth: tuple[Path, ...]
-    predictions: tuple[Path, ...]
-
-
-def read_davis_results(truth: Path, predictions: Path) -> tuple[PredictedSequence, ...]:
-    """Predicted masks and their annotations, for each predicted sequence with annotations; raises InputError.
-
-    ``truth`` is DAVIS, its ``Annotations``, or any folder of ``<sequence>/*.png``. ``predictions`` is such a
-    folder, too; frames without annotations are ignored.
-    """
-    storage.require_directory(truth, "annotated masks (DAVIS, or a folder of <sequence>/*.png)")
-    storage.require_directory(predictions, "predicted masks (<sequence>/*.png)")
-    root = annotation_folder(truth)
-    annotated, predicted = storage.folder_names(root), storage.folder_names(predictions)
-    common = [name for name in predicted if name in annotated]
-    if not common:
-        raise InputError(
-            f"expected folders in {predictions} that are named after the sequences of {root} "
-            f"({some(annotated) or 'none there'}), found {some(predicted) or 'none'}"
-        )
-    return tuple(_read_prediction(name, root / name, predictions / name) for name in common)
-
-
-def annotation_folder(truth: Path) -> Path:
-    """The folder of ``<sequence>/*.png`` in DAVIS, in its ``Annotations``, or the folder itself."""
-    candidates = (truth / "Annotations" / "480p", truth / "480p", truth)
-    return next(folder for folder in candidates if folder.is_dir() or folder == truth)
-
-
-def _read_prediction(name: str, truth: Path, predictions: Path) -> PredictedSequence:
-    masks = storage.file_names(truth, (".png",))
-    if not masks:
-        raise InputError(f"expected annotated masks (*.png) in {truth}, found none")
-    if missing := sorted({*masks} - {*storage.file_names(predictions, (".png",))}):
-        raise InputError(
-            f"expected a predicted mask in {predictions} for every mask in {truth}, "
-            f"found none for {some(missing)}; export every frame under the name of its annotation"
-        )
-    annotated, predicted = (tuple(folder / mask for mask in masks) for folder in (truth, predictions))
-    for annotation, prediction in zip(annotated, predicted, strict=True):
-        expected, size = storage.image_size(annotation), storage.image_size(prediction)
-        if expected != size:
-            raise InputError(
-                f"expected predicted mask {prediction} to be {expected[0]} x {expected[1]} pixels as "
-                f"its annotation, found {size[0]} x {size[1]}; export masks at the size of the frames"
-            )
-    return PredictedSequence(name, annotated, predicted)

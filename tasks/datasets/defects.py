@@ -1,11 +1,9 @@
 """Photographs of products with and without defects: the layouts of MVTec AD and VisA."""
 
-import csv
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from io import StringIO
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -23,6 +21,7 @@ from layerboard.tasks.datasets.base import (
     first_of_each,
 )
 from layerboard.tasks.datasets.reading import files as storage
+from layerboard.tasks.datasets.reading.labels import read_label_table
 from layerboard.tasks.datasets.reading.names import normal, unseen_twins
 from layerboard.tasks.datasets.same_files import on_both_sides
 from layerboard.tasks.metrics.arrays import Mask
@@ -129,13 +128,6 @@ class DefectEntry(DatasetEntry[Defects]):
         official = self.products, self.references, self.images
         return _defects(self.name, self.root(data), self.memory, FileSample, official)
 
-    def contents(self, data: Path) -> dict[str, list[Path]]:
-        root = data / self.folder
-        paths = [root / TABLE] if storage.is_file(root / TABLE) else []
-        for files in _listed(root).values():
-            paths += [*files.references, *(path for _, *pair in files.images for path in pair if path)]
-        return {"files": paths}
-
 
 MVTEC_AD = DefectEntry(
     name="mvtec-ad", folder="mvtec_anomaly_detection", products=15, references=3629, images=1725
@@ -208,33 +200,29 @@ def _images(folder: Path) -> list[Path]:
 
 def _of_table(root: Path) -> dict[str, ProductFiles]:
     """The files of products in VisA's table; raises InputError."""
-    path = root / TABLE
-    try:
-        rows = list(csv.DictReader(StringIO(storage.read_bytes(path).decode("utf-8-sig"))))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"cannot read {path}: {error}; save it as CSV in UTF-8") from error
-    if not rows or {*COLUMNS} - {*rows[0]}:
+    table = read_label_table(root / TABLE)
+    if {*COLUMNS} - {*table.header}:
         raise InputError(
-            f"expected the columns {', '.join(COLUMNS)} and a row for each image in {path}, found "
-            f"{some(map(str, rows[0])) if rows else 'none'}"
+            f"expected the columns {', '.join(COLUMNS)} and a row for each image in {table.path}, found "
+            f"{some(table.header)}"
         )
     products: dict[str, ProductFiles] = defaultdict(lambda: ProductFiles([], []))
-    for number, row in enumerate(rows, 2):
-        if row["split"] not in ("train", "test") or not row["image"]:
+    for row in table.rows:
+        if row.split not in ("train", "test") or not row.path:
             raise InputError(
-                f"expected train or test and an image in line {number} of {path}, found "
-                f"{row['split']!r} and {row['image']!r}"
+                f"expected train or test and an image in line {row.number} of {table.path}, found "
+                f"{row.split!r} and {row.path!r}"
             )
-        image, mask = (
-            root / storage.require_inside(row[name], str(path)) if row[name] else None
-            for name in ("image", "mask")
-        )
-        assert image is not None
-        files = products[row["object"]]
-        if row["split"] == "train":
-            files.references.append(image)
+        cells = dict(zip(table.header, row.cells, strict=True))
+        paths = [
+            root / storage.require_inside(name, str(table.path)) for name in (row.path, cells["mask"]) if name
+        ]
+        files = products[cells["object"]]
+        if row.split == "train":
+            files.references.append(paths[0])
         else:
-            files.images.append((GOOD if row["label"] == "normal" else row["label"], image, mask))
+            kind = GOOD if row.label == "normal" else row.label
+            files.images.append((kind, paths[0], paths[1] if len(paths) > 1 else None))
     return products
 
 
@@ -281,11 +269,8 @@ def _product(name: str, files: ProductFiles, root: Path, make: type[FileSample],
     images = []
     for kind, path, mask in files.images:
         size = storage.image_size(path, turned=make is PhotoSample)
-        if mask is not None and (other := storage.image_size(mask)) != size:
-            raise InputError(
-                f"expected an image and its mask of one size, found {size[0]} x {size[1]} in {path} and "
-                f"{other[0]} x {other[1]} in {mask}; save the mask at the size of the image"
-            )
+        if mask is not None:
+            storage.require_one_size(size, path, mask)
         images.append(ScoredImage(sample(path), kind, size, mask))
     product = Product(name, tuple(map(sample, sorted(files.references))), tuple(images))
     if len({*product.defect}) == 1:

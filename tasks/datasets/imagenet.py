@@ -65,14 +65,8 @@ class ImageNetEntry(DatasetEntry[Classification]):
         return replace(images, probe=self.probe)
 
     def contents(self, data: Path) -> dict[str, list[Path]]:
-        root = data / self.folder
-        splits = {"train": root / "train", "validation": root / self.tested}
-        return {
-            name: [
-                folder / label / file for label, files in read_class_folders(folder).items() for file in files
-            ]
-            for name, folder in splits.items()
-        }
+        sides = zip(("train", "validation"), self.read(data).sides.values(), strict=True)
+        return {name: [data / self.folder / key for key in side.keys] for name, side in sides}
 
 
 IMAGENET = ImageNetEntry()

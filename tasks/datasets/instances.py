@@ -273,11 +273,6 @@ class InstanceEntry(DatasetEntry[Instances]):
         counts = tuple(map(Count, ("things", "images"), present, (self.things, self.images)))
         return replace(read, coverage=replace(read.coverage, counts=counts))
 
-    def contents(self, data: Path) -> dict[str, list[Path]]:
-        root = data / self.folder
-        table = [root / self.table] if self.table else []
-        return {"files": [*table, *(root / path for _, path in self._listed(root))]}
-
     def _listed(self, root: Path) -> list[tuple[str, str]]:
         """Thing and path below the root of each image of the test half; raises InputError."""
         if not self.table:

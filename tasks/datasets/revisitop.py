@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layerboard.tasks.datasets.base import Count, Coverage, Data, DatasetEntry, FileSample
-from layerboard.tasks.datasets.reading.files import describe, file_paths, require_directory, require_inside
+from layerboard.tasks.datasets.reading.files import file_paths, require_directory, require_inside
 from layerboard.tasks.datasets.reading.safe_pickle import restricted_load
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, shortened
 from layerboard.zoo.view.geometry import Box
 
 RELEVANCE = ("easy", "hard", "junk")  # the index lists of a query
@@ -74,10 +74,6 @@ class RevisitedEntry(DatasetEntry[Retrieval]):
         asking = (FileSample(f"query/{query.name}", images[query.name], query.box) for query in asked)
         return Retrieval(self.name, tuple(ranked), tuple(asking), easy, hard, junk, Coverage(counts))
 
-    def contents(self, data: Path) -> dict[str, list[Path]]:
-        root = data / self.folder
-        return {"files": [root / f"gnd_{self.folder}.pkl", *file_paths(root / "jpg", ".jpg")]}
-
 
 ROXFORD5K = RevisitedEntry("roxford5k", "roxford5k", database=4993, queries=70)
 RPARIS6K = RevisitedEntry("rparis6k", "rparis6k", database=6322, queries=70)
@@ -107,7 +103,7 @@ def read_ground_truth(path: Path) -> tuple[list[str], list[Query]]:
     for name, truth in zip(names, truths, strict=True):
         where = f"query {name} of {path}"
         if not isinstance(truth, dict) or not {"bbx", *RELEVANCE} <= set(truth):
-            raise InputError(f"expected bbx, easy, hard and junk in {where}, found {describe(truth)}")
+            raise InputError(f"expected bbx, easy, hard and junk in {where}, found {shortened(truth)}")
         lists = {field: _indices(truth[field], len(database), f"{field} of {where}") for field in RELEVANCE}
         queries.append(Query(name, _box(truth["bbx"], where), lists))
     return database, queries
@@ -115,7 +111,7 @@ def read_ground_truth(path: Path) -> tuple[list[str], list[Query]]:
 
 def _names(value: object, field: str, path: Path) -> list[str]:
     if not isinstance(value, Sequence) or not value or not all(isinstance(name, str) for name in value):
-        raise InputError(f"expected a list of image names as {field} in {path}, found {describe(value)}")
+        raise InputError(f"expected a list of image names as {field} in {path}, found {shortened(value)}")
     if repeated := len(value) - len(set(value)):
         raise InputError(f"expected different image names as {field} in {path}, found {repeated} repeated")
     return [require_inside(name, f"{field} of {path}") for name in value]
@@ -126,7 +122,7 @@ def _box(value: object, where: str) -> Box:
         left, top, right, bottom = (float(number) for number in np.asarray(value).ravel())
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"expected four numbers as bbx (x1 y1 x2 y2) in {where}, found {describe(value)}"
+            f"expected four numbers as bbx (x1 y1 x2 y2) in {where}, found {shortened(value)}"
         ) from error
     if not (left < right and top < bottom):
         raise InputError(f"expected bbx (x1 y1 x2 y2) with x1 < x2 and y1 < y2 in {where}, found {value}")
@@ -137,11 +133,11 @@ def _indices(value: object, size: int, where: str) -> NDArray[np.int64]:
     try:
         indices = np.asarray(value).ravel()
     except ValueError as error:
-        raise InputError(f"expected a list of indices as {where}, found {describe(value)}") from error
+        raise InputError(f"expected a list of indices as {where}, found {shortened(value)}") from error
     if not indices.size:
         return np.empty(0, np.int64)
     if not np.issubdtype(indices.dtype, np.integer):
-        raise InputError(f"expected integer indices as {where}, found {describe(value)}")
+        raise InputError(f"expected integer indices as {where}, found {shortened(value)}")
     outside = indices[(indices < 0) | (indices >= size)]
     if outside.size:
         raise InputError(f"expected indices below {size:,} (the database) as {where}, found {outside[0]}")

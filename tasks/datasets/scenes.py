@@ -66,10 +66,6 @@ class SceneEntry(DatasetEntry[Scenes]):
     def splits(self, root: Path) -> dict[str, Files]:
         """The files of the train and the val split; raises InputError."""
 
-    def lists(self, root: Path) -> list[Path]:
-        """Files that list the images of each split."""
-        return []
-
     def read(self, data: Path) -> Scenes:
         """The images of both splits that exist with their masks, sorted by key."""
         splits = self.splits(self.root(data))
@@ -86,13 +82,6 @@ class SceneEntry(DatasetEntry[Scenes]):
         )
         numbers = (self.classes, self.offset, self.memory, Coverage(counts, tuple(notes)), self.most)
         return Scenes(self.name, remembered, asked, *numbers)
-
-    def contents(self, data: Path) -> dict[str, list[Path]]:
-        """Lists, images and masks, including an image without a mask and a mask without an image."""
-        root = data / self.folder
-        pairs = (pair for files in self.splits(root).values() for pair in files.values())
-        there = [path for pair in pairs for path in pair if storage.is_file(path)]
-        return {"files": [*self.lists(root), *there]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,17 +111,15 @@ class VocEntry(SceneEntry):
             f"{self.folder}/{self.train_masks}/*.png and {self.folder}/SegmentationClass/*.png"
         )
 
-    def lists(self, root: Path) -> list[Path]:
-        return [root / "ImageSets" / "Segmentation" / f"{split}.txt" for split in (self.train, "val")]
-
     def splits(self, root: Path) -> dict[str, Files]:
-        storage.require_directory(root / "ImageSets" / "Segmentation", f"the lists of {self.name}")
+        lists = root / "ImageSets" / "Segmentation"
+        storage.require_directory(lists, f"the lists of {self.name}")
         storage.require_directory(root / self.train_masks, f"the masks of {self.name}")
         splits: dict[str, Files] = {}
-        for path, masks in zip(self.lists(root), (self.train_masks, "SegmentationClass"), strict=True):
-            if not storage.exists(path):
+        for split, masks in ((self.train, self.train_masks), ("val", "SegmentationClass")):
+            if not storage.exists(path := lists / f"{split}.txt"):
                 raise MissingDataError(f"expected a list of image ids at {path}, which does not exist")
-            splits[path.stem] = {
+            splits[split] = {
                 key: (root / "JPEGImages" / f"{key}.jpg", root / masks / f"{key}.png")
                 for key in storage.read_names(path, "image id")
             }
@@ -191,12 +178,7 @@ def _find_scenes(files: Files, where: str, notes: list[str]) -> tuple[Scene, ...
             for kind, path in zip(alone, (image, mask), strict=True):
                 alone[kind] += [key] if storage.is_file(path) else []
             continue
-        size, other = storage.image_size(image), storage.image_size(mask)
-        if size != other:
-            raise InputError(
-                f"expected an image and its mask of one size, found {size[0]} x {size[1]} in {image} and "
-                f"{other[0]} x {other[1]} in {mask}"
-            )
+        storage.require_one_size(size := storage.image_size(image), image, mask)
         scenes.append(Scene(FileSample(key, str(image)), size, mask))
     if not scenes:
         raise InputError(f"expected images with masks of {where}, found none")

@@ -23,12 +23,9 @@ from layerboard.tasks.datasets.reading import fields
 from layerboard.tasks.datasets.reading import files as storage
 from layerboard.tasks.datasets.reading.fields import JsonObject
 from layerboard.tasks.datasets.reading.files import is_file, require_inside
-from layerboard.tasks.datasets.spair_facts import Group, Levels, PairFacts
-from layerboard.zoo.errors import InputError, counted
+from layerboard.tasks.datasets.spair_facts import Group, PairFacts
+from layerboard.zoo.errors import InputError, counted, shortened
 from layerboard.zoo.view.geometry import Box
-
-# remark wherever those numbers are compared
-TOLD = "the official numbers of pairs by level are those that a third party's script tells"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +77,6 @@ class SpairEntry(DatasetEntry[Keypoints]):
     categories: int = 18
     # by category, ids of interchangeable keypoints
     groups: tuple[tuple[str, tuple[Group, ...]], ...] = tuple(facts.GROUPS.items())
-    # for each difficulty field, official numbers of pairs by level; empty if unknown
-    levels: tuple[tuple[str, Levels], ...] = tuple(facts.OFFICIAL_LEVELS.items())
 
     @property
     def layout(self) -> str:
@@ -104,7 +99,6 @@ class SpairEntry(DatasetEntry[Keypoints]):
         rank = {reader.images[image][0]: position for position, image in enumerate(images)}
         pairs = [replace(pair, source=rank[pair.source], target=rank[pair.target]) for pair in pairs]
         pairs.sort(key=lambda pair: (pair.category, pair.key))
-        levels = facts.level_counts([pair.facts for pair in pairs], self.levels)
         counts = (
             Count("pairs", len(pairs), self.pairs),
             Count("categories", len({pair.category for pair in pairs}), self.categories),
@@ -112,17 +106,7 @@ class SpairEntry(DatasetEntry[Keypoints]):
             Count("keypoints", sum(len(pair.target_points) for pair in pairs)),
         )
         samples = tuple(FileSample(image, str(root / "JPEGImages" / image)) for image in images)
-        coverage = Coverage((*counts, *levels), remarks=(TOLD,) if levels else ())
-        return Keypoints(self.name, samples, tuple(pairs), coverage)
-
-    def contents(self, data: Path) -> dict[str, list[Path]]:
-        """Annotations and images of the pairs, and the existing annotations of single images."""
-        root = data / self.folder
-        names = [sample.key for sample in self.read(data).samples]
-        images = [root / "JPEGImages" / name for name in names]
-        pairs = storage.file_paths(root / "PairAnnotation" / self.split, ".json")
-        notes = ((root / "ImageAnnotation" / name).with_suffix(".json") for name in names)
-        return {"files": [*pairs, *images, *filter(is_file, notes)]}
+        return Keypoints(self.name, samples, tuple(pairs), Coverage(counts))
 
 
 SPAIR_71K_TEST = SpairEntry()
@@ -225,11 +209,11 @@ def _read_side(pair: JsonObject, side: str, category: str, where: str) -> _Side:
 def _point(value: object, size: tuple[int, int], where: str) -> list[float]:
     point = fields.numbers(value)
     if point is None or len(point) != 2:
-        raise InputError(f"expected keypoints (x, y) as {where}, found {storage.describe(value)}")
+        raise InputError(f"expected keypoints (x, y) as {where}, found {shortened(value)}")
     margin = max(size)  # official keypoints may be outside the image, but by less than its longer side
     if not all(-margin <= x <= side + margin for x, side in zip(point, size, strict=True)):
         raise InputError(
             f"expected keypoints on an image of {size[0]} x {size[1]} pixels as {where}, found "
-            f"{storage.describe(value)}"
+            f"{shortened(value)}"
         )
     return point

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyarrow import compute
 
 from layerboard.tasks.datasets.packs.manifest import MANIFEST
-from layerboard.tasks.datasets.packs.shards import Rows, one_column
+from layerboard.tasks.datasets.packs.shards import one_column
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.reading import require_regular
 
@@ -24,9 +24,10 @@ _TOTAL = re.compile(r"-of-(\d+)\.parquet$")
 _NAME = re.compile(r"(.+)_(n\d{8})(\.\w+)$")
 
 
-def open_hub_imagenet(folder: Path, name: str) -> tuple[dict[str, int], Rows]:
+def open_hub_imagenet(folder: Path, name: str) -> tuple[dict[str, int], Any, Any]:
     """ImageNet-1k of the Hub as rows of the files ``imagenet/{train,val}/<wnid>/<name>``; raises InputError.
 
+    The number of each file's row, and the bytes and a stamp of each row, in columns.
     ``datasets`` converts the parquet files to its own cache, from which single rows can be read.
     """
     shards = {split: _files(folder, split, name) for split in SPLITS}
@@ -42,7 +43,7 @@ def open_hub_imagenet(folder: Path, name: str) -> tuple[dict[str, int], Rows]:
     # fingerprints are those of the stored content
     stamps = (f"{table._fingerprint}|{row}" for table in ordered for row in range(table.num_rows))
     contents = one_column((_stored(table, "bytes") for table in ordered), pa.binary())
-    return files, Rows(contents, pa.array(stamps, pa.string()), digests=False)
+    return files, contents, pa.array(stamps, pa.string())
 
 
 def _files(folder: Path, split: str, name: str) -> list[str]:

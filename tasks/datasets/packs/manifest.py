@@ -49,7 +49,7 @@ def rows_digest(shards: Sequence[Shard]) -> str:
     """Digest of the paths, sizes and digests of all rows in order: 32 hexadecimal digits of BLAKE2b."""
     state = blake2b(digest_size=16)
     for shard in shards:
-        rows = zip(shard.paths, shard.sizes, shard.rows.stamps.to_pylist(), strict=True)
+        rows = zip(shard.paths, shard.sizes, shard.digests.to_pylist(), strict=True)
         state.update("".join(f"{path}\0{size}\0{digest}\n" for path, size, digest in rows).encode())
     return state.hexdigest()
 

@@ -9,7 +9,7 @@ import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -23,7 +23,7 @@ from layerboard.tasks.datasets.packs.manifest import (
     PackedShard,
     read_pack_manifest,
 )
-from layerboard.tasks.datasets.packs.shards import Rows, Shard, content_digest, one_column, read_shard
+from layerboard.tasks.datasets.packs.shards import Shard, content_digest, one_column, read_shard
 from layerboard.zoo.atomic import file_sha256
 from layerboard.zoo.errors import InputError, MissingDataError
 from layerboard.zoo.online import hub_answers, offline_unless
@@ -38,9 +38,12 @@ class Pack:
     Paths are in memory, contents are not. Several threads and forked processes may read it.
     """
 
-    def __init__(self, files: Mapping[str, int], rows: Rows) -> None:
-        """``files`` has the number of each file's row."""
-        self._rows = rows
+    def __init__(self, files: Mapping[str, int], contents: Any, stamps: Any, *, digests: bool) -> None:  # noqa: ANN401
+        """``files`` has the number of each file's row in two columns of Arrow tables, on disk.
+
+        These are the bytes of each file, and a stamp that changes with them: their digest, or another one.
+        """
+        self._contents, self._stamps, self._digests = contents, stamps, digests
         folders = defaultdict[str, dict[str, int | None]](dict, {"": {}})
         for path, number in files.items():
             row: int | None = number
@@ -62,8 +65,8 @@ class Pack:
     def read(self, path: str) -> bytes:
         """Bytes of a file; raises FileNotFoundError, or InputError if they differ from what was packed."""
         row = self._existing(path)
-        content = bytes(self._rows.contents[row].as_py() or b"")
-        if self._rows.digests and content_digest(content) != (digest := self._rows.stamps[row].as_py()):
+        content = bytes(self._contents[row].as_py() or b"")
+        if self._digests and content_digest(content) != (digest := self._stamps[row].as_py()):
             raise InputError(
                 f"expected {path} of the digest {digest} in its pack, found other bytes; `check --digests` "
                 "names the shard to fetch again"
@@ -73,8 +76,8 @@ class Pack:
     def stamp(self, path: str) -> tuple[int, str]:
         """Size of a file in bytes, and a marker that changes with them; raises FileNotFoundError."""
         row = self._existing(path)
-        content = self._rows.contents[row].as_buffer()  # which is mapped, not read
-        return content.size if content else 0, str(self._rows.stamps[row])
+        content = self._contents[row].as_buffer()  # which is mapped, not read
+        return content.size if content else 0, str(self._stamps[row])
 
     def _existing(self, path: str) -> int:
         row = self.row(path)
@@ -138,15 +141,15 @@ def open_pack(name: str) -> Pack:
     if not location.spec.local:
         _fetched(location.spec, [shard.name for data in datasets.values() for shard in data.shards] or FILES)
     if not datasets:
-        return Pack(*open_hub_imagenet(folder, name))
+        return Pack(*open_hub_imagenet(folder, name), digests=False)
     shards = [shard for dataset, packed in datasets.items() for shard in _shards(folder, dataset, packed)]
-    contents = one_column((shard.rows.contents for shard in shards), pa.binary())
-    digests = one_column((shard.rows.stamps for shard in shards), pa.string())
+    contents = one_column((shard.contents for shard in shards), pa.binary())
+    digests = one_column((shard.digests for shard in shards), pa.string())
     files: dict[str, int] = {}
     for row, path in enumerate(path for shard in shards for path in shard.paths):
         if (first := files.setdefault(path, row)) != row and digests[first] != digests[row]:
             raise InputError(f"expected one file {path} in {folder}, found two that differ; pack them apart")
-    return Pack(files, Rows(contents, digests, digests=True))
+    return Pack(files, contents, digests, digests=True)
 
 
 def check_bytes(name: str) -> str:

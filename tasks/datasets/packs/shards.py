@@ -6,7 +6,6 @@ any thread or process reads a row without its neighbours, and no file stays open
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,29 +32,18 @@ class PackedFile(NamedTuple):
     label: int | None = None  # class, of images that have one
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """Columns of Arrow tables, on disk: the bytes of each file, and a stamp that changes with them.
-
-    If the stamps are digests (`content_digest`), the bytes can be checked.
-    """
-
-    contents: Any  # chunked array of binary values; pyarrow has no types of its own
-    stamps: Any  # chunked array of strings
-    digests: bool
-
-
 class Shard(NamedTuple):
-    """The rows of a file of a pack."""
+    """The rows of a file of a pack, in Arrow columns on disk."""
 
     file: Path
     paths: list[str]
-    rows: Rows
+    contents: Any  # the bytes of each file, a chunked array; pyarrow has no types of its own
+    digests: Any  # `content_digest` of each, a chunked array
 
     @property
     def sizes(self) -> list[int]:
         """Bytes of each row."""
-        return list(compute.binary_length(self.rows.contents).to_pylist())
+        return list(compute.binary_length(self.contents).to_pylist())
 
 
 def content_digest(content: bytes) -> str:
@@ -145,4 +133,4 @@ def read_shard(file: Path) -> Shard:
         raise InputError(
             f"expected a shard of a pack at {file}, which is damaged ({reason}); fetch it again"
         ) from error
-    return Shard(file, list(paths.to_pylist()), Rows(contents, table["digest"], digests=True))
+    return Shard(file, list(paths.to_pylist()), contents, table["digest"])

@@ -6,8 +6,8 @@ from math import isfinite
 from pathlib import Path
 from typing import TypeVar
 
-from layerboard.tasks.datasets.reading.files import describe, read_bytes
-from layerboard.zoo.errors import InputError
+from layerboard.tasks.datasets.reading.files import read_bytes
+from layerboard.zoo.errors import InputError, shortened
 
 JsonObject = Mapping[str, object]
 T = TypeVar("T")
@@ -27,7 +27,7 @@ def read_json(path: Path) -> JsonObject:
 def as_object(value: object, where: str) -> JsonObject:
     """The value as a JSON object; raises InputError."""
     if not isinstance(value, dict):
-        raise InputError(f"expected a JSON object in {where}, found {describe(value)}")
+        raise InputError(f"expected a JSON object in {where}, found {shortened(value)}")
     return value
 
 
@@ -48,7 +48,7 @@ def numbers(value: object) -> list[float] | None:
 
 def _get(fields: JsonObject, name: str, kind: type[T], what: str, where: str) -> T:
     if name not in fields:
-        raise InputError(f"expected field {name!r} in {where}, which has {describe(sorted(fields))}")
+        raise InputError(f"expected field {name!r} in {where}, which has {shortened(sorted(fields))}")
     value = fields[name]
     if not isinstance(value, kind) or isinstance(value, bool):
         raise _wrong(name, what, where, value)
@@ -56,7 +56,7 @@ def _get(fields: JsonObject, name: str, kind: type[T], what: str, where: str) ->
 
 
 def _wrong(name: str, what: str, where: str, value: object) -> InputError:
-    return InputError(f"expected field {name!r} to be {what} in {where}, found {describe(value)}")
+    return InputError(f"expected field {name!r} to be {what} in {where}, found {shortened(value)}")
 
 
 def get_text(fields: JsonObject, name: str, where: str) -> str:

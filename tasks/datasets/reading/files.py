@@ -9,7 +9,8 @@ import errno
 import os
 import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
@@ -17,7 +18,7 @@ from PIL import ExifTags, Image
 
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.tasks.datasets.packs.pack import INSIDE, Pack, find_pack, open_pack
-from layerboard.zoo.errors import InputError, MissingDataError, first_line, some
+from layerboard.zoo.errors import InputError, MissingDataError, first_line, shortened, some
 from layerboard.zoo.reading import read_regular
 from layerboard.zoo.view.photos import decoding, open_file
 
@@ -32,6 +33,7 @@ _COPY = {
     "file": "leave file:// out",
 }
 _packs: dict[str, Pack] = {}  # open packs by name, in this process
+_noted: list[set[Path]] = []  # of each `noted_files` that is open
 _opening = threading.Lock()
 
 
@@ -62,10 +64,29 @@ def _located(path: Path | str) -> tuple[Pack | None, str]:
     return _packs[name], inner.strip("/")
 
 
+@contextmanager
+def noted_files() -> Iterator[set[Path]]:
+    """The existing files that are looked for or read inside."""
+    files: set[Path] = set()
+    _noted.append(files)
+    try:
+        yield files
+    finally:
+        _noted.remove(files)
+
+
+def _note(path: Path | str) -> None:
+    for files in _noted:
+        files.add(Path(path))
+
+
 def is_file(path: Path) -> bool:
     """Whether there is a file."""
     pack, inner = _located(path)
-    return path.is_file() if pack is None else pack.row(inner) is not None
+    there = path.is_file() if pack is None else pack.row(inner) is not None
+    if there:
+        _note(path)
+    return there
 
 
 def is_folder(path: Path) -> bool:
@@ -101,6 +122,7 @@ def require_directory(path: Path, what: str) -> None:
 def read_bytes(path: Path | str) -> bytes:
     """Bytes of a file; raises OSError if it is missing, InputError if it is in a damaged pack."""
     pack, inner = _located(path)
+    _note(path)
     return read_regular(path) if pack is None else pack.read(inner)
 
 
@@ -135,14 +157,42 @@ def names_and_sizes(paths: Iterable[Path]) -> list[tuple[str, int]]:
     return [(path.name, stamp(path)[0]) for path in paths]
 
 
+def entries_of(folder: Path) -> dict[str, bool | None]:
+    """Sorted names in a folder, except hidden ones: whether each is a folder; None if it is no file either.
+
+    Raises InputError.
+    """
+    pack, inner = _located(folder)
+    try:
+        if pack is None:
+            with os.scandir(folder) as listing:
+                kinds = {entry.name: _is_folder(entry) for entry in listing}
+        elif (content := pack.folder(inner)) is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
+        else:
+            kinds = {name: row is None for name, row in content.items()}
+    except OSError as error:
+        raise InputError(f"expected a readable folder at {folder}: {error.strerror}") from error
+    return {name: kinds[name] for name in sorted(kinds) if not name.startswith(".")}
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool | None:
+    """Whether an entry, or the target of its link, is a folder; None for a link to itself or to nothing."""
+    try:
+        return True if entry.is_dir() else False if entry.is_file() else None
+    except OSError:
+        return None
+
+
 def folder_names(folder: Path) -> list[str]:
     """Sorted names of the folders in a folder, except hidden ones; raises InputError."""
-    return _names(folder, "", folders=True)
+    return [readable(name, folder) for name, is_folder in entries_of(folder).items() if is_folder]
 
 
 def file_names(folder: Path, extensions: tuple[str, ...] = IMAGE_EXTENSIONS) -> list[str]:
     """Sorted names of the files with one of the (lower-case) extensions; raises InputError."""
-    return _names(folder, extensions, folders=False)
+    files = (name for name, is_folder in entries_of(folder).items() if is_folder is False)
+    return [readable(name, folder) for name in files if name.lower().endswith(extensions)]
 
 
 def file_paths(folder: Path, extension: str) -> list[Path]:
@@ -150,29 +200,11 @@ def file_paths(folder: Path, extension: str) -> list[Path]:
     return [folder / name for name in file_names(folder, (extension,))]
 
 
-def _names(folder: Path, extensions: str | tuple[str, ...], *, folders: bool) -> list[str]:
-    pack, inner = _located(folder)
-    try:
-        if pack is None:
-            wanted = os.DirEntry.is_dir if folders else os.DirEntry.is_file
-            with os.scandir(folder) as entries:
-                candidates = (entry for entry in entries if entry.name.lower().endswith(extensions))
-                listed = [_readable(entry) for entry in candidates if wanted(entry)]
-        else:
-            if (content := pack.folder(inner)) is None:
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
-            names = (name for name, row in content.items() if (row is None) == folders)
-            listed = [name for name in names if name.lower().endswith(extensions)]
-    except OSError as error:
-        raise InputError(f"expected a readable folder at {folder}: {error.strerror}") from error
-    return sorted(name for name in listed if not name.startswith("."))
-
-
-def _readable(entry: os.DirEntry[str]) -> str:
-    """The name of a file; raises InputError for bytes that are not text, which no record can store."""
-    if entry.name.isascii():  # the fast case
-        return entry.name
-    return require_text(entry.name, f"names of files in {os.path.dirname(entry.path)!a}")
+def readable(name: str, folder: Path) -> str:
+    """A name in a folder; raises InputError for bytes that are not text, which no record can store."""
+    if name.isascii():  # the fast case
+        return name
+    return require_text(name, f"names of files in {str(folder)!a}")
 
 
 def require_text(name: str, what: str) -> str:
@@ -189,7 +221,7 @@ def require_inside(name: str, where: str) -> str:
     path = PurePosixPath(require_text(name, f"names of files in {where}"))
     if "\0" in name or any(len(part.encode()) > LONGEST_NAME for part in path.parts):
         raise InputError(
-            f"expected names of files of at most {LONGEST_NAME} bytes in {where}, found {describe(name)}"
+            f"expected names of files of at most {LONGEST_NAME} bytes in {where}, found {shortened(name)}"
         )
     if not name or path.is_absolute() or ".." in path.parts or "\\" in name:
         raise InputError(f"expected the name of a file below the dataset's folder in {where}, found {name!r}")
@@ -198,6 +230,7 @@ def require_inside(name: str, where: str) -> str:
 
 def open_image(path: Path | str) -> Image.Image:
     """An image, not decoded yet; raises as `read_bytes` and `zoo.view.photos.open_file` do."""
+    _note(path)
     return open_file(BytesIO(read_bytes(path)) if is_packed(path) else path)
 
 
@@ -211,6 +244,15 @@ def image_size(path: Path, *, turned: bool = False) -> tuple[int, int]:
         return (image.height, image.width) if swapped else image.size
 
 
+def require_one_size(size: tuple[int, int], image: Path, mask: Path) -> None:
+    """Raise InputError unless a mask has the (width, height) of its image."""
+    if (other := image_size(mask)) != size:
+        raise InputError(
+            f"expected an image and its mask of one size, found {size[0]} x {size[1]} in {image} and "
+            f"{other[0]} x {other[1]} in {mask}; save the mask at the size of the image"
+        )
+
+
 def require_size(path: Path, size: tuple[int, int], where: str) -> None:
     """Raise InputError unless an image has the (width, height) that is stated in ``where``."""
     if (actual := image_size(path)) != size:
@@ -218,12 +260,3 @@ def require_size(path: Path, size: tuple[int, int], where: str) -> None:
             f"expected image {path} to be {size[0]} x {size[1]} pixels as {where} says, "
             f"found {actual[0]} x {actual[1]}; the annotations belong to another version of the image"
         )
-
-
-def describe(value: object) -> str:
-    """Short text for a value."""
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError):  # a number with more digits than Python prints, or deep nesting
-        text = f"a value of type {type(value).__name__}"
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -16,10 +16,10 @@ from sys import intern
 from typing import Literal, NamedTuple
 
 from layerboard.tasks.datasets.reading.fields import is_number
-from layerboard.tasks.datasets.reading.files import describe, read_bytes, require_text
+from layerboard.tasks.datasets.reading.files import read_bytes, require_text
 from layerboard.tasks.datasets.reading.names import normal
 from layerboard.tasks.datasets.reading.tree import ImageTree
-from layerboard.zoo.errors import InputError, counted, restored, some
+from layerboard.zoo.errors import InputError, counted, restored, shortened, some
 
 # columns of files and of classes, in order of preference, and of splits; case-insensitive
 FILE_COLUMNS = ("file_name", "file", "filename", "path", "image")
@@ -132,7 +132,7 @@ def require_columns(table: LabelTable, *columns: Sequence[str]) -> None:
         wanted = [", ".join(names[:-1]) + " or " * (len(names) > 1) + names[-1] for names in columns]
         raise InputError(
             f"expected a column {' and a column '.join(wanted)} in the first "
-            f"line of {table.path}, found {some(map(describe, table.header), 6)}; give the columns these "
+            f"line of {table.path}, found {some(map(shortened, table.header), 6)}; give the columns these "
             "names, and take out what stands above them"
         )
     if nameless := [row.number for row in table.rows if not row.path]:
@@ -204,7 +204,7 @@ def _json_lines(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, str]]
         except (ValueError, RecursionError) as error:
             raise InputError(f"expected one JSON object a line in {path}, found {line[:40]!r}") from error
         if not isinstance(fields, dict):
-            raise InputError(f"expected one JSON object a line in {path}, found {describe(fields)}")
+            raise InputError(f"expected one JSON object a line in {path}, found {shortened(fields)}")
         yield number, {normal(name): _word(value, f"text in {path}") for name, value in fields.items()}
 
 

@@ -2,11 +2,11 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from layerboard.tasks.datasets.reading.files import file_names, folder_names, is_packed, require_text
+from layerboard.tasks.datasets.reading.files import entries_of, readable
 from layerboard.zoo.errors import InputError, counted, some
 from layerboard.zoo.view.photos import ADDED, endings, heif_broken
 
@@ -56,46 +56,26 @@ def _by_ending(paths: Iterable[str]) -> str:
 def read_tree(root: Path) -> ImageTree:
     """The files below a folder; links to folders are followed; raises InputError."""
     paths: dict[str, list[str]] = {"images": [], "others": [], "empty": []}
-    for kind, path in _packed_paths(root, "") if is_packed(root) else _paths(root, "", ()):
+    for kind, path in _paths(root, "", ()):
         paths[kind].append(path)
     return ImageTree(root, **{kind: tuple(sorted(listed)) for kind, listed in paths.items()})
 
 
-def _paths(folder: Path, prefix: str, above: tuple[tuple[int, int], ...]) -> Iterator[tuple[str, str]]:
-    """Yields paths with their field of `ImageTree`; folders above are identified by device and inode."""
-    try:
-        status = folder.stat()
-        with os.scandir(folder) as listing:
-            entries = [entry for entry in listing if not entry.name.startswith(".")]
-    except OSError as error:
-        raise InputError(f"expected a readable folder at {folder}: {error.strerror}") from error
-    if (identity := (status.st_dev, status.st_ino)) in above:
+def _paths(folder: Path, prefix: str, above: tuple[Path, ...]) -> Iterator[tuple[str, str]]:
+    """Yields paths with their field of `ImageTree`; ``above`` are the folders that hold this one."""
+    identity = Path(os.path.realpath(folder))
+    if identity in above:
         raise InputError(
             f"expected folders that end, found the link {folder}, which leads back to a folder that holds "
             "it; remove it"
         )
+    entries = entries_of(folder)
     if prefix and not entries:
         yield "empty", prefix
-    for entry in entries:
-        name = require_text(entry.name, f"names of files in {str(folder)!a}")
-        if _is(entry, os.DirEntry.is_dir):
-            yield from _paths(folder / name, f"{prefix}{name}/", (*above, identity))
+    for name, is_folder in entries.items():
+        path = prefix + readable(name, folder)
+        if is_folder:
+            yield from _paths(folder / name, f"{path}/", (*above, identity))
         else:
-            image = name.lower().endswith(endings()) and _is(entry, os.DirEntry.is_file)
-            yield "images" if image else "others", prefix + name
-
-
-def _packed_paths(folder: Path, prefix: str) -> Iterator[tuple[str, str]]:
-    """Yields the same of a folder in a pack, which has no links and no empty folders."""
-    for name in file_names(folder, ("",)):
-        yield "images" if name.lower().endswith(endings()) else "others", prefix + name
-    for name in folder_names(folder):
-        yield from _packed_paths(folder / name, f"{prefix}{name}/")
-
-
-def _is(entry: "os.DirEntry[str]", kind: "Callable[[os.DirEntry[str]], bool]") -> bool:
-    """Whether an entry, or its link target, is of a kind; False for a link to itself."""
-    try:
-        return kind(entry)
-    except OSError:
-        return False
+            image = is_folder is False and name.lower().endswith(endings())
+            yield "images" if image else "others", path

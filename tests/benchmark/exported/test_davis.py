@@ -1,7 +1,11 @@
+import shutil
+
 import numpy as np
 import pytest
 
+from layerboard.benchmark.exported.davis import read_results
 from layerboard.tasks.datasets.reading.masks import read_mask, write_mask
+from layerboard.zoo.errors import InputError
 from tests import fakes
 from tests.tasks.agreement import golden
 
@@ -79,3 +83,32 @@ def test_wrong_masks(says, exported, tmp_path):
     assert "export masks at the size of the frames" in says(*given, masks).error
     frame.unlink()
     assert "export every frame under the name of its annotation" in says(*given, masks).error
+
+
+@pytest.mark.parametrize("truth", ["DAVIS", "DAVIS/Annotations", "DAVIS/Annotations/480p"])
+def test_results_beside_annotations(tmp_path, truth):
+    masks = fakes.write_fake_davis(tmp_path, sequences=3) / "Annotations/480p"
+    predictions = shutil.copytree(masks, tmp_path / "mine")
+    shutil.rmtree(predictions / "sequence-1")
+    (predictions / "unknown").mkdir()
+    found = read_results(tmp_path / truth, predictions)
+    assert [*found] == ["sequence-0", "sequence-2"]
+    names = [f"sequence-2/{index:05d}.png" for index in range(4)]
+    assert found["sequence-2"] == [(masks / name, predictions / name) for name in names]
+
+
+def test_errors_of_results(tmp_path):
+    masks = fakes.write_fake_davis(tmp_path) / "Annotations/480p"
+    predictions = shutil.copytree(masks, tmp_path / "mine")
+    write_mask(predictions / "sequence-1/00001.png", np.zeros((14, 24), np.uint8))
+    with pytest.raises(InputError, match=r"sequence-1/00001\.png to be 48 x 32 pixels .* found 24 x 14"):
+        read_results(masks, predictions)
+    (predictions / "sequence-0/00003.png").unlink()
+    with pytest.raises(InputError, match=r"a predicted mask in .*sequence-0 .* found none for 00003\.png"):
+        read_results(masks, predictions)
+    with pytest.raises(
+        InputError, match=r"named after the sequences .*\(sequence-0, sequence-1\), found none"
+    ):
+        read_results(masks, predictions / "sequence-1")
+    with pytest.raises(InputError, match=r"predicted masks .* does not exist"):
+        read_results(masks, tmp_path / "nowhere")

@@ -46,6 +46,17 @@ def test_the_front_matter_of_a_model_card_is_read_by_the_hub(records):
     assert ModelCard(f"---\n{found['owner/net: a #1']}---\n").data.model_name == "owner/net: a #1"
 
 
+def test_two_tasks_on_one_dataset_are_told_apart():
+    both = [layers([61.0], **KNN), layers([63.0], task="linear", partial=True, coverage="9 of 10", **KNN)]
+    (text,) = model_indices(Board.of(frame(*both))).values()
+    results = ModelCard(f"---\n{text}---\n").data.eval_results
+    assert [(each.dataset_config, each.metric_value) for each in results] == [
+        ("knn, standard, d1", 61.0),
+        ("linear, standard, d1", 63.0),
+    ]
+    assert [each.dataset_args for each in results] == [{"data": "d1"}, {"data": "d1", "partial": "9 of 10"}]
+
+
 def test_a_benchmark_of_the_hub_has_files_of_its_own(records):
     found = eval_results(Board.of(records), {"mini-imagenet": ("owner/images", "knn")})
     assert list(found) == ["mini-dino", "owner/net: a #1"]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from layerboard.tasks.datasets.davis import DavisEntry, read_davis_results
+from layerboard.tasks.datasets.davis import DavisEntry
 from layerboard.tasks.datasets.reading.masks import read_mask, voc_palette, write_mask
 from layerboard.zoo.errors import InputError, UnreadableImageError
 from tests.fakes import write_fake_davis
@@ -125,32 +125,3 @@ def test_masks_in_colours_or_damaged(tmp_path: Path) -> None:
     (tmp_path / "cut.png").write_bytes((tmp_path / "rgb.png").read_bytes()[:40])
     with pytest.raises(UnreadableImageError, match=r"cut\.png"):
         read_mask(tmp_path / "cut.png")
-
-
-@pytest.mark.parametrize("truth", ["DAVIS", "DAVIS/Annotations", "DAVIS/Annotations/480p"])
-def test_results_beside_annotations(tmp_path: Path, truth: str) -> None:
-    masks = write_fake_davis(tmp_path, sequences=3) / "Annotations/480p"
-    predictions = copy_shuffled(masks, tmp_path / "mine")
-    shutil.rmtree(predictions / "sequence-1")
-    (predictions / "unknown").mkdir()
-    found = read_davis_results(tmp_path / truth, predictions)
-    assert [sequence.name for sequence in found] == ["sequence-0", "sequence-2"]
-    assert found[1].truth == tuple(masks / f"sequence-2/{index:05d}.png" for index in range(4))
-    assert found[1].predictions == tuple(predictions / f"sequence-2/{index:05d}.png" for index in range(4))
-
-
-def test_errors_of_results(tmp_path: Path) -> None:
-    masks = write_fake_davis(tmp_path) / "Annotations/480p"
-    predictions = copy_shuffled(masks, tmp_path / "mine")
-    write_mask(predictions / "sequence-1/00001.png", np.zeros((14, 24), np.uint8))
-    with pytest.raises(InputError, match=r"sequence-1/00001\.png to be 48 x 32 pixels .* found 24 x 14"):
-        read_davis_results(masks, predictions)
-    (predictions / "sequence-0/00003.png").unlink()
-    with pytest.raises(InputError, match=r"a predicted mask in .*sequence-0 .* found none for 00003\.png"):
-        read_davis_results(masks, predictions)
-    with pytest.raises(
-        InputError, match=r"named after the sequences .*\(sequence-0, sequence-1\), found none"
-    ):
-        read_davis_results(masks, predictions / "sequence-1")
-    with pytest.raises(InputError, match=r"predicted masks .* does not exist"):
-        read_davis_results(masks, tmp_path / "nowhere")

@@ -57,9 +57,9 @@ def test_groups_are_small_and_each_row_is_found(tmp_path: Path, monkeypatch: pyt
         rows.append(PackedFile(str(number), size))
     write_shard(tmp_path / "s.arrow", tmp_path, rows)
     shard = read_shard(tmp_path / "s.arrow")
-    assert shard.rows.contents.num_chunks == 4
+    assert shard.contents.num_chunks == 4
     assert shard.sizes == sizes
-    for number, content in enumerate(shard.rows.contents):
+    for number, content in enumerate(shard.contents):
         assert content.as_py() == (tmp_path / str(number)).read_bytes()
 
 
@@ -114,7 +114,7 @@ def test_a_shard_of_files_that_changed_since_is_written_again(tmp_path: Path) ->
     later = (tmp_path / "pack" / name).stat().st_mtime_ns + 10**9
     os.utime(image, ns=(later, later))
     write_dataset(tmp_path / "data", tmp_path / "pack", plan, lambda amount: None)
-    digests = read_shard(tmp_path / "pack" / name).rows.stamps
+    digests = read_shard(tmp_path / "pack" / name).digests
     assert digests[0].as_py() == shards.content_digest(content[:-1] + b"?")
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from layerboard.benchmark.exported.arrays import as_labels
+from layerboard.benchmark.exported.arrays import Arrays
 from layerboard.tasks.datasets.defects import read_defects
 from layerboard.tasks.datasets.folder import read_folder
 from layerboard.tasks.datasets.instances import Instances, read_queries
@@ -83,7 +83,7 @@ def test_things_and_defects_in_two_forms_are_one(tmp_path: Path) -> None:
 
 
 def test_labels_of_other_code_in_two_forms_are_one() -> None:
-    labels = as_labels({"labels": np.array(forms(CAFE))}, "labels", Path("x.npz"), 2, text=True)
+    labels = Arrays(Path("x.npz"), {"labels": np.array(forms(CAFE))}).texts("labels", 2)
     assert {*labels.tolist()} == {CAFE}
 
 
