@@ -17,8 +17,9 @@ from torch import Tensor
 
 from layerboard.tasks.analyses import base
 from layerboard.tasks.analyses.metrics.attention import Cells, attention_distance, cell_distances, entropy
-from layerboard.tasks.framework.base import Findings, Group, LayerOutcome, Measurer, Outcome
+from layerboard.tasks.framework.base import Findings, Group, LayerOutcome, Outcome
 from layerboard.tasks.framework.feeds import ATTENTION
+from layerboard.tasks.framework.measurers import BatchMeasurer, Measurer
 from layerboard.tasks.framework.sources import ANY_SIZE
 from layerboard.zoo.features import AttentionMaps
 from layerboard.zoo.spec import Layer
@@ -57,7 +58,7 @@ class AttentionDistance(base.ImageAnalysis[AttentionMaps]):
             patch = torch.tensor([side // maps.cells[1]])
             return {"unit": means[..., 0], "cells": means[..., 1], "uniform": uniform.clone(), "patch": patch}
 
-        return base.BatchMeasurer(reduce, {"uniform": base.first, "patch": base.first})
+        return BatchMeasurer(reduce, {"uniform": base.first, "patch": base.first})
 
     def summarise(self, layer: Layer, images: base.KeptImages) -> Findings:
         unit = images.each("unit")

@@ -14,14 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from layerboard.tasks.analyses.base import (
-    NOT_FINITE,
-    BatchMeasurer,
-    ImageAnalysis,
-    KeptImages,
-    LayerArrays,
-    Tally,
-)
+from layerboard.tasks.analyses.base import NOT_FINITE, ImageAnalysis, KeptImages, LayerArrays, Tally
 from layerboard.tasks.analyses.metrics import saliency as overlap
 from layerboard.tasks.analyses.metrics.attention import (
     Cells,
@@ -36,8 +29,9 @@ from layerboard.tasks.clustering.task import REGIONS
 from layerboard.tasks.datasets.base import DatasetEntry
 from layerboard.tasks.datasets.coco import CocoEntry, RegionImage, Regions
 from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
-from layerboard.tasks.framework.base import Findings, Group, LayerOutcome, Measurer, Source, digest
+from layerboard.tasks.framework.base import Findings, Group, LayerOutcome, Source, digest
 from layerboard.tasks.framework.feeds import AttentionFeed
+from layerboard.tasks.framework.measurers import BatchMeasurer, Measurer
 from layerboard.tasks.framework.protocols import EvaluationProtocol
 from layerboard.tasks.framework.sources import IMAGES, consecutive_groups
 from layerboard.tasks.metrics.arrays import Floats

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from layerboard.tasks.anomaly import metric as anomaly
 from layerboard.tasks.framework.base import Measurements
-from layerboard.tasks.framework.remembered import ComparingMeasurer
+from layerboard.tasks.framework.measurers import ComparingMeasurer
 from layerboard.tasks.framework.stored import LayerMeasurements
 from layerboard.zoo.spec import Layer
 
@@ -124,7 +124,6 @@ class DistanceMeasurer(ComparingMeasurer[Memory]):
     ) -> None:
         super().__init__(partial(memories.of, product))
         self._draws, self._k = draws, k
-        self._kept: dict[Layer, list[dict[str, Tensor]]] = {}
 
     def search(
         self,
@@ -143,8 +142,8 @@ class DistanceMeasurer(ComparingMeasurer[Memory]):
             scores = [
                 anomaly.image_scores(part[layer].view(size[0], -1)) if part else none for part in distances
             ]
-            kept = {"distances": distances[0][layer].view(size), "scores": torch.stack(scores, dim=1)}
-            self._kept.setdefault(layer, []).append(kept)
+            of_images = torch.stack(scores, dim=1)
+            self.keep(layer, {"distances": distances[0][layer].view(size), "scores": of_images})
 
     def _distances(
         self,
@@ -158,8 +157,3 @@ class DistanceMeasurer(ComparingMeasurer[Memory]):
             return {}
         rows = {layer: memory[layer].of(images) for layer in patches}
         return anomaly.patch_distances_of_layers(patches, rows, members, self._k)
-
-    def finish(self, layer: Layer) -> dict[str, Tensor]:
-        flags = self.flags(layer)
-        every = self._kept.pop(layer)
-        return {name: torch.cat([part[name] for part in every]) for name in every[0]} | flags

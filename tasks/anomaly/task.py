@@ -17,10 +17,10 @@ from layerboard.tasks.anomaly import scores
 from layerboard.tasks.anomaly.references import DistanceMeasurer, Draws, ProductMemories
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.datasets.defects import Defects, Product, read_defect
-from layerboard.tasks.framework.base import Group, Measurements, Measurer, Outcome, Score, Source, digest
+from layerboard.tasks.framework.base import Group, Measurements, Outcome, Score, Source, digest
 from layerboard.tasks.framework.checks import ALIKE
 from layerboard.tasks.framework.examples import Predicted, drawn_indices, small_mask
-from layerboard.tasks.framework.remembered import Grid, MemoryMeasurer, unit_rows
+from layerboard.tasks.framework.measurers import Grid, Measurer, MemoryMeasurer, unit_rows
 from layerboard.tasks.framework.sources import consecutive_groups
 from layerboard.tasks.framework.stored import LayerMeasurements
 from layerboard.tasks.framework.task import Measurable, MeasuredTask

@@ -25,7 +25,6 @@ from layerboard.tasks.framework.base import (
     Group,
     LayerOutcome,
     Measurements,
-    Measurer,
     Outcome,
     Score,
     Source,
@@ -35,6 +34,7 @@ from layerboard.tasks.framework.checks import NOT_FINITE
 from layerboard.tasks.framework.examples import Predicted
 from layerboard.tasks.framework.feeds import GridFeed
 from layerboard.tasks.framework.identity import DIGITS, identity
+from layerboard.tasks.framework.measurers import Measurer
 from layerboard.tasks.framework.protocols import EvaluationProtocol
 from layerboard.tasks.framework.registry import TaskEntry, entry_of
 from layerboard.tasks.framework.sets import members_of, sets_of

@@ -14,8 +14,8 @@ import numpy as np
 from torch import Tensor
 
 from layerboard.tasks.datasets.scenes import every_value
-from layerboard.tasks.framework.base import Group, Measurements, Measurer, Over, digest
-from layerboard.tasks.framework.remembered import Grid, MemoryMeasurer
+from layerboard.tasks.framework.base import Group, Measurements, Over, digest
+from layerboard.tasks.framework.measurers import Grid, Measurer, MemoryMeasurer
 from layerboard.tasks.metrics.arrays import VOID
 from layerboard.tasks.segmentation.in_context import Memories
 from layerboard.tasks.segmentation.pixel_memory import (

@@ -15,7 +15,7 @@ from torch.nn import functional
 from layerboard.tasks.datasets.scenes import Scene
 from layerboard.tasks.framework.base import Measurements
 from layerboard.tasks.framework.examples import small_mask
-from layerboard.tasks.framework.remembered import ComparingMeasurer, Grid
+from layerboard.tasks.framework.measurers import ComparingMeasurer, Grid
 from layerboard.tasks.metrics import cell_labels
 from layerboard.tasks.metrics.arrays import Integers, Labels
 from layerboard.tasks.metrics.memory_search import MemoryNeighbours, most_similar_of_layers
@@ -127,7 +127,6 @@ class QueryMeasurer(ComparingMeasurer[tuple[Tensor, Tensor]]):
         self._scenes = scenes
         self._temperature = config.temperature
         self._voters = {"pixels": config.k, f"pixels k={config.other}": config.other}  # k by name
-        self._given: dict[Layer, dict[str, Tensor]] = {}
 
     def search(
         self,
@@ -143,17 +142,14 @@ class QueryMeasurer(ComparingMeasurer[tuple[Tensor, Tensor]]):
         rows = {member: memory[member][0] for member in grids}
         members, most = {layer: layer.members for layer in layers}, max(self._voters.values())
         for layer, voters in most_similar_of_layers(queries, rows, members, most).items():
-            given, (first, *_) = self._given.setdefault(layer, {}), layer.members
+            first = layer.members[0]
             for name, k in self._voters.items():
                 votes = vote_labels(voters.first(k), memory[first][1], self._temperature)
                 by_image = votes.view(*grids[first].shape[:3], -1)
-                given |= zip([f"{name} {position}" for position in positions], by_image, strict=True)
+                names = [f"{name} {position}" for position in positions]
+                self.keep(layer, dict(zip(names, by_image, strict=True)))
 
-    def finish(self, layer: Layer) -> dict[str, Tensor]:
-        flags = self.flags(layer)
-        return self._given.pop(layer) | flags
-
-    def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
+    def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]], /) -> dict[Layer, dict[str, Tensor]]:
         """Confusion matrices of all images, as in `confusion_entries`."""
         with ThreadPoolExecutor(torch.get_num_threads(), "label", torch.set_num_threads, (1,)) as pool:
             images = list(pool.map(partial(self._tables, finished), range(len(self._scenes))))

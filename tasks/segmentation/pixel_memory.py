@@ -15,8 +15,7 @@ from torch.nn import functional
 
 from layerboard.tasks.datasets.scenes import Scene
 from layerboard.tasks.framework.base import FINITE, Measurements
-from layerboard.tasks.framework.checks import LayerFlags
-from layerboard.tasks.framework.remembered import Grid
+from layerboard.tasks.framework.measurers import ComparingMeasurer, Grid
 from layerboard.tasks.metrics.arrays import VOID, Floats, Integers, Labels, Mask
 from layerboard.tasks.metrics.cell_labels import cell_counts, cell_draws, chosen_cells
 from layerboard.tasks.metrics.memory_search import MemoryNeighbours, most_similar
@@ -174,32 +173,32 @@ def kept_of(grid: Tensor, cells: Tensor, labels: Tensor, *, held_out: bool) -> d
     }
 
 
-class PixelQueryMeasurer:
+class PixelQueryMeasurer(ComparingMeasurer[PixelMemory]):
     """Labels the pixels of a few images on the device, and counts them on the host after all images."""
 
     def __init__(
         self, read: Read, scenes: Sequence[Scene], pixels: Pixels, memories: Memories[PixelMemory]
     ) -> None:
+        super().__init__(memories.of)
         self._read = read
         self._scenes = scenes
         self._pixels = pixels
-        self._memories = memories
-        self._given: dict[Layer, dict[str, Tensor]] = {}
-        self._flags = LayerFlags()
 
-    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
-        memory = self._memories.of(layer, grids.device)
-        labels = memory.vote(grids.flatten(0, 2).float())
-        if labels.shape[1] != memory.labels.shape[1]:
-            raise ValueError("cells have another number of pixels than those that are remembered")
-        given = zip(map(str, positions), labels.view(*grids.shape[:3], -1), strict=True)
-        self._given.setdefault(layer, {}).update(given)
-        self._flags.see(layer, grids)
+    def search(
+        self,
+        layers: Sequence[Layer],
+        positions: Sequence[int],
+        grids: Mapping[Layer, Tensor],
+        memory: Mapping[Layer, PixelMemory],
+    ) -> None:
+        for layer in layers:
+            labels = memory[layer].vote(grids[layer].flatten(0, 2).float())
+            if labels.shape[1] != memory[layer].labels.shape[1]:
+                raise ValueError("cells have another number of pixels than those that are remembered")
+            by_image = labels.view(*grids[layer].shape[:3], -1)
+            self.keep(layer, dict(zip(map(str, positions), by_image, strict=True)))
 
-    def finish(self, layer: Layer) -> dict[str, Tensor]:
-        return self._given.pop(layer) | self._flags.arrays(layer)
-
-    def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
+    def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]], /) -> dict[Layer, dict[str, Tensor]]:
         """Confusion matrices as in `confusion_entries`; the last class: no class was predicted."""
         masks = [self._read(scene) for scene in self._scenes]
         by_layer = {}
