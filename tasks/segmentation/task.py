@@ -103,7 +103,9 @@ class SegmentationTask(LabelledImages):
     def remembering(
         self, measured: Mapping[Layer, Sequence[Measurements]], failures: Mapping[Layer, str]
     ) -> Self:
-        return replace(self, memories=in_context.Memories(measured, failures, in_context.labelled_cells))
+        return replace(
+            self, memories=in_context.memory_of_layers(measured, failures, in_context.labelled_cells)
+        )
 
     @cached_property
     def fingerprint(self) -> str:
