@@ -15,6 +15,7 @@ from layerboard.benchmark.passes.loading import Loader
 from layerboard.benchmark.passes.one_pass import Listener, run_pass
 from layerboard.benchmark.passes.shards import Shards
 from layerboard.tasks.framework.base import FINITE, Source
+from layerboard.tasks.framework.measurers import Measurer
 from layerboard.tasks.metrics.spread import debiased, position_basis
 from layerboard.zoo.features import LayerFeatures, Visitor
 from layerboard.zoo.spec import Layer
@@ -50,7 +51,7 @@ class Positioned(CountingBackbone):
             )
 
 
-class Grids:
+class Grids(Measurer[Tensor]):
     """Keeps the grids that it is fed."""
 
     def __init__(self) -> None:
