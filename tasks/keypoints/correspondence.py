@@ -93,7 +93,7 @@ class Axis:
     first: float
     step: float  # from one to the next; 0 where there is one position
     count: int
-    between: bool = False  # whether all between the first and the last one can be said, too
+    between: bool = False  # whether all between the first and the last one can be predicted, too
 
     def nearest(self, values: Floats) -> Floats:
         """Position nearest to each value; ties go to the lower one."""
