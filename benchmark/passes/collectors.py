@@ -296,7 +296,8 @@ class MeasuredCollector(Collector):
             if not arrays.pop(FINITE, torch.tensor(True)).all():
                 failed.setdefault(layer, NOT_FINITE)
         measured = {layer: arrays for layer, arrays in by_layer.items() if not failed.get(layer)}
-        settled = measurer.settle(measured)
+        # one that is not ours needs no more than `update` and `finish`
+        settled = measurer.settle(measured) if isinstance(measurer, Measurer) else measured
         named: dict[str, Tensor] = {}
         for layer in self._measured:
             reason = torch.tensor(list(failed.get(layer, "").encode()), dtype=torch.uint8)

@@ -15,7 +15,6 @@ from layerboard.benchmark.passes.loading import Loader
 from layerboard.benchmark.passes.one_pass import Listener, run_pass
 from layerboard.benchmark.passes.shards import Shards
 from layerboard.tasks.framework.base import FINITE, Source
-from layerboard.tasks.framework.measurers import Measurer
 from layerboard.tasks.metrics.spread import debiased, position_basis
 from layerboard.zoo.features import LayerFeatures, Visitor
 from layerboard.zoo.spec import Layer
@@ -51,7 +50,7 @@ class Positioned(CountingBackbone):
             )
 
 
-class Grids(Measurer[Tensor]):
+class Grids:
     """Keeps the grids that it is fed."""
 
     def __init__(self) -> None:

@@ -13,7 +13,6 @@ from layerboard.benchmark.passes.one_pass import Listener, run_pass
 from layerboard.benchmark.passes.shards import Shards, VectorReader
 from layerboard.tasks.framework.base import FINITE, Source
 from layerboard.tasks.framework.feeds import GRIDS
-from layerboard.tasks.framework.measurers import Measurer
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Tiles
@@ -22,7 +21,7 @@ from tests.benchmark.doubles import SPEC, CountingBackbone, source
 ALL = frozenset(SPEC.layers)
 
 
-class MeanMeasurer(Measurer[torch.Tensor]):
+class MeanMeasurer:
     """Keeps each image's mean; a group of colour 66 is bad input, 77 cannot be measured."""
 
     def __init__(self) -> None:

@@ -18,7 +18,6 @@ from layerboard.tasks.framework.feeds import (
     PicturedFeed,
     ResidualFeed,
 )
-from layerboard.tasks.framework.measurers import Measurer
 from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
 from layerboard.zoo.spec import Layer, Tap
 from layerboard.zoo.view.views import ResizeCrop
@@ -97,7 +96,7 @@ def test_the_taps_of_a_block_come_together() -> None:
     assert all(one.grid.shape[0] == 2 for one in portion.values())
 
 
-class Sums(Measurer[dict[Tap, LayerFeatures]]):
+class Sums:
     """Adds the taps of a block up, image by image."""
 
     def __init__(self) -> None:
