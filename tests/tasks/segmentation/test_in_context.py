@@ -33,8 +33,8 @@ from layerboard.tasks.segmentation.overlaps import (
     names_of_predictions,
 )
 from layerboard.tasks.statistics.best_set import best_set
-from layerboard.tasks.statistics.class_ratios import ClassRatios
 from layerboard.tasks.statistics.uncertainty import differences, intervals
+from layerboard.tasks.statistics.weighted import ClassRatios
 from tests.tasks.agreement import in_context as agreement
 
 VOID = 255
