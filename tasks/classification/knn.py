@@ -15,6 +15,7 @@ from layerboard.tasks.classification.probes import ECE, Answers, LabelledTask, L
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.framework.base import Device, Outcome
 from layerboard.tasks.framework.examples import Predicted, by_key
+from layerboard.tasks.framework.task import JointVectorTask
 from layerboard.tasks.framework.transformed import Vectors
 from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.metrics.neighbours import (
@@ -48,7 +49,7 @@ class KnnConfig:
 
 
 @dataclass(frozen=True, eq=False)
-class KnnTask(LabelledTask):
+class KnnTask(JointVectorTask, LabelledTask):
     """k-NN classification of validation images with a bank of training images, or leave-one-out."""
 
     config: KnnConfig

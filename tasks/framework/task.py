@@ -288,16 +288,14 @@ class VectorTask(Task):
     """A task that scores stored vectors of layers, or of sets of them (k-NN, retrieval, image clustering).
 
     Vectors are [images dim] for each source name, in source order; the row of an unreadable image is NaN.
-    A task defines `score`, or `score_together` if sets of layers share the products of their members.
     """
 
     sets_refusal = ""
     all_tokens: ClassVar[bool] = False  # whether `ALL` is scored, too, if a backbone has a class token
 
+    @abstractmethod
     def score(self, vectors: Vectors, device: Device = None) -> Outcome:
         """Scores of the vectors of one layer and pooling."""
-        (outcome,) = self.score_together({ALONE: vectors}, [ALONE], device)
-        return outcome
 
     def score_together(
         self, vectors: Mapping[Layer, Vectors], layers: Sequence[Layer], device: Device = None
@@ -397,6 +395,21 @@ class VectorTask(Task):
             if not np.isfinite(vectors[name][stored.shown]).all():
                 return {}
         return dict(zip(vectors, in_range([*vectors.values()]), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class JointVectorTask(VectorTask):
+    """A task that scores several layers at once: sets of layers share the products of their members."""
+
+    @abstractmethod
+    def score_together(
+        self, vectors: Mapping[Layer, Vectors], layers: Sequence[Layer], device: Device = None
+    ) -> list[Outcome]:
+        """Scores of layers from the finite vectors of their members."""
+
+    def score(self, vectors: Vectors, device: Device = None) -> Outcome:
+        (outcome,) = self.score_together({ALONE: vectors}, [ALONE], device)
+        return outcome
 
 
 @dataclass(frozen=True, eq=False)

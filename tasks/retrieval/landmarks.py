@@ -18,7 +18,7 @@ from layerboard.tasks.framework.checks import unusable
 from layerboard.tasks.framework.examples import Predicted, by_key, drawn_indices
 from layerboard.tasks.framework.sets import members_of
 from layerboard.tasks.framework.sources import consecutive_groups
-from layerboard.tasks.framework.task import VectorTask
+from layerboard.tasks.framework.task import JointVectorTask
 from layerboard.tasks.framework.transformed import Vectors
 from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.retrieval.ranking import Difficulty, cosine_similarities, rank, revisited
@@ -41,7 +41,7 @@ class RetrievalConfig:
 
 
 @dataclass(frozen=True, eq=False)
-class RetrievalTask(VectorTask):
+class RetrievalTask(JointVectorTask):
     """Retrieval of the database images that show the landmark of a query."""
 
     data: Retrieval
