@@ -297,7 +297,7 @@ class MeasuredCollector(Collector):
                 failed.setdefault(layer, NOT_FINITE)
         measured = {layer: arrays for layer, arrays in by_layer.items() if not failed.get(layer)}
         # one that is not ours needs no more than `update` and `finish`
-        settled = measurer.settle(measured) if isinstance(measurer, Measurer) else measured
+        settled = measurer.settle(measured) if hasattr(measurer, "settle") else measured
         named: dict[str, Tensor] = {}
         for layer in self._measured:
             reason = torch.tensor(list(failed.get(layer, "").encode()), dtype=torch.uint8)
