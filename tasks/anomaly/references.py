@@ -23,21 +23,15 @@ class Draws:
     draws: int
 
     def of(self, count: int) -> dict[str, range]:
-        """Indices of the reference images in each possible draw, by its name.
+        """Indices of the images among ``count`` references in each draw, by its name.
 
-        Images are taken in sorted file-name order. The last draw may be smaller.
+        Images are taken in sorted file-name order. The last draws may be smaller or empty.
         """
         return {
-            f"{shots}-shot {draw}": range(draw * shots, min((draw + 1) * shots, count))
+            f"{shots}-shot {draw}": range(count)[draw * shots : (draw + 1) * shots]
             for shots in self.shots
             for draw in range(self.draws)
-            if draw * shots < count
         }
-
-    @property
-    def names(self) -> list[str]:
-        """Names of all draws, even without images for them."""
-        return [f"{shots}-shot {draw}" for shots in self.shots for draw in range(self.draws)]
 
     @property
     def images(self) -> int:
@@ -119,9 +113,7 @@ class DistanceMeasurer(ComparingMeasurer[Memory]):
     the images, from all reference images and then from each draw; NaN for draws without reference images.
     """
 
-    def __init__(
-        self, product: str, draws: Mapping[str, range | None], k: int, memories: ProductMemories
-    ) -> None:
+    def __init__(self, product: str, draws: Mapping[str, range], k: int, memories: ProductMemories) -> None:
         super().__init__(partial(memories.of, product))
         self._draws, self._k = draws, k
 
@@ -135,7 +127,7 @@ class DistanceMeasurer(ComparingMeasurer[Memory]):
         first = next(iter(grids.values()))
         patches = {member: tokens.flatten(0, 2) for member, tokens in grids.items()}
         members = {layer: layer.members for layer in layers}
-        groups = [None, *(tuple(images or ()) for images in self._draws.values())]
+        groups = [None, *map(tuple, self._draws.values())]
         distances = [self._distances(patches, memory, images, members) for images in groups]
         size, none = first.shape[:3], torch.full(first.shape[:1], torch.nan, device=first.device)
         for layer in layers:
