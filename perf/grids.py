@@ -12,7 +12,7 @@ from torch import Tensor
 
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.spair import KeypointPair, Keypoints
-from layerboard.tasks.framework.base import Measurer
+from layerboard.tasks.framework.measurers import Measurer
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.keypoints.task import KeypointTask

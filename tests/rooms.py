@@ -15,15 +15,24 @@ BEGIN, END = "<!-- rooms -->\n", "<!-- end of rooms -->"
 
 
 def floors() -> dict[str, list[list[str]]]:
-    """By package, its floors from the highest to the lowest; each has names of folders and files."""
+    """By package, its floors from the highest to the lowest; each has names of folders and files.
+
+    A layer in parentheses stands for all folders and files that no other layer names.
+    """
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     contracts = tomllib.loads(text)["tool"]["importlinter"]["contracts"]
-    return {
-        container.removeprefix("layerboard."): [layer.split(" | ") for layer in contract["layers"]]
-        for contract in contracts
-        if contract.get("exhaustive")
-        for container in contract["containers"]
-    }
+    by_package = {}
+    for contract in contracts:
+        for container in contract.get("containers", ()):
+            if package := container.partition(".")[2]:
+                named = {name for layer in contract["layers"] for name in layer.split(" | ")}
+                files = {path.stem for path in (ROOT / package).glob("[!_]*.py")}
+                folders = {path.parent.name for path in (ROOT / package).glob("*/__init__.py")}
+                others = sorted((files | folders) - named)
+                by_package[package] = [
+                    others if layer.startswith("(") else layer.split(" | ") for layer in contract["layers"]
+                ]
+    return by_package
 
 
 def holds(path: Path) -> str:

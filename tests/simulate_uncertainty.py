@@ -32,7 +32,12 @@ from layerboard.tasks.framework.base import Items, Over, Statistic
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.metrics.arrays import Features, Floats, Integers, Mask
-from layerboard.tasks.retrieval.instances import InstancesConfig, pair_columns, pair_metrics, retrieve_things
+from layerboard.tasks.retrieval.instances import (
+    InstancesConfig,
+    pair_columns,
+    pair_metrics,
+    retrieve_instances,
+)
 from layerboard.tasks.statistics import linearised
 from layerboard.tasks.statistics.best_set import best_set
 from layerboard.tasks.statistics.linearised import placements
@@ -400,7 +405,7 @@ def _of_pairs(random: np.random.Generator, count: int, good: float) -> Items:
     thing = np.arange(count) // 4
     features = 0.6 * good * random.standard_normal((count, 16))[thing] + random.standard_normal((count, 16))
     nothing = np.full(count, "")
-    rows, retrieved = retrieve_things(features.astype(np.float32), thing.astype(str), nothing, nothing)
+    rows, retrieved = retrieve_instances(features.astype(np.float32), thing.astype(str), nothing, nothing)
     rule: InstancesConfig = config_of(STANDARD, "instances")
     column = pair_metrics(retrieved.pairs, rule)[0]["ROC AUC"] + pair_columns(retrieved, rule)["ROC AUC"]
     return _of_images(column, "shares", tuple(thing[rows].astype(str)))

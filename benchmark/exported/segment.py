@@ -20,7 +20,16 @@ from layerboard.tasks.framework.checks import ALIKE, unusable
 from layerboard.tasks.metrics.arrays import VOID, Integers, Labels, in_range
 from layerboard.tasks.metrics.cell_labels import cell_counts, label_map
 from layerboard.tasks.metrics.memory_search import most_similar
-from layerboard.tasks.segmentation.capi import CapiConfig, CapiTask, pixels_of
+from layerboard.tasks.segmentation.capi import (
+    CapiConfig,
+    CapiTask,
+    PixelMemory,
+    Pixels,
+    confusion_of,
+    kept_of,
+    pixels_of,
+    voting_memory,
+)
 from layerboard.tasks.segmentation.in_context import (
     Vote,
     confusion_entries,
@@ -29,13 +38,6 @@ from layerboard.tasks.segmentation.in_context import (
     vote_labels,
 )
 from layerboard.tasks.segmentation.overlaps import Overlaps, confusion, names_of_predictions
-from layerboard.tasks.segmentation.pixel_memory import (
-    PixelMemory,
-    Pixels,
-    confusion_of,
-    kept_of,
-    voting_memory,
-)
 from layerboard.tasks.segmentation.task import SegmentationTask
 from layerboard.zoo.errors import InputError, some
 
@@ -141,9 +143,9 @@ def score_features(
 
 
 def exported_rule(k: int | None) -> CapiConfig:
-    """The config of the protocol, with ``k`` voters if given."""
+    """The config of the protocol, with ``k`` neighbours if given."""
     rule = CapiTask.configs["capi"]
-    return rule if k is None else replace(rule, electorate=replace(rule.electorate, ks=(k,)))
+    return rule if k is None else replace(rule, ks=(k,))
 
 
 def score_by_pixels(features: Path, judged: Judged, rule: CapiConfig, memory: int | None) -> ScoreReport:
@@ -166,16 +168,16 @@ def score_by_pixels(features: Path, judged: Judged, rule: CapiConfig, memory: in
     classes, keys = judged.count([known, truth]), [str(number) for number in range(len(train))]
     pixels = pixels_of(keys, rule, classes, frozenset((*judged.ignored, VOID)), memory)
     try:
-        voters = _memory_of(train, known, pixels, rule)
+        chosen = _memory_of(train, known, pixels, rule)
     except ValueError as error:
         raise InputError(f"cannot score {features}: {error}") from error
-    numbers: dict[str, Json] = {"features": str(features), "k": voters.k, "distance": voters.distance}
-    numbers |= {"memory": memory, "seed": rule.seed, "cells": len(voters.rows)}
+    numbers: dict[str, Json] = {"features": str(features), "k": chosen.k, "distance": chosen.distance}
+    numbers |= {"memory": memory, "seed": rule.seed, "cells": len(chosen.rows)}
     numbers |= {"held_out": sorted(map(int, pixels.held_out)), **judged.numbers(classes)}
-    note = f"{voters.k} cells vote, found by {voters.distance}, as fits held-out images of train best."
+    note = f"{chosen.k} cells vote, found by {chosen.distance}, as fits held-out images of train best."
     tables = []
     for grid, mask in zip(test, truth, strict=True):
-        given = voters.vote(torch.from_numpy(grid).float().flatten(0, 1)).view(*grid.shape[:2], -1)
+        given = chosen.vote(torch.from_numpy(grid).float().flatten(0, 1)).view(*grid.shape[:2], -1)
         tables.append(np.asarray(confusion_of(mask, given, pixels)))
     return _report(tables, "capi", numbers, (note,))
 
@@ -263,4 +265,4 @@ def _memory_of(grids: Floats, masks: Labels, pixels: Pixels, rule: CapiConfig) -
         chosen = pixels.of(mask, (grid.shape[0], grid.shape[1]), str(number))
         cells = kept_of(torch.from_numpy(grid), *chosen, held_out=str(number) in pixels.held_out)
         left.append({name: array.numpy() for name, array in cells.items()})
-    return voting_memory(left, torch.device("cpu"), pixels, rule.electorate)
+    return voting_memory(left, torch.device("cpu"), pixels, rule)

@@ -13,8 +13,9 @@ from torch import Tensor
 
 from layerboard.benchmark.passes.failures import is_out_of_memory
 from layerboard.benchmark.passes.loading import Batch, Member
-from layerboard.tasks.framework.base import FINITE, BatchPart, Measurer, Settling, Source, TokenMeasurer
+from layerboard.tasks.framework.base import FINITE, BatchPart, Source
 from layerboard.tasks.framework.checks import NOT_FINITE
+from layerboard.tasks.framework.measurers import Measurer, TokenMeasurer
 from layerboard.tasks.framework.sets import members_of
 from layerboard.tasks.framework.task import Measurable
 from layerboard.tasks.metrics.spread import debiased, position_basis
@@ -295,12 +296,13 @@ class MeasuredCollector(Collector):
             if not arrays.pop(FINITE, torch.tensor(True)).all():
                 failed.setdefault(layer, NOT_FINITE)
         measured = {layer: arrays for layer, arrays in by_layer.items() if not failed.get(layer)}
-        settled = measurer.settle(measured) if isinstance(measurer, Settling) else measured
+        # one that is not ours needs no more than `update` and `finish`
+        settled = measurer.settle(measured) if hasattr(measurer, "settle") else measured
         named: dict[str, Tensor] = {}
         for layer in self._measured:
             reason = torch.tensor(list(failed.get(layer, "").encode()), dtype=torch.uint8)
-            arrays = settled[layer] if layer in measured else {FAILURE: reason}
-            named |= {f"{group}/{layer}/{name}": array for name, array in arrays.items()}
+            kept = settled[layer] if layer in measured else {FAILURE: reason}
+            named |= {f"{group}/{layer}/{name}": array for name, array in kept.items()}
         return named
 
     @contextmanager

@@ -17,8 +17,9 @@ from torch import Tensor
 
 from layerboard.tasks.analyses import base
 from layerboard.tasks.analyses.metrics.attention import Cells, attention_distance, cell_distances, entropy
-from layerboard.tasks.framework.base import Findings, Group, LayerOutcome, Measurer, Outcome
+from layerboard.tasks.framework.base import Findings, Group, LayerOutcome, Outcome
 from layerboard.tasks.framework.feeds import ATTENTION
+from layerboard.tasks.framework.measurers import BatchMeasurer, Measurer
 from layerboard.tasks.framework.sources import ANY_SIZE
 from layerboard.zoo.features import AttentionMaps
 from layerboard.zoo.spec import Layer
@@ -57,7 +58,7 @@ class AttentionDistance(base.ImageAnalysis[AttentionMaps]):
             patch = torch.tensor([side // maps.cells[1]])
             return {"unit": means[..., 0], "cells": means[..., 1], "uniform": uniform.clone(), "patch": patch}
 
-        return base.BatchMeasurer(reduce, {"uniform": base.first, "patch": base.first})
+        return BatchMeasurer(reduce, {"uniform": base.first, "patch": base.first})
 
     def summarise(self, layer: Layer, images: base.KeptImages) -> Findings:
         unit = images.each("unit")
@@ -111,17 +112,15 @@ class AttentionShares(base.ImageAnalysis[AttentionMaps]):
         return shares
 
     def summarise(self, layer: Layer, images: base.KeptImages) -> Findings:
-        asking = (pooling for pooling in POOLINGS if f"{pooling}/entropy" in images.first)
-        return Findings(tuple(LayerOutcome(layer, name, _share_outcome(images, name)) for name in asking))
-
-
-def _share_outcome(images: base.KeptImages, pooling: str) -> Outcome:
-    """Scores of one block for one kind of query token."""
-    names = {metric: f"{pooling}/{metric}" for metric in METRICS}
-    tables = {metric: images.each(name) for metric, name in names.items() if name in images.first}
-    if not all(np.isfinite(table).all() for table in tables.values()):
-        return Outcome((), empty=base.NOT_FINITE)
-    tally = base.Tally(images.keys)
-    for metric, table in tables.items():
-        tally.heads(metric, table)
-    return tally.outcome()
+        outcomes = []
+        for pooling in (name for name in POOLINGS if f"{name}/entropy" in images.first):
+            names = {metric: f"{pooling}/{metric}" for metric in METRICS}
+            tables = {metric: images.each(name) for metric, name in names.items() if name in images.first}
+            outcome = Outcome((), empty=base.NOT_FINITE)
+            if all(np.isfinite(table).all() for table in tables.values()):
+                tally = base.Tally(images.keys)
+                for metric, table in tables.items():
+                    tally.heads(metric, table)
+                outcome = tally.outcome()
+            outcomes.append(LayerOutcome(layer, pooling, outcome))
+        return Findings(tuple(outcomes))

@@ -17,8 +17,9 @@ from torch import Tensor
 from layerboard.tasks.analyses import base
 from layerboard.tasks.analyses.metrics import attention
 from layerboard.tasks.analyses.metrics.attention import Cells
-from layerboard.tasks.framework.base import Findings, Group, LayerOutcome, Measurer, Outcome
+from layerboard.tasks.framework.base import Findings, Group, LayerOutcome, Outcome
 from layerboard.tasks.framework.feeds import Pictured, PicturedFeed
+from layerboard.tasks.framework.measurers import BatchMeasurer, Measurer
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.zoo.features import AttentionMaps
 from layerboard.zoo.spec import Layer
@@ -92,7 +93,7 @@ class AttentionMapsTask(base.ImageAnalysis[Pictured]):
     def measure(self, group: Group, view: View) -> Measurer[Pictured]:
         sampled = (position for position, sample in enumerate(group.samples) if sample.key in self.sampled)
         joins = dict.fromkeys(("cls_map", "patch_map", "aaam"), torch.add) | {"cells": base.first}
-        return base.BatchMeasurer(_Maps(frozenset(sampled)).reduce, joins)
+        return BatchMeasurer(_Maps(frozenset(sampled)).reduce, joins)
 
     def summarise(self, layer: Layer, images: base.KeptImages) -> Findings:
         poolings = [name for name in ("cls", "patch") if f"{name}_map" in images.first]

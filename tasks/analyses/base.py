@@ -1,13 +1,12 @@
 """Base classes of analyses: measurers of batches, stored arrays, and scores of layers and heads."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Generic
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -17,22 +16,20 @@ from layerboard.tasks.framework.base import (
     Items,
     LayerOutcome,
     Measurements,
-    Measurer,
     Outcome,
-    Portion,
     Score,
     Source,
     Statistic,
     digest,
 )
 from layerboard.tasks.framework.checks import nothing_read
+from layerboard.tasks.framework.measurers import BatchMeasurer, Join, Measurer, Portion
 from layerboard.tasks.framework.task import AnalysisTask
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 
 Array = NDArray[np.generic]
-Join = Callable[[Tensor, Tensor], Tensor]  # joins the arrays of earlier batches with those of the next one
 
 NOT_FINITE = "attention probabilities are not finite"
 
@@ -40,36 +37,6 @@ NOT_FINITE = "attention probabilities are not finite"
 def first(kept: Tensor, _: Tensor) -> Tensor:
     """The array of the first batch, for values that are the same in all batches."""
     return kept
-
-
-class BatchMeasurer(Generic[Portion]):
-    """Reduces each batch of a group to small tensors, and joins those of all batches.
-
-    ``reduce`` receives a layer, the positions of a batch's images in their group, and the feed's portion.
-    Tensors without a join, with images or batches along the first axis, are concatenated.
-    """
-
-    def __init__(
-        self,
-        reduce: Callable[[Layer, Sequence[int], Portion], Mapping[str, Tensor]],
-        joins: Mapping[str, Join] | None = None,
-    ) -> None:
-        self._reduce = reduce
-        self._joins = joins or {}
-        self._parts: dict[Layer, dict[str, list[Tensor]]] = {}
-
-    def update(self, layer: Layer, positions: Sequence[int], portion: Portion) -> None:
-        reduced = {"position": torch.tensor(positions), **self._reduce(layer, positions, portion)}
-        parts = self._parts.setdefault(layer, {})
-        for name, value in reduced.items():
-            if name in parts and name in self._joins:
-                parts[name] = [self._joins[name](parts[name][0], value)]
-            else:
-                parts.setdefault(name, []).append(value)
-
-    def finish(self, layer: Layer) -> dict[str, Tensor]:
-        every = self._parts.pop(layer, {})
-        return {name: parts[0] if len(parts) == 1 else torch.cat(parts) for name, parts in every.items()}
 
 
 @dataclass(frozen=True)

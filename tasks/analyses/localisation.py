@@ -15,10 +15,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from layerboard.tasks.analyses.base import Array, BatchMeasurer, ImageAnalysis, KeptImages, LayerArrays
+from layerboard.tasks.analyses.base import Array, ImageAnalysis, KeptImages, LayerArrays
 from layerboard.tasks.analyses.metrics.attention import Cells, cell_distances
-from layerboard.tasks.framework.base import Findings, Group, LayerOutcome, Measurer, Outcome, Score
+from layerboard.tasks.framework.base import Findings, Group, LayerOutcome, Outcome, Score
 from layerboard.tasks.framework.feeds import GridsOfPixels, PixelFeed
+from layerboard.tasks.framework.measurers import BatchMeasurer, Measurer
 from layerboard.tasks.framework.sources import batch_slices
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.tasks.similarity.metric import SMALLEST_BATCH, gather, gram_matrix, u_centred

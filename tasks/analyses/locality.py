@@ -16,11 +16,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from layerboard.tasks.analyses.base import BatchMeasurer
 from layerboard.tasks.analyses.metrics.attention import attention_distance, cell_distances
-from layerboard.tasks.framework.base import Group, Measurer, digest
+from layerboard.tasks.framework.base import Group, digest
 from layerboard.tasks.framework.comparing import ComparisonTask, PairFindings
 from layerboard.tasks.framework.feeds import HeadsOrBlocksFeed
+from layerboard.tasks.framework.measurers import BatchMeasurer, Measurer
 from layerboard.tasks.framework.sources import ANY_SIZE, ProbedImages
 from layerboard.tasks.framework.stored import StoredBackbone
 from layerboard.tasks.framework.task import FedTask

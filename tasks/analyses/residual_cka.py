@@ -12,10 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from layerboard.tasks.analyses.base import Array, BatchMeasurer, ImageAnalysis, KeptImages, LayerArrays
+from layerboard.tasks.analyses.base import Array, ImageAnalysis, KeptImages, LayerArrays
 from layerboard.tasks.analyses.residuals import Taps, branches, sum_gaps, token_kinds, unsound
-from layerboard.tasks.framework.base import Findings, Group, LayerOutcome, Measurer, Outcome, Score, digest
+from layerboard.tasks.framework.base import Findings, Group, LayerOutcome, Outcome, Score, digest
 from layerboard.tasks.framework.feeds import ResidualFeed, sums_of
+from layerboard.tasks.framework.measurers import BatchMeasurer, Measurer
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.tasks.similarity.cka import UNDEFINED, CkaConfig, Grams
 from layerboard.tasks.similarity.metric import CkaAccumulator

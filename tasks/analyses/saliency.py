@@ -12,17 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 from torch import Tensor
 
-from layerboard.tasks.analyses.base import (
-    NOT_FINITE,
-    BatchMeasurer,
-    ImageAnalysis,
-    KeptImages,
-    LayerArrays,
-    Tally,
-)
-from layerboard.tasks.analyses.metrics import saliency as overlap
+from layerboard.tasks.analyses.base import NOT_FINITE, ImageAnalysis, KeptImages, LayerArrays, Tally
 from layerboard.tasks.analyses.metrics.attention import (
     Cells,
     Fusion,
@@ -36,11 +29,13 @@ from layerboard.tasks.clustering.task import REGIONS
 from layerboard.tasks.datasets.base import DatasetEntry
 from layerboard.tasks.datasets.coco import CocoEntry, RegionImage, Regions
 from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
-from layerboard.tasks.framework.base import Findings, Group, LayerOutcome, Measurer, Source, digest
+from layerboard.tasks.framework.base import Findings, Group, LayerOutcome, Source, digest
 from layerboard.tasks.framework.feeds import AttentionFeed
+from layerboard.tasks.framework.measurers import BatchMeasurer, Measurer
 from layerboard.tasks.framework.protocols import EvaluationProtocol
 from layerboard.tasks.framework.sources import IMAGES, consecutive_groups
-from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.metrics.arrays import Floats, Mask
+from layerboard.tasks.metrics.cell_labels import overlaps
 from layerboard.zoo.features import AttentionMaps
 from layerboard.zoo.spec import WHOLE_BACKBONE, Layer
 from layerboard.zoo.view.views import View
@@ -49,6 +44,26 @@ IMAGES_PER_GROUP = 32  # images whose rollouts are in memory together; they are 
 FUSIONS: tuple[Fusion, ...] = ("mean", "max", "min")
 POOLINGS = ("cls", "patch")  # tokens that ask; without a class token the last alone
 BEST = "saliency-iou-best"
+
+
+ROUNDING = 1e-6  # values with a smaller relative difference count as equal: they are sums in float32
+
+Shares = NDArray[np.float64]  # share of each cell that an object covers: [rows columns]
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """Rule that marks the strongest cells of a map, which together contain a share of its mass.
+
+    Cells are sorted by value, ascending, and their shares of the sum are accumulated. Cells whose cumulative
+    share exceeds ``1 - mass + margin`` are marked; the margin absorbs rounding errors at the limit itself.
+    With ``ties``, cells as strong as the weakest marked one are marked, too. Otherwise equal cells are in
+    row-major order, and the last of them count as the strongest.
+    """
+
+    mass: float
+    margin: float
+    ties: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +76,7 @@ class SaliencyConfig:
     """
 
     view: View
-    threshold: overlap.Threshold  # rule for the marked cells of a map
+    threshold: Threshold  # rule for the marked cells of a map
     separate_masks: bool
     splits: int  # random halves of the images on which a head is chosen and scored on the other half
     seed: int  # of these
@@ -80,7 +95,7 @@ class SaliencyConfig:
 
 _STANDARD = SaliencyConfig(
     view=IMAGES["standard"].view,
-    threshold=overlap.Threshold(mass=0.6, margin=1e-6, ties=True),
+    threshold=Threshold(mass=0.6, margin=1e-6, ties=True),
     separate_masks=False,
     splits=100,
     seed=0,
@@ -110,7 +125,7 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
         "paper": replace(
             _STANDARD,
             view=IMAGES["paper"].view,
-            threshold=overlap.Threshold(mass=0.6, margin=0.0, ties=False),
+            threshold=Threshold(mass=0.6, margin=0.0, ties=False),
             separate_masks=True,
         ),
     }
@@ -209,7 +224,7 @@ class SaliencyTask(ImageAnalysis[AttentionMaps]):
             return tally, NOT_FINITE
         tally.images(BEST, heads[:, _best_heads(heads)])
         if len(heads) > 1:
-            tally.number(f"{BEST}-held-out", overlap.held_out_best(heads, splits, seed))
+            tally.number(f"{BEST}-held-out", held_out_best(heads, splits, seed))
         return tally, ""
 
 
@@ -225,12 +240,12 @@ def object_cells(image: RegionImage, view: View, cells: Cells, separate: bool) -
     """
     masks = [region.mask() for region in image.regions]
     if separate:
-        return overlap.touched([overlap.centre_square(mask) for mask in masks], cells)
+        return touched([centre_square(mask) for mask in masks], cells)
     geometry = view.geometry(image.size, image.sample.box)
     edges = [np.linspace(0, side, count + 1) for side, count in zip(geometry.size, cells[::-1], strict=True)]
     columns = geometry.to_image(np.stack([edges[0], np.zeros_like(edges[0])], axis=1))[:, 0]
     rows = geometry.to_image(np.stack([np.zeros_like(edges[1]), edges[1]], axis=1))[:, 1]
-    return overlap.half_covered(overlap.exact_cell_shares(np.maximum.reduce(masks), rows, columns))
+    return half_covered(exact_cell_shares(np.maximum.reduce(masks), rows, columns))
 
 
 class _Overlaps:
@@ -253,7 +268,7 @@ class _Overlaps:
         # all maps in one tensor: sorting many short rows costs little more than sorting a few
         every = torch.cat([modes.flatten(1, 2), modes.mean(dim=1), rolled], dim=1)
         objects = self._objects(tuple(positions), maps)
-        iou = overlap.saliency_iou(every, objects, self._config.threshold)
+        iou = saliency_iou(every, objects, self._config.threshold)
         of_heads, merged, of_rollout = torch.split(iou, [heads * kinds, kinds, rolled.shape[1]], dim=1)
         return {
             "iou": of_heads.view(len(positions), heads, kinds, *of_heads.shape[2:]),
@@ -290,3 +305,89 @@ class _Overlaps:
             truth = torch.from_numpy(np.stack([grid.ravel() for grid in grids]))
             self._truth[positions] = truth.to(maps.probabilities.device)
         return self._truth[positions]
+
+
+def marked(maps: Tensor, rule: Threshold) -> Tensor:
+    """Marked cells of a map [... cells], bool; none for a map that is empty or not finite."""
+    values = maps.double()
+    total = values.sum(dim=-1, keepdim=True)
+    values = values / torch.where(total > 0, total, 1)
+    ascending, order = values.sort(dim=-1, stable=True)
+    strong = ascending.cumsum(dim=-1) > 1 - rule.mass + rule.margin
+    if rule.ties:
+        weakest = ascending.masked_fill(~strong, torch.inf).amin(dim=-1, keepdim=True)
+        return values >= weakest * (1 - ROUNDING)
+    return torch.zeros_like(strong).scatter_(-1, order, strong)
+
+
+def saliency_iou(maps: Tensor, objects: Tensor, rule: Threshold) -> Tensor:
+    """IoU of the marked cells of maps [images ... cells] with the object cells [images cells]: [images ...].
+
+    float64 in [0, 1]; 0 for an empty map, NaN for a map that is not finite. An image without an object has no
+    value.
+    """
+    cells = marked(maps, rule)
+    truth = objects.view(len(objects), *[1] * (maps.ndim - 2), -1)
+    overlap = (cells & truth).sum(dim=-1) / (cells | truth).sum(dim=-1).double()
+    return overlap + 0 * maps.sum(dim=-1)  # keeps NaN
+
+
+def exact_cell_shares(mask: Mask | NDArray[np.uint8], rows: Floats, columns: Floats) -> Shares:
+    """Exact share of each cell's area that a mask covers; the area outside the image is not covered.
+
+    The mask is [height width], 0 outside the object. ``rows`` [rows + 1] and ``columns`` [columns + 1] are
+    the edges of the cells from top to bottom and from left to right, ascending, in pixels of the mask.
+    """
+    down, right = overlaps(rows, mask.shape[0]), overlaps(columns, mask.shape[1])
+    area = np.diff(rows)[:, None] * np.diff(columns)[None]
+    return np.asarray(down @ (mask != 0).astype(np.float64) @ right.T / area)
+
+
+def half_covered(shares: Shares) -> NDArray[np.bool_]:
+    """Cells [rows columns] that are at least half covered; without any, the first most covered cell."""
+    exact = shares.round(9)  # so that rounding errors do not break ties
+    covered = exact >= 0.5
+    if not covered.any() and exact.any():
+        covered.flat[np.argmax(exact)] = True
+    return np.asarray(covered)
+
+
+def touched(masks: Sequence[NDArray[np.uint8]], cells: Cells) -> NDArray[np.bool_]:
+    """Cells [rows columns] that are not zero in any of several resized masks [height width].
+
+    Each mask, times 255, is resized as an 8-bit image, as in the released code. The support of the bicubic
+    filter makes objects wider.
+    """
+    traced = np.zeros(cells, bool)
+    for mask in masks:
+        picture = Image.fromarray((mask != 0).astype(np.uint8) * np.uint8(255))
+        traced |= np.asarray(picture.resize((cells[1], cells[0]), Image.Resampling.BICUBIC)) > 0
+    return traced
+
+
+def centre_square(mask: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The central square of a mask [height width]; an odd surplus loses one pixel more at the end."""
+    side = min(mask.shape)
+    top, left = ((length - side) // 2 for length in mask.shape)
+    return mask[top : top + side, left : left + side]
+
+
+def held_out_best(values: Floats, splits: int, seed: int) -> float:
+    """Held-out score of the best candidate: chosen on one half of the images, scored on the other half.
+
+    Values are [images candidates]; ties go to the first candidate. One generator (PCG64) draws all halves, a
+    permutation for each. With an odd number of images, the half on which the candidate is chosen is smaller.
+    The result is the mean over the splits, NaN for fewer than two images.
+    """
+    count = len(values)
+    half = count // 2
+    if half == 0:
+        return float("nan")
+    generator = np.random.Generator(np.random.PCG64(seed))
+    first = np.zeros((splits, count))
+    for row in first:
+        row[generator.permutation(count)[:half]] = 1
+    chosen_on = first @ values
+    best = (chosen_on / half).round(12).argmax(axis=1)  # so that rounding errors do not break ties
+    scored = (values.sum(axis=0) - chosen_on) / (count - half)
+    return float(scored[np.arange(splits), best].mean())

@@ -56,8 +56,10 @@ def patch_distances_of_layers(
     halves = {member: vectors.square().sum(1) / 2 for member, vectors in asked.items()}
     nearest = most_similar_of_layers(padded, ranked, layers, k)
     return {
-        name: (mean_of([halves[member] for member in layers[name]]) - voters.similarity.mean(1)).clamp_min(0)
-        for name, voters in nearest.items()
+        name: (
+            mean_of([halves[member] for member in layers[name]]) - neighbours.similarity.mean(1)
+        ).clamp_min(0)
+        for name, neighbours in nearest.items()
     }
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from layerboard.tasks.anomaly import metric as anomaly
 from layerboard.tasks.framework.base import Measurements
-from layerboard.tasks.framework.remembered import ComparingMeasurer
+from layerboard.tasks.framework.measurers import ComparingMeasurer
 from layerboard.tasks.framework.stored import LayerMeasurements
 from layerboard.zoo.spec import Layer
 
@@ -23,21 +23,15 @@ class Draws:
     draws: int
 
     def of(self, count: int) -> dict[str, range]:
-        """Indices of the reference images in each possible draw, by its name.
+        """Indices of the images among ``count`` references in each draw, by its name.
 
-        Images are taken in sorted file-name order. The last draw may be smaller.
+        Images are taken in sorted file-name order. The last draws may be smaller or empty.
         """
         return {
-            f"{shots}-shot {draw}": range(draw * shots, min((draw + 1) * shots, count))
+            f"{shots}-shot {draw}": range(count)[draw * shots : (draw + 1) * shots]
             for shots in self.shots
             for draw in range(self.draws)
-            if draw * shots < count
         }
-
-    @property
-    def names(self) -> list[str]:
-        """Names of all draws, even without images for them."""
-        return [f"{shots}-shot {draw}" for shots in self.shots for draw in range(self.draws)]
 
     @property
     def images(self) -> int:
@@ -119,12 +113,9 @@ class DistanceMeasurer(ComparingMeasurer[Memory]):
     the images, from all reference images and then from each draw; NaN for draws without reference images.
     """
 
-    def __init__(
-        self, product: str, draws: Mapping[str, range | None], k: int, memories: ProductMemories
-    ) -> None:
+    def __init__(self, product: str, draws: Mapping[str, range], k: int, memories: ProductMemories) -> None:
         super().__init__(partial(memories.of, product))
         self._draws, self._k = draws, k
-        self._kept: dict[Layer, list[dict[str, Tensor]]] = {}
 
     def search(
         self,
@@ -136,15 +127,15 @@ class DistanceMeasurer(ComparingMeasurer[Memory]):
         first = next(iter(grids.values()))
         patches = {member: tokens.flatten(0, 2) for member, tokens in grids.items()}
         members = {layer: layer.members for layer in layers}
-        groups = [None, *(tuple(images or ()) for images in self._draws.values())]
+        groups = [None, *map(tuple, self._draws.values())]
         distances = [self._distances(patches, memory, images, members) for images in groups]
         size, none = first.shape[:3], torch.full(first.shape[:1], torch.nan, device=first.device)
         for layer in layers:
             scores = [
                 anomaly.image_scores(part[layer].view(size[0], -1)) if part else none for part in distances
             ]
-            kept = {"distances": distances[0][layer].view(size), "scores": torch.stack(scores, dim=1)}
-            self._kept.setdefault(layer, []).append(kept)
+            of_images = torch.stack(scores, dim=1)
+            self.keep(layer, {"distances": distances[0][layer].view(size), "scores": of_images})
 
     def _distances(
         self,
@@ -158,8 +149,3 @@ class DistanceMeasurer(ComparingMeasurer[Memory]):
             return {}
         rows = {layer: memory[layer].of(images) for layer in patches}
         return anomaly.patch_distances_of_layers(patches, rows, members, self._k)
-
-    def finish(self, layer: Layer) -> dict[str, Tensor]:
-        flags = self.flags(layer)
-        every = self._kept.pop(layer)
-        return {name: torch.cat([part[name] for part in every]) for name in every[0]} | flags

@@ -33,8 +33,13 @@ class ScoredProduct:
     distances: NDArray[np.float32]  # of patches, [images height width]
     scores: NDArray[np.float32]  # of images, from all references and from each draw, [images 1 + draws]
 
-    def columns(self, draws: Sequence[str]) -> dict[str, Floats]:
-        """For each AUROC in percent one value per image; the AUROC is their mean over images of either kind.
+    def measured(self, draws: Sequence[str], limits: Sequence[float]) -> Measured:
+        """All metrics that are defined; the arguments are those of `_of_draws` and `_of_pixels`."""
+        every = {**self._of_draws(draws), **self._of_images(), **self._of_pixels(limits)}
+        return {metric: measured for metric, measured in every.items() if not np.isnan(measured[0])}
+
+    def _of_draws(self, draws: Sequence[str]) -> Measured:
+        """AUROC by all references and by those of few-shot draws, the mean over images of either kind.
 
         ``draws`` name the columns of scores after the first, ``N-shot DRAW``; draws with equal N are
         averaged. Empty if all images are of one kind.
@@ -45,7 +50,8 @@ class ScoredProduct:
             if not np.isnan(scores).any() and self.defect.any() and not self.defect.all():
                 placed = linearised.placements(scores, self.defect)
                 columns.setdefault(name, []).append(100 * placed.pseudo_values)
-        return {name: np.mean(values, axis=0) for name, values in columns.items()}
+        means = {name: np.mean(values, axis=0) for name, values in columns.items()}
+        return {name: (float(column[self.defect].mean()), column) for name, column in means.items()}
 
     def by_kind(self) -> dict[str, Floats]:
         """AUROC column for each kind of defect, if there are several, of its images and all good images.
@@ -62,14 +68,14 @@ class ScoredProduct:
             columns[str(kind)][taken] = 100 * placed.pseudo_values
         return columns
 
-    def of_images(self) -> Measured:
+    def _of_images(self) -> Measured:
         """Further metrics of images."""
         scores = self.scores[:, 0].astype(np.float64)
         precision = linearised.average_precision_values(self.defect, scores)
         metrics = {"AP": precision, "F1max": linearised.f1_max_values(self.defect, scores)}
         return {metric: self._percent(float(values.mean()), values) for metric, values in metrics.items()}
 
-    def of_pixels(self, limits: Sequence[float]) -> Measured:
+    def _of_pixels(self, limits: Sequence[float]) -> Measured:
         """Pixel metrics; empty without defects or if a defect has no mask."""
         if not (self.product.masked and self.defect.any()):
             return {}
@@ -109,27 +115,28 @@ def outcome(products: Sequence[ScoredProduct], draws: Sequence[str], limits: Seq
 
     The arguments are those of `ScoredProduct`. The mean leaves out products for which a metric is undefined.
     """
-    values, columns = _measured(products, draws, limits)
-    metrics = dict.fromkeys(metric for of_product in values.values() for metric in of_product)
+    measured = {each.product.name: each.measured(draws, limits) for each in products}
+    metrics = dict.fromkeys(metric for of_product in measured.values() for metric in of_product)
     if not metrics:
         return Outcome((), empty=ONE_KIND)
     images = {each.product.name: len(each.defect) for each in products}
     scores = []
     for metric in metrics:
-        known = [name for name, of_product in values.items() if metric in of_product]
-        mean = float(np.mean([values[name][metric] for name in known]))
-        scores.append(Score(metric, mean, sum(images[name] for name in known), "images"))
+        known = {name: every[metric][0] for name, every in measured.items() if metric in every}
+        count = sum(images[name] for name in known)
+        scores.append(Score(metric, float(np.mean([*known.values()])), count, "images"))
     if len(products) > 1:
         scores += [
             Score(f"{metric} {name}", value, images[name], "images")
-            for name, of_product in values.items()
-            for metric, value in of_product.items()
+            for name, of_product in measured.items()
+            for metric, (value, _) in of_product.items()
         ]
     missing = {} if "AU-PRO" in metrics else dict.fromkeys(("pixel AUROC", "AU-PRO"), NO_MASKS)
-    if not any(columns.values()):
+    columns = _columns(products, measured)
+    compared = [each for each in products if any(each.product.name in every for every in columns.values())]
+    if not compared:
         return Outcome(tuple(scores), missing={"AUROC": ONE_KIND, **missing})
-    compared = [each for each in products if columns[each.product.name]]
-    items = _items(compared, _by_metric(compared, columns, several=len(products) > 1))
+    items = _items(compared, columns)
     there = {score.metric for score in scores}
     defect = np.concatenate([each.defect for each in compared])
     for metric, column in items.values.items():
@@ -139,36 +146,29 @@ def outcome(products: Sequence[ScoredProduct], draws: Sequence[str], limits: Seq
     return Outcome(tuple(scores), items, missing=missing)
 
 
-def _measured(
-    products: Sequence[ScoredProduct], draws: Sequence[str], limits: Sequence[float]
-) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, Floats]]]:
-    """Values and columns of metrics by product; a metric has columns for all products or for none."""
-    values, columns = {}, {each.product.name: each.columns(draws) for each in products}
-    for each in products:
-        named, further = columns[each.product.name], {**each.of_images(), **each.of_pixels(limits)}
-        every = {metric: float(column[each.defect].mean()) for metric, column in named.items()}
-        every |= {metric: value for metric, (value, _) in further.items()}
-        values[each.product.name] = {metric: value for metric, value in every.items() if not np.isnan(value)}
-        named |= {metric: column for metric, (_, column) in further.items() if len(column)}
-    partly = {metric for name, every in values.items() for metric in every if metric not in columns[name]}
-    return values, {
-        name: {metric: column for metric, column in named.items() if metric not in partly}
-        for name, named in columns.items()
-    }
-
-
-def _by_metric(
-    products: Sequence[ScoredProduct], columns: Mapping[str, Mapping[str, Floats]], *, several: bool
+def _columns(
+    products: Sequence[ScoredProduct], measured: Mapping[str, Measured]
 ) -> dict[str, dict[str, Floats]]:
-    """Columns by metric and product: those of all products, then of each product and kind of defect."""
+    """Columns by metric and product: those of all products, then of each product and kind of defect.
+
+    A metric has columns for all products that it is defined for, or for none.
+    """
     every: dict[str, dict[str, Floats]] = {}
     parts: dict[str, dict[str, Floats]] = {}
+    several = len(products) > 1
+    partly = {
+        name
+        for of_product in measured.values()
+        for name, (_, column) in of_product.items()
+        if not len(column)
+    }
     for each in products:
         name = each.product.name
-        for metric, column in columns[name].items():
+        named = {metric: column for metric, (_, column) in measured[name].items() if metric not in partly}
+        for metric, column in named.items():
             every.setdefault(metric, {})[name] = column
             parts |= {f"{metric} {name}": {name: column}} if several else {}
-        for kind, column in each.by_kind().items():
+        for kind, column in each.by_kind().items() if named else ():
             parts[f"AUROC {name}/{kind}" if several else f"AUROC {kind}"] = {name: column}
     return every | parts
 

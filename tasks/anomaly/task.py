@@ -17,10 +17,10 @@ from layerboard.tasks.anomaly import scores
 from layerboard.tasks.anomaly.references import DistanceMeasurer, Draws, ProductMemories
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.datasets.defects import Defects, Product, read_defect
-from layerboard.tasks.framework.base import Group, Measurements, Measurer, Outcome, Score, Source, digest
+from layerboard.tasks.framework.base import Group, Measurements, Outcome, Score, Source, digest
 from layerboard.tasks.framework.checks import ALIKE
 from layerboard.tasks.framework.examples import Predicted, drawn_indices, small_mask
-from layerboard.tasks.framework.remembered import Grid, MemoryMeasurer, unit_rows
+from layerboard.tasks.framework.measurers import Grid, Measurer, MemoryMeasurer, unit_rows
 from layerboard.tasks.framework.sources import consecutive_groups
 from layerboard.tasks.framework.stored import LayerMeasurements
 from layerboard.tasks.framework.task import Measurable, MeasuredTask
@@ -170,15 +170,13 @@ class AnomalyTask(MeasuredTask):
             raise ValueError(MEMORY_FIRST)
         name = _product_of(group)
         count = next(len(each.references) for each in self.data.products if each.name == name)
-        drawn = self.config.draws.of(count)
-        draws = {draw: drawn.get(draw) for draw in self.config.draws.names}
-        return DistanceMeasurer(name, draws, self.config.k, self.memories)
+        return DistanceMeasurer(name, self.config.draws.of(count), self.config.k, self.memories)
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
         """AUROC, AP and F1 of images; AUROC, per-region overlap and F1 of pixels if there are masks."""
         if not any(np.any(measured["varies"]) for measured in measurements):
             return Outcome((), empty=ALIKE)
-        draws = self.config.draws.names
+        draws = [*self.config.draws.of(0)]
         products = list(self._products(measurements))
         result = scores.outcome(products, draws, self.config.limits)
         if not result.scores:

@@ -183,8 +183,8 @@ def _pairs(
 
 def _duplicates(photos: Sequence[Photo], pairs: Integers, nearness: Floats, cosine: Floats) -> list[Finding]:
     """The fewest duplicate pairs that connect all duplicates, with pairs across splits or classes first."""
-    said = np.array([(photo.label, photo.split) for photo in photos])[pairs]  # [pairs sides 2]
-    labels, splits = (said[:, 0] == said[:, 1]).T
+    facts = np.array([(photo.label, photo.split) for photo in photos])[pairs]  # [pairs sides 2]
+    labels, splits = (facts[:, 0] == facts[:, 1]).T
     order = np.lexsort((-nearness, labels, splits))  # by splits, then labels
     ranks = coo_array((np.arange(1, len(pairs) + 1), pairs[order].T), shape=(len(photos), len(photos)))
     findings = []

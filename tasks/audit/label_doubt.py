@@ -27,7 +27,7 @@ class NeighbourVotes:
     """The voting neighbours of each image in one search."""
 
     index: Integers  # [images k] indices of the neighbours
-    weight: Floats  # [images k] their votes, which sum to the number of voters of the image
+    weight: Floats  # [images k] their votes, which sum to their number
 
 
 def neighbour_votes(found: Neighbours, allowed: Mask, k: int, temperature: float) -> NeighbourVotes:

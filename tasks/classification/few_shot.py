@@ -73,23 +73,20 @@ class RidgeProbe:
 
     def predict(self, features: Tensor, penalties: Sequence[float]) -> Tensor:
         """Class with the highest score, ties to the lower class: [penalties m]."""
-        parts = torch.split(features, self.rows_at_once)
-        return torch.cat([self._predict(part, penalties) for part in parts], dim=1)
+        predicted = []
+        for part in torch.split(features, self.rows_at_once):
+            placed = ((part.double() - self.mean) / self.deviation) @ self.basis
+            scores = (
+                (placed / (self.spectrum + penalty)) @ self.targets + self.intercept(penalty)
+                for penalty in penalties
+            )
+            predicted.append(torch.stack([each.argmax(1) for each in scores]))
+        return torch.cat(predicted, dim=1)
 
     @property
     def rows_at_once(self) -> int:
         """Rows of features whose scores are in memory at a time."""
         return max(1, CHUNK_FLOATS // max(self.basis.shape[1], self.targets.shape[1]))
-
-    def _predict(self, features: Tensor, penalties: Sequence[float]) -> Tensor:
-        if len(penalties) == 1:
-            return self.scores(features, penalties[0]).argmax(1)[None]
-        placed = ((features.double() - self.mean) / self.deviation) @ self.basis
-        scores = (
-            (placed / (self.spectrum + penalty)) @ self.targets + self.intercept(penalty)
-            for penalty in penalties
-        )
-        return torch.stack([each.argmax(1) for each in scores])
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +109,10 @@ class FewShotFit:
 
     def correct(self, features: Tensor, labels: Tensor) -> NDArray[np.bool_]:
         """Whether each of the features [m dim] is classified as its label: [m]."""
-        right: NDArray[np.bool_] = (self.probe.predict(features, (self.penalty,))[0] == labels).cpu().numpy()
-        return right
+        return np.asarray(self.classified(features)[0] == labels.cpu().numpy())
 
     def classified(self, features: Tensor) -> tuple[Integers, Floats]:
-        """Predicted class of features [m dim], as in `RidgeProbe.predict`, and its confidence: [m] each.
+        """Predicted class of features [m dim], ties to the lower class, and its confidence: [m] each.
 
         Least squares on targets -1 and 1 estimate twice the probability of a class minus 1. These
         probabilities are clipped to 0 to 1, and the confidence is that of the class, divided by the sum over

@@ -15,6 +15,7 @@ from layerboard.tasks.classification.probes import ECE, Answers, LabelledTask, L
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.framework.base import Device, Outcome
 from layerboard.tasks.framework.examples import Predicted, by_key
+from layerboard.tasks.framework.task import JointVectorTask
 from layerboard.tasks.framework.transformed import Vectors
 from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.metrics.neighbours import (
@@ -48,7 +49,7 @@ class KnnConfig:
 
 
 @dataclass(frozen=True, eq=False)
-class KnnTask(LabelledTask):
+class KnnTask(JointVectorTask, LabelledTask):
     """k-NN classification of validation images with a bank of training images, or leave-one-out."""
 
     config: KnnConfig
@@ -60,49 +61,46 @@ class KnnTask(LabelledTask):
     def products(self) -> int:
         return len(self.images.train.labels) * len(self.images.tested.labels)
 
-    def score(self, vectors: Vectors, device: Device = None) -> Outcome:
-        """Top-1 and top-5 accuracy in percent, for every k, from one search."""
-        images = self.labelled(vectors)
-        if reason := images.unusable:
-            return Outcome((), empty=reason)
-        if images.groups is None:
-            neighbours = nearest(images.train, images.test, max(self._ks), device=device)
-        else:
-            neighbours = nearest_outside(images.train, images.groups, max(self._ks), device=device)
-        correct, answers = self._correct(neighbours, images.labels, images.truth)
-        outcome = images.outcome(correct, calibration={ECE + "top-1": answers.calibration(images.truth)})
-        return replace(outcome, predicted=self._predicted(images, neighbours, answers))
-
     def score_together(
         self, vectors: Mapping[Layer, Vectors], layers: Sequence[Layer], device: Device = None
     ) -> list[Outcome]:
-        """Top-1 and top-5 accuracy of each layer, by the mean of its members' cosines; no examples."""
-        by_member = {member: self.labelled(each) for member, each in vectors.items()}
-        reasons = {member: images.unusable for member, images in by_member.items()}
-        usable = {each: each.members for each in layers if not all(map(reasons.get, each.members))}
-        banks = {member: images.train for member, images in by_member.items()}
-        queries = {member: images.test for member, images in by_member.items()}
-        some = next(iter(by_member.values()))  # classes and names are the same for all
-        votes: dict[Layer, list[tuple[dict[str, Floats], Answers]]] = {each: [] for each in usable}
-        k = wide = max(self._ks)
-        if some.groups is not None:
-            k, wide = room_for(some.groups, k)
-        start = 0
-        for searched in nearest_of_layers(banks, queries, usable, wide, device=device):
-            for each, neighbours in searched.items():
+        """Top-1 and top-5 accuracy in percent, for every k, from one search of the nearest neighbours."""
+        images = {member: self.labelled(each) for member, each in vectors.items()}
+        reasons = {member: each.unusable for member, each in images.items()}
+        outcomes = {layer: Outcome((), empty=reasons[layer.members[0]]) for layer in layers}
+        usable = [layer for layer in layers if not all(reasons[member] for member in layer.members)]
+        some = next(iter(images.values()))  # classes and names are the same for all
+        parts: dict[Layer, list[tuple[Neighbours, dict[str, Floats], Answers]]] = {}
+        for layer, rows, neighbours in self._neighbours(images, usable, device):
+            voted = self._correct(neighbours, some.labels, some.truth[rows])
+            parts.setdefault(layer, []).append((neighbours.first(NEIGHBOURS), *voted))
+        for layer, voted_parts in parts.items():
+            near, columns, given = zip(*voted_parts, strict=True)
+            correct = {name: np.concatenate([part[name] for part in columns]) for name in columns[0]}
+            answers = Answers(*map(np.concatenate, zip(*given, strict=True)))
+            outcome = some.outcome(correct, calibration={ECE + "top-1": answers.calibration(some.truth)})
+            if len(layer.members) == 1:  # sets of layers have no examples
+                shown = self._predicted(images[layer], concatenate_neighbours(near, NEIGHBOURS), answers)
+                outcome = replace(outcome, predicted=shown)
+            outcomes[layer] = outcome
+        return [outcomes[layer] for layer in layers]
+
+    def _neighbours(
+        self, images: Mapping[Layer, LabelledVectors], layers: Sequence[Layer], device: Device
+    ) -> Iterator[tuple[Layer, slice, Neighbours]]:
+        """Neighbours, outside their group, of consecutive queries for each layer."""
+        groups, k = next(iter(images.values())).groups, max(self._ks)
+        k, wide = (k, k) if groups is None else room_for(groups, k)
+        banks = {member: each.train for member, each in images.items()}
+        queries = {member: each.test for member, each in images.items()}
+        members, start = {layer: layer.members for layer in layers}, 0
+        for searched in nearest_of_layers(banks, queries, members, wide, device=device):
+            for layer, neighbours in searched.items():
                 rows = slice(start, start + len(neighbours.index))
-                if some.groups is not None:
-                    neighbours = outside(neighbours, some.groups[rows], some.groups, k)
-                votes[each].append(self._correct(neighbours, some.labels, some.truth[rows]))
+                if groups is not None:
+                    neighbours = outside(neighbours, groups[rows], groups, k)
+                yield layer, rows, neighbours
             start = rows.stop
-        outcomes = {each: Outcome((), empty=reasons[each.members[0]]) for each in layers}
-        for each, parts in votes.items():
-            joined = {metric: np.concatenate([part[metric] for part, _ in parts]) for metric in parts[0][0]}
-            answers = Answers(*map(np.concatenate, zip(*(part for _, part in parts), strict=True)))
-            outcomes[each] = some.outcome(
-                joined, calibration={ECE + "top-1": answers.calibration(some.truth)}
-            )
-        return [outcomes[each] for each in layers]
 
     def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
         """Bank and queries with their labels and the names of the images."""
@@ -190,22 +188,6 @@ def outside(neighbours: Neighbours, asked: Integers, groups: Integers, k: int) -
     )
 
 
-def nearest_outside(
-    vectors: NDArray[np.float32], groups: Integers, k: int, *, device: torch.device | None = None
-) -> Neighbours:
-    """The k vectors of highest cosine to each vector [n dim] that are outside its group: leave-one-out.
-
-    Groups are [n], from 0; a vector without a group has one of its own. If some vector has fewer than k
-    outside its group, all get that smaller number. Otherwise as `nearest`.
-    """
-    k, wide = room_for(groups, k)
-    parts = (
-        outside(nearest(vectors, vectors[rows], wide, device=device), groups[rows], groups, k)
-        for rows in chunks(len(vectors), wide)
-    )
-    return concatenate_neighbours([*parts], k)
-
-
 def nearest_of_layers(
     banks: Mapping[Key, NDArray[np.float32]],
     queries: Mapping[Key, NDArray[np.float32]],
@@ -216,17 +198,25 @@ def nearest_of_layers(
 ) -> Iterator[dict[Key, Neighbours]]:
     """Exact search of the k bank vectors with the highest cosine to each query, for each layer.
 
-    ``layers`` lists the members of each. The cosine of a layer is the mean of its members' cosines; ties are
-    ordered by bank index. The products of a member are computed once, however many layers have it. They are
-    in float64, so that the cosines, rounded to float32, depend neither on the blocks nor on the device. The
-    unit vectors of all members are in memory in float32, together with as many similarities as a search of
-    one layer needs and the neighbours of a chunk of queries.
+    ``layers`` lists the members of each; if each has one, it is searched by `nearest`. The cosine of a layer
+    is the mean of its members' cosines; ties are ordered by bank index. The products of a member are computed
+    once, however many layers have it. They are in float64, so that the cosines, rounded to float32, depend
+    neither on the blocks nor on the device. The unit vectors of all members are in memory in float32,
+    together with as many similarities as a search of one layer needs and the neighbours of a chunk of
+    queries.
 
     Each member has a bank [n dim] and queries [m dim], finite and of any length. A zero vector has cosine 0
     with every vector. If n < k, n neighbours are returned. Yields the neighbours of each layer for
     consecutive chunks of queries.
     """
     if not layers:
+        return
+    if all(len(members) == 1 for members in layers.values()):
+        for rows in chunks(len(next(iter(queries.values()))), k):
+            yield {
+                name: nearest(banks[member], queries[member][rows], k, device=device)
+                for name, (member,) in layers.items()
+            }
         return
     units = {member: (unit_vectors(bank), unit_vectors(queries[member])) for member, bank in banks.items()}
     stored, asked = (len(part) for part in next(iter(units.values())))
@@ -235,5 +225,5 @@ def nearest_of_layers(
     cosines = {name: Cosines([units[member] for member in members]) for name, members in layers.items()}
     wanted = min(k + EXTRA, stored)
     for rows in chunks(asked, min(stored, BANK_ROWS)):
-        nearest = products_of_layers(units, layers, rows, wanted, product_device, torch.float64)
-        yield {name: settled(cosines[name].of(rows), candidates, k) for name, candidates in nearest.items()}
+        candidates = products_of_layers(units, layers, rows, wanted, product_device, torch.float64)
+        yield {name: settled(cosines[name].of(rows), each, k) for name, each in candidates.items()}

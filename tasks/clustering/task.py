@@ -22,7 +22,6 @@ from layerboard.tasks.framework.base import (
     Group,
     Items,
     Measurements,
-    Measurer,
     Outcome,
     Score,
     Source,
@@ -32,6 +31,7 @@ from layerboard.tasks.framework.base import (
 )
 from layerboard.tasks.framework.checks import unusable
 from layerboard.tasks.framework.examples import Predicted, drawn_indices
+from layerboard.tasks.framework.measurers import Measurer
 from layerboard.tasks.framework.protocols import EvaluationProtocol
 from layerboard.tasks.framework.sources import ProbedClasses
 from layerboard.tasks.framework.task import SINGLE_LAYERS, MeasuredTask, VectorTask
@@ -239,31 +239,28 @@ class RegionClusterTask(MeasuredTask):
         return labelled(self.data.unit, keys, owners, labels)
 
 
-class RegionMeasurer:
+class RegionMeasurer(Measurer[Tensor]):
     """Weighted mean vectors of one image's regions, and the class that covers most of each region's cells.
 
     Layers with the same grid share the weights and the covering classes.
     """
 
     def __init__(self, image: RegionImage) -> None:
+        super().__init__()
         self._labels = np.array([region.label for region in image.regions], np.int64)
         self._image = image
         self._masks: NDArray[np.uint8] | None = None
         self._of_grid: dict[tuple[int, int], tuple[Tensor, Tensor]] = {}
-        self._means: dict[Layer, dict[str, Tensor]] = {}
 
-    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
+    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor, /) -> None:
         grid = grids[0]  # a group is one image
         weights, classes = self._resized((grid.shape[0], grid.shape[1]), grid.device)
-        self._means[layer] = {
-            "mean": weights.flatten(1) @ grid.float().flatten(0, 1),
-            "covered": weights.flatten(1).any(dim=1),
+        arrays = {
+            "mean": weights.flatten(1) @ grid.float().flatten(0, 1),  # of each region, [regions dim]
+            "covered": weights.flatten(1).any(dim=1),  # whether a region covers any cell
             "shown": classes.clone(),  # a file of tensors shares no memory among them
         }
-
-    def finish(self, layer: Layer) -> dict[str, Tensor]:
-        """Mean vector of each region [regions dim], whether it covers any cell, and its covering class."""
-        return self._means.pop(layer)
+        self.keep(layer, arrays)
 
     def _resized(self, grid: tuple[int, int], device: torch.device) -> tuple[Tensor, Tensor]:
         """Weights of the cells of a grid [regions height width], and the covering classes [regions]."""

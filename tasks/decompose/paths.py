@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from layerboard.tasks.keypoints.config import KeypointConfig, PairDraw, PairSample
-from layerboard.tasks.keypoints.correspondence import SoftArgmax
+from layerboard.tasks.keypoints.config import KeypointConfig
 from layerboard.tasks.propagation.config import PropagationConfig
 from layerboard.zoo.view.released import CornerSquare, OfPixels, OfTokens, ScriptFrame
 from layerboard.zoo.view.views import Letterbox, RaisedFrame, Stretch, Tiles, View, WholeFrame
@@ -51,6 +50,22 @@ PROPAGATION = {
 
 _FRAMES = (WholeFrame, RaisedFrame, ScriptFrame)
 
+# size of images in a view: tokens, pixels of a 224 px backbone, or absolute pixels
+_SIZES: Mapping[type[Any], str] = {
+    OfTokens: "{view.tokens} tokens a side",
+    **dict.fromkeys((OfPixels, CornerSquare), "{side} px"),
+    **dict.fromkeys((Letterbox, Stretch), "the input size x {view.side}/224"),
+    WholeFrame: "shorter side the input size x {view.short}/224",
+    **dict.fromkeys((RaisedFrame, ScriptFrame), "shorter side {view.short} px"),
+}
+# kind of a view, independent of its size
+_KINDS: Mapping[type[Any], str] = {
+    CornerSquare: "in the corner of a white square, bicubic",
+    WholeFrame: "sides to the nearest multiple, bicubic",
+    RaisedFrame: "sides up to a multiple, bicubic",
+    ScriptFrame: "longer side down to a multiple, bilinear without anti-aliasing",
+}
+
 
 def sized(first: View, second: View) -> bool:
     """Whether each of two views can have its own kind at the other one's size."""
@@ -60,35 +75,19 @@ def sized(first: View, second: View) -> bool:
 
 
 def size_in_words(view: View) -> str:
-    """Size of images in a view, in words: tokens, pixels of a 224 px backbone, or absolute pixels."""
-    if isinstance(view, OfTokens):
-        return f"{view.tokens} tokens a side"
-    if isinstance(view, OfPixels | CornerSquare):
-        return f"{_side(view)} px"
-    if isinstance(view, Letterbox | Stretch):
-        return f"the input size x {view.side}/224"
-    if isinstance(view, WholeFrame):
-        return f"shorter side the input size x {view.short}/224"
-    if isinstance(view, RaisedFrame | ScriptFrame):
-        return f"shorter side {view.short} px"
-    return repr(view)
+    """Size of images in a view."""
+    side = _side(view) if isinstance(view, OfPixels | CornerSquare) else None
+    return _SIZES.get(type(view), "{view!r}").format(view=view, side=side)
 
 
 def view_kind(view: View) -> str:
-    """Kind of a view, independent of its size, in words."""
-    if isinstance(view, OfTokens | OfPixels):
-        return view_kind(view.view)
-    if isinstance(view, Letterbox):
-        return f"centred on black, {'Lanczos' if view.lanczos else 'bicubic'}"
-    if isinstance(view, Stretch):
-        return f"stretched to a square, {'bilinear' if view.bilinear else 'bicubic'}"
-    words = {
-        CornerSquare: "in the corner of a white square, bicubic",
-        WholeFrame: "sides to the nearest multiple, bicubic",
-        RaisedFrame: "sides up to a multiple, bicubic",
-        ScriptFrame: "longer side down to a multiple, bilinear without anti-aliasing",
-    }
-    return next((text for known, text in words.items() if isinstance(view, known)), repr(view))
+    """Kind of a view, in words."""
+    inner = view.view if isinstance(view, OfTokens | OfPixels) else view
+    if isinstance(inner, Letterbox):
+        return f"centred on black, {'Lanczos' if inner.lanczos else 'bicubic'}"
+    if isinstance(inner, Stretch):
+        return f"stretched to a square, {'bilinear' if inner.bilinear else 'bicubic'}"
+    return _KINDS.get(type(inner), repr(inner))
 
 
 def composed(kind: View, size: View) -> View:
@@ -160,7 +159,11 @@ def steps_between(first: End, second: End) -> Steps:
         raise ValueError("expected two rules of one task")
     first, second = _primary(first), _primary(second)
     order = KEYPOINTS if isinstance(first.rule, KeypointConfig) else PROPAGATION
-    differ = [name for name, fields in order.items() if _differ(first, second, name, fields)]
+    differ = [
+        name
+        for name, fields in order.items()
+        if _option(first, name, fields) != _option(second, name, fields)
+    ]
     if not sized(first.rule.view, second.rule.view):
         differ = [name for name in differ if name != SIZE]
     stops: list[End] = []
@@ -200,16 +203,10 @@ def _built(order: Mapping[str, tuple[str, ...]], owners: Mapping[str, End]) -> E
     return End(rule, owners[TAP].tap, owners[TRANSFORM].transform)
 
 
-def _differ(first: End, second: End, name: str, fields: tuple[str, ...]) -> bool:
-    if not fields:
-        return _words(first, name, fields) != _words(second, name, fields)
-    return any(getattr(first.rule, field) != getattr(second.rule, field) for field in fields)
-
-
-def _words(end: End, name: str, fields: tuple[str, ...]) -> str:
-    """An end's option for one choice, in words."""
+def _option(end: End, name: str, fields: tuple[str, ...]) -> object:
+    """An end's option for one choice."""
     if fields:
-        return ", ".join(_value(field, getattr(end.rule, field)) for field in fields if field != "alphas")
+        return [getattr(end.rule, field) for field in fields]
     return {
         SIZE: size_in_words(end.rule.view),
         KIND: view_kind(end.rule.view),
@@ -218,26 +215,26 @@ def _words(end: End, name: str, fields: tuple[str, ...]) -> str:
     }[name]
 
 
-def _value(field: str, value: object) -> str:
+def _words(end: End, name: str, fields: tuple[str, ...]) -> str:
+    """An end's option for one choice, in words."""
+    if not fields:
+        return str(_option(end, name, fields))
+    return ", ".join(_value(field, getattr(end.rule, field)) for field in fields if field != "alphas")
+
+
+_FLAGS = {
+    "inclusive": ("<", "<="),
+    "circle": ("square", "circle"),
+    "nearest": ("bilinear", "nearest neighbour"),
+    "keep_vanished": ("lost objects stay lost", "lost objects are rescued"),
+    "every_channel": ("channels of what is left", "a channel an object"),
+}
+_NOTHING = {"soft": "none: the best place", "draw": "all"}
+_NUMBERS = {"n_last_frames": "{} frames", "topk": "top {}", "radius": "radius {}"}
+
+
+def _value(field: str, value: Any) -> str:  # noqa: ANN401 - of any field of a config
     """A field's value in words."""
-    if isinstance(value, PairDraw):
-        return f"{value.per_category} a category, drawn with replacement, seed {value.seed}"
-    if isinstance(value, PairSample):
-        return f"at most {value.most} a category, drawn, seed {value.seed}"
-    if isinstance(value, SoftArgmax):
-        where = f"window {value.window}" if value.window is not None else f"kernel {value.sigma:g}"
-        return f"beta {value.beta:g}, {where}" if value.window or value.sigma else f"beta {value.beta:g}"
-    if isinstance(value, bool):
-        words = {
-            "inclusive": ("<", "<="),
-            "circle": ("square", "circle"),
-            "nearest": ("bilinear", "nearest neighbour"),
-            "keep_vanished": ("lost objects stay lost", "lost objects are rescued"),
-            "every_channel": ("channels of what is left", "a channel an object"),
-        }
-        return words[field][value]
     if value is None:
-        return {"soft": "none: the best place", "draw": "all"}.get(field, "none")
-    return {"n_last_frames": f"{value} frames", "topk": f"top {value}", "radius": f"radius {value}"}.get(
-        field, str(value)
-    )
+        return _NOTHING.get(field, "none")
+    return _FLAGS[field][value] if field in _FLAGS else _NUMBERS.get(field, "{}").format(value)

@@ -9,7 +9,6 @@ import numpy as np
 from layerboard.tasks.framework.base import AVERAGED, OF_PIXELS, Items, Over, Statistic
 from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.statistics.best_set import best_set
-from layerboard.tasks.statistics.class_ratios import ClassRatios
 from layerboard.tasks.statistics.uncertainty import (
     Differences,
     WeightedScores,
@@ -17,7 +16,7 @@ from layerboard.tasks.statistics.uncertainty import (
     differences,
     intervals,
 )
-from layerboard.tasks.statistics.weighted import Index, Partitions, Ratios, Trials
+from layerboard.tasks.statistics.weighted import ClassRatios, Index, Partitions, Ratios, Trials
 
 HIT = 100.0  # value of a hit in the columns of items; a miss is 0
 RANKED: tuple[Over, ...] = ("ranks", "shares")  # means of strata in percent, with arbitrary item values

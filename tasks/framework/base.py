@@ -4,7 +4,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -238,58 +238,7 @@ def digest(*parts: object) -> str:
     return state.hexdigest()
 
 
-Portion = TypeVar("Portion")
-Portion_contra = TypeVar("Portion_contra", contravariant=True)
 Portion_co = TypeVar("Portion_co", covariant=True)
-
-
-class Measurer(Protocol[Portion_contra]):
-    """Measures one group while its features are in memory; layers come one after the other."""
-
-    def update(self, layer: Layer, positions: Sequence[int], portion: Portion_contra, /) -> None:
-        """Take the features of a layer for the group's images at these positions, in order.
-
-        ``portion`` comes from the task's feed (`tasks.feeds`). Unless that says otherwise, its tensors may be
-        views of live activations: copy what outlives the call.
-        """
-
-    def finish(self, layer: Layer) -> "dict[str, Tensor]":
-        """Arrays kept of the group for one layer; called once, after all images of the group.
-
-        Neither this nor `update` may read a value of a tensor on the device, since the host would wait for
-        the device each time. Whether the layer can be measured is returned as `FINITE`.
-        """
-
-
-@runtime_checkable
-class Settling(Protocol):
-    """Optional part of a measurer: work on the host with the arrays that `finish` returned."""
-
-    def settle(
-        self, finished: "Mapping[Layer, Mapping[str, Tensor]]", /
-    ) -> "Mapping[Layer, dict[str, Tensor]]":
-        """Arrays to keep instead of those of `finish` (without `FINITE`), for the measurable layers.
-
-        It is called once per group, after all layers are finished and their arrays are copied to the host.
-        """
-
-
-class TokenMeasurer(ABC):
-    """A measurer that compares tokens by their cosines, and takes layers with equal grids together.
-
-    The cosine of a layer of several `members` is the mean of theirs, so a member's products serve every layer
-    that has it.
-    """
-
-    def update(self, layer: Layer, positions: Sequence[int], grids: "Tensor") -> None:
-        """Take the features of one layer alone, as `Measurer.update` says."""
-        self.compare((layer,), positions, {layer: grids})
-
-    @abstractmethod
-    def compare(
-        self, layers: Sequence[Layer], positions: Sequence[int], grids: "Mapping[Layer, Tensor]"
-    ) -> None:
-        """Take the grids [images height width dim] of all members of some layers, always the same ones."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -25,7 +25,6 @@ from layerboard.tasks.framework.base import (
     Group,
     LayerOutcome,
     Measurements,
-    Measurer,
     Outcome,
     Score,
     Source,
@@ -35,6 +34,7 @@ from layerboard.tasks.framework.checks import NOT_FINITE
 from layerboard.tasks.framework.examples import Predicted
 from layerboard.tasks.framework.feeds import GridFeed
 from layerboard.tasks.framework.identity import DIGITS, identity
+from layerboard.tasks.framework.measurers import Measurer
 from layerboard.tasks.framework.protocols import EvaluationProtocol
 from layerboard.tasks.framework.registry import TaskEntry, entry_of
 from layerboard.tasks.framework.sets import members_of, sets_of
@@ -64,10 +64,12 @@ backbone; or a backbone that has the device for itself."""
 
 SINGLE_LAYERS = "asks about single layers"  # reason why tasks take no sets of layers
 AS_THEY_ARE = "looks at features as they are"  # reason why they take no transform
+ALONE = Layer(0)  # stands for the layer whose vectors are scored, where it is not said
 ALL = "all"  # pooling by the mean of all tokens, from the stored vectors of class token and patches
 PARALLEL_BYTES = 1 << 30  # layers are scored in parallel while their vectors together are below this
 
 Piece = TypeVar("Piece")
+Result = TypeVar("Result")
 
 
 class Measurable(ABC):
@@ -283,7 +285,7 @@ class Task(ABC):
 
 @dataclass(frozen=True, eq=False)
 class VectorTask(Task):
-    """A task that scores stored vectors, one layer after the other (k-NN, retrieval, image clustering).
+    """A task that scores stored vectors of layers, or of sets of them (k-NN, retrieval, image clustering).
 
     Vectors are [images dim] for each source name, in source order; the row of an unreadable image is NaN.
     """
@@ -298,10 +300,12 @@ class VectorTask(Task):
     def score_together(
         self, vectors: Mapping[Layer, Vectors], layers: Sequence[Layer], device: Device = None
     ) -> list[Outcome]:
-        """Scores of layers, each by the finite vectors of its members side by side."""
+        """Scores of layers from the finite vectors of their members, side by side if there are several."""
 
         def together(members: Sequence[Layer]) -> Vectors:
             every = [vectors[member] for member in members]
+            if len(every) == 1:
+                return every[0]
             return {name: side_by_side([each[name] for each in every]) for name in every[0]}
 
         return [self.score(together(layer.members), device) for layer in layers]
@@ -329,30 +333,41 @@ class VectorTask(Task):
         """Outcomes of every layer, or set of layers, and stored pooling, in that order."""
         stored = backbone.vectors.values()
         poolings = next(iter(stored)).poolings()
-        if self.sets:
-            layers = self.scored(backbone.layers, backbone.spec)
-            scored = {pooling: self._together(backbone, layers, pooling) for pooling in poolings}
-            places = product(layers, poolings)
-            return Findings(tuple(LayerOutcome(*key, scored[key[1]][key[0]]) for key in places))
-        if self.all_tokens and {"cls", "mean"} <= {*poolings}:
+        layers = self.scored(backbone.layers, backbone.spec)
+        if self.all_tokens and not self.sets and {"cls", "mean"} <= {*poolings}:
             poolings = (*poolings, ALL)
-        jobs = list(product(backbone.layers, poolings))
-        size = sum(each.bytes(*jobs[0]) for each in stored) if jobs else 0
+        # sets share members, so all are scored at once
+        parts = [layers] if self.sets else [(layer,) for layer in layers]
+        jobs, workers = list(product(parts, poolings)), 1 if self.sets else backbone.workers
+        size = sum(each.bytes(backbone.layers[0], poolings[0]) for each in stored) if jobs else 0
+        scored = map_in_parallel(lambda job: self._outcomes(backbone, *job), jobs, workers, size)
+        return Findings(tuple(sorted(chain(*scored), key=lambda outcome: outcome.layer.place)))
 
-        def score(job: tuple[Layer, str]) -> LayerOutcome:
-            vectors, missing = self._finite(backbone, *job), Outcome((), empty=NOT_FINITE)
-            return LayerOutcome(*job, self._outcome(vectors, backbone.device) if vectors else missing)
+    def _outcomes(
+        self, backbone: StoredBackbone, layers: Sequence[Layer], pooling: str
+    ) -> list[LayerOutcome]:
+        """Outcomes of layers in one pooling; the vectors of all their members are in memory together."""
+        vectors = {member: self._finite(backbone, member, pooling) for member in members_of(layers)}
+        reasons = {member: self._unusable(each) for member, each in vectors.items()}
+        empty = {layer: next(filter(None, map(reasons.get, layer.members)), "") for layer in layers}
+        usable = [layer for layer, reason in empty.items() if not reason]
+        known = {member: self.changed(vectors[member]) for member in members_of(usable)}
+        scored = self.score_together(known, usable, backbone.device) if usable else []  # there may be none
+        outcomes = {layer: Outcome((), empty=reason) for layer, reason in empty.items()}
+        outcomes |= zip(usable, scored, strict=True)
+        if is_compression(self.transform) and not self.sets:
+            outcomes |= {layer: self._sized(outcomes[layer], vectors[layer]) for layer in usable}
+        return [LayerOutcome(layer, pooling, outcome) for layer, outcome in outcomes.items()]
 
-        return Findings(tuple(map_in_parallel(score, jobs, backbone.workers, size)))
+    def _unusable(self, vectors: Vectors) -> str:
+        """Reason why the vectors of a layer, from `_finite`, cannot be changed and scored; "" if they can."""
+        if not vectors or not is_compression(self.transform):
+            return "" if vectors else NOT_FINITE
+        return misfit(self.transform, *known_rows([vectors[source.name] for source in self.fitted_on]).shape)
 
-    def _outcome(self, vectors: Vectors, device: Device) -> Outcome:
-        """Scores of the vectors that the task uses; with their `BYTES` if they are compressed."""
-        if not is_compression(self.transform):
-            return self.score(self.changed(vectors), device)
-        images, dim = known_rows([vectors[source.name] for source in self.fitted_on]).shape
-        if reason := misfit(self.transform, images, dim):
-            return Outcome((), empty=reason)
-        outcome = self.score(self.changed(vectors), device)
+    def _sized(self, outcome: Outcome, vectors: Vectors) -> Outcome:
+        """Scores of compressed vectors, if there are any, with their `BYTES`."""
+        dim = next(iter(vectors.values())).shape[1]
         sizes = compressed_bytes(self.transform, dim), FLOAT32 * dim
         scores = [Score(metric, size, 1, "vectors") for metric, size in zip(BYTES, sizes, strict=True)]
         return replace(outcome, scores=(*outcome.scores, *(scores if outcome.scores else ())))
@@ -381,15 +396,20 @@ class VectorTask(Task):
                 return {}
         return dict(zip(vectors, in_range([*vectors.values()]), strict=True))
 
-    def _together(
-        self, backbone: StoredBackbone, layers: Sequence[Layer], pooling: str
-    ) -> dict[Layer, Outcome]:
-        """Outcomes of layers in one pooling; the vectors of all their members are in memory together."""
-        vectors = {member: self._finite(backbone, member, pooling) for member in members_of(layers)}
-        whole = [layer for layer in layers if all(vectors[member] for member in layer.members)]
-        known = {member: self.changed(vectors[member]) for member in members_of(whole)}
-        outcomes = self.score_together(known, whole, backbone.device) if whole else []  # there may be none
-        return dict.fromkeys(layers, Outcome((), empty=NOT_FINITE)) | dict(zip(whole, outcomes, strict=True))
+
+@dataclass(frozen=True, eq=False)
+class JointVectorTask(VectorTask):
+    """A task that scores several layers at once: sets of layers share the products of their members."""
+
+    @abstractmethod
+    def score_together(
+        self, vectors: Mapping[Layer, Vectors], layers: Sequence[Layer], device: Device = None
+    ) -> list[Outcome]:
+        """Scores of layers from the finite vectors of their members."""
+
+    def score(self, vectors: Vectors, device: Device = None) -> Outcome:
+        (outcome,) = self.score_together({ALONE: vectors}, [ALONE], device)
+        return outcome
 
 
 @dataclass(frozen=True, eq=False)
@@ -466,8 +486,8 @@ class AnalysisTask(FedTask):
 
 
 def map_in_parallel(
-    function: Callable[[Piece], LayerOutcome], jobs: list[Piece], workers: int, size: int
-) -> list[LayerOutcome]:
+    function: Callable[[Piece], Result], jobs: list[Piece], workers: int, size: int
+) -> list[Result]:
     """Results in order; small jobs run in parallel on one core each, large ones in turn on all cores."""
     together = max(1, min(workers, PARALLEL_BYTES // max(size, 1), len(jobs)))
     if together == 1:

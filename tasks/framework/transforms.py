@@ -3,7 +3,7 @@
 ``debias:K`` removes K position directions from tokens, or as many as a layer has. ``whiten`` and ``zscore``
 act on one vector per image and are fitted without labels. They are defined in `tasks.metrics.spread`.
 Compressions make vectors smaller in one or several steps, such as ``pca:128+int8``
-(`tasks.framework.compression`). Whether a task takes a transform is decided when it is combined with its
+(`tasks.framework.transformed`). Whether a task takes a transform is decided when it is combined with its
 data.
 """
 

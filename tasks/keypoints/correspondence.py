@@ -93,7 +93,7 @@ class Axis:
     first: float
     step: float  # from one to the next; 0 where there is one position
     count: int
-    between: bool = False  # whether all between the first and the last one can be said, too
+    between: bool = False  # whether all between the first and the last one can be predicted, too
 
     def nearest(self, values: Floats) -> Floats:
         """Position nearest to each value; ties go to the lower one."""
@@ -118,6 +118,10 @@ class SoftArgmax:
     beta: float
     sigma: float | None = None  # width in tokens of a Gaussian around the best position that multiplies them
     window: int | None = None  # tokens on each side of the best position; similarities beyond are set to 0
+
+    def __str__(self) -> str:
+        where = f", kernel {self.sigma:g}" if self.sigma else ""
+        return f"beta {self.beta:g}" + (where if self.window is None else f", window {self.window}")
 
     def found(self, maps: Tensor) -> tuple[Tensor, Tensor]:
         """Expected column and row [... 2] in similarity maps [... height width], and their pull [...].

@@ -15,8 +15,8 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from layerboard.tasks.datasets.spair import KeypointPair
-from layerboard.tasks.framework.base import TokenMeasurer
 from layerboard.tasks.framework.checks import LayerFlags
+from layerboard.tasks.framework.measurers import TokenMeasurer
 from layerboard.tasks.keypoints import places
 from layerboard.tasks.keypoints.config import KeypointConfig
 from layerboard.tasks.keypoints.correspondence import best_pixels, least_errors
@@ -202,6 +202,7 @@ class CategoryMeasurer(TokenMeasurer):
     """
 
     def __init__(self, matcher: Matcher, examples: tuple[int, ...] = ()) -> None:
+        super().__init__()
         self._examples = examples
         self._matcher = matcher
         self._grids: dict[Layer, dict[int, tuple[Tensor, ...]]] = {}  # of a layer's members, by position

@@ -19,7 +19,6 @@ from layerboard.tasks.framework.base import (
     Group,
     Items,
     Measurements,
-    Measurer,
     Outcome,
     Over,
     Score,
@@ -31,6 +30,7 @@ from layerboard.tasks.framework.base import (
 from layerboard.tasks.framework.checks import ALIKE
 from layerboard.tasks.framework.examples import Predicted, by_key, drawn_indices
 from layerboard.tasks.framework.feeds import KeptGridFeed
+from layerboard.tasks.framework.measurers import Measurer
 from layerboard.tasks.framework.registry import PULL, TaskEntry
 from layerboard.tasks.framework.task import MeasuredTask
 from layerboard.tasks.keypoints.config import CONFIGS, KeypointConfig

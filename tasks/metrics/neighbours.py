@@ -40,6 +40,9 @@ class Neighbours:
     similarity: Vectors  # [queries k] cosine in [-1, 1]
     index: Integers  # [queries k] index in the bank
 
+    def first(self, k: int) -> "Neighbours":
+        return Neighbours(self.similarity[:, :k], self.index[:, :k])
+
 
 def mean_of(similarities: Sequence[Tensor]) -> Tensor:
     """Mean of tensors of one shape; a single tensor is returned as it is."""

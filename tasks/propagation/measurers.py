@@ -13,9 +13,10 @@ from torch.nn import functional
 
 from layerboard.tasks.datasets.davis import Video
 from layerboard.tasks.datasets.reading.masks import read_mask
-from layerboard.tasks.framework.base import TokenMeasurer, area_ceiling_metric, ceiling_metric
+from layerboard.tasks.framework.base import area_ceiling_metric, ceiling_metric
 from layerboard.tasks.framework.checks import LayerFlags
 from layerboard.tasks.framework.examples import small_mask
+from layerboard.tasks.framework.measurers import TokenMeasurer
 from layerboard.tasks.metrics.arrays import VOID
 from layerboard.tasks.metrics.cell_labels import area_labels
 from layerboard.tasks.propagation.config import PropagationConfig
@@ -44,6 +45,7 @@ class VideoMeasurer(TokenMeasurer):
     def __init__(
         self, video: Video, view: View, config: PropagationConfig, examples: tuple[int, ...] = ()
     ) -> None:
+        super().__init__()
         self._video = video
         self._config = config
         self._examples = examples
@@ -80,7 +82,7 @@ class VideoMeasurer(TokenMeasurer):
         soft = self._soft.pop(layer)
         return {"soft": torch.stack(soft) if soft else torch.zeros(0), **self._flags.arrays(layer)}
 
-    def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
+    def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]], /) -> dict[Layer, dict[str, Tensor]]:
         """J and F of every object and scored frame, [objects frames] each, and masks of the examples."""
         with ThreadPoolExecutor(torch.get_num_threads(), "score", torch.set_num_threads, (1,)) as pool:
             frames = list(pool.map(partial(self._score, finished), range(1, 1 + self._last)))

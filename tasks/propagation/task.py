@@ -18,7 +18,6 @@ from layerboard.tasks.framework.base import (
     Group,
     Items,
     Measurements,
-    Measurer,
     Outcome,
     Score,
     Source,
@@ -27,6 +26,7 @@ from layerboard.tasks.framework.base import (
 )
 from layerboard.tasks.framework.checks import ALIKE
 from layerboard.tasks.framework.examples import Predicted, drawn_indices, small_mask
+from layerboard.tasks.framework.measurers import Measurer
 from layerboard.tasks.framework.task import MeasuredTask
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.tasks.propagation.config import CONFIGS, PropagationConfig

@@ -1,4 +1,4 @@
-"""Instance retrieval: images of the same thing among all others, and verification by a cosine threshold."""
+"""Instance retrieval: images of one instance among all others, and verification by a cosine threshold."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,16 +43,16 @@ class InstancesConfig:
     precisions: tuple[float, ...]  # precisions of the pairs above a cosine threshold
 
 
-def retrieve_things(
-    features: NDArray[np.float32], things: Texts, parts: Texts, groups: Texts, device: Device = None
+def retrieve_instances(
+    features: NDArray[np.float32], instances: Texts, parts: Texts, groups: Texts, device: Device = None
 ) -> tuple[Integers, Retrieved]:
     """Indices of the queries among the images [n dim], and the retrieval result of each.
 
-    ``things`` [n] are "" for distractors. ``parts`` [n] are ``query`` or ``database`` for images that are
+    ``instances`` [n] are "" for distractors. ``parts`` [n] are ``query`` or ``database`` for images that are
     only that; others are both. A query leaves out the images of its group in ``groups`` [n]; "" is no group.
     """
-    numbers = np.where(things == "", NONE, np.unique(things, return_inverse=True)[1])
-    asks = (things != "") & (parts != "database")
+    numbers = np.where(instances == "", NONE, np.unique(instances, return_inverse=True)[1])
+    asks = (instances != "") & (parts != "database")
     together = group_numbers(tuple(group or f"\0{row}" for row, group in enumerate(groups)))
     retrieved = retrieve(features, numbers, asks, parts != "query", together, device=device)
     return np.flatnonzero(asks), retrieved
@@ -85,7 +85,7 @@ def pair_metrics(pairs: Pairs, config: InstancesConfig) -> tuple[dict[str, float
 
 
 def pair_columns(retrieved: Retrieved, config: InstancesConfig) -> dict[str, Floats]:
-    """Influence of each query's thing on the pair metrics, in percent: [queries], mean 0."""
+    """Influence of each query's instance on the pair metrics, in percent: [queries], mean 0."""
     pairs = retrieved.pairs
     slopes = {"ROC AUC": pairs.roc_auc_slopes()} if pairs.different else {}
     for rate in filter(pairs.enough, config.rates):
@@ -95,7 +95,7 @@ def pair_columns(retrieved: Retrieved, config: InstancesConfig) -> dict[str, Flo
 
 @dataclass(frozen=True, eq=False)
 class InstancesTask(VectorTask):
-    """Retrieval of the other images of a query's thing, and cosine thresholds for verification."""
+    """Retrieval of the other images of a query's instance, and cosine thresholds for verification."""
 
     data: Instances
     config: InstancesConfig
@@ -110,7 +110,7 @@ class InstancesTask(VectorTask):
 
     @classmethod
     def by(cls, protocol: EvaluationProtocol, data: Instances | ProbedClasses, row: TaskEntry) -> Task:
-        """The task on images of things, or of classes; raises InputError if no query has another image.
+        """The task on images of instances, or of classes; raises InputError if no query has another image.
 
         Images of classes share the pass of the classification tasks if these use the same view.
         """
@@ -166,7 +166,7 @@ class InstancesTask(VectorTask):
         features, images = self._read(vectors)
         if reason := unusable(features):
             return Outcome((), empty=reason)
-        rows, retrieved = retrieve_things(features, *_facts(images), device)
+        rows, retrieved = retrieve_instances(features, *_facts(images), device)
         counted = np.flatnonzero(~np.isnan(retrieved.wrong))
         if not len(counted):
             return Outcome((), empty=ALONE)
@@ -187,16 +187,16 @@ class InstancesTask(VectorTask):
         )
 
     def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
-        """All readable images, with the thing (group), the part and the name of each.
+        """All readable images, with the instance (group), the part and the name of each.
 
         If there are any, also the groups of images that are left out of each other's ranking.
         """
         features, images = self._read(vectors)
-        things, parts, series = _facts(images)
-        roles = np.where(things == "", DISTRACTOR, parts)
+        instances, parts, series = _facts(images)
+        roles = np.where(instances == "", DISTRACTOR, parts)
         keys = np.array([image.sample.key for image in images])
         apart = {"series": series} if series.any() else {}
-        return {"features": features, "groups": things, "roles": roles, "keys": keys, **apart}
+        return {"features": features, "groups": instances, "roles": roles, "keys": keys, **apart}
 
     def _read(self, vectors: Vectors) -> tuple[NDArray[np.float32], list[Instance]]:
         """Vectors of the readable images, and these images."""
@@ -208,10 +208,10 @@ class InstancesTask(VectorTask):
 
     @cached_property
     def queries(self) -> Mapping[str, tuple[Instance, int]]:
-        """The example queries by name, things taking turns, and the number of images each has to find."""
+        """The example queries by name, instances taking turns, and the number of images each has to find."""
         pairs = [pair for pair in zip(self._images, sought(self._images), strict=True) if pair[1]]
-        keys, things = [image.sample.key for image, _ in pairs], [image.thing for image, _ in pairs]
-        return {keys[row]: pairs[row] for row in drawn_indices(keys, QUERIES, things)}
+        keys, instances = [image.sample.key for image, _ in pairs], [image.thing for image, _ in pairs]
+        return {keys[row]: pairs[row] for row in drawn_indices(keys, QUERIES, instances)}
 
     def _predicted(
         self, features: NDArray[np.float32], images: Sequence[Instance], precision: Mapping[str, float]
@@ -258,21 +258,21 @@ class InstancesTask(VectorTask):
 def _facts(images: Sequence[Instance]) -> tuple[Texts, Texts, Texts]:
     """Thing, part and group of each image."""
     columns = zip(*((image.thing, image.part, image.group) for image in images), strict=True)
-    things, parts, groups = (np.array(column, str) for column in columns)
-    return things, parts, groups
+    instances, parts, groups = (np.array(column, str) for column in columns)
+    return instances, parts, groups
 
 
 def _items(asked: Sequence[Instance], values: Mapping[str, Floats], moved: Mapping[str, Floats]) -> Items:
     """Items: scores of each query, also by kind of copy, and its influence on the pair metrics.
 
-    A thing is sampled with all its queries.
+    An instance is sampled with all its queries.
     """
     kinds = np.array([image.kind for image in asked])
     counted = {*kinds[~np.isnan(values["mAP"])].tolist()}
     columns = dict(values)
     for kind in (kind for kind in COPIES if kind in counted):
         columns |= {f"{name} {kind}": np.where(kinds == kind, values[name], np.nan) for name in OF_KINDS}
-    keys, things = tuple(image.sample.key for image in asked), tuple(image.thing for image in asked)
+    keys, instances = tuple(image.sample.key for image in asked), tuple(image.thing for image in asked)
     statistics = {metric: Statistic(metric) for metric in columns}
     statistics |= {metric: Statistic(metric, "shares") for metric in moved}
-    return Items("queries", keys, things, ("",) * len(keys), {**columns, **moved}, statistics)
+    return Items("queries", keys, instances, ("",) * len(keys), {**columns, **moved}, statistics)

@@ -16,8 +16,9 @@ from layerboard.tasks.datasets.revisitop import Retrieval
 from layerboard.tasks.framework.base import Device, Items, Outcome, Score, Source, Statistic, digest
 from layerboard.tasks.framework.checks import unusable
 from layerboard.tasks.framework.examples import Predicted, by_key, drawn_indices
+from layerboard.tasks.framework.sets import members_of
 from layerboard.tasks.framework.sources import consecutive_groups
-from layerboard.tasks.framework.task import VectorTask
+from layerboard.tasks.framework.task import JointVectorTask
 from layerboard.tasks.framework.transformed import Vectors
 from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.retrieval.ranking import Difficulty, cosine_similarities, rank, revisited
@@ -40,7 +41,7 @@ class RetrievalConfig:
 
 
 @dataclass(frozen=True, eq=False)
-class RetrievalTask(VectorTask):
+class RetrievalTask(JointVectorTask):
     """Retrieval of the database images that show the landmark of a query."""
 
     data: Retrieval
@@ -78,27 +79,18 @@ class RetrievalTask(VectorTask):
     def products(self) -> int:
         return len(self.data.database) * len(self.data.queries)
 
-    def score(self, vectors: Vectors, device: Device = None) -> Outcome:
-        """mAP and mP@1, 5, 10 for the three difficulties, in percent; mAP Medium is primary."""
-        if reason := self._unusable(vectors):
-            return Outcome((), empty=reason)
-        return self.ranked(cosine_similarities(*self._both(vectors)))
-
     def score_together(
         self, vectors: Mapping[Layer, Vectors], layers: Sequence[Layer], device: Device = None
     ) -> list[Outcome]:
-        """Scores of each layer, by the mean of its members' cosines; no examples."""
-        # there are few images: all cosines of all members are in memory
+        """mAP and mP@1, 5, 10 for the three difficulties, in percent, by the mean of the members' cosines."""
         reasons = {member: self._unusable(each) for member, each in vectors.items()}
-        cosines = {member: cosine_similarities(*self._both(each)) for member, each in vectors.items()}
-        outcomes = []
-        for each in layers:
-            if all(reasons[member] for member in each.members):
-                outcomes.append(Outcome((), empty=reasons[each.members[0]]))
-            else:
-                mean = np.mean([cosines[member] for member in each.members], axis=0)
-                outcomes.append(replace(self.ranked(mean), predicted={}))
-        return outcomes
+        outcomes = {each: Outcome((), empty=reasons[each.members[0]]) for each in layers}
+        usable = [each for each in layers if not all(reasons[member] for member in each.members)]
+        # there are few images: all cosines of all members are in memory
+        cosines = {member: cosine_similarities(*self._both(vectors[member])) for member in members_of(usable)}
+        for each in usable:
+            outcomes[each] = self.ranked(np.mean([cosines[member] for member in each.members], axis=0))
+        return [outcomes[each] for each in layers]
 
     def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
         """Vectors of all database images and queries, in the order of the ground truth."""

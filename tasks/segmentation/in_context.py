@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
-from typing import Generic, TypeVar
+from functools import cache, partial
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from torch.nn import functional
 from layerboard.tasks.datasets.scenes import Scene
 from layerboard.tasks.framework.base import Measurements
 from layerboard.tasks.framework.examples import small_mask
-from layerboard.tasks.framework.remembered import ComparingMeasurer, Grid
+from layerboard.tasks.framework.measurers import ComparingMeasurer, Grid
 from layerboard.tasks.metrics import cell_labels
 from layerboard.tasks.metrics.arrays import Integers, Labels
 from layerboard.tasks.metrics.memory_search import MemoryNeighbours, most_similar_of_layers
@@ -28,6 +28,7 @@ LABELS = 1 << 24  # numbers of labels gathered at a time
 
 Read = Callable[[Scene], Labels]  # the class of each pixel of an image, uint8 [height width]; 255 for none
 Made = TypeVar("Made")
+MemoryOf = Callable[[Layer, torch.device], Made]  # memory of a layer on a device
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,31 +59,24 @@ def label_vectors(pixels: NDArray[np.int32]) -> Tensor:
     return torch.from_numpy(cell_labels.shares(np.pad(pixels, ((0, 0), (0, 1)))).astype(np.float32))
 
 
-class Memories(Generic[Made]):
-    """Memories of layers, each created at its first use and then kept.
+def memory_of_layers(
+    measured: Mapping[Layer, Sequence[Measurements]],
+    failures: Mapping[Layer, str],
+    make: Callable[[Sequence[Measurements], torch.device], Made],
+) -> MemoryOf[Made]:
+    """The memory of each layer, made of its measurements of the training images at its first use.
 
-    A memory is created on a device from a layer's measurements of the training images. ``failures`` are the
-    reasons why other layers could not be measured.
+    ``failures`` are the reasons why other layers could not be measured.
     """
 
-    def __init__(
-        self,
-        measured: Mapping[Layer, Sequence[Measurements]],
-        failures: Mapping[Layer, str],
-        make: Callable[[Sequence[Measurements], torch.device], Made],
-    ) -> None:
-        self._measured = measured
-        self._failures = failures
-        self._make = make
-        self._kept: dict[Layer, Made] = {}
-
-    def of(self, layer: Layer, device: torch.device) -> Made:
+    @cache
+    def memory(layer: Layer, device: torch.device) -> Made:
         """Memory of a layer; raises ValueError if it was not measured, or the memory is empty."""
-        if layer not in self._kept:
-            if layer in self._failures:
-                raise ValueError(self._failures[layer])
-            self._kept[layer] = self._make(self._measured[layer], device)
-        return self._kept[layer]
+        if layer in failures:
+            raise ValueError(failures[layer])
+        return make(measured[layer], device)
+
+    return memory
 
 
 def labelled_cells(groups: Sequence[Measurements], device: torch.device) -> tuple[Tensor, Tensor]:
@@ -94,14 +88,14 @@ def labelled_cells(groups: Sequence[Measurements], device: torch.device) -> tupl
     return torch.from_numpy(rows).to(device), label_vectors(pixels).to(device)
 
 
-def vote_labels(voters: MemoryNeighbours, labels: Tensor, temperature: float) -> Tensor:
-    """Mean label vector of each query's voters, weighted by softmax(similarity / temperature).
+def vote_labels(neighbours: MemoryNeighbours, labels: Tensor, temperature: float) -> Tensor:
+    """Mean label vector of each query's neighbours, weighted by softmax(similarity / temperature).
 
     ``labels`` are those of the memory, [rows classes].
     """
-    weight = (voters.similarity / temperature).softmax(-1)
+    weight = (neighbours.similarity / temperature).softmax(-1)
     step = max(1, LABELS // max(1, weight.shape[1] * labels.shape[1]))
-    parts = zip(torch.split(weight, step), torch.split(voters.index, step), strict=True)
+    parts = zip(torch.split(weight, step), torch.split(neighbours.index, step), strict=True)
     return torch.cat([torch.einsum("qk,qkc->qc", some.to(labels), labels[index]) for some, index in parts])
 
 
@@ -119,15 +113,14 @@ class QueryMeasurer(ComparingMeasurer[tuple[Tensor, Tensor]]):
         classes: int,
         scenes: Sequence[Scene],
         config: Vote,
-        memories: Memories[tuple[Tensor, Tensor]],
+        memories: MemoryOf[tuple[Tensor, Tensor]],
     ) -> None:
-        super().__init__(memories.of)
+        super().__init__(memories)
         self._read = read
         self._classes = classes
         self._scenes = scenes
         self._temperature = config.temperature
-        self._voters = {"pixels": config.k, f"pixels k={config.other}": config.other}  # k by name
-        self._given: dict[Layer, dict[str, Tensor]] = {}
+        self._ks = {"pixels": config.k, f"pixels k={config.other}": config.other}  # k by name
 
     def search(
         self,
@@ -141,19 +134,16 @@ class QueryMeasurer(ComparingMeasurer[tuple[Tensor, Tensor]]):
             for member, tokens in grids.items()
         }
         rows = {member: memory[member][0] for member in grids}
-        members, most = {layer: layer.members for layer in layers}, max(self._voters.values())
-        for layer, voters in most_similar_of_layers(queries, rows, members, most).items():
-            given, (first, *_) = self._given.setdefault(layer, {}), layer.members
-            for name, k in self._voters.items():
-                votes = vote_labels(voters.first(k), memory[first][1], self._temperature)
+        members, most = {layer: layer.members for layer in layers}, max(self._ks.values())
+        for layer, neighbours in most_similar_of_layers(queries, rows, members, most).items():
+            first = layer.members[0]
+            for name, k in self._ks.items():
+                votes = vote_labels(neighbours.first(k), memory[first][1], self._temperature)
                 by_image = votes.view(*grids[first].shape[:3], -1)
-                given |= zip([f"{name} {position}" for position in positions], by_image, strict=True)
+                names = [f"{name} {position}" for position in positions]
+                self.keep(layer, dict(zip(names, by_image, strict=True)))
 
-    def finish(self, layer: Layer) -> dict[str, Tensor]:
-        flags = self.flags(layer)
-        return self._given.pop(layer) | flags
-
-    def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]]) -> dict[Layer, dict[str, Tensor]]:
+    def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]], /) -> dict[Layer, dict[str, Tensor]]:
         """Confusion matrices of all images, as in `confusion_entries`."""
         with ThreadPoolExecutor(torch.get_num_threads(), "label", torch.set_num_threads, (1,)) as pool:
             images = list(pool.map(partial(self._tables, finished), range(len(self._scenes))))
@@ -185,7 +175,7 @@ class QueryMeasurer(ComparingMeasurer[tuple[Tensor, Tensor]]):
         ceilings: dict[Grid, Integers] = {}
         by_layer = {}
         for layer, arrays in finished.items():
-            tables = {name: self._table(truth, arrays[f"{name} {place}"]) for name in self._voters}
+            tables = {name: self._table(truth, arrays[f"{name} {place}"]) for name in self._ks}
             height, width = arrays[f"pixels {place}"].shape[:2]
             if (height, width) not in ceilings:
                 exact = cell_labels.shares(cell_labels.cell_counts(truth, (height, width), self._classes))

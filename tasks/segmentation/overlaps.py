@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from layerboard.tasks.metrics.arrays import VOID, Floats, Integers, Labels, Mask, mean_of_any
-from layerboard.tasks.statistics.class_ratios import Averaged
+from layerboard.tasks.statistics.weighted import Averaged
 
 
 def confusion(truth: Labels, predicted: Labels, classes: int) -> Integers:

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.datasets.scenes import Scene, read_classes
-from layerboard.tasks.framework.base import Group, Measurements, Measurer, Outcome, Over, digest
+from layerboard.tasks.framework.base import Group, Measurements, Outcome, Over, digest
 from layerboard.tasks.framework.examples import Predicted, drawn_indices, small_mask
-from layerboard.tasks.framework.remembered import Grid, MemoryMeasurer, unit_rows
+from layerboard.tasks.framework.measurers import Grid, Measurer, MemoryMeasurer, unit_rows
 from layerboard.tasks.metrics.arrays import VOID, Labels
 from layerboard.tasks.metrics.cell_labels import cell_counts
 from layerboard.tasks.segmentation import in_context
@@ -103,7 +103,9 @@ class SegmentationTask(LabelledImages):
     def remembering(
         self, measured: Mapping[Layer, Sequence[Measurements]], failures: Mapping[Layer, str]
     ) -> Self:
-        return replace(self, memories=in_context.Memories(measured, failures, in_context.labelled_cells))
+        return replace(
+            self, memories=in_context.memory_of_layers(measured, failures, in_context.labelled_cells)
+        )
 
     @cached_property
     def fingerprint(self) -> str:

@@ -14,9 +14,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from layerboard.tasks.framework.base import FINITE, Group, Measurer, digest
+from layerboard.tasks.framework.base import FINITE, Group, digest
 from layerboard.tasks.framework.comparing import ComparisonTask, PairFindings
 from layerboard.tasks.framework.feeds import WHOLE_GRIDS
+from layerboard.tasks.framework.measurers import Measurer
 from layerboard.tasks.framework.sources import ProbedImages, batch_slices
 from layerboard.tasks.framework.stored import StoredBackbone
 from layerboard.tasks.framework.task import FedTask
@@ -159,24 +160,22 @@ class CkaTask(ComparisonTask, FedTask):
             yield PairFindings(first, second, "CKA", layers, others, values, errors, reason)
 
 
-class _GramMeasurer:
+class _GramMeasurer(Measurer[Tensor]):
     """Keeps the Gram matrices of a group's flattened grids, one per batch and flattened, never the grids."""
 
     def __init__(self, grams: Grams) -> None:
+        super().__init__()
         self._grams = grams
-        self._kept: dict[Layer, dict[str, Tensor]] = {}
 
-    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> None:
+    def update(self, layer: Layer, positions: Sequence[int], grids: Tensor, /) -> None:
         # a group comes as a whole: its source is joint
         grams = self._grams.grams(grids.flatten(1), self._grams.batches(positions))
         if grams:
-            self._kept[layer] = {
-                "gram": torch.cat([gram.float().flatten() for gram in grams]),
-                FINITE: torch.cat([finite_gram(gram) for gram in grams]),
-            }
+            flat = torch.cat([gram.float().flatten() for gram in grams])
+            self.keep(layer, {"gram": flat, FINITE: torch.cat([finite_gram(gram) for gram in grams])})
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
-        return self._kept.pop(layer, {"gram": torch.zeros(0)})
+        return super().finish(layer) or {"gram": torch.zeros(0)}
 
 
 def cka_matrix(grams: Grams, backbones: Sequence[StoredBackbone], pooling: str) -> tuple[Floats, Floats]:

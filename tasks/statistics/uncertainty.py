@@ -10,8 +10,15 @@ import numpy as np
 from scipy.special import betaincinv, stdtr, stdtrit
 
 from layerboard.tasks.metrics.arrays import Floats
-from layerboard.tasks.statistics.class_ratios import ClassRatios
-from layerboard.tasks.statistics.weighted import Part, Partitions, Ratios, Trials, group_members, halves
+from layerboard.tasks.statistics.weighted import (
+    ClassRatios,
+    Part,
+    Partitions,
+    Ratios,
+    Trials,
+    group_members,
+    halves,
+)
 
 # several scores (layers) as functions of the same weighted units
 WeightedScores = Ratios | Partitions | ClassRatios

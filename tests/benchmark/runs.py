@@ -34,8 +34,10 @@ QUICK = "1,final"
 
 TASKS = ("knn", "retrieval", "davis", "spair", "cluster-image", "cluster-object", "cluster-part", "cka")
 
-PUBLIC = tuple(task.name for task in registry.TASKS if task.role not in ("numbers", "labels"))
-"""Tasks that a public dataset serves."""
+ROLES = ("classification", "retrieval", "instances", "videos", "keypoints", "scenes", "defects")
+REGIONS = ("objects", "parts", "masks")
+PUBLIC = tuple(task.name for task in registry.TASKS if task.role in (*ROLES, *REGIONS, registry.NO_DATA))
+"""Tasks that the datasets of `write_data` serve."""
 
 VOLATILE = ["seconds", "date", "fingerprint"]
 KEY = [

@@ -1,1 +1,1 @@
-"""Numbers of the analyses: of attention, of its overlap with objects, and of spectra."""
+"""Numbers that several analyses share: of attention, and of spectra."""

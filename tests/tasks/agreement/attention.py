@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from layerboard.tasks.analyses.attention import AttentionDistance, AttentionShares
 from layerboard.tasks.analyses.attention_maps import AttentionMapsTask
-from layerboard.tasks.analyses.metrics.saliency import centre_square, touched
+from layerboard.tasks.analyses.saliency import centre_square, touched
 from layerboard.tasks.framework.base import Findings
 from layerboard.tasks.framework.protocols import PAPER, STANDARD
 from layerboard.tasks.framework.registry import config_of

@@ -12,14 +12,7 @@ from torch.nn import functional
 from layerboard.tasks.metrics.arrays import VOID
 from layerboard.tasks.metrics.cell_labels import cell_counts, chosen_cells, label_map, shares, usable_cells
 from layerboard.tasks.metrics.memory_search import most_similar
-from layerboard.tasks.segmentation.in_context import vote_labels
-from layerboard.tasks.segmentation.overlaps import (
-    Overlaps,
-    confusion,
-    mean_iou_of_labels,
-    names_of_predictions,
-)
-from layerboard.tasks.segmentation.pixel_memory import (
+from layerboard.tasks.segmentation.capi import (
     Distance,
     Scale,
     comparable_queries,
@@ -27,6 +20,13 @@ from layerboard.tasks.segmentation.pixel_memory import (
     pixel_labels,
     pixel_vote,
     remembered,
+)
+from layerboard.tasks.segmentation.in_context import vote_labels
+from layerboard.tasks.segmentation.overlaps import (
+    Overlaps,
+    confusion,
+    mean_iou_of_labels,
+    names_of_predictions,
 )
 from tests.reference import inputs_segment
 from tests.reference.recipes import digest

@@ -6,7 +6,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from layerboard.tasks.framework.compression import ITERATIONS, SEED, applied, fitted, quantisation_levels
+from layerboard.tasks.framework.transformed import ITERATIONS, SEED, applied, fitted, quantisation_levels
 from layerboard.tasks.framework.transforms import step_of
 from layerboard.tasks.metrics.neighbours import nearest, unit_vectors
 from layerboard.tasks.retrieval.ranking import cosine_similarities, rank

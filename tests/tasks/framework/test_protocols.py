@@ -20,10 +20,9 @@ from layerboard.tasks.analyses.inspect import InspectConfig
 from layerboard.tasks.analyses.label_free import LabelFreeConfig
 from layerboard.tasks.analyses.localisation import LocalisationConfig
 from layerboard.tasks.analyses.locality import LocalityConfig
-from layerboard.tasks.analyses.metrics.saliency import Threshold, held_out_best, marked
 from layerboard.tasks.analyses.position import PositionConfig
 from layerboard.tasks.analyses.receptive_field import ReceptiveFieldConfig
-from layerboard.tasks.analyses.saliency import SaliencyConfig, SaliencyTask
+from layerboard.tasks.analyses.saliency import SaliencyConfig, SaliencyTask, Threshold, held_out_best, marked
 from layerboard.tasks.anomaly.references import Draws
 from layerboard.tasks.anomaly.task import AnomalyConfig
 from layerboard.tasks.classification.few_shot import FewShotRule

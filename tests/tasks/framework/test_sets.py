@@ -14,9 +14,10 @@ from torch.nn.functional import normalize
 from layerboard.benchmark.passes.collectors import Gathered
 from layerboard.tasks.classification.knn import KnnTask
 from layerboard.tasks.datasets.davis import DavisEntry, Video, Videos
-from layerboard.tasks.framework.base import FINITE, Measurer, TokenMeasurer
+from layerboard.tasks.framework.base import FINITE
 from layerboard.tasks.framework.checks import NOT_FINITE
 from layerboard.tasks.framework.feeds import KeptGridFeed
+from layerboard.tasks.framework.measurers import Measurer, TokenMeasurer
 from layerboard.tasks.framework.protocols import STANDARD, find_protocol
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.framework.sets import names_of, parse_sets, sets_of

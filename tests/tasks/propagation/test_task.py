@@ -13,7 +13,8 @@ from torch import Tensor
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL, DavisEntry, Video, Videos
 from layerboard.tasks.datasets.reading.masks import read_mask, write_mask
-from layerboard.tasks.framework.base import FINITE, Group, Measurer, Settling, Statistic
+from layerboard.tasks.framework.base import FINITE, Group, Statistic
+from layerboard.tasks.framework.measurers import Measurer
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.metrics.cell_labels import area_labels
@@ -73,7 +74,6 @@ def finished(measurer: Measurer[Tensor], layers: list[Layer]) -> dict[Layer, dic
     """What is kept of a video; of a layer with features that were not finite, this alone."""
     found = {layer: measurer.finish(layer) for layer in layers}
     finite = {layer: bool(arrays.pop(FINITE).all()) for layer, arrays in found.items()}
-    assert isinstance(measurer, Settling)
     kept = measurer.settle({layer: arrays for layer, arrays in found.items() if finite[layer]})
     as_numpy = {layer: {n: v.numpy() for n, v in arrays.items()} for layer, arrays in kept.items()}
     return {layer: as_numpy.get(layer, {FINITE: np.array(finite[layer])}) for layer in layers}

@@ -16,8 +16,7 @@ from layerboard.tasks.framework.base import FINITE, Outcome
 from layerboard.tasks.framework.checks import ALIKE
 from layerboard.tasks.framework.protocols import find_protocol
 from layerboard.tasks.framework.registry import config_of
-from layerboard.tasks.segmentation.capi import CapiConfig, CapiTask
-from layerboard.tasks.segmentation.pixel_memory import NO_MEMORY, TOO_FEW, Electorate
+from layerboard.tasks.segmentation.capi import NO_MEMORY, TOO_FEW, CapiConfig, CapiTask, Distance
 from layerboard.tasks.segmentation.shown import NO_LABELS
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Stretch
@@ -37,15 +36,16 @@ SIDE = 24
 Masks = NDArray[np.uint8]
 RULE = config_of(find_protocol("capi"), "segment")
 assert isinstance(RULE, CapiConfig)
-VOTE = RULE.electorate
+VOTE = RULE.ks, RULE.distances
+Votes = tuple[tuple[int, ...], tuple[Distance, ...]]
 
 
-def rule(electorate: Electorate = VOTE, seed: int = 0) -> CapiConfig:
-    return CapiConfig(Stretch(8), electorate, held_out=10, seed=seed)
+def rule(votes: Votes = VOTE, seed: int = 0) -> CapiConfig:
+    return CapiConfig(Stretch(8), *votes, held_out=10, seed=seed)
 
 
-def problem_of(data: Scenes, electorate: Electorate = VOTE, seed: int = 0) -> CapiTask:
-    return CapiTask(data, rule(electorate, seed))
+def problem_of(data: Scenes, votes: Votes = VOTE, seed: int = 0) -> CapiTask:
+    return CapiTask(data, rule(votes, seed))
 
 
 def holding_out(data: Scenes, image: int) -> int:
@@ -67,12 +67,12 @@ def test_golden_cases(tmp_path: Path, name: str) -> None:
     problem = problem_of(data, seed=seed)
     ready = problem.remembering(measured(problem.memory, {LAYER: train}, 3, side), {})
     assert ready.memories is not None
-    chosen = ready.memories.of(LAYER, torch.device("cpu"))
+    chosen = ready.memories(LAYER, torch.device("cpu"))
     assert [str(one) for one in (chosen.k, chosen.distance)] == [str(one) for one in official["chosen"]]
     assert len(chosen.rows) == official["memory_rows"]
     for choice, expected in official["test"].items():
         k, distance = choice.removeprefix("k=").split(",")
-        fixed = problem_of(data, Electorate((int(k),), (distance,)), seed)  # type: ignore[arg-type]
+        fixed = problem_of(data, ((int(k),), (distance,)), seed)  # type: ignore[arg-type]
         found = outcome(fixed, train, val, side=side)
         assert by_metric(found)["mIoU"] == pytest.approx(expected["mIoU"], abs=1e-9)
     assert found.items is not None
@@ -111,7 +111,7 @@ def test_a_layer_chooses_for_itself_whatever_the_batch(tmp_path: Path) -> None:
         assert sum(len(one["rows"]) for one in memory[Layer(0)]) == 60
         ready = problem.remembering(memory, {})
         assert ready.memories is not None
-        votes = [ready.memories.of(layer, torch.device("cpu")) for layer in grids[0]]
+        votes = [ready.memories(layer, torch.device("cpu")) for layer in grids[0]]
         assert (votes[0].k, votes[1].k > 1) == (1, True)
         left = measured(ready, grids[1], batch, SIDE)
         found.append([ready.score(left[layer]).scores for layer in grids[1]])
@@ -126,7 +126,7 @@ def test_scale_is_of_all_cells_of_the_images_that_are_not_held_out(tmp_path: Pat
     problem = problem_of(data)
     ready = problem.remembering(measured(problem.memory, {LAYER: grids}, 3, SIDE), {})
     assert ready.memories is not None
-    scale = ready.memories.of(LAYER, torch.device("cpu")).scale
+    scale = ready.memories(LAYER, torch.device("cpu")).scale
     keys = [scene.sample.key for scene in data.train]
     apart = [key in problem.memory.pixels.held_out for key in keys]
     assert sum(apart) == 1
@@ -205,11 +205,6 @@ def test_the_numbers_of_the_protocol_and_what_fingerprints_tell(tmp_path: Path) 
     assert (len(memory.pixels.held_out), memory.pixels.most, memory.pixels.ignored) == (2, 5, {255})
     other = replace(data, offset=1, classes=data.classes[1:])
     assert problem_of(other).memory.pixels.ignored == {0, 255}
-    made = [
-        problem_of(data),
-        problem_of(data, Electorate((1,), ("L2",))),
-        problem_of(other),
-        problem_of(data, seed=1),
-    ]
+    made = [problem_of(data), problem_of(data, ((1,), ("L2",))), problem_of(other), problem_of(data, seed=1)]
     assert len({one.fingerprint for one in made}) == 4
     assert len({one.memory.fingerprint for one in made}) == 3  # the choice is made when the memory is there

@@ -17,8 +17,14 @@ from layerboard.tasks.framework.checks import ALIKE
 from layerboard.tasks.framework.protocols import find_protocol
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.metrics.cell_labels import resized_labels
-from layerboard.tasks.segmentation.augmented import Augmentation, AugmentedSample, Colours, augmented
-from layerboard.tasks.segmentation.hummingbird import HummingbirdConfig, HummingbirdTask
+from layerboard.tasks.segmentation.hummingbird import (
+    Augmentation,
+    AugmentedSample,
+    Colours,
+    HummingbirdConfig,
+    HummingbirdTask,
+    augmented,
+)
 from layerboard.tasks.segmentation.in_context import Vote
 from layerboard.tasks.segmentation.shown import NO_LABELS
 from layerboard.tasks.segmentation.task import SegmentationTask

@@ -17,14 +17,7 @@ from layerboard.tasks.metrics.cell_labels import (
     usable_cells,
 )
 from layerboard.tasks.metrics.memory_search import most_similar
-from layerboard.tasks.segmentation.in_context import vote_labels
-from layerboard.tasks.segmentation.overlaps import (
-    Overlaps,
-    confusion,
-    mean_iou_of_labels,
-    names_of_predictions,
-)
-from layerboard.tasks.segmentation.pixel_memory import (
+from layerboard.tasks.segmentation.capi import (
     Scale,
     comparable_queries,
     most_frequent,
@@ -32,9 +25,16 @@ from layerboard.tasks.segmentation.pixel_memory import (
     pixel_vote,
     remembered,
 )
+from layerboard.tasks.segmentation.in_context import vote_labels
+from layerboard.tasks.segmentation.overlaps import (
+    Overlaps,
+    confusion,
+    mean_iou_of_labels,
+    names_of_predictions,
+)
 from layerboard.tasks.statistics.best_set import best_set
-from layerboard.tasks.statistics.class_ratios import ClassRatios
 from layerboard.tasks.statistics.uncertainty import differences, intervals
+from layerboard.tasks.statistics.weighted import ClassRatios
 from tests.tasks.agreement import in_context as agreement
 
 VOID = 255

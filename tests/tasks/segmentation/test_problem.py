@@ -14,7 +14,7 @@ from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.reading.masks import write_mask
 from layerboard.tasks.datasets.scenes import Scene, Scenes
 from layerboard.tasks.framework.assess import confidence_set, intervals_of, measure
-from layerboard.tasks.framework.base import FINITE, Outcome, Settling
+from layerboard.tasks.framework.base import FINITE, Outcome
 from layerboard.tasks.framework.checks import ALIKE
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
@@ -68,7 +68,7 @@ def measured(
         found = {layer: measurer.finish(layer) for layer in grids}
         finite = {layer: bool(arrays.pop(FINITE).all()) for layer, arrays in found.items()}
         good = {layer: arrays for layer, arrays in found.items() if finite[layer]}
-        kept = measurer.settle(good) if isinstance(measurer, Settling) else good
+        kept = measurer.settle(good)
         for layer, arrays in left.items():
             named = kept.get(layer, {FINITE: torch.tensor(False)})
             arrays.append({name: value.numpy() for name, value in named.items()})

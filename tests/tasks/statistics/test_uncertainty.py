@@ -9,7 +9,6 @@ from scipy import stats
 
 from layerboard.tasks.metrics.partitions import ari, nmi, purity
 from layerboard.tasks.statistics import weighted
-from layerboard.tasks.statistics.class_ratios import ClassRatios
 from layerboard.tasks.statistics.uncertainty import (
     Uncertainty,
     choose_on_halves,
@@ -17,7 +16,7 @@ from layerboard.tasks.statistics.uncertainty import (
     influence,
     intervals,
 )
-from layerboard.tasks.statistics.weighted import Partitions, Ratios, halves
+from layerboard.tasks.statistics.weighted import ClassRatios, Partitions, Ratios, halves
 
 INDICES = {"purity": purity, "NMI": nmi, "ARI": ari}
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from layerboard.tasks.analyses.metrics.saliency import (
+from layerboard.tasks.analyses.saliency import (
     centre_square,
     exact_cell_shares,
     half_covered,
