@@ -88,7 +88,8 @@ def test_what_reads_an_output_folder_imports_nothing_heavy(whole: Whole, tmp_pat
         "    try:\n"
         "        main()\n"
         "    except SystemExit as stop:\n"
-        "        print('ended', line[0], stop.code or 0, {'torch', 'transformers', 'faiss'} & {*sys.modules})\n"
+        "        heavy = {'torch', 'transformers', 'faiss'} & {*sys.modules}\n"
+        "        print('ended', line[0], stop.code or 0, heavy)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "knn top-1" in done.stdout
