@@ -25,7 +25,8 @@ from layerboard.leaderboards.blocks.csv import csv_text, sums_text
 from layerboard.leaderboards.records.record import read_records
 from layerboard.leaderboards.records.thumbnails import FOLDER, write_thumbnail
 from layerboard.leaderboards.report.audit import COLUMNS, KINDS, NOTE, PICTURED, SUMS, TABLE
-from layerboard.tasks.audit.audit import DUPLICATE, LABEL, SERIES, Audit, Photo, audit, choose_space
+from layerboard.tasks.audit.audit import Audit, Photo, audit, choose_space
+from layerboard.tasks.audit.finding import DUPLICATE, LABEL, SERIES
 from layerboard.tasks.audit.label_doubt import WRONG
 from layerboard.tasks.audit.near_duplicates import SMALL
 from layerboard.tasks.datasets.base import Data, Sample

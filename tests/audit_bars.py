@@ -18,7 +18,8 @@ import numpy as np
 from layerboard.benchmark.audit import Folder, read_vectors
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.forms.request import Request
-from layerboard.tasks.audit.audit import DUPLICATE, LABEL, SERIES, Audit, Photo
+from layerboard.tasks.audit.audit import Audit, Photo
+from layerboard.tasks.audit.finding import DUPLICATE, LABEL, SERIES
 from layerboard.tasks.datasets.base import PhotoSample
 from layerboard.tasks.datasets.catalogue import read_own
 from layerboard.tasks.datasets.copies import COPIES, CopySample

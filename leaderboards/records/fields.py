@@ -56,20 +56,22 @@ def read_fields(content: bytes, kinds: Mapping[str, type]) -> pd.DataFrame:
     Raises ValueError for another kind of column, missing texts, whole numbers beyond `RANGES`, unknown
     formats and taps, and for tables that are far larger than any run writes.
     """
-    with pq.ParquetFile(BytesIO(content)) as file:
+    texts = [name for name, kind in kinds.items() if kind is str]
+    with pq.ParquetFile(BytesIO(content), read_dictionary=texts) as file:
         facts, names = file.metadata, [name for name in file.schema_arrow.names if name in kinds]
         unpacked = sum(facts.row_group(group).total_byte_size for group in range(facts.num_row_groups))
-    if facts.num_rows > MOST_ROWS or unpacked > MOST_BYTES:
-        raise ValueError(f"it has {facts.num_rows:,} rows of {unpacked:,} bytes, more than any run writes")
-    if len({*names}) < len(names):
-        raise ValueError("it has a column twice")
-    texts = [name for name in names if kinds[name] is str]
-    table = pq.read_table(BytesIO(content), columns=names, read_dictionary=texts, use_threads=False)
+        if facts.num_rows > MOST_ROWS or unpacked > MOST_BYTES:
+            size = f"{facts.num_rows:,} rows of {unpacked:,} bytes"
+            raise ValueError(f"it has {size}, more than any run writes")
+        if len({*names}) < len(names):
+            raise ValueError("it has a column twice")
+        table = file.read(names, use_threads=False)
     columns = {name: _column(table[name], name, kinds[name]) for name in names}
     frame: pd.DataFrame = pa.table(columns).to_pandas()
     for column, (least, most) in RANGES.items():
-        if column in frame and len(wrong := frame[column][~frame[column].between(least, most)]):
-            raise ValueError(f"its {column} is {wrong.iloc[0]}, expected {least} to {most:,}")
+        values = frame[column].to_numpy() if column in frame else np.zeros(0)
+        if len(wrong := values[(values < least) | (values > most)]):
+            raise ValueError(f"its {column} is {wrong[0]}, expected {least} to {most:,}")
     if unknown := {*frame.get("dtype", ())} - {*get_args(Dtype)}:
         raise ValueError(f"there is no number format {shortened(min(unknown))}")
     for tap in {*frame.get("tap", ()), *frame.get("other_tap", ())} - {""}:

@@ -13,7 +13,7 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.records.thumbnails import FOLDER
 from layerboard.leaderboards.report.gallery.drawing import HEIGHT, SharedPictures
 from layerboard.leaderboards.report.templates.environment import PageSection, filled
-from layerboard.tasks.audit.audit import Finding
+from layerboard.tasks.audit.finding import Finding
 from layerboard.zoo.errors import InputError, first_line, shortened
 
 TABLE = "audit.csv"  # in the output folder: one row per finding, after notes of the kind `NOTE`

@@ -11,6 +11,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from layerboard.tasks.audit import near_duplicates, series
+from layerboard.tasks.audit.finding import DUPLICATE, LABEL, SERIES, Finding
 from layerboard.tasks.audit.label_doubt import (
     NeighbourVotes,
     found_of_planted,
@@ -27,8 +28,6 @@ SEARCHED = 64  # neighbours of each image that are searched
 CHOSEN_ON = 2000  # most images, evenly spaced, on which layers are chosen
 FEWEST = 3  # a label is judged if its class has at least this many images in other groups
 
-DUPLICATE, LABEL, SERIES = "duplicate", "label", "series"  # kinds of findings
-
 
 class Photo(NamedTuple):
     """An image of the folder with its label, group and split; "" if it has none."""
@@ -37,22 +36,6 @@ class Photo(NamedTuple):
     label: str = ""
     group: str = ""
     split: str = ""
-
-
-class Finding(NamedTuple):
-    """A finding: one row of the table, with these columns."""
-
-    finding: str  # its kind
-    file: str
-    other: str  # the duplicate, the nearest image of the suggested class, or the last file of a series
-    label: str  # of the file
-    other_label: str  # label of the other image; for a doubtful label the suggested class
-    split: str  # splits of both, such as "train, val"; "" if there are none
-    # by which it is sorted: 1 - distance / usual distance, probability of the class suggested, or files
-    score: float
-    cosine: float = np.nan  # of a pair of duplicates, the median of the backbones
-    vote: float = np.nan  # share of the neighbours' votes for the class suggested, the mean of the backbones
-    agreeing: str = ""  # backbones whose neighbours vote so most, of how many
 
 
 @dataclass(frozen=True)

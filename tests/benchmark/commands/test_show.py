@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmark.conftest import Whole
+from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import command
 
 Capture = pytest.CaptureFixture[str]
@@ -70,19 +70,31 @@ def test_wrong_names(capsys: Capture, whole: Whole, options: tuple[str, ...], se
     assert sentence in said.error
 
 
-def test_the_answer_is_read_without_heavy_libraries(whole: Whole) -> None:
+def test_what_reads_an_output_folder_imports_nothing_heavy(whole: Whole, tmp_path: Path) -> None:
+    out = str(whole.place / "out")
+    lines = [
+        ["show", "-o", out],
+        ["recommend", "-o", out],
+        ["compare", *BACKBONES, "-o", out],
+        ["reproduce", "-o", out],
+        ["leaderboard", "-o", out, "--tables", str(tmp_path / "tables")],
+        ["report", "-o", out, "--to", str(tmp_path / "report")],
+    ]
     code = (
         "import sys\n"
         "from layerboard.benchmark.commands.app import main\n"
-        f"sys.argv = ['layerboard', 'show', '-o', {str(whole.place / 'out')!r}]\n"
-        "try:\n"
-        "    main()\n"
-        "finally:\n"
-        "    print({'torch', 'transformers', 'faiss'} & {*sys.modules})\n"
+        f"for line in {lines}:\n"
+        "    sys.argv = ['layerboard', *line]\n"
+        "    try:\n"
+        "        main()\n"
+        "    except SystemExit as stop:\n"
+        "        heavy = {'torch', 'transformers', 'faiss'} & {*sys.modules}\n"
+        "        print('ended', line[0], stop.code or 0, heavy)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "knn top-1" in done.stdout
-    assert done.stdout.splitlines()[-1] == "set()"
+    ends = [line for line in done.stdout.splitlines() if line.startswith("ended")]
+    assert ends == [f"ended {line[0]} 0 set()" for line in lines]
 
 
 def test_no_output(capsys: Capture, tmp_path: Path) -> None:

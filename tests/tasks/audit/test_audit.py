@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from layerboard.tasks.audit.audit import DUPLICATE, LABEL, SERIES, Audit, Photo, Space, audit, choose_space
+from layerboard.tasks.audit.audit import Audit, Photo, Space, audit, choose_space
+from layerboard.tasks.audit.finding import DUPLICATE, LABEL, SERIES
 from layerboard.tasks.metrics.arrays import Integers
 from layerboard.tasks.metrics.neighbours import Vectors, unit_vectors
 
