@@ -26,7 +26,7 @@ from layerboard.benchmark.engines.base import (
     WorkerDiedError,
     WorkerSlot,
 )
-from layerboard.benchmark.engines.progress import ForwardedReports, ForwardingReporter, Message, Reporter
+from layerboard.benchmark.engines.progress import Message, Reporter
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.libraries import imports_explained
 
@@ -125,7 +125,7 @@ def _started(life: Connection, queue: "Queue[Message]", threads: int | None, fun
         import torch
 
         torch.set_num_threads(threads)
-    call, report = pickle.loads(function), ForwardingReporter(queue.put, os.getpid())  # noqa: S301  # the parent's
+    call, report = pickle.loads(function), Reporter(queue.put, os.getpid())  # noqa: S301  # the parent's
     _function.append(lambda job: call(job, report))
 
 
@@ -136,11 +136,10 @@ def _do(job: bytes) -> Any:  # noqa: ANN401  # what the function gives
 
 
 def _relay(queue: "Queue[Message]", over: threading.Event, report: Reporter) -> None:
-    """Repeat the reports of the others in this process, until the run is over and no report is left."""
-    here = ForwardedReports(report)
+    """Hand on the reports of the others, until the run is over and no report is left."""
     while True:
         try:
-            here.repeat(queue.get(timeout=LISTEN))
+            report.send(queue.get(timeout=LISTEN))
         except Empty:
             if over.is_set():
                 return

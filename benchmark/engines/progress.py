@@ -4,11 +4,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from itertools import count
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 from rich import progress as rich
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -23,54 +23,53 @@ LINE_SECONDS = 60  # without bars, a line reports the outermost and the newest s
 Advance = Callable[[float], None]  # called with the amount of further work done in a stage
 
 
-class Reporter(Protocol):
-    """Receives the progress of a run."""
+Message = tuple[str, tuple[int, int], Any]
+"""The kind of a report, the stage that it is of (process, number there), and the content of its kind.
 
-    def bar(self, title: str, total: int, unit: str) -> AbstractContextManager[Advance]:
+A stage begins by ``start`` with its title, total and unit, is moved by ``advance`` with an amount of work and
+ends by ``stop``; ``say`` has a line.
+"""
+
+
+class Reporter:
+    """Tells the progress of a run, as messages that are handed on from process to process to what shows them.
+
+    ``process`` is a number that no other process has which sends to the same place.
+    """
+
+    _numbers = count()
+
+    def __init__(self, send: Callable[[Message], None], process: int = 0) -> None:
+        self.send, self._process = send, process
+
+    @contextmanager
+    def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
         """Open a stage of ``total`` units."""
-        ...
+        stage = self._process, next(self._numbers)
+        self.send(("start", stage, (title, total, unit)))
+        try:
+            yield lambda amount: self.send(("advance", stage, amount))
+        finally:
+            self.send(("stop", stage, None))
 
     def say(self, line: str) -> None:
         """Print a line that stays on the screen."""
-        ...
+        self.send(("say", (self._process, 0), line))
 
 
 def _ignore(told: float | str) -> None:
     """Do nothing with what is done, or said."""
 
 
-class Silent:
+class Silent(Reporter):
     """A reporter without bars of its own: what several jobs do may advance a bar that is open already.
 
     It shows nothing, for runs from Python, unless it is given another reporter.
     """
 
     def __init__(self, advance: Advance = _ignore, say: Callable[[str], None] = _ignore) -> None:
-        self._advance, self._say = advance, say
-
-    def bar(self, title: str, total: int, unit: str) -> AbstractContextManager[Advance]:
-        del title, total, unit
-        return nullcontext(self._advance)
-
-    def say(self, line: str) -> None:
-        self._say(line)
-
-
-class _Counting:
-    """A reporter whose bars of one unit also advance a bar for their total."""
-
-    def __init__(self, report: Reporter, advance: Advance, unit: str) -> None:
-        self._report, self._advance, self._unit, self.say = report, advance, unit, report.say
-
-    @contextmanager
-    def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
-        with self._report.bar(title, total, unit) as advance:
-
-            def both(amount: float) -> None:
-                advance(amount)
-                self._advance(amount)
-
-            yield both if unit == self._unit else advance
+        takers: dict[str, Callable[[Any], None]] = {"advance": advance, "say": say}
+        super().__init__(lambda message: takers.get(message[0], _ignore)(message[2]))
 
 
 @contextmanager
@@ -79,8 +78,18 @@ def over_all(report: Reporter, title: str, total: int, unit: str) -> Iterator[Re
     if not total:
         yield report
         return
+    counted: set[tuple[int, int]] = set()  # stages of the unit
     with report.bar(title, total, unit) as advance:
-        yield _Counting(report, advance, unit)
+
+        def send(message: Message) -> None:
+            kind, stage, content = message
+            if kind == "start" and content[2] == unit:
+                counted.add(stage)
+            report.send(message)
+            if kind == "advance" and stage in counted:
+                advance(content)
+
+        yield Reporter(send)
 
 
 class _Speed(rich.ProgressColumn):
@@ -104,7 +113,7 @@ def _far(stage: rich.Task) -> str:
     return f"{stage.description}: {stage.completed:,.0f} of {stage.total:,.0f} {unit}{minutes}"
 
 
-class Terminal:
+class Terminal(Reporter):
     """Bars with units per second and time left, and lines, on standard error; several bars may be open.
 
     If standard error is not a terminal, such as a file, only lines are printed, one per minute of a long run:
@@ -112,6 +121,7 @@ class Terminal:
     """
 
     def __init__(self, console: Console | None = None) -> None:
+        super().__init__(self._show)
         self.console = console or PrintableConsole(stderr=True, highlight=False, soft_wrap=True)
         self._progress = rich.Progress(
             rich.TextColumn("{task.description}"),
@@ -124,36 +134,41 @@ class Terminal:
             speed_estimate_period=PACE_SECONDS,
         )
         self._bars = self.console.is_terminal
-        self._open, self._last_line, self._over = 0, 0.0, threading.Event()
+        self._open: dict[tuple[int, int], rich.TaskID] = {}
+        self._last_line, self._over = 0.0, threading.Event()
         self._lock = threading.Lock()
 
-    @contextmanager
-    def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
-        """Show a bar that disappears at the end of the stage."""
-        with self._lock:
-            self._open += 1
-            if self._open == 1 and self._bars:
-                self._progress.start()
-            stage = self._progress.add_task(title, total=total, unit=unit)
-            if self._open == 1 and not self._bars:
-                self._last_line, self._over = perf_counter(), threading.Event()
-                threading.Thread(target=self._beat, args=(self._over,), daemon=True).start()
-
-        def advance(amount: float) -> None:
-            self._progress.advance(stage, amount)
+    def _show(self, message: Message) -> None:
+        """Show a stage as a bar, which disappears at its end, or print a line."""
+        kind, stage, content = message
+        if kind == "start":
+            self._start(stage, *content)
+        elif kind == "advance":
+            self._progress.advance(self._open[stage], content)
             if not self._bars:
                 self._tell()
+        elif kind == "stop":
+            self._stop(stage)
+        else:
+            with suppress(OSError):  # nobody reads it any more; the work goes on
+                self.console.print(content, markup=False)
 
-        try:
-            yield advance
-        finally:
-            with self._lock:
-                self._progress.remove_task(stage)
-                self._open -= 1
-                if not self._open and self._bars:
+    def _start(self, stage: tuple[int, int], title: str, total: int, unit: str) -> None:
+        with self._lock:
+            if not self._open and self._bars:
+                self._progress.start()
+            elif not self._open:
+                self._last_line, self._over = perf_counter(), threading.Event()
+                threading.Thread(target=self._beat, args=(self._over,), daemon=True).start()
+            self._open[stage] = self._progress.add_task(title, total=total, unit=unit)
+
+    def _stop(self, stage: tuple[int, int]) -> None:
+        with self._lock:
+            self._progress.remove_task(self._open.pop(stage))
+            if not self._open:
+                self._over.set()
+                if self._bars:
                     self._progress.stop()
-                if not self._open:
-                    self._over.set()
 
     def _beat(self, over: threading.Event) -> None:
         """Tell how far the run is while a stage does not advance, until all are over."""
@@ -168,62 +183,6 @@ class Terminal:
                 return
             self._last_line = perf_counter()
         self.say("; ".join(dict.fromkeys(map(_far, stages))))
-
-    def say(self, line: str) -> None:
-        with suppress(OSError):  # nobody reads it any more; the work goes on
-            self.console.print(line, markup=False)
-
-
-Message = tuple[str, tuple[int, int], object]  # kind, (worker, number of the bar), content
-
-
-class ForwardingReporter:
-    """A reporter that sends its reports on, under a worker's number, which no other sender has."""
-
-    _numbers = count()
-
-    def __init__(self, send: Callable[[Message], None], worker: int) -> None:
-        self._send, self._worker = send, worker
-
-    @contextmanager
-    def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
-        key = self._worker, next(self._numbers)
-        self._send(("start", key, (title, total, unit)))
-        try:
-            yield lambda amount: self._send(("advance", key, amount))
-        finally:
-            self._send(("stop", key, None))
-
-    def say(self, line: str) -> None:
-        self._send(("say", (self._worker, 0), line))
-
-
-class ForwardedReports:
-    """Repeats here what is reported elsewhere."""
-
-    def __init__(self, report: Reporter) -> None:
-        self._report = report
-        self._bars: dict[tuple[int, int], tuple[AbstractContextManager[Advance], Advance]] = {}
-        self._lock = threading.Lock()
-
-    def repeat(self, message: Message) -> None:
-        """Report here what one message reports."""
-        kind, key, content = message
-        with self._lock:
-            if kind == "start":
-                bar = self._report.bar(*content)  # type: ignore[misc]
-                self._bars[key] = bar, bar.__enter__()
-            elif kind == "advance":
-                self._bars[key][1](content)  # type: ignore[arg-type]
-            elif kind == "stop":
-                self._bars.pop(key)[0].__exit__(None, None, None)
-            else:
-                self._report.say(str(content))
-
-    def forget(self, worker: int) -> None:
-        """Close the bars of a lost worker."""
-        for key in [key for key in self._bars if key[0] == worker]:
-            self.repeat(("stop", key, None))
 
 
 PERIOD = 0.2  # seconds between two states of the line in a notebook
@@ -246,50 +205,46 @@ def reporter_for(progress: bool | None) -> Reporter:
     return OneLine() if in_notebook() else Terminal()
 
 
-class OneLine:
+class OneLine(Reporter):
     """Lines that stay, and below them one with the state of the oldest open stage, in one output of a cell.
 
     The output is replaced, so that a saved notebook holds it once, and as it was last. It needs no widget.
     """
 
     def __init__(self, show: Callable[[str], None] | None = None) -> None:
+        super().__init__(self._take)
         self._show = show or output_of_cell()
-        self._stages: list[Callable[[], str]] = []
+        self._open: dict[tuple[int, int], tuple[str, int, str, float]] = {}  # and when each began
+        self._done: dict[tuple[int, int], float] = {}
         self._lines: list[str] = []
         self._shown, self._time = "", 0.0
         self._lock = threading.Lock()
 
-    @contextmanager
-    def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
-        """Show a stage; the line disappears when the last stage is over."""
-        done, begin = 0.0, time.monotonic()
-
-        def text() -> str:
-            speed = done / max(time.monotonic() - begin, 1e-9)
-            left = f", {(total - done) / speed:.0f} s left" if speed else ""
-            return f"{title}: {done:,.0f} of {total:,} {unit}, {speed:,.0f}/s{left}"
-
-        def advance(amount: float) -> None:
-            nonlocal done
-            with self._lock:
-                done += amount
+    def _take(self, message: Message) -> None:
+        """Show how far the first stage is; the line disappears when the last stage is over."""
+        kind, stage, content = message
+        with self._lock:
+            if kind == "start":
+                self._open[stage], self._done[stage] = (*content, time.monotonic()), 0.0
+            elif kind == "advance":
+                self._done[stage] += content
                 if time.monotonic() - self._time > PERIOD:
-                    self._write(self._stages[0]())
-
-        with self._lock:
-            self._stages.append(text)
-        try:
-            yield advance
-        finally:
-            with self._lock:
-                self._stages.remove(text)
-                if not self._stages:
+                    self._write(self._state())
+            elif kind == "stop":
+                del self._open[stage]
+                if not self._open:
                     self._write("")
+            else:
+                self._lines.append(content)
+                self._write("")
 
-    def say(self, line: str) -> None:
-        with self._lock:
-            self._lines.append(line)
-            self._write("")
+    def _state(self) -> str:
+        """How far the oldest open stage is."""
+        stage, (title, total, unit, begin) = next(iter(self._open.items()))
+        done = self._done[stage]
+        speed = done / max(time.monotonic() - begin, 1e-9)
+        left = f", {(total - done) / speed:.0f} s left" if speed else ""
+        return f"{title}: {done:,.0f} of {total:,} {unit}, {speed:,.0f}/s{left}"
 
     def _write(self, line: str) -> None:
         text = printable("\n".join([*self._lines, *filter(None, [line[:WIDEST]])]))

@@ -25,7 +25,7 @@ from ray.exceptions import RayError
 
 from layerboard.benchmark.engines import base
 from layerboard.benchmark.engines.base import Job, JobQueue, Result, Work, WorkerDiedError, WorkerSlot
-from layerboard.benchmark.engines.progress import ForwardedReports, ForwardingReporter, Message, Reporter
+from layerboard.benchmark.engines.progress import Message, Reporter
 from layerboard.benchmark.forms.request import Request
 from layerboard.zoo.atomic import remove_leftovers, temporary_folder
 from layerboard.zoo.errors import InputError, shortened
@@ -55,10 +55,10 @@ class RayEngine(base.Engine):
     def run(self, function: Work[Job, Result], jobs: JobQueue[Job, Result], report: Reporter) -> None:
         if jobs.over:
             return
-        listening, sent = ForwardedReports(report), pickle.dumps(function)
+        sent = pickle.dumps(function)
         with _cluster(self._request):
-            slots = enumerate(self._slots()[: jobs.width])
-            jobs.dispatch([_Remote[Job, Result](*each, sent, listening) for each in slots])
+            slots = enumerate(self._slots()[: jobs.width], start=1)  # stages of this process have 0
+            jobs.dispatch([_Remote[Job, Result](*each, sent, report) for each in slots])
 
     def _slots(self) -> list[WorkerSlot]:
         """One slot per GPU of the cluster, or per worker."""
@@ -74,13 +74,14 @@ class RayEngine(base.Engine):
 class _Remote(base.Worker[Job, Result]):
     """An actor as a worker, or the actor that replaces it."""
 
-    def __init__(self, number: int, slot: WorkerSlot, function: bytes, listening: ForwardedReports) -> None:
-        self._number, self._function, self._listening = number, function, listening
+    def __init__(self, number: int, slot: WorkerSlot, function: bytes, report: Reporter) -> None:
+        self._number, self._function, self._report = number, function, report
         self.slot = slot
         self.process = 0  # id of the actor's process on its machine
         self._actor: Any = None
         self._starting: Any = None
         self._failures = self._waited = 0
+        self._open: set[tuple[int, int]] = set()  # stages that the actor reports
 
     def ready(self) -> bool:
         """Whether the actor is available; requests one and waits. Raises WorkerDiedError if none starts."""
@@ -94,7 +95,7 @@ class _Remote(base.Worker[Job, Result]):
             if not there:
                 self._waited += 1
                 if self._waited == PATIENCE:
-                    self._listening.repeat(("say", (self._number, 0), WAITING))
+                    self._report.say(WAITING)
                 return False
             try:
                 self.process = ray.get(self._starting)
@@ -117,12 +118,22 @@ class _Remote(base.Worker[Job, Result]):
                     if kind == "result":
                         result: Result = content
                     else:
-                        self._listening.repeat((kind, key, content))
+                        self._forward((kind, key, content))
         except RayError as error:
             self._actor = None
-            self._listening.forget(self._number)
+            for stage in {*self._open}:
+                self._forward(("stop", stage, None))
             raise base.WorkerLostError(_reason(error)) from error
         return result
+
+    def _forward(self, message: Message) -> None:
+        """Hand on a report, and remember which stages are open."""
+        kind, stage, _ = message
+        if kind == "start":
+            self._open.add(stage)
+        elif kind == "stop":
+            self._open.discard(stage)
+        self._report.send(message)
 
     def end(self) -> None:
         with suppress(RayError):
@@ -159,7 +170,7 @@ class _Actor:
             torch.set_num_threads(self._threads)
             self._function = self._function or pickle.loads(self._sent)  # noqa: S301  # the driver's
             sent = pickle.loads(job)  # noqa: S301  # the driver's
-            result = self._function(sent, ForwardingReporter(waiting.put, self._number))
+            result = self._function(sent, Reporter(waiting.put, self._number))
         except BaseException as error:
             waiting.put(("raised", key, error))
         else:

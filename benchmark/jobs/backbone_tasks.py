@@ -13,7 +13,7 @@ from torch import Tensor
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.jobs.job import ScoreJob, Setup
 from layerboard.benchmark.jobs.passes import BackboneCache
-from layerboard.benchmark.jobs.scores import write_results
+from layerboard.benchmark.jobs.scores import write_findings
 from layerboard.benchmark.passes.failures import Failure, noting, within_memory
 from layerboard.benchmark.passes.loading import Batch, Event, Loader, Unreadable
 from layerboard.benchmark.passes.one_pass import PassResult
@@ -36,7 +36,7 @@ def run_backbone_tasks(jobs: Sequence[ScoreJob], cache: BackboneCache, report: R
         begin, task = perf_counter(), job.task
         with noting(failures, job.setup.spec.name, task):
             asked.append(LoadedBackbone(cache.backbone(), job.setup, report))
-            write_results(job, task.results(asked[-1]), len(asked[-1].sums.unreadable), begin)
+            write_findings(job, task.results(asked[-1]), len(asked[-1].sums.unreadable), begin)
     sums = [backbone.sums for backbone in asked]
     unreadable = tuple(line for each in sums for line in each.unreadable)
     return PassResult(sum(each.images for each in sums), unreadable, tuple(failures))
@@ -54,7 +54,7 @@ def measure_costs(jobs: Sequence[ScoreJob], report: Reporter) -> PassResult:
                     with noting(failures, name, job.task):
                         backbone = BackboneCache(job.setup).backbone()
                         asked = LoadedBackbone(backbone, job.setup, report, measured=measured.get(name))
-                        write_results(job, job.task.results(asked), 0, begin)
+                        write_findings(job, job.task.results(asked), 0, begin)
                         measured[name] = asked.measured
                 advance(1)
     return PassResult(failures=tuple(failures))

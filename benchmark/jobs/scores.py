@@ -47,7 +47,7 @@ def run_scores(jobs: Sequence[ScoreJob], passed: PassResult, report: Reporter) -
                     for sample, read in zip(source.samples, stored.vectors[source.name].shown, strict=True)
                     if not read
                 }
-                write_results(job, task.results(stored), len(unreadable), begin)
+                write_findings(job, task.results(stored), len(unreadable), begin)
             advance(1)
     return PassResult(failures=tuple(failures))
 
@@ -87,7 +87,7 @@ def readers_of(job: ScoreJob) -> dict[str, VectorReader]:
     return readers
 
 
-def write_results(job: ScoreJob, findings: Findings, unreadable: int, begin: float) -> None:
+def write_findings(job: ScoreJob, findings: Findings, unreadable: int, begin: float) -> None:
     """Write the companions of the records of a task, then the records, which name them.
 
     ``unreadable`` is the number of images left out, ``begin`` the value of `perf_counter` at the start.

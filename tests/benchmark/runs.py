@@ -17,7 +17,6 @@ from torch import Tensor
 import layerboard
 from layerboard.benchmark.commands.app import main
 from layerboard.benchmark.jobs import passes
-from layerboard.benchmark.jobs.job import Setup
 from layerboard.benchmark.passes.loading import Rendered
 from layerboard.benchmark.passes.one_pass import run_pass
 from layerboard.tasks.datasets.base import Sample
@@ -25,7 +24,7 @@ from layerboard.tasks.framework import registry
 from layerboard.tasks.framework.registry import COST
 from layerboard.zoo.features import Visitor
 from layerboard.zoo.features.backbone import Backbone
-from layerboard.zoo.spec import Layer
+from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.view.views import View
 from tests import fakes
 
@@ -164,11 +163,11 @@ class Tally:
     @contextmanager
     def watching(self):  # type: ignore[no-untyped-def]
         """Watch all that happens in this process."""
-        load = passes.backbone_of
+        load = passes.load_backbone
 
-        def loading(setup: Setup) -> _Watched:
-            self.loads.append(setup.spec.name)
-            return _Watched(load(setup), self)
+        def loading(spec: BackboneSpec, **place: Any) -> _Watched:
+            self.loads.append(spec.name)
+            return _Watched(load(spec, **place), self)
 
         def passing(source, listeners, backbone, batch_size, loader, report):  # type: ignore[no-untyped-def]
             self.source = source.name
@@ -181,7 +180,7 @@ class Tally:
             return run_pass(source, listeners, backbone, batch_size, counted, report)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(passes, "backbone_of", loading)
+            patch.setattr(passes, "load_backbone", loading)
             patch.setattr(passes, "run_pass", passing)
             yield self
 

@@ -7,22 +7,30 @@ own or inside a training checkpoint. The names are defined in `zoo.entries`, bes
 
 import re
 from collections.abc import Callable, Mapping
-from math import isqrt
-from typing import Any
 
 import torch
 import transformers
 from torch import Tensor
 from transformers import PreTrainedConfig
 
-from layerboard.zoo.entries.architecture import HEADS, AuthorsNames
+from layerboard.zoo.entries.architecture import HEADS
 from layerboard.zoo.entries.contrastive import CLIP_NAMES, OPENAI, PE_NAMES
 from layerboard.zoo.entries.distilled import DINOV2_NAMES
 from layerboard.zoo.entries.masked import BEIT_NAMES, BEIT_TABLES, CAPI_NAMES
 from layerboard.zoo.entries.supervised import VIT_NAMES
 from layerboard.zoo.errors import InputError, some
 from layerboard.zoo.features.weights import OUTSIDE_GRID
-from layerboard.zoo.load.renaming import Tensors, check_names, depth_of, needed, refuse, rename, shape_of
+from layerboard.zoo.load.renaming import (
+    Tensors,
+    check_names,
+    depth_of,
+    grid_side,
+    needed,
+    refuse,
+    rename,
+    shape_of,
+    sizes_of,
+)
 from layerboard.zoo.load.rotary_vit import CapiViTConfig, PerceptionEncoderConfig
 from layerboard.zoo.spec import BackboneSpec
 
@@ -81,9 +89,9 @@ def stated_heads(values: Mapping[str, object]) -> int | None:
 def _convert_vit(tensors: Tensors, spec: BackboneSpec) -> Converted:
     distilled = "dist_token" in tensors
     renamed = rename(tensors, VIT_NAMES, spec)
-    side = _grid_side(tensors, "pos_embed", 1 + distilled, spec)
+    side = grid_side(tensors, "pos_embed", 1 + distilled, spec)
     kind: Callable[..., PreTrainedConfig] = transformers.DeiTConfig if distilled else transformers.ViTConfig
-    return kind(**_sizes(tensors, VIT_NAMES, side, spec), layer_norm_eps=_VIT_EPSILON), renamed
+    return kind(**sizes_of(tensors, VIT_NAMES, side, spec), layer_norm_eps=_VIT_EPSILON), renamed
 
 
 def _convert_dinov2(tensors: Tensors, spec: BackboneSpec) -> Converted:
@@ -94,7 +102,7 @@ def _convert_dinov2(tensors: Tensors, spec: BackboneSpec) -> Converted:
         registers["num_register_tokens"] = shape_of(tensors, "register_tokens", 3, spec)[1]
         configure = transformers.Dinov2WithRegistersConfig
     renamed = rename(tensors, DINOV2_NAMES, spec)
-    sizes = _sizes(tensors, DINOV2_NAMES, _grid_side(tensors, "pos_embed", 1, spec), spec)
+    sizes = sizes_of(tensors, DINOV2_NAMES, grid_side(tensors, "pos_embed", 1, spec), spec)
     inner = sizes.pop("intermediate_size", _GATED_RATIO * sizes["hidden_size"])
     config = configure(
         **sizes,
@@ -120,9 +128,9 @@ def _convert_beit(tensors: Tensors, spec: BackboneSpec) -> Converted:
     if pooled and "norm.weight" in tensors:
         refuse(spec, "it has two final norms: norm and fc_norm")
     renamed = rename(tensors, BEIT_NAMES, spec)
-    side = (1 + _grid_side(tensors, name, OUTSIDE_GRID, spec)) // 2
+    side = (1 + grid_side(tensors, name, OUTSIDE_GRID, spec)) // 2
     config = transformers.BeitConfig(
-        **_sizes(tensors, BEIT_NAMES, side, spec, tensors[name].shape[1]),
+        **sizes_of(tensors, BEIT_NAMES, side, spec, tensors[name].shape[1]),
         layer_norm_eps=_VIT_EPSILON,
         use_relative_position_bias=each,
         use_shared_relative_position_bias=not each,
@@ -146,14 +154,14 @@ def _convert_clip(tensors: Tensors, spec: BackboneSpec) -> Converted:
             f"({', '.join(OPENAI)}); give a directory in Hugging Face format",
         )
     renamed = rename(tensors, CLIP_NAMES, spec)
-    sizes = _sizes(tensors, CLIP_NAMES, _grid_side(tensors, "positional_embedding", 1, spec), spec)
+    sizes = sizes_of(tensors, CLIP_NAMES, grid_side(tensors, "positional_embedding", 1, spec), spec)
     return transformers.CLIPVisionConfig(**sizes, hidden_act="quick_gelu", layer_norm_eps=_EPSILON), renamed
 
 
 def _convert_capi(tensors: Tensors, spec: BackboneSpec) -> Converted:
     """CAPI's encoder; the decoder, which predicts clusters, is left out."""
     renamed = rename(tensors, CAPI_NAMES, spec)
-    sizes = _sizes(tensors, CAPI_NAMES, 1, spec)
+    sizes = sizes_of(tensors, CAPI_NAMES, 1, spec)
     config = CapiViTConfig(
         **{**sizes, "image_size": _CAPI_SIDE // sizes["patch_size"] * sizes["patch_size"]},
         layer_norm_eps=_EPSILON,
@@ -170,7 +178,7 @@ def _convert_perception(tensors: Tensors, spec: BackboneSpec) -> Converted:
     """
     renamed = rename(tensors, PE_NAMES, spec)
     classed = "class_embedding" in tensors
-    sizes = _sizes(tensors, PE_NAMES, _grid_side(tensors, "positional_embedding", int(classed), spec), spec)
+    sizes = sizes_of(tensors, PE_NAMES, grid_side(tensors, "positional_embedding", int(classed), spec), spec)
     config = PerceptionEncoderConfig(
         **sizes,
         layer_norm_eps=_EPSILON,
@@ -248,40 +256,3 @@ _CONVERTERS: tuple[tuple[str, Callable[[Tensors, BackboneSpec], Converted]], ...
     ("blocks.0.ls1.gamma", _convert_dinov2),
     ("patch_embed.proj.weight", _convert_vit),
 )
-
-
-def _sizes(
-    tensors: Tensors, names: AuthorsNames, side: int, spec: BackboneSpec, heads: int | None = None
-) -> dict[str, Any]:
-    """Settings of every ViT configuration, for ``side`` patches per side; heads are the entry's if None."""
-    width, channels, height, across = shape_of(tensors, names.patches, 4, spec)
-    if height != across:
-        refuse(spec, f"square patches are expected, and {names.patches} has {height} x {across} px")
-    heads = heads or spec.heads
-    if heads is None:
-        refuse(spec, "it is a Vision Transformer, and the entry is a ConvNet")
-    if width % heads:
-        split = f"cannot be split into the {heads} heads of the entry, whose width is {spec.width}"
-        refuse(spec, f"a width of {width} {split}")
-    sizes = {
-        "hidden_size": width,
-        "num_hidden_layers": depth_of(tensors, names.old_block),
-        "num_attention_heads": heads,
-        "image_size": side * height,
-        "patch_size": height,
-        "num_channels": channels,
-    }
-    first = names.old_block.format(0) + names.hidden
-    if first in tensors:
-        sizes["intermediate_size"] = shape_of(tensors, first, 2, spec)[0]
-    return sizes
-
-
-def _grid_side(tensors: Tensors, name: str, prefix: int, spec: BackboneSpec) -> int:
-    """Cells per side of the square grid of a position table that also has ``prefix`` other tokens."""
-    cells = shape_of(tensors, name, 3 if name == "pos_embed" else 2, spec)[-2] - prefix
-    side = isqrt(max(cells, 0))
-    if side < 1 or side * side != cells:
-        expected = "positions of a square grid are expected"
-        refuse(spec, f"{expected}, and {name} has {cells} beside those of prefix tokens")
-    return side

@@ -64,7 +64,7 @@ class FileLoader(OriginLoader):
         return f"{titled(spec)}: {facts}; {images_in_words(spec)} from {source}"
 
     def choice(self, spec: BackboneSpec) -> str:
-        """Which of several networks in a file is taken, and how to have another; "" for one alone."""
+        """The network that is taken of several in a file, and how to have another; "" for one alone."""
         file, part = split_part(spec.repository)
         if part or not file.is_file():
             return ""

@@ -1,8 +1,9 @@
-"""The backbone's tensors in state dicts of any training, under the names of transformers."""
+"""The backbone's tensors under the names of transformers, and the sizes of its network by their shapes."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import NoReturn
+from math import isqrt
+from typing import Any, NoReturn
 
 from torch import Tensor
 
@@ -70,3 +71,40 @@ def shape_of(tensors: Tensors, name: str, dims: int, spec: BackboneSpec) -> tupl
     if len(shape) != dims:
         refuse(spec, f"{name} has the shape {list(shape)}, not one of {dims} dimensions")
     return shape
+
+
+def sizes_of(
+    tensors: Tensors, names: AuthorsNames, side: int, spec: BackboneSpec, heads: int | None = None
+) -> dict[str, Any]:
+    """Settings of every ViT configuration, for ``side`` patches per side; heads are the entry's if None."""
+    width, channels, height, across = shape_of(tensors, names.patches, 4, spec)
+    if height != across:
+        refuse(spec, f"square patches are expected, and {names.patches} has {height} x {across} px")
+    heads = heads or spec.heads
+    if heads is None:
+        refuse(spec, "it is a Vision Transformer, and the entry is a ConvNet")
+    if width % heads:
+        split = f"cannot be split into the {heads} heads of the entry, whose width is {spec.width}"
+        refuse(spec, f"a width of {width} {split}")
+    sizes = {
+        "hidden_size": width,
+        "num_hidden_layers": depth_of(tensors, names.old_block),
+        "num_attention_heads": heads,
+        "image_size": side * height,
+        "patch_size": height,
+        "num_channels": channels,
+    }
+    first = names.old_block.format(0) + names.hidden
+    if first in tensors:
+        sizes["intermediate_size"] = shape_of(tensors, first, 2, spec)[0]
+    return sizes
+
+
+def grid_side(tensors: Tensors, name: str, prefix: int, spec: BackboneSpec) -> int:
+    """Cells per side of the square grid of a position table that also has ``prefix`` other tokens."""
+    cells = shape_of(tensors, name, 3 if name == "pos_embed" else 2, spec)[-2] - prefix
+    side = isqrt(max(cells, 0))
+    if side < 1 or side * side != cells:
+        expected = "positions of a square grid are expected"
+        refuse(spec, f"{expected}, and {name} has {cells} beside those of prefix tokens")
+    return side

@@ -75,10 +75,10 @@ class Heard(Silent):
     """Keeps what is said."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(say=self.hear)
         self.lines: list[str] = []
 
-    def say(self, line: str) -> None:
+    def hear(self, line: str) -> None:
         self.lines.append(line)
 
 
@@ -93,7 +93,7 @@ def test_a_process_reports_and_its_death_is_a_sentence() -> None:
 class Impatient(Heard):
     """Kills the process that says its number, and interrupts this one, as Ctrl-C would."""
 
-    def say(self, line: str) -> None:
+    def hear(self, line: str) -> None:
         os.kill(int(line), signal.SIGKILL)
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 

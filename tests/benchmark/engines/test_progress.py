@@ -2,13 +2,11 @@
 
 import io
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 from rich.console import Console
 
-from layerboard.benchmark.engines.progress import Advance, Terminal, over_all
+from layerboard.benchmark.engines.progress import Message, Reporter, Terminal, over_all
 
 
 @pytest.mark.parametrize("terminal", [True, False])
@@ -51,23 +49,23 @@ def test_a_stage_that_does_not_advance_is_named(monkeypatch: pytest.MonkeyPatch)
     assert {*said.getvalue().splitlines()} == {line}
 
 
-class Heard:
+class Heard(Reporter):
     """A reporter that keeps what is done in each bar."""
 
     def __init__(self) -> None:
+        super().__init__(self.take)
+        self.titles: dict[tuple[int, int], str] = {}
         self.done: dict[str, float] = {}
 
-    @contextmanager
-    def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
-        self.done[title] = 0
-
-        def advance(amount: float) -> None:
-            self.done[title] += amount
-
-        yield advance
-
-    def say(self, line: str) -> None:
-        self.done[line] = -1
+    def take(self, message: Message) -> None:
+        kind, stage, content = message
+        if kind == "start":
+            self.titles[stage] = content[0]
+            self.done[content[0]] = 0
+        elif kind == "advance":
+            self.done[self.titles[stage]] += content
+        elif kind == "say":
+            self.done[content] = -1
 
 
 def test_stages_of_one_unit_move_a_bar_over_all() -> None:

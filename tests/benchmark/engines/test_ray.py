@@ -22,7 +22,7 @@ import pytest
 from layerboard.benchmark.api import PassesAndScores
 from layerboard.benchmark.engines import ray as engine
 from layerboard.benchmark.engines.base import ListQueue, WorkerDiedError, WorkerSlot
-from layerboard.benchmark.engines.progress import ForwardedReports, Message
+from layerboard.benchmark.engines.progress import Message
 from layerboard.benchmark.engines.ray import RayEngine
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs import pieces
@@ -143,7 +143,7 @@ def test_records_are_the_same_though_an_actor_is_killed(
     processes: dict[int, int] = {}
     killed: list[int] = []
     replaced = threading.Event()
-    do, hear = engine._Remote.do, ForwardedReports.repeat
+    do, forward = engine._Remote.do, engine._Remote._forward
 
     def doing(self: Any, job: object) -> object:
         if killed and processes[self._number] == killed[0] and self.process != killed[0]:
@@ -153,15 +153,15 @@ def test_records_are_the_same_though_an_actor_is_killed(
             replaced.wait(240)  # what is left would else be done before another one is there
         return do(self, job)
 
-    def hearing(self: ForwardedReports, message: Message) -> None:
-        hear(self, message)
+    def forwarding(self: Any, message: Message) -> None:
+        forward(self, message)
         if message[0] == "advance" and not killed:
             killed.append(processes[message[1][0]])
             os.kill(killed[0], signal.SIGKILL)
 
     monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
     monkeypatch.setattr(engine._Remote, "do", doing)
-    monkeypatch.setattr(ForwardedReports, "repeat", hearing)
+    monkeypatch.setattr(engine._Remote, "_forward", forwarding)
     records = run(new_place(), BACKBONES, *TASKS, data=data, engine="ray", workers=2)
     assert records.attrs["failures"] == []
     assert len(killed) == 1

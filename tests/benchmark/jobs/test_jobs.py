@@ -96,7 +96,7 @@ def test_a_card_is_asked_for_its_batch_once_a_backbone(
     monkeypatch.setattr(passes, "best_batch", best_batch)
     setup = prepared(planned(data, "knn"), tmp_path, batch_size="auto").backbones[0].setup
     for backbone, size in ((card, 256), (cpu, 64)):
-        monkeypatch.setattr(passes, "backbone_of", lambda _, backbone=backbone: backbone)
+        monkeypatch.setattr(passes, "load_backbone", lambda *_, backbone=backbone, **__: backbone)
         cache = passes.BackboneCache(setup)
         assert [cache.batch_size, cache.batch_size] == [size, size]
     assert asked == [card]
