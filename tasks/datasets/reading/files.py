@@ -72,7 +72,7 @@ def noted_files() -> Iterator[set[Path]]:
     try:
         yield files
     finally:
-        _noted.remove(files)
+        _noted[:] = [each for each in _noted if each is not files]
 
 
 def _note(path: Path | str) -> None:
