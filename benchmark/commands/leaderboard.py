@@ -11,6 +11,8 @@ from layerboard.zoo.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
+SHOWN = 20  # maximum rows of a table of moved numbers; the rest are counted
+
 
 class LeaderboardRequest(Form):
     """Options of `leaderboard`: the pages to write or to check."""
@@ -70,13 +72,7 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
 
 
 def _compare(records: "pd.DataFrame", baseline: Path, request: LeaderboardRequest) -> int:
-    from layerboard.leaderboards.exchange.check import (
-        cut_files,
-        moved_table,
-        read_baseline,
-        regression_check,
-        tidy_records,
-    )
+    from layerboard.leaderboards.exchange.check import cut_files, moved_numbers, read_baseline, tidy_records
     from layerboard.leaderboards.records.key import TOLERANCE, Tolerance
 
     limit = TOLERANCE.score if request.tolerance is None else request.tolerance
@@ -89,14 +85,13 @@ def _compare(records: "pd.DataFrame", baseline: Path, request: LeaderboardReques
     if unsealed:
         say(unsealed)
     before, today = read_baseline(baseline), tidy_records(records)
-    count, moved = regression_check(before, today, request.backbones, Tolerance(score=limit))
+    count, moved = moved_numbers(before, today, request.backbones, Tolerance(score=limit))
     if not count:
         say(f"{baseline} has fewer numbers than expected: none; write the baseline again.")
         return 1
-    if not moved:
+    if moved.empty:
         say(f"None of {count} numbers moved by more than {limit:g} points.")
         return 0
-    rows = moved_table(moved)
-    further = f", of which {len(rows)} are shown" if len(rows) < len(moved) else ""
-    say(f"{table_text(rows)}\n\n{len(moved)} of {count} numbers moved{further}.")
+    further = f", of which {SHOWN} are shown" if len(moved) > SHOWN else ""
+    say(f"{table_text(moved.head(SHOWN))}\n\n{len(moved)} of {count} numbers moved{further}.")
     return 1

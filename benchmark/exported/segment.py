@@ -129,8 +129,9 @@ def score_features(
         remembered_cells(cell_counts(mask, grid.shape[:2], classes), str(number), *draw)
         for number, (grid, mask) in enumerate(zip(train, known, strict=True))
     ]
-    kept = [grid.reshape(-1, grid.shape[-1])[cells] for grid, (cells, _) in zip(train, chosen, strict=True)]
-    rows = functional.normalize(torch.from_numpy(np.concatenate(kept)).float(), dim=-1)
+    pairs = zip(train, chosen, strict=True)
+    vectors = np.concatenate([grid.reshape(-1, grid.shape[-1])[cells] for grid, (cells, _) in pairs])
+    rows = functional.normalize(torch.from_numpy(vectors).float(), dim=-1)
     if not len(rows):
         raise InputError(f"no cell of train_masks of {path} has a class in half of its pixels")
     labels = label_vectors(np.concatenate([pixels for _, pixels in chosen]))

@@ -135,13 +135,13 @@ class Column(RecordGroup):
             for row in best_rows(rows[~rows["primary"].astype(bool)]).to_dict("records"):
                 block = str(row["backbone"]), int(row["layer"]), int(row["depth"])
                 sides.setdefault(block[0], []).append(Side(*block, pooling, float(row["value"])))
-        return {name: tuple(sorted(own, key=lambda side: -side.score)) for name, own in sides.items()}
+        return {name: tuple(sorted(few, key=lambda side: -side.score)) for name, few in sides.items()}
 
     @cached_property
     def better_poolings(self) -> Mapping[str, Side]:
         """For each backbone whose best score is with another pooling than the leaderboard's, that score."""
         primary = dict(zip(self.best["backbone"], self.best["value"], strict=True))
-        sides = {name: own[0] for name, own in self.other_sides.items()}
+        sides = {name: best for name, (best, *_) in self.other_sides.items()}
         return {name: side for name, side in sides.items() if side.score > primary.get(name, -math.inf)}
 
     @cached_property

@@ -1,7 +1,7 @@
 """Comparison of current records with committed pages, and with a baseline."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -26,7 +26,6 @@ from layerboard.leaderboards.records.record import read_records, suites_of
 from layerboard.leaderboards.writers.figures import figure_differences
 from layerboard.zoo.errors import InputError, some, unknown
 
-SHOWN = 20  # maximum rows of a table of moved numbers; the rest are counted
 _DESCRIBING = (".inside.csv", ".cost.csv")  # suffixes of files whose numbers do not rank
 
 Group = tuple[str, ...]  # backbone, task, dataset and protocol
@@ -145,45 +144,61 @@ def _layer_text(row: Row) -> str:
     return f"{layer}, {row['pooling']}{other}"
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """A number of the baseline that has changed or is missing."""
-
-    row: Row  # row of the baseline, columns `TIDY`
-    now: str  # the current number; "" without one
-    reason: str  # why it counts as moved
-
-    @property
-    def distance(self) -> float:
-        """How much the number moved; infinite if it cannot be compared."""
-        there = self.now and self.row["value"]
-        return abs(float(self.now) - float(self.row["value"])) if there else float("inf")
-
-
-def regression_check(
+def moved_numbers(
     baseline: pd.DataFrame, now: pd.DataFrame, backbones: Sequence[str], tolerance: Tolerance
-) -> tuple[int, tuple[Moved, ...]]:
-    """The number of baseline numbers of some backbones, and those that moved, the furthest first.
+) -> tuple[int, pd.DataFrame]:
+    """The number of baseline numbers of some backbones, and a text table of those that moved.
 
-    Both tables have the columns `TIDY`, as text. A number moved if it differs by more than the tolerance, is
-    missing, or is over another number of items. Only numbers of the same images and ground truth are
-    compared, and numbers that the baseline lacks are ignored. ``backbones`` are names and patterns, all if
-    empty; for comparisons either side counts. Raises InputError for one that matches nothing in the baseline.
+    The furthest are first. Both tables have the columns `TIDY`, as text. A number moved if it differs by more
+    than the tolerance, is missing, or is over another number of items. Only numbers of the same images and
+    ground truth are compared, and numbers that the baseline lacks are ignored. ``backbones`` are names and
+    patterns, all if empty; for comparisons either side counts. Raises InputError for one that matches nothing
+    in the baseline.
     """
     names = sorted({*baseline["backbone"]})
     for pattern in backbones:
         if not any(fnmatchcase(name, pattern) for name in names):
             raise unknown("backbone", pattern, names)
-    today = text_rows(now)
-    rows = {
-        key: row
-        for key, row in text_rows(baseline).items()
+    rows, today = text_rows(baseline), text_rows(now)
+    keys = [
+        key
+        for key in rows
         if not backbones
         or any(fnmatchcase(name, pattern) for name in (key.backbone, key.other) for pattern in backbones)
+    ]
+    moved = []
+    for key in keys:
+        row, other = rows[key], today.get(key)
+        if reason := _reason(row, other, tolerance.limit(key.task)):
+            value = other["value"] if other else ""
+            change = float(value) - float(row["value"]) if value and row["value"] else math.inf
+            moved.append((-abs(change), key, _cells(row, value, change, reason)))
+    return len(keys), pd.DataFrame([cells for *_, cells in sorted(moved, key=lambda each: each[:2])])
+
+
+def _reason(row: Row, today: Row | None, limit: Limit) -> str:
+    """Why a number of the baseline counts as moved; "" if it does not."""
+    if today is None:
+        return "not measured on these images"
+    if row["n"] != today["n"]:
+        return f"of {today['n']} items, before of {row['n']}"
+    if bool(row["value"]) != bool(today["value"]):
+        return "has a score now" if today["value"] else "has no score now"
+    if row["value"] and limit.is_moved(float(row["value"]), float(today["value"])):
+        return f"by more than {fixed(limit.amount, 4).rstrip('0').rstrip('.')}"
+    return ""
+
+
+def _cells(row: Row, now: str, change: float, reason: str) -> Row:
+    return {
+        "backbone": f"{row['backbone']} with {row['other']}" if row["other"] else row["backbone"],
+        "score": f"{row['task']} {row['metric']}, {row['dataset']} ({row['protocol']})",
+        "layer": f"{layer_text(row)} {row['pooling']}",
+        "baseline": row["value"],
+        "now": now,
+        "moved": "" if math.isinf(change) else f"{change:+.4g}",
+        "why": reason,
     }
-    changes = {key: _moved(row, today.get(key), tolerance.limit(key.task)) for key, row in rows.items()}
-    moved = {key: change for key, change in changes.items() if change}
-    return len(rows), tuple(moved[key] for key in sorted(moved, key=lambda key: (-moved[key].distance, key)))
 
 
 def read_baseline(folder: Path) -> pd.DataFrame:
@@ -245,33 +260,3 @@ def _together(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """The rows of several tables, each number once, since suites share results."""
     rows = pd.concat(list(frames), ignore_index=True)[TIDY]
     return rows[~pd.Series(keys_of(rows), dtype=object).duplicated().to_numpy()].reset_index(drop=True)
-
-
-def moved_table(moved: Sequence[Moved]) -> pd.DataFrame:
-    """A text table of moved numbers, the furthest first, at most `SHOWN` rows."""
-    return pd.DataFrame(
-        {
-            "backbone": f"{row['backbone']} with {row['other']}" if row["other"] else row["backbone"],
-            "score": f"{row['task']} {row['metric']}, {row['dataset']} ({row['protocol']})",
-            "layer": f"{layer_text(row)} {row['pooling']}",
-            "baseline": row["value"],
-            "now": now,
-            "moved": f"{float(now) - float(row['value']):+.4g}" if now and row["value"] else "",
-            "why": number.reason,
-        }
-        for number in moved[:SHOWN]
-        for row, now in [(number.row, number.now)]
-    )
-
-
-def _moved(row: Row, today: Row | None, limit: Limit) -> Moved | None:
-    if today is None:
-        return Moved(row, "", "not measured on these images")
-    now = today["value"]
-    if row["n"] != today["n"]:
-        return Moved(row, now, f"of {today['n']} items, before of {row['n']}")
-    if bool(row["value"]) != bool(now):
-        return Moved(row, now, "has a score now" if now else "has no score now")
-    if now and limit.is_moved(float(row["value"]), float(now)):
-        return Moved(row, now, f"by more than {fixed(limit.amount, 4).rstrip('0').rstrip('.')}")
-    return None

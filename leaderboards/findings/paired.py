@@ -229,13 +229,13 @@ def conclusion(result: Match) -> str:
     corrected = f", corrected for {count} comparisons," if count > 1 else ""
     states = {name: f"{name} scores higher" for name in result.names} | {"": "no difference shows"}
     parts = [f"{words} on {where}" for name, words in states.items() if (where := _where(result, name))]
-    shown = f"At {100 * LEVEL:g} %{corrected} {'; '.join(parts)}."
+    finding = f"At {100 * LEVEL:g} %{corrected} {'; '.join(parts)}."
     if result.which != "best":
-        return shown
+        return finding
     known = any(not math.isnan(versus.held_out) for versus in result.rows)
     alone = f" {AT_ONCE}" if any(versus.higher for versus in result.rows) else ""
     better = f" Other poolings score higher: {'; '.join(result.better)}." if result.better else ""
-    return f"{shown} {OPTIMISTIC}{HELD_OUT if known else ''}.{alone}{better}"
+    return f"{finding} {OPTIMISTIC}{HELD_OUT if known else ''}.{alone}{better}"
 
 
 def _where(result: Match, higher: str) -> str:

@@ -127,18 +127,20 @@ def picks_of(columns: Mapping[Column, Compared]) -> tuple[Pick, ...]:
     safe = {column: comparison.safe for column, comparison in columns.items()}
     picks = []
     for name in sorted(set.intersection(*({*rows["backbone"].astype(str)} for rows in safe.values()))):
-        by_layer = {column: own.set_index("layer", drop=False) for column, own in safe.items()}
-        rows = {column: own[own["backbone"] == name] for column, own in by_layer.items()}
-        common = sorted(set.intersection(*({*own["layer"]} for own in rows.values())))
+        by_column = {
+            column: rows[rows["backbone"] == name].set_index("layer", drop=False)
+            for column, rows in safe.items()
+        }
+        common = sorted(set.intersection(*({*rows["layer"]} for rows in by_column.values())))
         for layer in common or [None]:
-            at = rows.items()
-            taken = {column: own.loc[own.index.min() if layer is None else layer] for column, own in at}
+            items = by_column.items()
+            taken = {column: rows.loc[rows.index.min() if layer is None else layer] for column, rows in items}
             picks.append(Pick(name, taken, tuple(other for other in common if other != layer)))
-    kept: dict[str, Pick] = {}
+    cheapest: dict[str, Pick] = {}
     for pick in by_cost(picks):
-        if pick.backbone not in kept and not any(cheaper.beats(pick) for cheaper in kept.values()):
-            kept[pick.backbone] = pick
-    return tuple(kept.values())
+        if pick.backbone not in cheapest and not any(other.beats(pick) for other in cheapest.values()):
+            cheapest[pick.backbone] = pick
+    return tuple(cheapest.values())
 
 
 def by_cost(picks: Sequence[Pick]) -> list[Pick]:

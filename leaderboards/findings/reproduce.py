@@ -86,8 +86,8 @@ def reproduced(frame: pd.DataFrame) -> pd.DataFrame:
 
 def answered(frame: pd.DataFrame, published: Sequence[Published]) -> pd.DataFrame:
     """The rows of `reproduce` with a measured number, and those of the user's own numbers without one."""
-    own = pd.Series([number.own for number in published], frame.index, bool)
-    return frame[own | ~frame["verdict"].isin(NOT_MEASURED)]
+    of_user = pd.Series([number.own for number in published], frame.index, bool)
+    return frame[of_user | ~frame["verdict"].isin(NOT_MEASURED)]
 
 
 def counts(frame: pd.DataFrame) -> dict[str, int]:
@@ -103,8 +103,8 @@ def _by_run(records: pd.DataFrame, published: Sequence[Published]) -> dict[_Run,
     """The scores of every backbone, task, dataset, protocol and pooling of a published number."""
     if records.empty:
         return {}
-    shown = records.groupby(_RUN)["primary"].transform("any")  # of the pooling that the leaderboard shows
-    records = pd.concat([records, records[shown].assign(pooling="")], ignore_index=True)
+    primary = records.groupby(_RUN)["primary"].transform("any")  # of the pooling that tables show
+    records = pd.concat([records, records[primary].assign(pooling="")], ignore_index=True)
     wanted = {_run_of(number) for number in published if number.comparable}
     rows = records[[run in wanted for run in _runs_of(records)]]
     return {tuple(map(str, run)): part for run, part in rows.groupby(_RUN, sort=False)}
@@ -211,8 +211,8 @@ def _beside(number: Published, measured: tuple[float, float, float], note: str, 
 
 def concerned(published: Sequence[Published]) -> list[Published]:
     """The numbers of the backbones and tasks that the user's own are of; all if there are none of these."""
-    own = {(number.backbone, number.task) for number in published if number.own}
-    return [number for number in published if not own or (number.backbone, number.task) in own]
+    asked = {(number.backbone, number.task) for number in published if number.own}
+    return [number for number in published if not asked or (number.backbone, number.task) in asked]
 
 
 def disputes(published: Sequence[Published]) -> tuple[str, ...]:

@@ -51,9 +51,9 @@ def with_range(data: D) -> D:
     scaled = "read as they are" if bits == 8 else f"scaled to 8, white is {2**bits - 1:,}"
     said = f"{counted(len(changed), 'images')} {SAID}: values use {bits} bits, {scaled}"
     coverage = data.coverage.remarked(said)
-    if dark := [each.key for each, own in used.items() if 0 < own <= bits - DARK]:
-        few = f"{counted(len(dark), 'images')} of these nearly black"
-        coverage = coverage.noted(f"{few}, of {bits - DARK} bits at most ({some(dark)})")
+    if dark := [each.key for each, few in used.items() if 0 < few <= bits - DARK]:
+        black = f"{counted(len(dark), 'images')} of these nearly black"
+        coverage = coverage.noted(f"{black}, of {bits - DARK} bits at most ({some(dark)})")
     return replace(with_samples(data, changed), coverage=coverage)  # type: ignore[no-any-return]
 
 

@@ -102,8 +102,8 @@ def sought(images: Sequence[Instance]) -> list[int]:
     near = Counter((image.thing, image.group) for image in ranked)
 
     def number(image: Instance) -> int:
-        own = near[image.thing, image.group] if image.group else image.part == ""
-        return there[image.thing] - own if image.asks else 0
+        left_out = near[image.thing, image.group] if image.group else image.part == ""
+        return there[image.thing] - left_out if image.asks else 0
 
     return [*map(number, images)]
 

@@ -152,9 +152,9 @@ class _PairReader:
             )
         hard = facts.read_pair_facts(pair, self._mistakable(pair, category, target, where), where)
         first, second = (self._number(side, key, where) for side in (source, target))
-        shown = (source.size, target.size, target.box, source.points, target.points)
+        places = (source.size, target.size, target.box, source.points, target.points)
         turn = self._notes.turn(source.image, target.image)
-        return KeypointPair(key, category, first, second, *shown, hard, turn)
+        return KeypointPair(key, category, first, second, *places, hard, turn)
 
     def _mistakable(
         self, pair: JsonObject, category: str, target: _Side, where: str

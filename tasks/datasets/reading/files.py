@@ -72,7 +72,7 @@ def noted_files() -> Iterator[set[Path]]:
     try:
         yield files
     finally:
-        _noted.remove(files)
+        _noted[:] = [each for each in _noted if each is not files]
 
 
 def _note(path: Path | str) -> None:
@@ -179,7 +179,7 @@ def entries_of(folder: Path) -> dict[str, bool | None]:
 def _is_folder(entry: os.DirEntry[str]) -> bool | None:
     """Whether an entry, or the target of its link, is a folder; None for a link to itself or to nothing."""
     try:
-        return True if entry.is_dir() else False if entry.is_file() else None
+        return False if entry.is_file() else True if entry.is_dir() else None
     except OSError:
         return None
 
