@@ -7,12 +7,12 @@ from typing import get_args
 
 import numpy as np
 
-from layerboard.tasks.framework.base import digest
+from layerboard.tasks.framework.base import PairFindings, digest
 from layerboard.tasks.framework.checks import NOT_FINITE
-from layerboard.tasks.framework.comparing import ComparisonTask, PairFindings
 from layerboard.tasks.framework.registry import TaskEntry
 from layerboard.tasks.framework.sources import ProbedImages
 from layerboard.tasks.framework.stored import StoredBackbone
+from layerboard.tasks.framework.task import ComparisonTask
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.zoo.spec import WHOLE_BACKBONE, BackboneSpec, Dtype, Layer
 
