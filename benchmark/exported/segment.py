@@ -25,8 +25,8 @@ from layerboard.tasks.segmentation.capi import (
     CapiTask,
     PixelMemory,
     Pixels,
+    arrays_of_image,
     confusion_of,
-    kept_of,
     pixels_of,
     voting_memory,
 )
@@ -264,6 +264,6 @@ def _memory_of(grids: Floats, masks: Labels, pixels: Pixels, rule: CapiConfig) -
     left = []
     for number, (grid, mask) in enumerate(zip(grids, masks, strict=True)):
         chosen = pixels.of(mask, (grid.shape[0], grid.shape[1]), str(number))
-        cells = kept_of(torch.from_numpy(grid), *chosen, held_out=str(number) in pixels.held_out)
+        cells = arrays_of_image(torch.from_numpy(grid), *chosen, held_out=str(number) in pixels.held_out)
         left.append({name: array.numpy() for name, array in cells.items()})
     return voting_memory(left, torch.device("cpu"), pixels, rule)

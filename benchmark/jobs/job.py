@@ -24,8 +24,7 @@ from layerboard.benchmark.records.records import ResultFiles, interpolation_of
 from layerboard.leaderboards.records.files import VERSION, scored_path
 from layerboard.leaderboards.records.thumbnails import FOLDER
 from layerboard.tasks.framework.base import Source, digest
-from layerboard.tasks.framework.comparing import ComparisonTask
-from layerboard.tasks.framework.task import Task
+from layerboard.tasks.framework.task import ComparisonTask, Task
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.view.views import View

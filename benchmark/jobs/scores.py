@@ -21,10 +21,10 @@ from layerboard.leaderboards.records.arrays import write_arrays
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.items import write_items
 from layerboard.leaderboards.records.record import to_frame, with_defaults
-from layerboard.tasks.framework.base import Findings
+from layerboard.tasks.framework.base import Findings, PairFindings
 from layerboard.tasks.framework.checks import nothing_read
-from layerboard.tasks.framework.comparing import ComparisonTask, PairFindings
 from layerboard.tasks.framework.stored import StoredBackbone
+from layerboard.tasks.framework.task import ComparisonTask
 from layerboard.zoo.spec import Layer
 
 

@@ -301,8 +301,8 @@ class MeasuredCollector(Collector):
         named: dict[str, Tensor] = {}
         for layer in self._measured:
             reason = torch.tensor(list(failed.get(layer, "").encode()), dtype=torch.uint8)
-            kept = settled[layer] if layer in measured else {FAILURE: reason}
-            named |= {f"{group}/{layer}/{name}": array for name, array in kept.items()}
+            stored = settled[layer] if layer in measured else {FAILURE: reason}
+            named |= {f"{group}/{layer}/{name}": array for name, array in stored.items()}
         return named
 
     @contextmanager

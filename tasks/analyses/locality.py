@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from layerboard.tasks.analyses.metrics.attention import attention_distance, cell_distances
-from layerboard.tasks.framework.base import Group, digest
-from layerboard.tasks.framework.comparing import ComparisonTask, PairFindings
+from layerboard.tasks.framework.base import Group, PairFindings, digest
 from layerboard.tasks.framework.feeds import HeadsOrBlocksFeed
 from layerboard.tasks.framework.measurers import BatchMeasurer, Measurer
 from layerboard.tasks.framework.sources import ANY_SIZE, ProbedImages
 from layerboard.tasks.framework.stored import StoredBackbone
-from layerboard.tasks.framework.task import FedTask
+from layerboard.tasks.framework.task import ComparisonTask, FedTask
 from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.similarity.cka import CkaConfig, Grams, split_grams, stored_grams
 from layerboard.tasks.similarity.metric import gather

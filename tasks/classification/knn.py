@@ -64,7 +64,7 @@ class KnnTask(JointVectorTask, LabelledTask):
     def score_together(
         self, vectors: Mapping[Layer, Vectors], layers: Sequence[Layer], device: Device = None
     ) -> list[Outcome]:
-        """Top-1 and top-5 accuracy in percent, for every k, from one search of the nearest neighbours."""
+        """Top-1 and top-5 accuracy in percent, for every k, from one search by the members' mean cosine."""
         images = {member: self.labelled(each) for member, each in vectors.items()}
         reasons = {member: each.unusable for member, each in images.items()}
         outcomes = {layer: Outcome((), empty=reasons[layer.members[0]]) for layer in layers}

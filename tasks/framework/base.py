@@ -215,6 +215,21 @@ class Findings:
     arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class PairFindings:
+    """Result of a comparison of two backbones, which may be the same."""
+
+    first: int  # index of the backbone of the rows
+    second: int  # index of the backbone of the columns
+    metric: str
+    layers: tuple[Layer, ...]  # of the rows
+    others: tuple[Layer, ...]  # of the columns; `zoo.spec.WHOLE_BACKBONE` for values of no single layer
+    value: NDArray[np.float64]  # [layers others]; NaN if undefined
+    error: NDArray[np.float64]  # standard errors, the same shape; NaN if undefined
+    reason: str  # why there is no number where there is none
+    arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)  # stored next to the records
+
+
 def ceiling_metric(metric: str) -> str:
     """Name of the metric that is the upper bound of another one on the layer's grid."""
     return f"{metric} ceiling"

@@ -11,25 +11,23 @@ from layerboard.zoo.spec import BackboneSpec, Layer, Tap
 from layerboard.zoo.view.views import tiles_of
 
 
+@dataclass(frozen=True, slots=True)
 class GridFeed(Feed[Tensor]):
-    """Grids [images height width dim] of each layer; an image of tiles comes alone, assembled."""
+    """Grids [images height width dim] of each layer; an image of tiles comes alone, assembled.
+
+    Those that are ``lasting`` are in float32 and may be kept after the pass, but must not be changed: tasks
+    share one copy. They are only for views with one tile per image.
+    """
+
+    lasting: bool = False
 
     def portion(self, shown: Sequence[Shown], part: BatchPart) -> Tensor:
         (features,) = _features(shown)
+        if self.lasting:
+            return features.kept_grid[part.rows]
         grids = features.grid[part.rows]
         tiles = tiles_of(part.view)
         return tiles.assemble(grids, part.size)[None] if tiles else grids
-
-
-class KeptGridFeed(GridFeed):
-    """Grids in float32 that may be kept after the pass, and must not be changed: tasks share one copy.
-
-    Only for views with one tile per image.
-    """
-
-    def portion(self, shown: Sequence[Shown], part: BatchPart) -> Tensor:
-        (features,) = _features(shown)
-        return features.kept_grid[part.rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +137,7 @@ def sums_of(layer: Layer) -> tuple[Sum, ...]:
 
 GRIDS = GridFeed()
 WHOLE_GRIDS = GridFeed(whole=True)
+LASTING_GRIDS = GridFeed(lasting=True)
 ATTENTION = AttentionFeed()
 
 

@@ -6,7 +6,7 @@ task.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
@@ -26,6 +26,7 @@ from layerboard.tasks.framework.base import (
     LayerOutcome,
     Measurements,
     Outcome,
+    PairFindings,
     Score,
     Source,
     digest,
@@ -483,6 +484,37 @@ class AnalysisTask(FedTask):
         if self.transform:  # pages name the features of an analysis by its pooling
             outcomes = [replace(each, pooling=f"{each.pooling}, {self.transform}") for each in outcomes]
         return Findings(tuple(outcomes), arrays)
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonTask(Task):
+    """A task that compares the layers of pairs of backbones, from stored vectors and measurements."""
+
+    needs = "pairs"
+
+    @property
+    def source(self) -> Source:
+        return self.data.probe  # type: ignore[no-any-return]
+
+    @property
+    def vector_sources(self) -> tuple[Source, ...]:
+        return (self.source,)
+
+    @property
+    @abstractmethod
+    def poolings(self) -> tuple[str, ...]:
+        """Poolings of the features, each compared separately."""
+
+    def compares(self, first: BackboneSpec, second: BackboneSpec) -> bool:
+        """Whether the task compares these two backbones; the order does not matter."""
+        return True
+
+    @abstractmethod
+    def compare(self, backbones: Sequence[StoredBackbone], pooling: str) -> Iterator[PairFindings]:
+        """Results for all pairs of backbones (sorted by name) that it compares, in one pooling.
+
+        Backbones without that pooling are left out.
+        """
 
 
 def map_in_parallel(

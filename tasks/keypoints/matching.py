@@ -197,7 +197,7 @@ class Matcher:
 class CategoryMeasurer(TokenMeasurer):
     """Matches all pairs of one category, for each layer, after all grids of its images have arrived.
 
-    Grids are kept as they come, in float32: they must outlive the pass, as those of a `KeptGridFeed` do. Of a
+    Grids are kept as they come, in float32: they must outlive the pass, as `LASTING_GRIDS` do. Of a
     few pairs, the ``examples`` (ascending indices), the matched points are kept, too.
     """
 

@@ -29,7 +29,7 @@ from layerboard.tasks.framework.base import (
 )
 from layerboard.tasks.framework.checks import ALIKE
 from layerboard.tasks.framework.examples import Predicted, by_key, drawn_indices
-from layerboard.tasks.framework.feeds import KeptGridFeed
+from layerboard.tasks.framework.feeds import LASTING_GRIDS
 from layerboard.tasks.framework.measurers import Measurer
 from layerboard.tasks.framework.registry import PULL, TaskEntry
 from layerboard.tasks.framework.task import MeasuredTask
@@ -54,6 +54,7 @@ class KeypointTask(MeasuredTask):
     split = "test"
     sets_refusal = ""
     keeps_examples = True
+    feed = LASTING_GRIDS
 
     @cached_property
     def entry(self) -> TaskEntry:
@@ -89,10 +90,6 @@ class KeypointTask(MeasuredTask):
             for name, indices in self.images.items()
         )
         return Source(self.data.name, groups, self.config.view)
-
-    @property
-    def feed(self) -> KeptGridFeed:
-        return KeptGridFeed()
 
     @cached_property
     def fingerprint(self) -> str:

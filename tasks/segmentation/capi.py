@@ -163,7 +163,7 @@ def _chosen(
     return max(every, key=lambda choice: np.nan_to_num(scores[choice], nan=-1.0))
 
 
-def kept_of(grid: Tensor, cells: Tensor, labels: Tensor, *, held_out: bool) -> dict[str, Tensor]:
+def arrays_of_image(grid: Tensor, cells: Tensor, labels: Tensor, *, held_out: bool) -> dict[str, Tensor]:
     """Arrays kept of one image: some unchanged cells, and the sums for the scale of all cells.
 
     ``grid`` is [height width dim], ``labels`` are those of the cells' pixels [cells pixels]. The vote is
@@ -321,7 +321,7 @@ class CapiMemory(LearntImages):
 
         def keep(position: int, grid: Tensor, cells: Tensor, labels: Tensor) -> dict[str, Tensor]:
             held_out = scenes[position].sample.key in self.pixels.held_out
-            return kept_of(grid, cells, labels, held_out=held_out)
+            return arrays_of_image(grid, cells, labels, held_out=held_out)
 
         return MemoryMeasurer(choose, keep)
 

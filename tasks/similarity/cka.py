@@ -14,13 +14,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from layerboard.tasks.framework.base import FINITE, Group, digest
-from layerboard.tasks.framework.comparing import ComparisonTask, PairFindings
+from layerboard.tasks.framework.base import FINITE, Group, PairFindings, digest
 from layerboard.tasks.framework.feeds import WHOLE_GRIDS
 from layerboard.tasks.framework.measurers import Measurer
 from layerboard.tasks.framework.sources import ProbedImages, batch_slices
 from layerboard.tasks.framework.stored import StoredBackbone
-from layerboard.tasks.framework.task import FedTask
+from layerboard.tasks.framework.task import ComparisonTask, FedTask
 from layerboard.tasks.framework.transformed import Vectors
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.tasks.similarity.metric import (

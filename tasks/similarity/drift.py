@@ -1,18 +1,18 @@
 """Drift: difference of a network's vectors between number formats or image resizings, layer by layer."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import get_args
 
 import numpy as np
 
-from layerboard.tasks.framework.base import digest
+from layerboard.tasks.framework.base import PairFindings, digest
 from layerboard.tasks.framework.checks import NOT_FINITE
-from layerboard.tasks.framework.comparing import ComparisonTask, PairFindings
-from layerboard.tasks.framework.registry import TaskEntry
+from layerboard.tasks.framework.registry import find_tasks
 from layerboard.tasks.framework.sources import ProbedImages
 from layerboard.tasks.framework.stored import StoredBackbone
+from layerboard.tasks.framework.task import ComparisonTask
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.zoo.spec import WHOLE_BACKBONE, BackboneSpec, Dtype, Layer
 
@@ -79,15 +79,11 @@ class ParityTask(DriftTask):
 
 
 # not in the registry: run by the command ``parity``
-PARITY = TaskEntry(
+PARITY = replace(
+    *find_tasks(["drift"]),
     name="parity",
-    role="classification",
     title="difference of two backbones that should be one",
-    data="ImageNet-50",
-    metrics=("drift", "drift-max"),
     asks="At which layer do two backbones that should be one part?",
     measures="drift: median relative difference of the vectors of an image",
-    default=False,
-    labels=False,
     code=ParityTask,
 )

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from layerboard.benchmark.passes.shards import MeasuredLayers
 from layerboard.tasks.analyses.locality import Locality
-from layerboard.tasks.framework.comparing import PairFindings
+from layerboard.tasks.framework.base import PairFindings
 from layerboard.tasks.framework.protocols import PAPER, STANDARD
 from layerboard.tasks.framework.registry import config_of
 from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown

@@ -12,9 +12,9 @@ from layerboard.tasks.framework.base import BatchPart
 from layerboard.tasks.framework.feeds import (
     ATTENTION,
     GRIDS,
+    LASTING_GRIDS,
     WHOLE_GRIDS,
     AttentionFeed,
-    KeptGridFeed,
     PicturedFeed,
     ResidualFeed,
 )
@@ -57,7 +57,7 @@ def test_grids_are_those_of_the_scored_layers() -> None:
 def test_grids_that_may_be_kept_are_one_copy_for_all_tasks() -> None:
     live = torch.ones(3, 2, 2, 1, dtype=torch.bfloat16)
     shown = LayerFeatures(Layer(2), None, live)
-    first, second = (KeptGridFeed().portion([shown], part(slice(1, 3))) for _ in range(2))
+    first, second = (LASTING_GRIDS.portion([shown], part(slice(1, 3))) for _ in range(2))
     live.zero_()  # the activation is gone after the call
     assert first.dtype == torch.float32
     assert first.shape == (2, 2, 2, 1)

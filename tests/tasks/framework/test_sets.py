@@ -16,7 +16,7 @@ from layerboard.tasks.classification.knn import KnnTask
 from layerboard.tasks.datasets.davis import DavisEntry, Video, Videos
 from layerboard.tasks.framework.base import FINITE
 from layerboard.tasks.framework.checks import NOT_FINITE
-from layerboard.tasks.framework.feeds import KeptGridFeed
+from layerboard.tasks.framework.feeds import LASTING_GRIDS
 from layerboard.tasks.framework.measurers import Measurer, TokenMeasurer
 from layerboard.tasks.framework.protocols import STANDARD, find_protocol
 from layerboard.tasks.framework.registry import config_of
@@ -137,7 +137,7 @@ def test_keypoints_are_matched_as_by_tokens_side_by_side(protocol: str) -> None:
     group = task.source.groups[0]
     rows = [task.data.samples.index(sample) for sample in group.samples]
     layers = {layer: grids[rows] for layer, grids in LAYERS.items()}
-    assert isinstance(task.feed, KeptGridFeed)  # its grids may be kept
+    assert task.feed == LASTING_GRIDS  # its grids may be kept
     found = fed(together.measure(group, VIEW_64), layers, SETS, live=False)
     for one in SETS:
         tokens = side_by_side([layers[each] for each in one.members])
