@@ -1,5 +1,7 @@
 """Jobs in parallel processes on this machine."""
 
+import atexit
+import gc
 import multiprocessing
 import os
 import pickle
@@ -121,6 +123,7 @@ def _started(life: Connection, queue: "Queue[Message]", threads: int | None, fun
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+    atexit.register(gc.freeze)  # as in the parent, so that it ends sooner
     if threads is not None:
         import torch
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import rankdata
+import pandas as pd
 
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.differences import Estimate
@@ -26,8 +26,10 @@ def mean_ranks(columns: Sequence[Column]) -> dict[str, Estimate]:
     values, low, high = np.stack([table.loc[names].T.to_numpy(float) for table in tables], axis=-1)
     errors = (high - low) / (2 * SIGMAS)
     drawn = np.random.default_rng(SEED).normal(values, np.nan_to_num(errors), (DRAWS, *values.shape))
-    ends = np.percentile(rankdata(-drawn, axis=1).mean(axis=2), [2.5, 97.5], axis=0)
+    by_column = pd.DataFrame(drawn.transpose(0, 2, 1).reshape(-1, len(names))).rank(axis=1, ascending=False)
+    ranks = by_column.to_numpy().reshape(DRAWS, -1, len(names)).mean(axis=1)
+    ends = np.percentile(ranks, [2.5, 97.5], axis=0)
     if np.isnan(errors).any():
         ends[:] = np.nan
-    ranks = zip(rankdata(-values, axis=0).mean(axis=1), *ends, strict=True)
-    return {name: Estimate(*map(float, rank)) for name, rank in zip(names, ranks, strict=True)}
+    own = pd.DataFrame(values).rank(ascending=False).mean(axis=1)
+    return {name: Estimate(*map(float, rank)) for name, *rank in zip(names, own, *ends, strict=True)}

@@ -8,9 +8,9 @@ import math
 
 import numpy as np
 from scipy.special import stdtrit
-from scipy.stats import spearmanr
 
 from layerboard.tasks.metrics.arrays import Floats, Integers
+from layerboard.tasks.statistics.linearised import centred_ranks
 from layerboard.tasks.statistics.uncertainty import LEVEL
 
 FEWEST = 3  # least number of layers for a rank correlation, and of values for an interval
@@ -41,7 +41,8 @@ def rank_correlation(first: Floats, second: Floats) -> float:
     x, y = first[both], second[both]
     if len(x) < FEWEST or np.ptp(x) == 0 or np.ptp(y) == 0:
         return math.nan
-    return float(spearmanr(x, y).statistic)
+    ranks = np.column_stack([centred_ranks(values)[0] for values in (x, y)])
+    return float(np.corrcoef(ranks, rowvar=False)[1, 0])
 
 
 def mean_reach(values: Floats) -> float:

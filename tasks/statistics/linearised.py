@@ -36,7 +36,7 @@ def rank_correlation_values(truth: Floats, predicted: Floats) -> Floats:
 
     NaN if the truth or the predictions are the same for all images.
     """
-    (first, first_ranks), (second, second_ranks) = _centred_ranks(truth), _centred_ranks(predicted)
+    (first, first_ranks), (second, second_ranks) = centred_ranks(truth), centred_ranks(predicted)
     norms = (first**2).sum(), (second**2).sum()
     if not all(norms):
         return np.full(len(truth), np.nan)
@@ -48,6 +48,13 @@ def rank_correlation_values(truth: Floats, predicted: Floats) -> Floats:
         for ranks, numbers, norm in ((first, first_ranks, norms[0]), (second, second_ranks, norms[1]))
     ]
     return np.asarray(rho + len(truth) * (product / size - rho * sum(lengths) / 2), np.float64)
+
+
+def centred_ranks(values: Floats) -> tuple[Floats, Integers]:
+    """Average ranks minus their mean, and the index of each value among the distinct ones: [images] each."""
+    rank, counts = np.unique(values, return_inverse=True, return_counts=True)[1:]
+    ranks = (np.cumsum(counts) - counts / 2)[rank]
+    return ranks - ranks.mean(), rank
 
 
 def average_precision_values(relevant: Mask, scores: Floats) -> Floats:
@@ -167,13 +174,6 @@ def _quotient(top: Floats, below: Floats, undefined: float) -> Floats:
     quotients = np.full(len(top), undefined)
     np.divide(top, below, out=quotients, where=np.abs(below) > 1e-12)
     return quotients
-
-
-def _centred_ranks(values: Floats) -> tuple[Floats, Integers]:
-    """Average ranks minus their mean, and the index of each value among the distinct ones: [images] each."""
-    rank, counts = np.unique(values, return_inverse=True, return_counts=True)[1:]
-    ranks = (np.cumsum(counts) - counts / 2)[rank]
-    return ranks - ranks.mean(), rank
 
 
 def _above(rank: Integers, values: Floats) -> Floats:

@@ -1,4 +1,8 @@
-"""Backbones of files: of the Hub, of a user, and those that come with this package or are written by it."""
+"""Backbones of files: of the Hub, of a user, and those that come with this package or are written by it.
+
+transformers, whose import takes seconds, is imported to find and load a backbone, not to identify one: a run
+that has all features needs none.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +13,6 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.hooked import HookedBackbone, Network
-from layerboard.zoo.load.adapters import use_rule
 from layerboard.zoo.load.backbone import OriginLoader, identity_of
 from layerboard.zoo.load.checkpoint import (
     Checkpoint,
@@ -21,8 +24,6 @@ from layerboard.zoo.load.checkpoint import (
 )
 from layerboard.zoo.load.described import images_in_words, shape_in_words, titled
 from layerboard.zoo.load.hub import fetch
-from layerboard.zoo.load.infer import infer
-from layerboard.zoo.load.network import build_network, read_network_of
 from layerboard.zoo.load.networks import LAYOUTS, Names, choice_in_words, networks_of
 from layerboard.zoo.references import PART, find_object, split_part
 from layerboard.zoo.spec import BackboneSpec, Layer
@@ -32,6 +33,8 @@ class FileLoader(OriginLoader):
     """Loader of networks of a known architecture, from files of weights."""
 
     def find(self, text: str, cache_dir: Path | None) -> BackboneSpec:
+        from layerboard.zoo.load.infer import infer
+
         repository, _, revision = (text, "", "") if Path(text).is_dir() else text.partition("@")
         return infer(repository, revision or None, cache_dir)
 
@@ -75,12 +78,17 @@ class FileLoader(OriginLoader):
 
     def network(self, spec: BackboneSpec, checkpoint: Checkpoint) -> Network:
         """The network with the weights of a checkpoint; raises InputError if they are others'."""
+        from layerboard.zoo.load.adapters import use_rule
+        from layerboard.zoo.load.network import build_network
+
         network = build_network(spec, checkpoint)
         use_rule(network.body, spec.stage_of(Layer(0)).stride, spec.interpolation)
         return network
 
     def require_fit(self, spec: BackboneSpec, checkpoint: Checkpoint) -> None:
         """Raise InputError if a checkpoint holds no such network."""
+        from layerboard.zoo.load.network import read_network_of
+
         read_network_of(spec, checkpoint)
 
     def layouts(self, spec: BackboneSpec) -> tuple[Names, ...]:

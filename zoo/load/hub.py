@@ -8,7 +8,6 @@ from pathlib import Path
 from huggingface_hub import errors, hf_hub_download
 from huggingface_hub.utils import logging as hub_log
 from huggingface_hub.utils.tqdm import are_progress_bars_disabled
-from transformers.utils import logging as transformers_log
 
 from layerboard.zoo.errors import InputError, first_line
 from layerboard.zoo.load.checkpoint import SMALL_FILES, WEIGHT_FILES, Checkpoint, in_directory, shards
@@ -96,6 +95,8 @@ def _folder(repository: str, revision: str | None, cache: Path | None, *, offlin
 @contextmanager
 def quiet() -> Iterator[None]:
     """Context without progress bars, reports and advice of both libraries; exceptions pass through."""
+    from transformers.utils import logging as transformers_log
+
     usual = [(log, log.get_verbosity()) for log in (hub_log, transformers_log)]
     shows_bars = transformers_log.is_progress_bar_enabled() and not are_progress_bars_disabled()
     for log, _ in usual:
