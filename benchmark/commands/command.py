@@ -4,7 +4,7 @@ import json
 import re
 import signal
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import Parameter, Signature
@@ -31,15 +31,14 @@ PUBLISHED = "CSV files of published numbers: columns source, backbone, task, dat
 
 @dataclass(frozen=True)
 class Command(Generic[P, Filled]):
-    """A command: a form of options, those of them to leave out, and the function that carries it out.
+    """A command: a form of options, and the function that carries it out.
 
     The function prints and returns the exit code (None for 0); its docstring is the command's help.
     """
 
-    name: str  # its words, such as ``score knn``
+    name: str  # its words, such as ``submission write``
     form: Callable[P, Filled]
     handle: Callable[[Filled], int | None]
-    without: Collection[str] = ()
 
     def for_typer(self) -> Callable[..., None]:
         """A function with the form's options as parameters; a wrong value raises InputError, as in Python."""
@@ -52,12 +51,7 @@ class Command(Generic[P, Filled]):
             if code:
                 raise typer.Exit(code)
 
-        panels = getattr(self.form, "PANELS", {})
-        groups = {option: panel for panel, names in panels.items() for option in names.split()}
-        options = declared(self.form, self.without)
-        ordered = sorted(options, key=lambda each: [None, *panels].index(groups.get(each.name)))
-        parameters = [_parameter(each, groups.get(each.name)) for each in ordered]
-        vars(command)["__signature__"] = Signature(parameters)
+        vars(command)["__signature__"] = Signature([*map(_parameter, declared(self.form))])
         command.__doc__ = docstring(self.handle)
         return command
 
@@ -65,17 +59,17 @@ class Command(Generic[P, Filled]):
         """Turn a function of the filled form into a public one with the command's options and help."""
         said, _, _ = docstring(self.handle).partition("\n\nExample")
         summary = f"{said}\n\nDoes what ``layerboard {self.name}`` does, with the same options."
-        return called_with(self.form, (*self.without, "json"), summary)(function)
+        return called_with(self.form, summary)(function)
 
 
 def command(
-    name: str, form: Callable[P, Filled], without: Collection[str] = ()
+    name: str, form: Callable[P, Filled]
 ) -> Callable[[Callable[[Filled], int | None]], Command[P, Filled]]:
     """Decorator that makes a command from a function of a filled form."""
-    return lambda function: Command(name, form, function, without)
+    return lambda function: Command(name, form, function)
 
 
-def _parameter(option: Option[Any, Any], panel: str | None) -> Parameter:
+def _parameter(option: Option[Any, Any]) -> Parameter:
     text = option.help.removesuffix(".")
     extra: object
     if option.positional:
@@ -90,7 +84,7 @@ def _parameter(option: Option[Any, Any], panel: str | None) -> Parameter:
             metavar=number or (choices if not choices or len(choices) < WIDEST_CHOICES else "<name>"),
             min=option.least,
             autocompletion=(lambda: [*option.choices]) if option.choices else None,
-            rich_help_panel=panel,
+            rich_help_panel=option.panel or None,
             show_default=option.usual or (option.default not in (None, ()) and option.default is not False),
         )
     word: Any = int if option.several else option.kind  # what the option reads

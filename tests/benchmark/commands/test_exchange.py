@@ -30,8 +30,15 @@ from tests.leaderboards.planted import plant
 from tests.leaderboards.planted import records as planted
 
 Capture = pytest.CaptureFixture[str]
-COMMANDS = ("compare", "features", "merge", "submit", "verify", "export", "leaderboard", "reproduce")
-COMMANDS += tuple(f"score {name}" for name in ("knn", "spair", "cka"))
+COMMANDS = (
+    "features",
+    "merge",
+    "submission write",
+    "submission verify",
+    "export",
+    "leaderboard",
+    "reproduce",
+)
 EXAMPLE = {"export": "layerboard export latex", "merge": "layerboard merge results-a results-b"}
 
 
