@@ -28,7 +28,7 @@ PANELS = {  # names of commands, in the order of the help; the first word is tha
     "Share": ("merge", "submission write", "submission verify"),
     "Expert": ("decompose", "pack"),
 }
-GROUPS = {"submission": "Write results for a results repository, or check those of others."}
+GROUPS = {"submission": "Write results for a repository, or check those of others."}
 
 
 def _command_of(name: str) -> Command[..., Any]:

@@ -43,7 +43,7 @@ class CheckRequest(DeviceOptions, DataOptions):
 
 @command("check", CheckRequest)
 def check_command(request: CheckRequest) -> int:
-    """Check data, or without any the libraries and the machine, before you run anything.
+    """Check data, or the libraries and the machine, before a run.
 
     It shows which datasets are complete, partial, missing or damaged; for your own images, which classes and
     splits were found and which files are skipped. Images are decoded, of a large dataset a sample; `--all`

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from layerboard.leaderboards.board.board import Board
     from layerboard.leaderboards.published.literature import Published
 
-WIDEST_CHOICES = 40  # in characters; longer lists of choices are not shown, to leave room for the help
+WIDEST_CHOICES = 12  # in characters; longer lists of choices are in the help, which has more room
 PUBLISHED = "CSV files of published numbers: columns source, backbone, task, dataset, metric and value."
 
 
@@ -77,11 +77,13 @@ def _parameter(option: Option[Any, Any]) -> Parameter:
         extra = typer.Argument(help=_literal(words), show_default=option.default is not None)
     else:
         choices = f"[{'|'.join(option.choices)}]" if option.choices else None
+        if choices and len(choices) >= WIDEST_CHOICES:
+            text, choices = f"{text}. One of {', '.join(option.choices)}", "<name>"
         number = None if option.least is None else "<int>"  # "<int range>" would leave help texts no room
         extra = typer.Option(
             *([] if option.kind is bool else [option.flag, *option.also.split()]),
-            help=_literal(f"{text}; several may follow." if option.several else option.help),
-            metavar=number or (choices if not choices or len(choices) < WIDEST_CHOICES else "<name>"),
+            help=_literal(f"{text}; several may follow." if option.several else f"{text}."),
+            metavar=number or choices or ("<str>..." if option.several and option.kind is not Path else None),
             min=option.least,
             autocompletion=(lambda: [*option.choices]) if option.choices else None,
             rich_help_panel=option.panel or None,

@@ -50,10 +50,11 @@ class CompareRequest(JsonOption, ParityOptions, ComparedOptions):
 
 @command("compare", CompareRequest)
 def compare_command(request: CompareRequest) -> None:
-    """Compare two backbones on every task that both ran on the same images.
+    """Compare two backbones on every task, item by item.
 
-    Differences are paired by item, with 95 % intervals and p-values corrected for multiple comparisons
-    (Holm). Everything is read from the output folder of a run; neither backbones nor data are needed.
+    Both ran on the same images. Differences have 95 % intervals and p-values corrected for multiple
+    comparisons (Holm). Everything is read from the output folder of a run; neither backbones nor data are
+    needed.
 
     With `--parity`, find the layer at which two backbones diverge that should be the same. Both are shown the
     same images. For each layer it gives the distance between their vectors, relative to their norm (median

@@ -13,8 +13,8 @@ from layerboard.benchmark.forms.request import (
     ExtentOptions,
     MachineOptions,
     OfficialData,
-    OutputOptions,
     Request,
+    ResultsOptions,
     TapOptions,
 )
 from layerboard.tasks.framework.transforms import parse_transform
@@ -36,7 +36,7 @@ def transform(value: Any) -> str:  # noqa: ANN401  # words of any kind
 
 
 class DecomposeRequest(
-    OutputOptions, ClusterOptions, MachineOptions, TapOptions, BackboneOptions, ExtentOptions, OfficialData
+    ResultsOptions, ClusterOptions, MachineOptions, TapOptions, BackboneOptions, ExtentOptions, OfficialData
 ):
     """Options of `decompose`: a task, two protocols, and on what to compare them."""
 
@@ -57,7 +57,9 @@ class DecomposeRequest(
 
 @command("decompose", DecomposeRequest)
 def decompose_command(given: DecomposeRequest) -> int:
-    """Attribute the difference between two protocols to their single choices, on the same features.
+    """Say which choices make the difference of two protocols.
+
+    The difference is attributed to single choices, on the same features.
 
     Example: `layerboard decompose spair --from standard --to insid3 -b dino-b16 --data DIR`
     """

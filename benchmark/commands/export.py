@@ -175,7 +175,7 @@ class ExportRequest(OnnxOptions, ResultsOptions, kw_only=False):
 
 @command("export", ExportRequest)
 def export_command(request: ExportRequest) -> None:
-    """Export scores as LaTeX tables, CSV files, or results for model cards of the Hub; or a network as ONNX.
+    """Export tables, results for model cards, or a network as ONNX.
 
     - `latex`: booktabs tables of the best layer of each backbone, with intervals, the best in bold and ties
       marked; the same with the layer chosen on held-out data; CKA between last blocks; costs. With

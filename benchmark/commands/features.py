@@ -16,7 +16,7 @@ class FeaturesCall(ProgressOption, VariantOptions, PassOptions):
 
 @command("features", PassOptions)
 def features_command(given: PassOptions) -> int:
-    """Write the features of backbones, layers and poolings as NumPy files, for `score` or your own code.
+    """Write features as NumPy files, for `score` or your own code.
 
     Features that are not in the cache are extracted first. One file per layer and pooling:
     OUTPUT/features/BACKBONE/TASK.DATASET.PROTOCOL/LAYER.POOLING.npz (.npy for cka). The options are those of

@@ -30,7 +30,7 @@ class LeaderboardRequest(ResultsOptions):
 
 @command("leaderboard", LeaderboardRequest)
 def leaderboard_command(request: LeaderboardRequest) -> int:
-    """Write the leaderboards from the records of a run, or check that written ones are up to date.
+    """Write the leaderboards of a run, or check written ones.
 
     With `--check --baseline DIR`, a regression test: exit code 1 and a table of the scores that changed.
 

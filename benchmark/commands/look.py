@@ -62,10 +62,11 @@ class LookRequest(LayerOptions, DeviceOptions, kw_only=False):
 
 @command("look", LookRequest)
 def look_command(request: LookRequest) -> None:
-    """Show images through every layer of backbones, on one HTML page that works offline.
+    """Show images through every layer, on one HTML page.
 
-    It shows patch tokens as colours (PCA), their similarity to the patch under the pointer, attention of the
-    class token by head, attention rollout, and token norms; its controls select the layer and the view.
+    The page works offline. It shows patch tokens as colours (PCA), their similarity to the patch under the
+    pointer, attention of the class token by head, attention rollout, and token norms; its controls select the
+    layer and the view.
 
     Example: `layerboard look photo.jpg -b dino-b16 clip-b16`
     """

@@ -31,10 +31,11 @@ class PackRequest(Form, kw_only=False):
 
 @command("pack", PackRequest)
 def pack_command(request: PackRequest) -> None:
-    """Convert official datasets to a pack of Arrow files, for `run --data hf:FOLDER` or hf:OWNER/NAME.
+    """Convert official datasets to a pack of Arrow files.
 
-    Scores on the pack equal those on the folder. With the same version of pyarrow, equal images give equal
-    files. An interrupted conversion continues when it is started again; nothing is overwritten.
+    `run --data hf:FOLDER` or hf:OWNER/NAME reads it. Scores on the pack equal those on the folder. With the
+    same version of pyarrow, equal images give equal files. An interrupted conversion continues when it is
+    started again; nothing is overwritten.
 
     Example: `layerboard pack DATA --to PACK --datasets davis-2017-val`
     """

@@ -63,11 +63,12 @@ class RecommendRequest(JsonOption, ResultsOptions, kw_only=False):
 
 @command("recommend", RecommendRequest)
 def recommend_command(request: RecommendRequest) -> None:
-    """Recommend backbones and layers that score nearly as well as the best, the cheapest first.
+    """Recommend backbones and layers, the cheapest first.
 
-    A backbone is recommended if its paired 95 % interval shows that it loses at most `--may-lose` points in
-    every task. Scores come from a run, latencies from its task `cost`. Each recommendation comes with its
-    reason, and with lines of Python that load the backbone, cut after the layer.
+    They score nearly as well as the best: a backbone is recommended if its paired 95 % interval shows that it
+    loses at most `--may-lose` points in every task. Scores come from a run, latencies from its task `cost`.
+    Each recommendation comes with its reason, and with lines of Python that load the backbone, cut after the
+    layer.
 
     Example: `layerboard recommend --tasks knn spair --may-lose 1 --max-ms 10 --licence commercial`
     """

@@ -60,7 +60,7 @@ class RunResult(Result):
 
 @command("run", RunForm)
 def run_command(given: RunForm) -> int:
-    """Score every layer of frozen backbones on tasks and write leaderboards.
+    """Score every layer of frozen backbones, and write leaderboards.
 
     Without options: the mini suite, seven small packaged backbones on rendered images, offline, in two to
     four minutes. A run that was interrupted continues when it is started again.

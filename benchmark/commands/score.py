@@ -142,7 +142,7 @@ class ScoreRequest(JsonOption, NumberOptions, FileOptions):
 
 @command("score", ScoreRequest)
 def score_command(request: ScoreRequest) -> None:
-    """Score features or predictions that any code has exported, as a run scores its own.
+    """Score features or predictions that any code has exported.
 
     - `knn`, `fewshot`, `linear`: features with train, train_labels, test, test_labels (whole numbers).
     - `regress`, `multilabel`: features with features and targets, optionally names, folds and groups.

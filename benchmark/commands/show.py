@@ -32,10 +32,10 @@ class ShowRequest(JsonOption, ResultsOptions):
 
 @command("show", ShowRequest)
 def show_command(request: ShowRequest) -> None:
-    """Show the best backbone, layer and vectors of each task, how sure that is, and what it costs.
+    """Show the best backbone and layer of each task.
 
-    This is the table that a run ends with, read from its output folder; neither backbones nor data are
-    needed.
+    It also shows how sure that is, and what it costs. This is the table that a run ends with, read from its
+    output folder; neither backbones nor data are needed.
 
     With `--failures`, it also shows, for tasks with saved examples, the classes of lowest accuracy, the most
     frequent confusions, and the files that the best backbone gets wrong and another gets right; `--json` has

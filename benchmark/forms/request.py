@@ -211,22 +211,19 @@ class ClusterOptions(Form):
     address: Plain[str | None] = Option(None, "Address of an existing Ray cluster.", usual="a new one")
 
 
-class OutputOptions(Form):
-    """Where results go."""
+class ResultsOptions(Form):
+    """Where the results of a run are, or go."""
 
     PANEL = "Output"
-    output: OnePath = Option("results", "Folder for results: records, per-item scores and tables.", also="-o")
-
-
-class ResultsOptions(Form):
-    """Where the results of a run are."""
-
-    output: OnePath = Option("results", "Output folder of a run.", also="-o")
+    output: OnePath = Option(
+        "results", "Output folder of a run: records, per-item scores and tables.", also="-o"
+    )
 
 
 class JsonOption(Form):
     """Output for machines."""
 
+    PANEL = "Output"
     json: Plain[bool] = Option(False, "Print JSON.")
 
 
@@ -263,9 +260,9 @@ class VariantOptions(Form):
 
 # dataclasses take the options of the last base first
 class PassOptions(
-    OutputOptions, MachineOptions, TapOptions, TaskOptions, BackboneOptions, ExtentOptions, DataOptions
+    ResultsOptions, MachineOptions, TapOptions, TaskOptions, BackboneOptions, ExtentOptions, DataOptions
 ):
-    """What to show to which backbones, and which vectors to keep."""
+    """What to show to which backbones, for which tasks, and which vectors to keep."""
 
     poolings: Words = Option(
         "cls,mean",
