@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import ceil
 from pathlib import Path
 
@@ -106,11 +107,10 @@ def _run_of(result: StoredResult, request: Request, output: Path) -> Request:
     row = result.records.iloc[0]
     own = {public_name(name): name for name in request.backbones}
     names = [own.get(name, name) for name in dict.fromkeys((row["backbone"], row["other"])) if name]
-    same = {name: getattr(request, name) for name in ("data", "cache", "device")}
-    same |= {"interpolation": row["interpolation"]} if row["interpolation"] else {}
+    same = {"interpolation": row["interpolation"]} if row["interpolation"] else {}
     same |= {"compress" if is_compression(row["transform"]) else "transform": row["transform"] or ()}
     variant = Variant.of(row["backbone"])
     same |= {} if variant.input_size else {"input_size": int(row["input_size"])}
     same |= {} if variant.dtype else {"dtype": row["dtype"]}
-    suite = suite_of(result, request)
-    return Request(names, row["task"], suite=suite, output=output, floor=False, examples=False, **same)
+    same |= {"suite": suite_of(result, request), "output": output, "floor": False, "examples": False}
+    return replace(request, backbones=names, tasks=row["task"], **same)

@@ -6,7 +6,7 @@ from multiprocessing.pool import ThreadPool
 from typing import TYPE_CHECKING
 
 from layerboard.benchmark.commands.command import command, say
-from layerboard.benchmark.commands.result import Result, table_text
+from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import OnePath, Option, Plain, of_form
 from layerboard.benchmark.forms.request import BACKBONES, Backbones, DataOptions, DeviceOptions, Request
@@ -68,9 +68,7 @@ def check_command(request: CheckRequest) -> int:
     if request == CheckRequest():
         return _say_diagnoses()
     checked = of_form(check)(request)
-    table, parts = checked.table, checked.parts
-    assert table is not None
-    say("\n\n".join([table_text(table), *(part.text() for part in parts)]))
+    say(checked.text())
     states = set(checked.frame["state"])
     usable = states & {State.COMPLETE.value, State.PARTIAL.value}
     return 2 if State.BROKEN.value in states or not usable else 0

@@ -5,7 +5,7 @@ from typing import Literal
 
 from layerboard.benchmark.commands.command import command, records_of, rows_of, say, say_json
 from layerboard.benchmark.commands.parity import ParityOptions, ParityRequest, say_parity
-from layerboard.benchmark.commands.result import Result, table_text, wrap_text
+from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Plain, Words, called_with, of_form
 from layerboard.benchmark.forms.request import GivenNetwork, JsonOption, ResultsOptions
@@ -77,11 +77,7 @@ def compare_command(request: CompareRequest) -> None:
         numbers = {"comparisons": rows_of(comparison.frame), "left_out": comparison.left_out}
         say_json(names | numbers | {"conclusion": comparison.conclusion})
         return
-    assert comparison.table is not None
-    say(table_text(comparison.table) + "\n")
-    for sentence in comparison.left_out:
-        say(wrap_text(f"left out: {sentence}"))
-    say(wrap_text(comparison.conclusion))
+    say(comparison.text())
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

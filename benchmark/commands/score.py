@@ -160,7 +160,7 @@ def score_command(request: ScoreRequest) -> None:
     - `layerboard score davis --ground-truth DAVIS --predictions DIR`
     - `layerboard score my_tasks:NEAREST_MEAN --features F.npz`
     """
-    report = scored(request)
+    report = _scored(request)
     if request.json:
         say_json({"command": f"score {request.task}", **report.as_json()})
         return
@@ -173,7 +173,7 @@ def score_command(request: ScoreRequest) -> None:
         say(wrap_text(text))
 
 
-def scored(request: ScoreRequest) -> "ScoreReport":
+def _scored(request: ScoreRequest) -> "ScoreReport":
     """The scores; raises InputError for wrong input, or for an option that the task does not take."""
     scorer = SCORERS.get(request.task, ANY_OTHER)
     words = _words(request, scorer)

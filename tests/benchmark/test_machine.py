@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import layerboard
 from layerboard.benchmark import machine
 from layerboard.benchmark.machine import Diagnosis
 from tests.benchmark.runs import Said, command
@@ -77,6 +78,15 @@ def test_a_sound_machine_has_exit_code_0(capsys: Capture) -> None:
     assert {"torch", "faiss-cpu", "timm", "GPU", "cache"} <= {
         line.split()[1].rstrip(":") for line in told.out.splitlines()[:-1]
     }
+
+
+@pytest.mark.usefixtures("alone", "place")
+def test_python_has_the_same_findings(capsys: Capture) -> None:
+    found = layerboard.check().frame
+    assert [*found] == ["what", "sentence", "wrong"]
+    assert not found["wrong"].any()
+    lines = said(capsys, 0).out.splitlines()[:-1]
+    assert [line.split()[1].rstrip(":") for line in lines] == [what.split()[0] for what in found["what"]]
 
 
 @pytest.mark.usefixtures("place")
