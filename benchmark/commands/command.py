@@ -70,6 +70,9 @@ def command(
 
 
 def _parameter(option: Option[Any, Any]) -> Parameter:
+    word: Any = int if option.several else option.kind  # what the option reads
+    if option.choices or (option.kind is not Path and str in (option.accepts, *get_args(option.accepts))):
+        word = str
     text = option.help.removesuffix(".")
     extra: object
     if option.positional:
@@ -83,15 +86,12 @@ def _parameter(option: Option[Any, Any]) -> Parameter:
         extra = typer.Option(
             *([] if option.kind is bool else [option.flag, *option.also.split()]),
             help=_literal(f"{text}; several may follow." if option.several else f"{text}."),
-            metavar=number or choices or ("<str>..." if option.several and option.kind is not Path else None),
+            metavar=number or choices or (f"<{word.__name__}>..." if option.several else None),
             min=option.least,
             autocompletion=(lambda: [*option.choices]) if option.choices else None,
             rich_help_panel=option.panel or None,
             show_default=option.usual or (option.default not in (None, ()) and option.default is not False),
         )
-    word: Any = int if option.several else option.kind  # what the option reads
-    if option.choices or (option.kind is not Path and str in (option.accepts, *get_args(option.accepts))):
-        word = str
     kind = GenericAlias(list, word) if option.several else word
     default = Parameter.empty if option.default is ... else None if option.several else option.default
     kind = kind | None if default is None else kind

@@ -144,16 +144,18 @@ class ScoreRequest(JsonOption, NumberOptions, FileOptions):
 def score_command(request: ScoreRequest) -> None:
     """Score features or predictions that any code has exported.
 
-    - `knn`, `fewshot`, `linear`: features with train, train_labels, test, test_labels (whole numbers).
-    - `regress`, `multilabel`: features with features and targets, optionally names, folds and groups.
-    - `instances`: features with features and groups; if not every image is a query, also roles.
-    - `retrieval`: features with database and queries, in the order of the ground truth.
-    - `clustering`: features with features and labels.
-    - `segment`: features with train and test [n h w dim], train_masks and test_masks [n H W].
-    - `davis`, `spair`: predicted masks; grids or predicted keypoints.
-    - `cka`: every array of features with every other one.
-    - `index`: recall and cost of searching the vectors of files in flat, HNSW and IVF indexes of faiss.
-    - any other task on vectors, also your own: the archive of a task above on the same kind of data.
+    What each task reads:
+
+    - `knn`, `fewshot`, `linear`: arrays train, train_labels, test, test_labels (whole numbers).
+    - `regress`, `multilabel`: arrays features, targets; optionally names, folds, groups.
+    - `instances`: arrays features, groups; if not every image is a query, also roles.
+    - `retrieval`: arrays database, queries, in the order of the ground truth.
+    - `clustering`: arrays features, labels.
+    - `segment`: arrays train, test [n h w dim], train_masks, test_masks [n H W]; or predicted masks.
+    - `davis`: predicted masks. `spair`: a grid of each image, or predicted keypoints.
+    - `cka`: two arrays or more, each compared with every other one.
+    - `index`: any of these archives; recall and cost of flat, HNSW and IVF indexes of its vectors (faiss).
+    - Any other task on vectors, also your own: the arrays of a task above on the same kind of data.
 
     Examples:
     - `layerboard score knn --features F.npz --k 10 20`

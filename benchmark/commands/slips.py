@@ -72,7 +72,7 @@ def require_understood(
 def require_present(typed: Sequence[str]) -> None:
     """Raise InputError, with the line that does it now, for a command or an option of earlier versions."""
     names = [word for word in typed if not word.startswith("-")]
-    flags = {word.partition("=")[0] for word in typed}
+    flags = {word.partition("=")[0].replace("--no-", "--") for word in typed}
     for former, line in sorted(FORMER.items(), reverse=True):  # options before their command
         command, *options = former.split(" --")
         flag = next((f" --{option}" for option in options if f"--{option}" in flags), "")
