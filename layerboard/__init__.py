@@ -30,8 +30,7 @@ try:
     from layerboard.benchmark.commands.report import report
     from layerboard.benchmark.commands.run import forecast, run
     from layerboard.benchmark.commands.show import best, show
-    from layerboard.benchmark.commands.submit import submit
-    from layerboard.benchmark.commands.verify import verify
+    from layerboard.benchmark.commands.submission import submit, verify
     from layerboard.leaderboards.records.files import VERSION
 except Exception as error:  # of a library that even the help needs
     end_command(error)

@@ -103,17 +103,15 @@ def default_of(option: Option[Any, Any]) -> str:
 
 def options(command: Command[..., Any]) -> str:
     """The options of a command, group by group."""
-    panels = getattr(command.form, "PANELS", {})
-    groups = {name: panel for panel, names in panels.items() for name in names.split()}
     rows: dict[str, list[list[str]]] = {}
-    for option in declared(command.form, command.without):
+    for option in declared(command.form):
         name = option.name.upper() if option.positional else option.flag
         names = ", ".join(f"`{each}`" for each in (name, *option.also.split()))
         names += " (needed)" if option.default is ... else ""
         words = literal(option.help) + (" Several may follow." if option.several else "")
         words += f" One of {', '.join(f'`{choice}`' for choice in option.choices)}." if option.choices else ""
         default = "" if option.default is ... else default_of(option)
-        rows.setdefault(groups.get(option.name, "Options"), []).append([names, words, default])
+        rows.setdefault(option.panel or "Options", []).append([names, words, default])
     return "\n\n".join(f"## {panel}\n\n{table(OPTION, each)}" for panel, each in rows.items())
 
 

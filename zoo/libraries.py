@@ -12,7 +12,7 @@ from types import ModuleType
 
 from layerboard.zoo.errors import InputError, first_line, printable
 
-DOCTOR = "`layerboard doctor` tells more"
+CHECK = "`layerboard check` tells more"
 OURS = "layerboard"
 TORCH = "torch"  # libraries of compiled operators fit one version and build of it
 
@@ -60,12 +60,12 @@ def explained(error: BaseException) -> BrokenLibraryError | None:
     if isinstance(error, ModuleNotFoundError) and name not in ("", OURS) and not is_there(name):
         needs = f", and {named(importing)} needs it" if importing else ""
         return BrokenLibraryError(
-            f"{name} is not installed{needs}; install it with: pip install {_distribution(name)}; {DOCTOR}",
+            f"{name} is not installed{needs}; install it with: pip install {_distribution(name)}; {CHECK}",
             name,
         )
     culprit = importing or name or (_of_file(error.filename) if isinstance(error, SyntaxError) else "")
     if not culprit and isinstance(error, ImportError):  # raised by hand, in a library's own words
-        return BrokenLibraryError(f"a library is missing: {_reason(error)}; {DOCTOR}")
+        return BrokenLibraryError(f"a library is missing: {_reason(error)}; {CHECK}")
     return None if culprit in ("", OURS) else _broken(culprit, error)
 
 
@@ -127,7 +127,7 @@ def _broken(name: str, error: BaseException) -> BrokenLibraryError:
         instead = "" if _needs(OURS, name) else f", or uninstall {name}"
         fitting = f"install the {name} that is made for {named(partner)}{where}{instead}"
         wrong = f"does not fit {named(partner)} ({reason}); {fitting}"
-    return BrokenLibraryError(f"{named(name)} {wrong}; {DOCTOR}", name)
+    return BrokenLibraryError(f"{named(name)} {wrong}; {CHECK}", name)
 
 
 def _reason(error: BaseException) -> str:

@@ -88,9 +88,8 @@ OPTION_WORDS = _by_word(
 
 COMMAND_WORDS = _by_word(
     {
-        "run": "bench eval start plan",
+        "run": "bench eval start plan measure speed latency",
         "run check": "test",
-        "run cost": "measure",
         "list": "ls models backbones tasks suites protocols info",
         "show": "result",
         "show recommend": "best",
@@ -98,13 +97,11 @@ COMMAND_WORDS = _by_word(
         "report": "plot html chart",
         "features": "embed extract feature vector",
         "recommend": "choose suggest select",
-        "compare parity": "diff",
-        "cost": "speed latency",
+        "compare": "diff",
         "export": "onnx",
         "export pack": "convert",
-        "submit": "upload publish",
-        "check": "audit",
-        "check verify": "validate",
+        "submission": "upload publish",
+        "check": "audit validate",
         "look": "visual attention",
         "look show": "view",
     }

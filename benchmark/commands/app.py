@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from io import TextIOWrapper
+from itertools import chain
 from traceback import walk_tb
 from typing import Annotated, Any
 
 import typer
 
 from layerboard.benchmark.commands.command import Command, say
-from layerboard.benchmark.commands.score import SCORE_COMMANDS
 from layerboard.benchmark.commands.slips import require_understood
 from layerboard.benchmark.engines.base import WorkerDiedError
 from layerboard.benchmark.forms.parsers import require_working_folder
@@ -22,20 +22,23 @@ from layerboard.leaderboards.records.files import VERSION
 from layerboard.zoo.errors import InputError, about_file, first_line
 from layerboard.zoo.libraries import explained
 
-# modules of commands, in the order of the help
-NAMES = (
-    *("run", "show", "list", "check", "leaderboard", "report", "reproduce", "compare", "parity", "decompose"),
-    *("look", "recommend", "cost", "features", "merge", "submit", "verify", "export", "pack"),
-    "doctor",
-)
-COMMANDS: tuple[Command[..., Any], ...] = (
-    *(getattr(import_module(f"layerboard.benchmark.commands.{name}"), f"{name}_command") for name in NAMES),
-    *SCORE_COMMANDS,
-)
+PANELS = {  # names of commands, in the order of the help; the first word is that of the module
+    "Measure": ("run", "check", "score"),
+    "Look": ("show", "leaderboard", "report", "look"),
+    "Know": ("recommend", "compare", "reproduce", "list"),
+    "Take": ("features", "export"),
+    "Share": ("merge", "submission write", "submission verify"),
+    "Expert": ("decompose", "pack"),
+}
+GROUPS = {"submission": "Write results for a repository, or check those of others."}
 
-# first words of two-word commands, with their help
-_SCORING = "Score features or predictions that you exported with any code."
-GROUPS = {"score": _SCORING, "data": "Convert datasets."}
+
+def _command_of(name: str) -> Command[..., Any]:
+    module = import_module(f"layerboard.benchmark.commands.{name.partition(' ')[0]}")
+    return next(each for each in vars(module).values() if isinstance(each, Command) and each.name == name)
+
+
+COMMANDS = tuple(map(_command_of, chain.from_iterable(PANELS.values())))
 
 
 def app_of(commands: Sequence[Command[..., Any]]) -> typer.Typer:
@@ -48,14 +51,15 @@ def app_of(commands: Sequence[Command[..., Any]]) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(every_command)
-    groups = {"": app}
-    for name, text in GROUPS.items():
-        groups[name] = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", help=text)
-        groups[name].callback()(lambda: None)  # without it, the only command of a group would have no name
-        app.add_typer(groups[name], name=name)
+    panels = {name: panel for panel, names in PANELS.items() for name in names}
+    groups: dict[str, typer.Typer] = {"": app}
     for each in commands:
         group, _, name = each.name.rpartition(" ")
-        groups[group].command(name)(each.for_typer())
+        panel = panels.get(each.name)
+        if group not in groups:
+            groups[group] = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", help=GROUPS[group])
+            app.add_typer(groups[group], name=group, rich_help_panel=panel)
+        groups[group].command(name, rich_help_panel=None if group else panel)(each.for_typer())
     return app
 
 
@@ -110,8 +114,7 @@ atexit.register(gc.freeze)  # else the end takes a third of a second, to look fo
 def main() -> None:
     """Run the command line; wrong input prints one sentence and exits with code 2."""
     with errors_in_sentences():
-        if sys.argv[1:2] != ["doctor"]:  # which says this, too
-            require_working_folder()
+        require_working_folder()
         arguments = repeat_options(sys.argv[1:])
         words, command = named_command(arguments)
         require_understood(words, command, arguments[len(words) :], COMMANDS)

@@ -1,14 +1,16 @@
-"""The command `check`: which datasets are complete, partial, missing or damaged."""
+"""Whether data, or libraries and machine, are as they should be: `check` and `layerboard.check`."""
 
 import os
+from dataclasses import asdict
 from multiprocessing.pool import ThreadPool
 from typing import TYPE_CHECKING
 
 from layerboard.benchmark.commands.command import command, say
-from layerboard.benchmark.commands.result import Result, table_text
+from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import OnePath, Option, Plain, of_form
-from layerboard.benchmark.forms.request import BACKBONES, Backbones, Cache, DataOptions, cache_option
+from layerboard.benchmark.forms.request import BACKBONES, Backbones, DataOptions, DeviceOptions, Request
+from layerboard.benchmark.machine import diagnoses
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.zoo.errors import InputError, some
 
@@ -21,7 +23,7 @@ SAMPLE = 5000  # images decoded per dataset, evenly spread, without --all
 SHOWN = 5  # findings printed of each kind
 
 
-class CheckRequest(DataOptions):
+class CheckRequest(DeviceOptions, DataOptions):
     """Options of `check`: the data to look at."""
 
     digests: Plain[bool] = Option(False, "With --data hf:PACK: read every file and verify its checksum.")
@@ -37,16 +39,19 @@ class CheckRequest(DataOptions):
     output: OnePath = Option(
         "results", "With --features: output folder of the run and of the audit.", also="-o"
     )
-    cache: Cache = cache_option("Folder of extracted features, and of images that come in a .zip.")
-    device: Plain[str] = Option("auto", "With --features: device of the forward passes still to be run.")
 
 
 @command("check", CheckRequest)
 def check_command(request: CheckRequest) -> int:
-    """Check which datasets are complete, partial, missing or damaged before you run anything.
+    """Check data, or the libraries and the machine, before a run.
 
-    For your own images, it shows which classes and splits were found and which files are skipped. Images are
-    decoded, of a large dataset a sample; `--all` decodes every image. Each unreadable one is listed.
+    It shows which datasets are complete, partial, missing or damaged; for your own images, which classes and
+    splits were found and which files are skipped. Images are decoded, of a large dataset a sample; `--all`
+    decodes every image. Each unreadable one is listed.
+
+    Without options, it says in one sentence each what is wrong with torch, torchvision, transformers, faiss
+    and all other libraries, OpenMP, the GPU and its driver, the locale, the cache, the disk and /dev/shm. A
+    library that crashes or hangs does no harm. Exit code 1 if something is wrong, else 0.
 
     With `--features`, after a run on a folder, it shows what the features of all its backbones reveal about
     the images: near-duplicates, labels that neighbours contradict, series of similar files, and a split that
@@ -54,23 +59,36 @@ def check_command(request: CheckRequest) -> int:
     pictures; your images and labels are not changed.
 
     Examples:
+    - `layerboard check`
     - `layerboard check --images MY_FOLDER --labels labels.csv`
     - `layerboard check --images MY_FOLDER --features`
     """
     from layerboard.tasks.datasets.catalogue import State
 
+    if request == CheckRequest():
+        return _say_diagnoses()
     checked = of_form(check)(request)
-    table, parts = checked.table, checked.parts
-    assert table is not None
-    say("\n\n".join([table_text(table), *(part.text() for part in parts)]))
+    say(checked.text())
     states = set(checked.frame["state"])
     usable = states & {State.COMPLETE.value, State.PARTIAL.value}
     return 2 if State.BROKEN.value in states or not usable else 0
 
 
+def _say_diagnoses() -> int:
+    """Print what is found of libraries and machine, as it is found; returns the exit code."""
+    wrong = 0
+    for diagnosis in diagnoses():
+        say(diagnosis)
+        wrong += diagnosis.wrong
+    say(f"{wrong} wrong" if wrong else "Nothing is wrong.")
+    return 1 if wrong else 0
+
+
 @check_command.python
 def check(request: CheckRequest) -> Result:
     """``frame`` has one row per dataset: its name, its state and what was found.
+
+    Without options it has one row per part of the machine: what, a sentence, and whether it is wrong.
 
     ``parts`` are the unreadable images of each dataset that has some, with their reasons. With ``features``,
     the findings of the audit follow; their frames have all columns of ``OUTPUT/audit.csv``.
@@ -84,6 +102,8 @@ def check(request: CheckRequest) -> Result:
 
     from layerboard.benchmark.engines.progress import Terminal
 
+    if request == CheckRequest():
+        return Result(title="Libraries and machine", frame=pd.DataFrame(map(asdict, diagnoses())))
     report = Terminal()
     opened = [_opened(each, report, every=request.all) for each in _inspected(request)]
     inspections = [inspection for inspection, _ in opened]
@@ -130,7 +150,7 @@ def _audited(request: CheckRequest, data: "Data", report: "Reporter") -> Result:
     from layerboard.benchmark.audit import audit_images
     from layerboard.leaderboards.report.audit import KINDS, NOTE, TABLE
 
-    frame = audit_images(request.request, data, report)
+    frame = audit_images(Request.of(request), data, report)
     parts = []
     for name, kind in KINDS.items():
         rows = frame[frame["finding"] == name]

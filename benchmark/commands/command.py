@@ -4,7 +4,7 @@ import json
 import re
 import signal
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import Parameter, Signature
@@ -25,21 +25,20 @@ if TYPE_CHECKING:
     from layerboard.leaderboards.board.board import Board
     from layerboard.leaderboards.published.literature import Published
 
-WIDEST_CHOICES = 40  # in characters; longer lists of choices are not shown, to leave room for the help
+WIDEST_CHOICES = 12  # in characters; longer lists of choices are in the help, which has more room
 PUBLISHED = "CSV files of published numbers: columns source, backbone, task, dataset, metric and value."
 
 
 @dataclass(frozen=True)
 class Command(Generic[P, Filled]):
-    """A command: a form of options, those of them to leave out, and the function that carries it out.
+    """A command: a form of options, and the function that carries it out.
 
     The function prints and returns the exit code (None for 0); its docstring is the command's help.
     """
 
-    name: str  # its words, such as ``score knn``
+    name: str  # its words, such as ``submission write``
     form: Callable[P, Filled]
     handle: Callable[[Filled], int | None]
-    without: Collection[str] = ()
 
     def for_typer(self) -> Callable[..., None]:
         """A function with the form's options as parameters; a wrong value raises InputError, as in Python."""
@@ -52,12 +51,7 @@ class Command(Generic[P, Filled]):
             if code:
                 raise typer.Exit(code)
 
-        panels = getattr(self.form, "PANELS", {})
-        groups = {option: panel for panel, names in panels.items() for option in names.split()}
-        options = declared(self.form, self.without)
-        ordered = sorted(options, key=lambda each: [None, *panels].index(groups.get(each.name)))
-        parameters = [_parameter(each, groups.get(each.name)) for each in ordered]
-        vars(command)["__signature__"] = Signature(parameters)
+        vars(command)["__signature__"] = Signature([*map(_parameter, declared(self.form))])
         command.__doc__ = docstring(self.handle)
         return command
 
@@ -65,17 +59,20 @@ class Command(Generic[P, Filled]):
         """Turn a function of the filled form into a public one with the command's options and help."""
         said, _, _ = docstring(self.handle).partition("\n\nExample")
         summary = f"{said}\n\nDoes what ``layerboard {self.name}`` does, with the same options."
-        return called_with(self.form, (*self.without, "json"), summary)(function)
+        return called_with(self.form, summary)(function)
 
 
 def command(
-    name: str, form: Callable[P, Filled], without: Collection[str] = ()
+    name: str, form: Callable[P, Filled]
 ) -> Callable[[Callable[[Filled], int | None]], Command[P, Filled]]:
     """Decorator that makes a command from a function of a filled form."""
-    return lambda function: Command(name, form, function, without)
+    return lambda function: Command(name, form, function)
 
 
-def _parameter(option: Option[Any, Any], panel: str | None) -> Parameter:
+def _parameter(option: Option[Any, Any]) -> Parameter:
+    word: Any = int if option.several else option.kind  # what the option reads
+    if option.choices or (option.kind is not Path and str in (option.accepts, *get_args(option.accepts))):
+        word = str
     text = option.help.removesuffix(".")
     extra: object
     if option.positional:
@@ -83,19 +80,18 @@ def _parameter(option: Option[Any, Any], panel: str | None) -> Parameter:
         extra = typer.Argument(help=_literal(words), show_default=option.default is not None)
     else:
         choices = f"[{'|'.join(option.choices)}]" if option.choices else None
+        if choices and len(choices) >= WIDEST_CHOICES:
+            text, choices = f"{text}. One of {', '.join(option.choices)}", "<name>"
         number = None if option.least is None else "<int>"  # "<int range>" would leave help texts no room
         extra = typer.Option(
             *([] if option.kind is bool else [option.flag, *option.also.split()]),
-            help=_literal(f"{text}; several may follow." if option.several else option.help),
-            metavar=number or (choices if not choices or len(choices) < WIDEST_CHOICES else "<name>"),
+            help=_literal(f"{text}; several may follow." if option.several else f"{text}."),
+            metavar=number or choices or (f"<{word.__name__}>..." if option.several else None),
             min=option.least,
             autocompletion=(lambda: [*option.choices]) if option.choices else None,
-            rich_help_panel=panel,
+            rich_help_panel=option.panel or None,
             show_default=option.usual or (option.default not in (None, ()) and option.default is not False),
         )
-    word: Any = int if option.several else option.kind  # what the option reads
-    if option.choices or (option.kind is not Path and str in (option.accepts, *get_args(option.accepts))):
-        word = str
     kind = GenericAlias(list, word) if option.several else word
     default = Parameter.empty if option.default is ... else None if option.several else option.default
     kind = kind | None if default is None else kind

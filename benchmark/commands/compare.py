@@ -1,53 +1,83 @@
-"""Paired comparison of two backbones: the command `compare` and `layerboard.compare`."""
+"""Paired comparison of two backbones of a run: the command `compare` and `layerboard.compare`."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 from layerboard.benchmark.commands.command import command, records_of, rows_of, say, say_json
-from layerboard.benchmark.commands.result import Result, table_text, wrap_text
+from layerboard.benchmark.commands.parity import ParityOptions, ParityRequest, say_parity
+from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Form, OnePath, Option, Plain, Words, of_form
-from layerboard.benchmark.forms.request import GivenNetwork
+from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Plain, Words, called_with, of_form
+from layerboard.benchmark.forms.request import GivenNetwork, JsonOption, ResultsOptions
+from layerboard.zoo.errors import InputError
 
 Network = Option[str | GivenNetwork, str]
 
 
-class CompareRequest(Form, kw_only=False):
-    """Options of `compare`: the backbones, and on what to compare them."""
+class ComparedOptions(Form, kw_only=False):
+    """Two backbones of a run, and on what to compare them."""
 
     first: Network = Option(..., "Name of a backbone that was run.", parsers.run_name)
     second: Network = Option(..., "Name of another one.", parsers.run_name)
     _: KW_ONLY
-    output: OnePath = Option("results", "Output folder of a run.", also="-o")
     tasks: Words = Option(
         (), "Tasks to compare them on.", parsers.run_tasks, also="-t", usual="all that both were run on"
     )
     layers: Plain[Literal["best", "same"]] = Option(
         "best", "best: the best layer of each; same: all layers, at equal depth."
     )
-    json: Plain[bool] = Option(False, "Print JSON.")
+
+
+class CompareCall(ResultsOptions, ComparedOptions):
+    """Options of `layerboard.compare`."""
+
+
+class CompareRequest(JsonOption, ParityOptions, ComparedOptions):
+    """Options of `compare`: those of `layerboard.compare`, and of `layerboard.parity`."""
+
+    parity: Plain[bool] = Option(
+        False,
+        "Show the same images to both, named as for `run`, and find the first layer that differs: for a port "
+        "or an export.",
+    )
+    output: OptionalPath = Option(
+        None,
+        "Output folder of a run; with --parity, a folder in which to keep the records.",
+        also="-o",
+        usual="results; with --parity none",
+    )
 
 
 @command("compare", CompareRequest)
 def compare_command(request: CompareRequest) -> None:
-    """Compare two backbones on every task that both ran on the same images.
+    """Compare two backbones on every task, item by item.
 
-    Differences are paired by item, with 95 % intervals and p-values corrected for multiple comparisons
-    (Holm). Everything is read from the output folder of a run; neither backbones nor data are needed.
+    Both ran on the same images. Differences have 95 % intervals and p-values corrected for multiple
+    comparisons (Holm). Everything is read from the output folder of a run; neither backbones nor data are
+    needed.
 
-    Example: `layerboard compare dino-b16 clip-b16 --tasks knn spair`
+    With `--parity`, find the layer at which two backbones diverge that should be the same. Both are shown the
+    same images. For each layer it gives the distance between their vectors, relative to their norm (median
+    and maximum over images), and, if images have classes, the paired difference in k-NN accuracy.
+
+    Examples:
+    - `layerboard compare dino-b16 clip-b16 --tasks knn spair`
+    - `layerboard compare mini-dino my_port:network --parity --images photos`
     """
-    comparison = of_form(compare)(request)
+    if request.parity:
+        if request.tasks or request.layers != "best":
+            raise InputError("--parity compares every layer; leave out --tasks and --layers")
+        say_parity(ParityRequest.of(request), request.json)
+        return
+    if request.images or request.weights:
+        raise InputError("--images and --weights need --parity; without it, results of a run are compared")
+    comparison = of_form(compare)(CompareCall.of(request, output=request.output or "results"))
     if request.json:
         names = {"first": request.first, "second": request.second, "layers": request.layers}
         numbers = {"comparisons": rows_of(comparison.frame), "left_out": comparison.left_out}
         say_json(names | numbers | {"conclusion": comparison.conclusion})
         return
-    assert comparison.table is not None
-    say(table_text(comparison.table) + "\n")
-    for sentence in comparison.left_out:
-        say(wrap_text(f"left out: {sentence}"))
-    say(wrap_text(comparison.conclusion))
+    say(comparison.text())
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -58,12 +88,14 @@ class Comparison(Result):
     left_out: tuple[str, ...] = ()
 
 
-@compare_command.python
-def compare(request: CompareRequest) -> Comparison:
-    """``frame`` has one row per comparison, with the columns of ``leaderboards.versus.match_frame``.
+@called_with(CompareCall)
+def compare(request: CompareCall) -> Comparison:
+    """Compare two backbones on every task that both ran on the same images.
 
-    Differences are in points; p-values are given raw and corrected for the whole table. ``conclusion`` says
-    in words what the numbers show; ``left_out`` says what could not be compared, and why.
+    Does what ``layerboard compare`` does. ``frame`` has one row per comparison, with the columns of
+    ``leaderboards.versus.match_frame``. Differences are in points; p-values are given raw and corrected for
+    the whole table. ``conclusion`` says in words what the numbers show; ``left_out`` says what could not be
+    compared, and why.
 
     Example:
         >>> import layerboard

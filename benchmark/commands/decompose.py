@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any, Literal
 from layerboard.benchmark.commands.command import command, ended_by_signals, say
 from layerboard.benchmark.commands.result import table_text
 from layerboard.benchmark.forms.option import Option, Plain
-from layerboard.benchmark.forms.request import ClusterOptions, PassOptions, Request
+from layerboard.benchmark.forms.request import (
+    BackboneOptions,
+    ClusterOptions,
+    ExtentOptions,
+    MachineOptions,
+    OfficialData,
+    Request,
+    ResultsOptions,
+    TapOptions,
+)
 from layerboard.tasks.framework.transforms import parse_transform
 from layerboard.zoo.errors import InputError
 
@@ -26,8 +35,10 @@ def transform(value: Any) -> str:  # noqa: ANN401  # words of any kind
     return parse_transform(value) if value else ""
 
 
-class DecomposeRequest(ClusterOptions, PassOptions):
-    """Options of a run, a task and two protocols."""
+class DecomposeRequest(
+    ResultsOptions, ClusterOptions, MachineOptions, TapOptions, BackboneOptions, ExtentOptions, OfficialData
+):
+    """Options of `decompose`: a task, two protocols, and on what to compare them."""
 
     task: Plain[str] = Option(..., "Task: spair or davis.")
     start: Plain[str] = Option("standard", "First protocol.", also="--from")
@@ -46,7 +57,9 @@ class DecomposeRequest(ClusterOptions, PassOptions):
 
 @command("decompose", DecomposeRequest)
 def decompose_command(given: DecomposeRequest) -> int:
-    """Attribute the difference between two protocols to their single choices, on the same features.
+    """Say which choices make the difference of two protocols.
+
+    The difference is attributed to single choices, on the same features.
 
     Example: `layerboard decompose spair --from standard --to insid3 -b dino-b16 --data DIR`
     """
@@ -57,7 +70,7 @@ def decompose_command(given: DecomposeRequest) -> int:
 
         first = Given(find_protocol(given.start), given.from_tap, given.from_transform)
         second = Given(find_protocol(given.to), given.to_tap, given.to_transform)
-        changed, files, failures = decompose(given.request, given.task, (first, second), report)
+        changed, files, failures = decompose(Request.of(given), given.task, (first, second), report)
     for backbone, rows in changed[changed["chosen"] == "best"].groupby("backbone", sort=False):
         say(f"\n{backbone}\n\n{table_text(changes_table(rows))}")
     for failure in failures:

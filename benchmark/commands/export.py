@@ -7,23 +7,14 @@ from contextlib import suppress
 from dataclasses import KW_ONLY
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from layerboard.benchmark.commands.command import boards_of, command, ended_by_signals, records_of, say
 from layerboard.benchmark.commands.load import LoadRequest, Pooling, whole_backbone
 from layerboard.benchmark.commands.result import Files, files_result
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import (
-    Form,
-    OnePath,
-    Option,
-    OptionalPath,
-    Paths,
-    Plain,
-    Words,
-    of_form,
-)
-from layerboard.benchmark.forms.request import Cache, cache_option
+from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Paths, Plain, Words, of_form
+from layerboard.benchmark.forms.request import Cache, ResultsOptions, cache_option
 from layerboard.leaderboards.records.files import safe_name
 from layerboard.zoo.errors import InputError, printable, unknown
 
@@ -136,10 +127,33 @@ FORMS: dict[str, Callable[["pd.DataFrame", "ExportRequest"], FileTexts] | None] 
 }
 
 
-class ExportRequest(Form, kw_only=False):
-    """Options of `export`: what to write, and in which form."""
+class OnnxOptions(Form):
+    """Options of `export onnx`."""
 
-    PANELS: ClassVar[Mapping[str, str]] = {"Networks (onnx)": "layer pooling batch images weights cache"}
+    PANEL = "Networks (onnx)"
+    layer: Option[int | str | None, str | None] = Option(
+        None,
+        "Layer where the network ends, a block or 'final'; or a list, with one output each.",
+        str,
+        usual="the last block",
+    )
+    pooling: Plain[Pooling] = Option(
+        "auto",
+        "Output of each layer. cls: the class token; mean: mean of the patch tokens; grid: patch "
+        "tokens in their places; patchwise: as in `run`, for a ConvNet; auto: class token and grid.",
+    )
+    batch: Plain[int | None] = Option(None, "Fixed batch size.", least=1, usual="any number")
+    images: Paths = Option(
+        (), "Images on which to compare the network with torch.", usual="images of the mini suite"
+    )
+    weights: OptionalPath = Option(
+        None, "File or directory of weights to use instead of its own, also as NAME=PATH."
+    )
+    cache: Cache = cache_option("Folder of downloaded weights.")
+
+
+class ExportRequest(OnnxOptions, ResultsOptions, kw_only=False):
+    """Options of `export`: what to write, and in which form."""
 
     form: Plain[str] = Option(
         ..., "LaTeX tables, CSV files, results for model cards, or a network.", choices=FORMS
@@ -148,7 +162,6 @@ class ExportRequest(Form, kw_only=False):
         None, "With onnx: the backbone.", parsers.backbone, positional=True, usual="none"
     )
     _: KW_ONLY
-    output: OnePath = Option("results", "Output folder of a run.", also="-o")
     to: OptionalPath = Option(
         None, "Folder to write to; for a network, the file.", usual="OUTPUT/export, or NAME.onnx in it"
     )
@@ -158,30 +171,11 @@ class ExportRequest(Form, kw_only=False):
         "With hub: DATASET=OWNER/NAME:TASK, the Hub benchmark to which a dataset corresponds.",
         partial(parsers.by_name, parsers.text, "NAME=WORD"),
     )
-    layer: Option[int | str | None, str | None] = Option(
-        None,
-        "With onnx: layer where the network ends, a block or 'final'; or a list, with one output each.",
-        str,
-        usual="the last block",
-    )
-    pooling: Plain[Pooling] = Option(
-        "auto",
-        "With onnx: output of each layer. cls: the class token; mean: mean of the patch tokens; grid: patch "
-        "tokens in their places; patchwise: as in `run`, for a ConvNet; auto: class token and grid.",
-    )
-    batch: Plain[int | None] = Option(None, "With onnx: fixed batch size.", least=1, usual="any number")
-    images: Paths = Option(
-        (), "With onnx: images on which to compare the network with torch.", usual="images of the mini suite"
-    )
-    weights: OptionalPath = Option(
-        None, "With onnx: file or directory of weights to use instead of its own, also as NAME=PATH."
-    )
-    cache: Cache = cache_option("Folder of downloaded weights.")
 
 
 @command("export", ExportRequest)
 def export_command(request: ExportRequest) -> None:
-    """Export scores as LaTeX tables, CSV files, or results for model cards of the Hub; or a network as ONNX.
+    """Export tables, results for model cards, or a network as ONNX.
 
     - `latex`: booktabs tables of the best layer of each backbone, with intervals, the best in bold and ties
       marked; the same with the layer chosen on held-out data; CKA between last blocks; costs. With

@@ -6,25 +6,25 @@ from layerboard.benchmark.commands.command import command, ended_by_signals, exi
 from layerboard.benchmark.commands.result import Files
 from layerboard.benchmark.commands.run import ProgressOption, require_names
 from layerboard.benchmark.forms.option import called_with
-from layerboard.benchmark.forms.request import PassOptions, TaskOptions
+from layerboard.benchmark.forms.request import PassOptions, Request, VariantOptions
 from layerboard.zoo.errors import counted
 
 
-class FeaturesRequest(ProgressOption, TaskOptions, PassOptions):
-    """Options of `features`."""
+class FeaturesCall(ProgressOption, VariantOptions, PassOptions):
+    """Options of `layerboard.features`: those of the command, and variants of all backbones."""
 
 
-@command("features", FeaturesRequest, without=["progress"])
-def features_command(given: FeaturesRequest) -> int:
-    """Write the features of backbones, layers and poolings as NumPy files, for `score` or your own code.
+@command("features", PassOptions)
+def features_command(given: PassOptions) -> int:
+    """Write features as NumPy files, for `score` or your own code.
 
     Features that are not in the cache are extracted first. One file per layer and pooling:
     OUTPUT/features/BACKBONE/TASK.DATASET.PROTOCOL/LAYER.POOLING.npz (.npy for cka). The options are those of
-    `run`.
+    `run`, as far as they concern vectors; names such as dino-b16@448 or dino-b16@bfloat16 are variants.
 
     Example: `layerboard features -b dino-b16 -t knn --images MY_FOLDER --layers 8-12 --poolings cls`
     """
-    request = given.request
+    request = Request.of(given)
     require_names(request)
     with ended_by_signals("interrupted; finished work is kept, run again to continue") as report:
         from layerboard.benchmark.vectors import write_vectors
@@ -42,8 +42,8 @@ def features_command(given: FeaturesRequest) -> int:
     return exit_code(done.failures)
 
 
-@called_with(FeaturesRequest)
-def features(call: FeaturesRequest) -> Files:
+@called_with(FeaturesCall)
+def features(call: FeaturesCall) -> Files:
     """Write the vectors of backbones, layers and poolings as files for ``score`` or any other code.
 
     Does what ``layerboard features`` does, with the same options. ``frame`` has one row per file:
@@ -58,13 +58,14 @@ def features(call: FeaturesRequest) -> Files:
         >>> np.load(written.paths[0])["train"].shape[1]
         96
     """
-    require_names(call.request)
+    request = Request.of(call)
+    require_names(request)
     import pandas as pd
 
     from layerboard.benchmark.engines.progress import reporter_for
     from layerboard.benchmark.vectors import write_vectors
 
-    files, done = write_vectors(call.request, reporter_for(call.progress))
+    files, done = write_vectors(request, reporter_for(call.progress))
     rows = [
         (file.backbone, file.path.parent.name, *file.path.stem.rsplit(".", 1), str(file.path))
         for file in files

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from layerboard.benchmark.commands.command import PUBLISHED, boards_of, command, say
 from layerboard.benchmark.commands.result import table_text
-from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPath, Paths, Plain, Words
+from layerboard.benchmark.forms.option import Option, OptionalPath, Paths, Plain, Words
+from layerboard.benchmark.forms.request import ResultsOptions
 from layerboard.zoo.errors import InputError
 
 if TYPE_CHECKING:
@@ -14,13 +15,11 @@ if TYPE_CHECKING:
 SHOWN = 20  # maximum rows of a table of moved numbers; the rest are counted
 
 
-class LeaderboardRequest(Form):
+class LeaderboardRequest(ResultsOptions):
     """Options of `leaderboard`: the pages to write or to check."""
 
-    output: OnePath = Option("results", "Output folder of a run.", also="-o")
     tables: OptionalPath = Option(None, "Folder to write the pages to.", usual="OUTPUT/tables")
     check: Plain[bool] = Option(False, "Compare with the pages in --tables, or --baseline; write nothing.")
-    format: Plain[str] = Option("csv,md", "Formats, comma-separated: csv, md.")
     published: Paths = Option((), PUBLISHED)
     baseline: OptionalPath = Option(
         None, "With --check: an output folder, or a folder of the leaderboard's CSV files, to compare with."
@@ -33,7 +32,7 @@ class LeaderboardRequest(Form):
 
 @command("leaderboard", LeaderboardRequest)
 def leaderboard_command(request: LeaderboardRequest) -> int:
-    """Write the leaderboards from the records of a run, or check that written ones are up to date.
+    """Write the leaderboards of a run, or check written ones.
 
     With `--check --baseline DIR`, a regression test: exit code 1 and a table of the scores that changed.
 
@@ -59,10 +58,9 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
         say("\n".join(differences or ["The committed pages are current."]))
         return 1 if differences else 0
     folder = request.tables or output / "tables"
-    endings = [part.strip() for part in request.format.split(",")]
     published = own_published(request.published)
     boards = boards_of(records, output, None, published)
-    for path in sorted(path for board in boards for path in write_board(board, folder, endings)):
+    for path in sorted(path for board in boards for path in write_board(board, folder)):
         say(path)
     judged = reproduce(records, published)
     if len(unmatched := judged[judged["verdict"].isin(NOT_MEASURED)]):

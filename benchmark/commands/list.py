@@ -91,7 +91,9 @@ class ListRequest(BackboneFilters, kw_only=False):
 
 @command("list", ListRequest)
 def list_command(request: ListRequest) -> None:
-    """List backbones, tasks, suites or protocols, or show the full entry of one backbone.
+    """List backbones, tasks, suites or protocols.
+
+    With the name of a backbone, show its full entry.
 
     Example: `layerboard list backbones --family dino clip --max-parameters 100M`
     """

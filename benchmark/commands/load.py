@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Plain, called_with
-from layerboard.benchmark.forms.request import Cache, InterpolationChoice, cache_option
+from layerboard.benchmark.forms.request import DeviceOptions, InterpolationChoice
 from layerboard.tasks.framework.transforms import misfit, parse_compression
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import BackboneSpec, Dtype, Layer
@@ -34,7 +34,7 @@ def layer(value: object) -> str:
     return text
 
 
-class LoadRequest(Form, kw_only=False):
+class LoadRequest(DeviceOptions, kw_only=False):
     """Options of `load`: the backbone, where it ends, and its output."""
 
     name: Option[str | Path, str] = Option(
@@ -59,9 +59,7 @@ class LoadRequest(Form, kw_only=False):
     weights: OptionalPath = Option(
         None, "File or directory of weights to use instead of its own, also as NAME=PATH."
     )
-    device: Plain[str] = Option("auto", "Device: auto, cpu, cuda or cuda:N.")
     dtype: Plain[Dtype] = Option("float32", "Dtype of the forward pass.")
-    cache: Cache = cache_option("Folder of files that can be made again.", usual="~/.cache/layerboard")
 
 
 @called_with(LoadRequest)

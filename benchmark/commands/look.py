@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Literal
 from layerboard.benchmark.commands.command import command, ended_by_signals, say
 from layerboard.benchmark.commands.result import Files, files_result
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Form, OnePath, Option, Paths, Plain, of_form
+from layerboard.benchmark.forms.option import OnePath, Option, Paths, Plain, of_form
 from layerboard.benchmark.forms.request import (
     BACKBONES,
     WEIGHTS,
     Backbones,
-    Cache,
+    DeviceOptions,
+    LayerOptions,
     Request,
     Weights,
-    cache_option,
 )
 from layerboard.zoo.spec import Dtype
 
@@ -32,7 +32,7 @@ REMOVED = {
 }
 
 
-class LookRequest(Form, kw_only=False):
+class LookRequest(LayerOptions, DeviceOptions, kw_only=False):
     """Options of `look`: the images and the backbones."""
 
     images: Paths = Option(..., "Images, videos, animations, or folders of images.", parsers.pictures)
@@ -43,9 +43,6 @@ class LookRequest(Form, kw_only=False):
     to: OnePath = Option("look.html", "HTML file to write.")
     save: Plain[bool] = Option(
         False, "Also write figures (PNG) and arrays (npz) to NAME-files beside the page."
-    )
-    layers: Plain[str] = Option(
-        "all", "all, or a list such as 4,8-12,final; 0: input of the first block.", parsers.layers
     )
     frames: Plain[int] = Option(
         8, "Maximum number of images of a folder, video or animation, evenly spaced.", least=1
@@ -60,17 +57,16 @@ class LookRequest(Form, kw_only=False):
         usual="about 40 cells across, at least each backbone's own",
     )
     weights: Weights = Option((), WEIGHTS, parsers.weights)
-    device: Plain[str] = Option("auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.")
     dtype: Plain[Dtype] = Option("float32", "Dtype of the forward passes.")
-    cache: Cache = cache_option("Folder of downloaded weights.")
 
 
 @command("look", LookRequest)
 def look_command(request: LookRequest) -> None:
-    """Show images through every layer of backbones, on one HTML page that works offline.
+    """Show images through every layer, on one HTML page.
 
-    It shows patch tokens as colours (PCA), their similarity to the patch under the pointer, attention of the
-    class token by head, attention rollout, and token norms; its controls select the layer and the view.
+    The page works offline. It shows patch tokens as colours (PCA), their similarity to the patch under the
+    pointer, attention of the class token by head, attention rollout, and token norms; its controls select the
+    layer and the view.
 
     Example: `layerboard look photo.jpg -b dino-b16 clip-b16`
     """
@@ -101,8 +97,7 @@ def look(request: LookRequest, report: "Reporter | None" = None) -> Files:
 
     report = report or reporter_for(None)
     pictures, device = pictures_of(request.images, request.frames, report), find_device(request.device)
-    names = ("backbones", "layers", "input_size", "weights", "dtype", "cache")
-    asked = Request(**{name: getattr(request, name) for name in names}, floor=False)
+    asked = Request.of(request, images=(), floor=False)
     specs = find_backbones(asked, SUITES[0], report)
     if not (request.input_size or any(named.input_size for named in named_variants(request.backbones))):
         specs = tuple(enlarged(specs, pictures, request.layers, report))

@@ -21,11 +21,11 @@ class MergeRequest(Form, kw_only=False):
 
 @command("merge", MergeRequest)
 def merge_command(request: MergeRequest) -> None:
-    """Merge the output folders of several runs, also of several machines, and write one set of leaderboards.
+    """Merge the output folders of several runs, or machines.
 
-    Equal results are kept once. If two folders have different results for the same backbone, task, dataset
-    and protocol, nothing is written and the reason is given; `--skip` leaves out such folders. Damaged files
-    are refused.
+    One set of leaderboards is written. Equal results are kept once. If two folders have different results for
+    the same backbone, task, dataset and protocol, nothing is written and the reason is given; `--skip` leaves
+    out such folders. Damaged files are refused.
 
     Example: `layerboard merge results-a results-b --output results`
     """

@@ -1,4 +1,4 @@
-"""Convert official datasets to packs, which can be kept on the Hub: the command `data pack`."""
+"""Convert official datasets to packs, which can be kept on the Hub: the command `pack`."""
 
 import shutil
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PackRequest(Form, kw_only=False):
-    """Options of `data pack`: the datasets to convert, and where to write them."""
+    """Options of `pack`: the datasets to convert, and where to write them."""
 
     data: OnePath = Option(..., "Folder of the official datasets.")
     _: KW_ONLY
@@ -29,14 +29,15 @@ class PackRequest(Form, kw_only=False):
     shard_megabytes: Plain[int] = Option(500, "Maximum size of one file of the pack in megabytes.", least=1)
 
 
-@command("data pack", PackRequest)
+@command("pack", PackRequest)
 def pack_command(request: PackRequest) -> None:
-    """Convert official datasets to a pack of Arrow files, for `run --data hf:FOLDER` or hf:OWNER/NAME.
+    """Convert official datasets to a pack of Arrow files.
 
-    Scores on the pack equal those on the folder. With the same version of pyarrow, equal images give equal
-    files. An interrupted conversion continues when it is started again; nothing is overwritten.
+    `run --data hf:FOLDER` or hf:OWNER/NAME reads it. Scores on the pack equal those on the folder. With the
+    same version of pyarrow, equal images give equal files. An interrupted conversion continues when it is
+    started again; nothing is overwritten.
 
-    Example: `layerboard data pack DATA --to PACK --datasets davis-2017-val`
+    Example: `layerboard pack DATA --to PACK --datasets davis-2017-val`
     """
     with ended_by_signals("interrupted; run again to go on with the shards that are missing") as report:
         packs = _packed(request, report)
@@ -60,10 +61,10 @@ def _packed(request: PackRequest, report: "Reporter") -> "dict[str, PackedDatase
 
     data, target = request.data, request.to
     if target is None:
-        raise InputError("data pack takes the folder of the pack: give --to DIR")
+        raise InputError("pack takes the folder of the pack: give --to DIR")
     if is_packed(data) or not data.is_dir():
         raise InputError(
-            f"expected the datasets' folder at {data}, which does not exist; name it behind `data pack`"
+            f"expected the datasets' folder at {data}, which does not exist; name it behind `pack`"
         )
     entries = _chosen(request)
     require_room(target, [entry.name for entry in entries])

@@ -1,4 +1,4 @@
-"""Check that two backbones compute the same: the command `parity` and `layerboard.parity`."""
+"""Check that two backbones compute the same: the command `compare --parity` and `layerboard.parity`."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,20 +9,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from layerboard.benchmark.commands.command import command, ended_by_signals, rows_of, say, say_json
+from layerboard.benchmark.commands.command import ended_by_signals, rows_of, say, say_json
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Plain, of_form
+from layerboard.benchmark.forms.option import Option, OptionalPath, Plain, called_with, of_form
 from layerboard.benchmark.forms.request import (
     BACKBONES,
     IMAGES,
     WEIGHTS,
-    Cache,
+    DeviceOptions,
     GivenNetwork,
     Images,
     Request,
     Weights,
-    cache_option,
 )
 from layerboard.zoo.errors import InputError, counted
 from layerboard.zoo.spec import BackboneSpec, Dtype, Layer
@@ -41,21 +40,24 @@ ROUNDINGS = 4
 JUMP = 2.0
 
 
-class ParityRequest(Form, kw_only=False):
-    """Options of `parity`: two backbones that should be the same, and the images to compare them on."""
+class ParityOptions(DeviceOptions):
+    """On what to compare two backbones that should be the same."""
+
+    PANEL = "With --parity"
+    images: Images = Option((), IMAGES, parsers.folders, usual="those of the mini suite")
+    weights: Weights = Option((), WEIGHTS, parsers.weights)
+
+
+class ParityRequest(ParityOptions, kw_only=False):
+    """Options of `layerboard.parity`: two backbones, and the images to compare them on."""
 
     first: Network = Option(..., f"The reference. {BACKBONES}", parsers.backbone)
     second: Network = Option(..., "The other one.", parsers.backbone)
     _: KW_ONLY
-    images: Images = Option((), IMAGES, parsers.folders, usual="those of the mini suite")
-    weights: Weights = Option((), WEIGHTS, parsers.weights)
     dtype: Plain[Dtype] = Option("float32", "Dtype of both, unless a name gives one (as in NAME@bfloat16).")
-    device: Plain[str] = Option("auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.")
     output: OptionalPath = Option(
         None, "Folder in which to keep the records of the comparison.", also="-o", usual="none"
     )
-    cache: Cache = cache_option("Folder of extracted features, which later runs reuse.")
-    json: Plain[bool] = Option(False, "Print JSON.")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -66,19 +68,11 @@ class Parity(Result):
     parts_at: str | None  # the first layer that differs by more than rounding; None if none does
 
 
-@command("parity", ParityRequest)
-def parity_command(request: ParityRequest) -> None:
-    """Find the layer at which two backbones diverge that should be the same, such as a port or an export.
-
-    Both are shown the same images. For each layer it gives the distance between their vectors, relative to
-    their norm (median and maximum over images), and, if images have classes, the paired difference in k-NN
-    accuracy.
-
-    Example: `layerboard parity mini-dino my_port:network --images photos`
-    """
+def say_parity(request: ParityRequest, json: bool) -> None:
+    """Print the comparison of the command ``compare --parity``."""
     with ended_by_signals("interrupted; stored features are kept") as report:
         answer = of_form(parity)(request, report)
-    if request.json:
+    if json:
         scores = [row for part in answer.parts for row in rows_of(part.frame)]
         numbers = {"layers": rows_of(answer.frame), "scores": scores, "parts_at": answer.parts_at}
         say_json(numbers | {"conclusion": answer.conclusion})
@@ -86,9 +80,12 @@ def parity_command(request: ParityRequest) -> None:
         say(answer.text())
 
 
-@parity_command.python
+@called_with(ParityRequest)
 def parity(request: ParityRequest, report: "Reporter | None" = None) -> Parity:
-    """``frame`` has one row per layer: layer, drift (median), drift_max, as fractions of the vectors' norms.
+    """Find the layer at which two backbones diverge that should be the same, such as a port or an export.
+
+    Does what ``layerboard compare --parity`` does. Both are shown the same images. ``frame`` has one row per
+    layer: layer, drift (median), drift_max, as fractions of the vectors' norms.
 
     Example:
         >>> import layerboard
@@ -105,8 +102,8 @@ def parity(request: ParityRequest, report: "Reporter | None" = None) -> Parity:
     from layerboard.tasks.datasets.reading.zipped import unpacked
     from layerboard.tasks.framework.protocols import STANDARD
 
-    same = {name: getattr(request, name) for name in ("images", "weights", "dtype", "device", "cache")}
-    asked = Request((request.first, request.second), floor=False, examples=False, **same)
+    names = request.first, request.second
+    asked = Request.of(request, backbones=names, output="results", floor=False, examples=False)
     specs = find_backbones(asked, SUITES[0], Silent())
     layers = ",".join(map(str, _shared(specs)))
     if vectors := specs[0].vectors or specs[1].vectors:  # an ONNX file of these alone

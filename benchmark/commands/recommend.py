@@ -13,7 +13,8 @@ from layerboard.benchmark.commands.command import command, records_of, rows_of, 
 from layerboard.benchmark.commands.export import chosen
 from layerboard.benchmark.commands.result import Result, table_text, wrap_text
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Form, OnePath, Option, Plain, Words
+from layerboard.benchmark.forms.option import Option, Plain, Words
+from layerboard.benchmark.forms.request import JsonOption, ResultsOptions
 from layerboard.leaderboards.blocks.display import score_text
 from layerboard.zoo.errors import InputError, counted, require_known
 from layerboard.zoo.registry.find import all_specs
@@ -31,14 +32,13 @@ if TYPE_CHECKING:
     Candidates = Mapping[Column, pd.DataFrame]
 
 
-class RecommendRequest(Form, kw_only=False):
+class RecommendRequest(JsonOption, ResultsOptions, kw_only=False):
     """Options of `recommend`: the tasks, and the limits."""
 
     tasks: Words = Option(
         (), "Tasks to choose for.", parsers.run_tasks, also="--task -t", usual="all that were run"
     )
     _: KW_ONLY
-    output: OnePath = Option("results", "Output folder of a run.", also="-o")
     backbones: Words = Option((), "Names or patterns ('dino-*') to choose from.", also="-b", usual="all")
     may_lose: Plain[float] = Option(2.0, "Maximum loss against the best in points, with 95 % confidence.")
     max_ms: Plain[float | None] = Option(
@@ -59,16 +59,16 @@ class RecommendRequest(Form, kw_only=False):
     device: Plain[str | None] = Option(
         None, "Device whose latencies count: cpu, cuda, or part of its name.", usual="the last measured"
     )
-    json: Plain[bool] = Option(False, "Print JSON.")
 
 
 @command("recommend", RecommendRequest)
 def recommend_command(request: RecommendRequest) -> None:
-    """Recommend backbones and layers that score nearly as well as the best, the cheapest first.
+    """Recommend backbones and layers, the cheapest first.
 
-    A backbone is recommended if its paired 95 % interval shows that it loses at most `--may-lose` points in
-    every task. Scores come from a run, latencies from its task `cost`. Each recommendation comes with its
-    reason, and with lines of Python that load the backbone, cut after the layer.
+    They score nearly as well as the best: a backbone is recommended if its paired 95 % interval shows that it
+    loses at most `--may-lose` points in every task. Scores come from a run, latencies from its task `cost`.
+    Each recommendation comes with its reason, and with lines of Python that load the backbone, cut after the
+    layer.
 
     Example: `layerboard recommend --tasks knn spair --may-lose 1 --max-ms 10 --licence commercial`
     """

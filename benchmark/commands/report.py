@@ -36,11 +36,12 @@ class ReportRequest(Form):
 
 @command("report", ReportRequest)
 def report_command(request: ReportRequest) -> None:
-    """Write one HTML page for each suite of an output folder: charts, filters and tables in one file.
+    """Write an HTML page with charts, filters and tables.
 
-    The page works offline. `--figures` also writes the charts as files for papers, `--site` a folder for a
-    static web host. For a results repository, the site has the leaderboards over all submissions, the changes
-    since an earlier one, and a page for each submission.
+    There is one page for each suite of an output folder, one file that works offline. `--figures` also writes
+    the charts as files for papers, `--site` a folder for a static web host. For a results repository, the
+    site has the leaderboards over all submissions, the changes since an earlier one, and a page for each
+    submission.
 
     Example: `layerboard report --figures pdf`
     """

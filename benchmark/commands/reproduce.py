@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Literal
 from layerboard.benchmark.commands.command import PUBLISHED, command, records_of, rows_of, say, say_json
 from layerboard.benchmark.commands.result import table_text
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Form, OnePath, Option, Paths, Plain, Words
+from layerboard.benchmark.forms.option import Option, Paths, Plain, Words
+from layerboard.benchmark.forms.request import ResultsOptions
 from layerboard.zoo.errors import InputError, unknown
 
 if TYPE_CHECKING:
     from layerboard.leaderboards.published.literature import Published
 
 
-class ReproduceRequest(Form):
+class ReproduceRequest(ResultsOptions):
     """Options of `reproduce`: the published numbers to compare with."""
 
-    output: OnePath = Option("results", "Output folder of a run.", also="-o")
     backbones: Words = Option((), "Names or patterns ('dino-*') to show.", also="-b", usual="all")
     tasks: Words = Option((), "Tasks to show.", parsers.run_tasks, also="-t", usual="all")
     source: Words = Option((), "Sources of the published numbers, by file name.", usual="all")

@@ -19,21 +19,22 @@ if TYPE_CHECKING:
     from layerboard.benchmark.api import RunSummary
     from layerboard.benchmark.forecast.forecast import Forecast
 
-OF_THE_COMMAND = ("plan", "json")  # options that the Python function lacks
 MOST_NAMED = 5  # unreadable images that are named one by one
 
 
 class ProgressOption(Form):
     """Whether a Python function shows how far it is."""
 
+    PANEL = "Output"
     progress: Plain[bool | None] = Option(
         None, "Show progress (Python only).", usual="in a notebook or a terminal"
     )
 
 
-class RunForm(ProgressOption, Request):
-    """Options of a run, with those that only plan it and that show its progress."""
+class RunForm(Request):
+    """Options of a run, and those that only plan it."""
 
+    PANEL = "Output"
     plan: Plain[bool] = Option(
         False, "Estimate images, forward passes, time, disk and memory from a short warm-up, without running."
     )
@@ -42,6 +43,10 @@ class RunForm(ProgressOption, Request):
     def __post_init__(self) -> None:
         if self.json and not self.plan:
             raise InputError("--json needs --plan; `layerboard show --json` prints the results of a run")
+
+
+class RunCall(ProgressOption, Request):
+    """Options of `layerboard.run` and `layerboard.forecast`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -53,9 +58,9 @@ class RunResult(Result):
     pages: tuple[Path, ...] = ()  # that were written
 
 
-@command("run", RunForm, without=["progress"])
+@command("run", RunForm)
 def run_command(given: RunForm) -> int:
-    """Score every layer of frozen backbones on tasks and write leaderboards.
+    """Score every layer of frozen backbones, and write leaderboards.
 
     Without options: the mini suite, seven small packaged backbones on rendered images, offline, in two to
     four minutes. A run that was interrupted continues when it is started again.
@@ -66,7 +71,7 @@ def run_command(given: RunForm) -> int:
     - `layerboard run --backbones 'dino-*' --tasks knn spair --data DIR` uses the official datasets.
     - `layerboard run --data DIR --plan` estimates time, disk and memory first.
     """
-    request = given.request
+    request = Request.of(given)
     if not given.json:
         where = str(request.data or "") or ", ".join(request.images)
         suite = request.suite or ("standard" if where else "mini")
@@ -114,7 +119,7 @@ def _plan(given: RunForm) -> None:
     with ended_by_signals("interrupted; nothing was kept") as report:
         from layerboard.benchmark.forecast.forecast import forecast_run
 
-        foreseen = forecast_run(given.request, report)
+        foreseen = forecast_run(Request.of(given), report)
     if given.json:
         say_json(asdict(foreseen))
         return
@@ -149,8 +154,8 @@ def _short(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-@called_with(RunForm, without=OF_THE_COMMAND)
-def run(call: RunForm) -> RunResult:
+@called_with(RunCall)
+def run(call: RunCall) -> RunResult:
     """Run backbones on tasks; returns the best of each task, and the records of the suite in the folder.
 
     Does what ``layerboard run`` does, with the same options. Finished work is not repeated. Without
@@ -172,11 +177,11 @@ def run(call: RunForm) -> RunResult:
         >>> sorted(set(found.frame["backbone"])), found.failures
         (['mini-dino', 'mini-resnet'], ())
     """
-    require_names(call.request)
+    require_names(call)
     from layerboard.benchmark.api import execute
     from layerboard.benchmark.engines.progress import reporter_for
 
-    summary = execute(call.request, reporter_for(call.progress))
+    summary = execute(Request.of(call), reporter_for(call.progress))
     failures = tuple(map(str, summary.done.failures))
     answers = answers_to(summary.board)
     left_out = [f"Left out: {reason}." for reason in (*summary.plan.tasks.left_out, *summary.done.unreadable)]
@@ -191,8 +196,8 @@ def run(call: RunForm) -> RunResult:
     )
 
 
-@called_with(RunForm, without=OF_THE_COMMAND)
-def forecast(call: RunForm) -> Result:
+@called_with(RunCall)
+def forecast(call: RunCall) -> Result:
     """Estimate the images, forward passes, time, disk and memory of a run on this machine; stores nothing.
 
     Does what ``layerboard run --plan`` does: it shows some images to the backbones with most work, as the run
@@ -206,11 +211,11 @@ def forecast(call: RunForm) -> Result:
         >>> sorted(found.frame)
         ['backbone', 'disk', 'images', 'seconds', 'source', 'what']
     """
-    require_names(call.request)
+    require_names(call)
     from layerboard.benchmark.engines.progress import reporter_for
     from layerboard.benchmark.forecast.forecast import forecast_run as foresee
 
-    return _planned(foresee(call.request, reporter_for(call.progress)))
+    return _planned(foresee(Request.of(call), reporter_for(call.progress)))
 
 
 def _planned(foreseen: "Forecast") -> Result:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from layerboard.benchmark.commands.command import boards_of, command, records_of, rows_of, say, say_json
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Form, OnePath, Option, Plain, Words
+from layerboard.benchmark.forms.option import Option, Plain, Words
+from layerboard.benchmark.forms.request import JsonOption, ResultsOptions
 from layerboard.zoo.errors import InputError, require_known
 
 if TYPE_CHECKING:
@@ -19,24 +20,22 @@ NO_FAILURES = "No failures to show: the folder has none, or keeps no examples of
 WORST = 5  # rows shown of each table of failures
 
 
-class ShowRequest(Form):
+class ShowRequest(JsonOption, ResultsOptions):
     """Options of `show`: the suites and tasks."""
 
-    output: OnePath = Option("results", "Output folder of a run.", also="-o")
     suite: Plain[str | None] = Option(None, "One of the suites in the folder.", usual="all of them")
     tasks: Words = Option((), "Tasks to show.", parsers.run_tasks, also="-t", usual="all")
     failures: Plain[bool] = Option(
         False, "Also show the classes, confusions and images that the best backbone gets wrong."
     )
-    json: Plain[bool] = Option(False, "Print JSON.")
 
 
 @command("show", ShowRequest)
 def show_command(request: ShowRequest) -> None:
-    """Show the best backbone, layer and vectors of each task, how sure that is, and what it costs.
+    """Show the best backbone and layer of each task.
 
-    This is the table that a run ends with, read from its output folder; neither backbones nor data are
-    needed.
+    It also shows how sure that is, and what it costs. This is the table that a run ends with, read from its
+    output folder; neither backbones nor data are needed.
 
     With `--failures`, it also shows, for tasks with saved examples, the classes of lowest accuracy, the most
     frequent confusions, and the files that the best backbone gets wrong and another gets right; `--json` has

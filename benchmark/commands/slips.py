@@ -14,6 +14,30 @@ _HELP = ("help", "man", "usage")
 _VERSION = ("version", "-V", "-v")
 _TRAINING = "in a checkout, `python -m workshop.pretrain` trains the mini backbones"
 _MOVED = dict.fromkeys(("pretrain", "train", "fit"), _TRAINING)  # what no command does, and where it is
+# commands and options of earlier versions, and the line that does it now
+FORMER: Mapping[str, str] = {
+    "cost": "run --tasks cost",
+    "cost --index": "score index --features FILE",
+    "data": "pack DIR --to PACK",
+    "decompose --dtype": "decompose spair --backbones NAME@bfloat16",
+    "decompose --fast-resize": "decompose spair --backbones NAME@fast-resize",
+    "decompose --images --labels --groups --target --copies": "decompose spair --data DIR",
+    "decompose --input-size": "decompose spair --backbones NAME@448",
+    "decompose --store-dtype --compile": "decompose spair",
+    "doctor": "check",
+    "features --compile": "features",
+    "features --dtype": "features --backbones NAME@bfloat16",
+    "features --fast-resize": "features --backbones NAME@fast-resize",
+    "features --input-size": "features --backbones NAME@448",
+    "leaderboard --format": "export csv",
+    "parity": "compare FIRST SECOND --parity",
+    "score clustering --assignments": "score clustering --predictions FILE",
+    "score retrieval --similarity": "score retrieval --predictions FILE --ground-truth FILE",
+    "score spair --dataset": "score spair --ground-truth DIR",
+    "score task": "score NAME --features FILE",
+    "submit": "submission write FOLDER",
+    "verify": "submission verify FOLDER",
+}
 
 
 def require_understood(
@@ -27,6 +51,7 @@ def require_understood(
     ``words`` name ``command``, an object of typer; each of the further ``arguments`` that is a value follows
     the name of its option. An unknown option may be one of the other ``commands``.
     """
+    require_present((*words, *arguments))
     options = {name: each for each in command.params for name in (*each.opts, *each.secondary_opts)}
     options |= dict.fromkeys(("-h", "--help", "--install-completion", "--show-completion"))
     if {"-h", "--help"} & {*arguments}:
@@ -42,6 +67,17 @@ def require_understood(
         free -= not is_name
         if free < 0:
             raise _further(words, argument, options)
+
+
+def require_present(typed: Sequence[str]) -> None:
+    """Raise InputError, with the line that does it now, for a command or an option of earlier versions."""
+    names = [word for word in typed if not word.startswith("-")]
+    flags = {word.partition("=")[0].replace("--no-", "--") for word in typed}
+    for former, line in sorted(FORMER.items(), reverse=True):  # options before their command
+        command, *options = former.split(" --")
+        flag = next((f" --{option}" for option in options if f"--{option}" in flags), "")
+        if names[: len(command.split())] == command.split() and (flag or not options):
+            raise InputError(f"`layerboard {command}{flag}` is `layerboard {line}` now")
 
 
 def _parted(arguments: Sequence[str], options: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
@@ -74,7 +110,7 @@ def _unknown_option(
         )
     every: dict[str, list[str]] = {}
     for command in commands:
-        for option in declared(command.form, command.without):
+        for option in declared(command.form):
             every.setdefault(option.name, []).append(f"`{command.name}`")
     whole = f"`{' '.join(['layerboard', *words, '-h'])}` lists all"
     for each in likely("option", text, [*every])[:1]:

@@ -22,14 +22,16 @@ from layerboard.tasks.similarity.metric import (
 from layerboard.zoo.errors import InputError
 
 
-def score_cka(features: Sequence[Path], estimator: str, batch_size: int | None) -> ScoreReport:
+def score_cka(features: Sequence[Path], estimator: str | None, batch_size: int | None) -> ScoreReport:
     """CKA of every representation with every other one, as fractions; raises InputError.
 
     Two or more arrays [n ...] have the same samples in the same order. The estimator of HSIC, which is summed
-    over batches, is unbiased, biased, or paper: unbiased, of Gram matrices scaled to [0, 1]. Batches are
-    taken in the order of the rows; a last batch of fewer than 4 is left out. Without a batch size, all rows
-    are one batch, or for the paper's estimator as many as its protocol says. Computed in float64.
+    over batches, is unbiased, the default, biased, or paper: unbiased, of Gram matrices scaled to [0, 1].
+    Batches are taken in the order of the rows; a last batch of fewer than 4 is left out. Without a batch
+    size, all rows are one batch, or for the paper's estimator as many as its protocol says. Computed in
+    float64.
     """
+    estimator = estimator or "unbiased"
     arrays = [read_array(path, mapped=True) for path in features]
     if len(set(features)) != len(features):
         raise InputError("expected every array once as --features, found one of them twice")

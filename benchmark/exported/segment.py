@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from layerboard.benchmark.exported.arrays import Array, Floats, as_floats, read_archive
-from layerboard.benchmark.exported.report import Json, ScoreReport, outcome_report
+from layerboard.benchmark.exported.report import Json, ScoreReport, one_of, outcome_report
 from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.reading.files import file_names
 from layerboard.tasks.datasets.reading.masks import read_mask
@@ -80,6 +80,35 @@ class Judged:
     def numbers(self, classes: int) -> dict[str, Json]:
         """Parameters of the evaluation, for reports."""
         return {"classes": classes, "ignored": [float(label) for label in self.ignored]}
+
+
+def score_segment(  # noqa: PLR0913  # as many as there are options
+    features: Path | None,
+    predictions: Path | None,
+    ground_truth: Path | None,
+    protocol: str,
+    classes: int | None,
+    ignore: tuple[int, ...],
+    k: int | None,
+    temperature: float | None,
+    memory: int | None,
+) -> ScoreReport:
+    """Mean IoU of k-NN segmentation from labelled patches, or of predicted masks; raises InputError.
+
+    By default, the label 255 is ignored, classes are as many as the masks have, and other numbers are those
+    of the protocol: hummingbird, where 255 is background, or capi, where all pixels of patches vote.
+    """
+    name, path = one_of(features=features, predictions=predictions)
+    judged = Judged(classes, ignore or (VOID,))
+    if name == "predictions":
+        if ground_truth is None:
+            raise InputError("--predictions needs --ground-truth, a folder of masks with the same names")
+        return score_predictions(ground_truth, path, judged)
+    if protocol == "capi" and temperature is not None:
+        raise InputError("--temperature does not go with --protocol capi, whose votes have no weights")
+    if protocol == "capi":
+        return score_by_pixels(path, judged, exported_rule(k), memory)
+    return score_features(path, judged, k, temperature, memory, protocol)
 
 
 def score_predictions(ground_truth: Path, predictions: Path, judged: Judged) -> ScoreReport:

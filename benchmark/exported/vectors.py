@@ -137,13 +137,17 @@ def _require_counts(flag: str, numbers: Sequence[int], limited: Sequence[int], m
 
 
 def score_retrieval(
-    features: Path | None, similarity: Path | None, ground_truth: Path, protocol: str, task: str = "retrieval"
+    features: Path | None,
+    predictions: Path | None,
+    ground_truth: Path,
+    protocol: str,
+    task: str = "retrieval",
 ) -> ScoreReport:
-    """mAP and mP@1, 5, 10 in percent of the ranking by cosine, or by given similarities.
+    """mAP and mP@1, 5, 10 in percent of the ranking by cosine, or by predicted similarities.
 
-    Similarities are [database queries], larger for more similar, in the order of the ground truth.
+    These are [database queries], larger for more similar, in the order of the ground truth.
     """
-    name, path = one_of(features=features, similarity=similarity)
+    name, path = one_of(features=features, predictions=predictions)
     if name == "features":
         given = ArchiveTask.of(read_retrieval(path, ground_truth), task, protocol)
     else:
@@ -170,12 +174,12 @@ def score_retrieval(
 
 
 def score_clustering(
-    features: Path | None, assignments: Path | None, protocol: str, k: int | None, **numbers: int | None
+    features: Path | None, predictions: Path | None, protocol: str, k: int | None, **numbers: int | None
 ) -> ScoreReport:
     """Purity, NMI and ARI in percent of k-means clusters, or of those that an archive gives."""
-    name, path = one_of(features=features, assignments=assignments)
-    if name == "assignments":
-        return _of_assignments(path)
+    name, path = one_of(features=features, predictions=predictions)
+    if name == "predictions":
+        return _of_clusters(path)
     archive = read_clustered(path)
     items, seed = len(archive.data.labels), numbers["seed"]
     if k is not None and not 1 <= k <= items:
@@ -187,7 +191,7 @@ def score_clustering(
     return _counted(given.report(outcome, k=k or len(task.data.images.train.classes)), outcome)
 
 
-def _of_assignments(path: Path) -> ScoreReport:
+def _of_clusters(path: Path) -> ScoreReport:
     """Agreement of clusters [n] with labels [n] of an archive, whole numbers or text each."""
     arrays = read_archive(path, ("clusters", "labels"))
     labels = arrays.texts("labels", arrays["labels"].size)
@@ -197,7 +201,7 @@ def _of_assignments(path: Path) -> ScoreReport:
     keys = [*map(str, range(len(labels)))]
     items = labelled("items", keys, keys, np.unique(labels, return_inverse=True)[1].tolist())
     outcome = score_partitions(np.unique(clusters, return_inverse=True)[1][None], items)
-    report = outcome_report(outcome, path, protocol="standard", parameters={"assignments": str(path)})
+    report = outcome_report(outcome, path, protocol="standard", parameters={"predictions": str(path)})
     return _counted(report, outcome)
 
 

@@ -20,6 +20,7 @@ from typing import (
     Generic,
     Literal,
     ParamSpec,
+    Self,
     TypeVar,
     cast,
     dataclass_transform,
@@ -73,12 +74,14 @@ class Option(Generic[Given, Kept]):
     least: int | None = None
     usual: str = ""  # the default in words, if it depends on something else
     instead: Callable[[], Kept] | None = None  # returns the kept value for the default None
+    panel: str = ""  # heading of its group in the help; "": that of the class that declares it, its ``PANEL``
     name: str = field(init=False)
     accepts: Any = field(init=False)
     kind: Any = field(init=False)  # type of the kept value, apart from None
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
+        self.panel = self.panel or vars(owner).get("PANEL", "")
         self.accepts, keeps = get_args(owner.__annotations__[name])
         self.kind = get_args(keeps)[0] if type(None) in get_args(keeps) else keeps
         if get_origin(self.kind) is Literal:
@@ -158,6 +161,12 @@ class Form:
     def __init_subclass__(cls, *, kw_only: bool = True) -> None:
         dataclass(frozen=True, kw_only=kw_only)(cls)
 
+    @classmethod
+    def of(cls, other: "Form", **changes: Any) -> Self:  # noqa: ANN401  # options of any kind
+        """This form, with the options that it shares with another one, and with some of its own."""
+        names = {each.name for each in fields(cls)}  # type: ignore[arg-type]  # each subclass is a dataclass
+        return cls(**{name: value for name, value in vars(other).items() if name in names} | changes)
+
 
 def docstring(thing: object) -> str:
     """The documentation of a function or class, read from its source where Python left it out (``-OO``)."""
@@ -172,25 +181,27 @@ def docstring(thing: object) -> str:
     return ast.get_docstring(definition) or ""
 
 
-def declared(form: Callable[..., object], without: Collection[str] = ()) -> tuple[Option[Any, Any], ...]:
-    """The options of a form in the order of declaration, ``json`` last, without the given names."""
+def declared(form: Callable[..., object]) -> tuple[Option[Any, Any], ...]:
+    """The options of a form, group by group: those without a panel first, ``json`` last of its group."""
     assert isinstance(form, type)
-    names = sorted((each.name for each in fields(form)), key=lambda name: name == "json")
-    return tuple(getattr_static(form, name) for name in names if name not in without)
+    options = [getattr_static(form, each.name) for each in fields(form)]
+    panels = ["", *(option.panel for option in options)]
+    return tuple(sorted(options, key=lambda each: (panels.index(each.panel), each.name == "json")))
 
 
 def called_with(
-    form: Callable[P, Filled], without: Collection[str] = (), summary: str = ""
+    form: Callable[P, Filled], summary: str = ""
 ) -> Callable[[Callable[[Filled], Result]], Callable[P, Result]]:
     """Turn a function of a filled form into one that is called with the options of the form.
 
-    Its signature and documentation list all options but those of ``without``. The documentation begins with
-    ``summary``.
+    Its signature and documentation list all options but ``json``, which is for commands. The documentation
+    begins with ``summary``.
     """
 
     def decorate(function: Callable[[Filled], Result]) -> Callable[P, Result]:
         parameters = inspect.signature(form).parameters
-        options = sorted(declared(form, without), key=lambda option: parameters[option.name].kind)
+        options = [option for option in declared(form) if option.name != "json"]
+        options.sort(key=lambda option: parameters[option.name].kind)
         signature = inspect.Signature([parameters[option.name] for option in options])
 
         @wraps(function)

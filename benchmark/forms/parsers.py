@@ -8,6 +8,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -286,19 +287,19 @@ def folders(value: object, expected: str = "folders of image files, or hf:DATASE
     return names(value)
 
 
-def datasets(value: object) -> Path:
-    """The folder of the public datasets."""
+def one_path(value: object, expected: str, advice: str) -> Path:
+    """A path; advice for what is none, such as an array or a table in memory."""
     if not isinstance(value, str | Path):
-        advice = "your own images go into files, one folder per class: give their folder with --images"
-        raise WrongValueError("the folder of public datasets", value, advice)
+        raise WrongValueError(expected, value, advice)
     return path(value)
 
 
-def table(value: object) -> Path:
-    """A CSV file."""
-    if not isinstance(value, str | Path):
-        raise WrongValueError("a CSV file", value, "write the table as CSV, and give its path")
-    return path(value)
+datasets = partial(
+    one_path,
+    expected="the folder of public datasets",
+    advice="your own images go into files, one folder per class: give their folder with --images",
+)
+table = partial(one_path, expected="a CSV file", advice="write the table as CSV, and give its path")
 
 
 def sides(value: Any) -> tuple[int, ...]:  # noqa: ANN401  # numbers and text

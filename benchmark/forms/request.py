@@ -1,13 +1,13 @@
-"""The options of a run: `Request` declares each of them once.
+"""Options that several commands share, in groups; together they are the `Request` of a run.
 
 The command ``run`` and the function ``layerboard.run`` are made from it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, fields
+from dataclasses import KW_ONLY
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol
+from typing import Literal, Protocol
 
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPath, Plain, Wholes, Words
@@ -31,7 +31,7 @@ IMAGES = (
     "images with a metadata.csv or --labels; images without labels; a .zip of any of these; or hf:DATASET "
     "from the Hub."
 )
-DATA = "Folder of the official datasets, or hf:PACK for a folder or Hub dataset written by `data pack`."
+DATA = "Folder of the official datasets, or hf:PACK for a folder or Hub dataset written by `pack`."
 BACKBONES = (
     "Names or patterns ('dino-*') of the registry, Hub ids (owner/name[@revision]), directories, Python "
     "objects (module:function), timm models (timm:NAME) or ONNX files (onnx:FILE); from Python also what "
@@ -63,10 +63,17 @@ class GivenNetwork(Protocol):
 Backbones = str | Path | GivenNetwork | Sequence[str | Path | GivenNetwork]
 
 
-class DataOptions(Form):
+class OfficialData(Form):
+    """The official datasets."""
+
+    PANEL = "Data"
+    data: OptionalPath = Option(None, DATA, parsers.datasets)
+
+
+class DataOptions(OfficialData):
     """The data, and what their labels are."""
 
-    data: OptionalPath = Option(None, DATA, parsers.datasets)
+    PANEL = "Data"
     images: Images = Option((), IMAGES, parsers.folders)
     labels: OptionalPath = Option(
         None,
@@ -94,31 +101,11 @@ class DataOptions(Form):
         "images and copies retrieve each other (near-duplicates).",
     )
 
-    @property
-    def request(self) -> "Request":
-        """A run with these options, without those that it does not have."""
-        names = {each.name for each in fields(Request)}
-        return Request(**{name: value for name, value in vars(self).items() if name in names})
 
+class ExtentOptions(Form):
+    """How much of the data."""
 
-class PassOptions(DataOptions, kw_only=False):
-    """What to show to which backbones, and how."""
-
-    PANELS: ClassVar[Mapping[str, str]] = {  # groups of options in the help, in its order
-        "Data": "suite data images labels groups target copies limit",
-        "Backbones": "backbones weights floor",
-        "Tasks": "tasks protocol shots",
-        "Layers and vectors": "layers poolings taps transform compress fuse input_size interpolation",
-        "Machine": "device devices engine address dtype compile fast_resize store_dtype batch_size "
-        "workers cache again",
-        "Output": "output examples plan json",
-    }
-
-    backbones: Option[Backbones, tuple[str, ...]] = Option(
-        (), BACKBONES, parsers.backbones, also="-b", usual="the suite's"
-    )
-    _: KW_ONLY
-    weights: Weights = Option((), WEIGHTS, parsers.weights)
+    PANEL = "Data"
     suite: Plain[str | None] = Option(
         None, "Named set of datasets and backbones; see `list suites`.", usual="mini, or standard with data"
     )
@@ -128,11 +115,51 @@ class PassOptions(DataOptions, kw_only=False):
         least=1,
         usual="all data",
     )
+
+
+class BackboneOptions(Form, kw_only=False):
+    """The backbones."""
+
+    PANEL = "Backbones"
+    backbones: Option[Backbones, tuple[str, ...]] = Option(
+        (), BACKBONES, parsers.backbones, also="-b", usual="the suite's"
+    )
+    _: KW_ONLY
+    weights: Weights = Option((), WEIGHTS, parsers.weights)
+
+
+class TaskOptions(Form, kw_only=False):
+    """The tasks, and by which numbers."""
+
+    PANEL = "Tasks"
+    tasks: Words = Option(
+        (), "Tasks, see `list tasks`.", parsers.tasks, also="-t", usual="all that the data allow"
+    )
+    _: KW_ONLY
+    protocol: Words = Option(
+        (),
+        "Evaluation protocols: standard; paper, as in the code of Teaching Matters; or that of one task, "
+        "such as insid3; see `list protocols`.",
+        parsers.protocols,
+        usual="the suite's",
+    )
+
+
+class LayerOptions(Form):
+    """The layers."""
+
+    PANEL = "Layers and vectors"
     layers: Plain[str] = Option(
         "all",
         "Layers: all, or a list such as 4,8-12,final; 0 is the input of the first block.",
         parsers.layers,
     )
+
+
+class TapOptions(LayerOptions):
+    """The layers, and what is read in each."""
+
+    PANEL = "Layers and vectors"
     taps: Option[str | Sequence[str], tuple[Tap, ...]] = Option(
         "block",
         "Tensors to read inside each block (taps), comma-separated: block, input, norm1, query, key, value, "
@@ -140,35 +167,23 @@ class PassOptions(DataOptions, kw_only=False):
         partial(parsers.some_of, choices=parsers.TAPS),
         several=False,
     )
-    input_size: Option[int | str | Sequence[int | str] | None, tuple[int, ...]] = Option(
-        (),
-        "Input resolution in pixels; with several (224,448), every backbone is run at each and a table "
-        "compares them.",
-        parsers.sides,
-        usual="each backbone's own resolution",
-    )
     interpolation: Plain[InterpolationChoice] = Option(
         "auto", "Interpolation of position embeddings at other resolutions; auto: as the authors do it."
     )
+
+
+class DeviceOptions(Form):
+    """Where a backbone runs, and what it leaves there."""
+
+    PANEL = "Machine"
     device: Plain[str] = Option("auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.")
-    dtype: Option[str | Sequence[str], tuple[Dtype, ...]] = Option(
-        "float32",
-        "Dtypes of the forward pass. amp-bfloat16: mixed precision, weights in float32 and products in "
-        "bfloat16; auto: amp-bfloat16 on a GPU with the standard protocol, else float32. With several, each "
-        "backbone is run in each (NAME@bfloat16), and a table compares them.",
-        parsers.dtypes,
-        several=False,
-        choices=parsers.DTYPES,
-    )
-    compile: Plain[bool] = Option(
-        False, "Compile the blocks of transformers (torch.compile): slow start, then faster forward passes."
-    )
-    fast_resize: Plain[bool] = Option(
-        False,
-        "Also run each backbone on images resized by torch (NAME@fast-resize): faster than Pillow, but some "
-        "pixels differ by one or two grey levels; a table compares the two.",
-    )
-    store_dtype: Plain[StoreDtype] = Option("float32", "Dtype of cached features.")
+    cache: Cache = cache_option("Folder of downloads, vectors and unpacked images, which later calls reuse.")
+
+
+class MachineOptions(DeviceOptions):
+    """How this machine works through many images."""
+
+    PANEL = "Machine"
     batch_size: Option[int | str, int | Literal["auto"]] = Option(
         64,
         "Images per batch; auto: 64 on a CPU; on a GPU the fastest batch size, as the task cost measures it.",
@@ -181,41 +196,12 @@ class PassOptions(DataOptions, kw_only=False):
         instead=parsers.default_workers,
         usual="number of processors",
     )
-    cache: Cache = cache_option("Folder of extracted features and unpacked images, which later runs reuse.")
-    output: OnePath = Option("results", "Folder for results: records, per-item scores and tables.", also="-o")
-
-    @property
-    def batch(self) -> int:
-        """Images per batch where the fastest batch size has not been measured."""
-        return 64 if self.batch_size == "auto" else self.batch_size
-
-
-class TaskOptions(Form, kw_only=False):
-    """The tasks, and the vectors that they read."""
-
-    tasks: Words = Option(
-        (), "Tasks, see `list tasks`.", parsers.tasks, also="-t", usual="all that the data allow"
-    )
-    _: KW_ONLY
-    protocol: Words = Option(
-        (),
-        "Evaluation protocols: standard; paper, as in the code of Teaching Matters; or that of one task, "
-        "such as insid3; see `list protocols`.",
-        parsers.protocols,
-        usual="the suite's",
-    )
-    poolings: Words = Option(
-        "cls,mean",
-        "Image vectors: cls (class token), mean (mean of the patch tokens), or patchwise (for networks "
-        "without a class token: blocks of neighbouring cells are concatenated, then averaged).",
-        parsers.poolings,
-        several=False,
-    )
 
 
 class ClusterOptions(Form):
     """Several devices or machines."""
 
+    PANEL = "Machine"
     devices: Words = Option(
         (), "Several devices, one process each: cuda:0,cuda:1 or all.", parsers.listed, usual="only --device"
     )
@@ -225,19 +211,85 @@ class ClusterOptions(Form):
     address: Plain[str | None] = Option(None, "Address of an existing Ray cluster.", usual="a new one")
 
 
+class ResultsOptions(Form):
+    """Where the results of a run are, or go."""
+
+    PANEL = "Output"
+    output: OnePath = Option(
+        "results", "Output folder of a run: records, per-item scores and tables.", also="-o"
+    )
+
+
+class JsonOption(Form):
+    """Output for machines."""
+
+    PANEL = "Output"
+    json: Plain[bool] = Option(False, "Print JSON.")
+
+
+class VariantOptions(Form):
+    """Backbones shown otherwise; names of backbones say the same of single ones, such as NAME@448."""
+
+    PANEL = "Machine"
+    input_size: Option[int | str | Sequence[int | str] | None, tuple[int, ...]] = Option(
+        (),
+        "Input resolution in pixels; with several (224,448), every backbone is run at each and a table "
+        "compares them.",
+        parsers.sides,
+        usual="each backbone's own resolution",
+        panel="Layers and vectors",
+    )
+    dtype: Option[str | Sequence[str], tuple[Dtype, ...]] = Option(
+        "float32",
+        "Dtypes of the forward pass. amp-bfloat16: mixed precision, weights in float32 and products in "
+        "bfloat16; auto: amp-bfloat16 on a GPU with the standard protocol, else float32. With several, each "
+        "backbone is run in each (NAME@bfloat16), and a table compares them.",
+        parsers.dtypes,
+        several=False,
+        choices=parsers.DTYPES,
+    )
+    fast_resize: Plain[bool] = Option(
+        False,
+        "Also run each backbone on images resized by torch (NAME@fast-resize): faster than Pillow, but some "
+        "pixels differ by one or two grey levels; a table compares the two.",
+    )
+    compile: Plain[bool] = Option(
+        False, "Compile the blocks of transformers (torch.compile): slow start, then faster forward passes."
+    )
+
+
 # dataclasses take the options of the last base first
-class Request(ClusterOptions, TaskOptions, PassOptions):
+class PassOptions(
+    ResultsOptions, MachineOptions, TapOptions, TaskOptions, BackboneOptions, ExtentOptions, DataOptions
+):
+    """What to show to which backbones, for which tasks, and which vectors to keep."""
+
+    poolings: Words = Option(
+        "cls,mean",
+        "Image vectors: cls (class token), mean (mean of the patch tokens), or patchwise (for networks "
+        "without a class token: blocks of neighbouring cells are concatenated, then averaged).",
+        parsers.poolings,
+        several=False,
+        panel="Layers and vectors",
+    )
+    store_dtype: Plain[StoreDtype] = Option("float32", "Dtype of cached features.", panel="Machine")
+
+
+class Request(ClusterOptions, VariantOptions, PassOptions):
     """What to run, and how: the options of the command ``run`` and of the function ``layerboard.run``.
 
     An invalid value of a single option raises InputError when the request is made.
     """
 
-    floor: Plain[bool] = Option(True, "Also score untrained baselines: random features and raw pixels.")
+    floor: Plain[bool] = Option(
+        True, "Also score untrained baselines: random features and raw pixels.", panel="Backbones"
+    )
     shots: Wholes = Option(
         (),
         "Training images per class for fewshot; reference images for anomaly, which is also scored with all.",
         least=1,
         usual="10, 1, 5, 25; 1, 4",
+        panel="Tasks",
     )
     transform: Words = Option(
         (),
@@ -245,6 +297,7 @@ class Request(ClusterOptions, TaskOptions, PassOptions):
         "directions from patch tokens), whiten and zscore (for vectors).",
         partial(parsers.each_once, parse_transform),
         usual="nothing",
+        panel="Layers and vectors",
     )
     compress: Words = Option(
         (),
@@ -252,12 +305,21 @@ class Request(ClusterOptions, TaskOptions, PassOptions):
         "chain such as pca:128+int8.",
         partial(parsers.each_once, parse_compression),
         usual="nothing",
+        panel="Layers and vectors",
     )
     fuse: Words = Option(
         (),
         "Also score sets of layers jointly: last4, quarters, all, pairs.",
         lambda value: parse_sets(parsers.listed(value)),
         usual="none",
+        panel="Layers and vectors",
     )
-    examples: Plain[bool] = Option(True, "Save thumbnails and predictions of a few images.")
-    again: Plain[bool] = Option(False, "Repeat cost measurements that exist for this device.")
+    again: Plain[bool] = Option(
+        False, "Repeat cost measurements that exist for this device.", panel="Machine"
+    )
+    examples: Plain[bool] = Option(True, "Save thumbnails and predictions of a few images.", panel="Output")
+
+    @property
+    def batch(self) -> int:
+        """Images per batch where the fastest batch size has not been measured."""
+        return 64 if self.batch_size == "auto" else self.batch_size

@@ -59,7 +59,8 @@ class Repository:
             accepted = cls((*accepted.submissions, submission), 0)
         if not accepted.submissions:
             below, why = folder / SUBMISSIONS, f" that counts: {left_out[0]}" if left_out else ""
-            raise InputError(f"expected submissions in {below}, found none{why}; `submit` writes one")
+            write = "`submission write` writes one"
+            raise InputError(f"expected submissions in {below}, found none{why}; {write}")
         return cls(accepted.submissions, _start(accepted.submissions, since), left_out)
 
     def without(self, submission: Submission, reason: str) -> "Repository":

@@ -132,7 +132,8 @@ Scored with layerboard {VERSION}, results version {RESULTS_VERSION}.
 {weights}
 
 `{MANIFEST}` has SHA-256 `{file_sha256(folder / MANIFEST)}`.
-`layerboard verify submissions/{folder.name}` scores the items again; `--data DIR` measures a tenth again.
+`layerboard submission verify submissions/{folder.name}` scores the items again;
+`--data DIR` measures a tenth again.
 """
 
 

@@ -32,7 +32,7 @@ class Manifest:
     results_version: int
     layerboard: str  # version of this package that wrote it
     claim: str  # ``authors`` or ``submitted``
-    date: str  # UTC, of `submit`, as `DATE`
+    date: str  # UTC, of `submission write`, as `DATE`
     replaces: str  # name of an earlier submission that it corrects; "" for none
     partial: bool
     weights: Mapping[str, str]  # revisions by backbone
@@ -51,12 +51,12 @@ def read_submission_manifest(folder: Path) -> Manifest:
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         why = "" if isinstance(error, OSError) else f" ({first_line(error)})"
         expected = f"expected a submission with its {MANIFEST} at {folder}{why}"
-        raise InputError(f"{expected}; `submit` writes one") from error
+        raise InputError(f"{expected}; `submission write` writes one") from error
     return manifest
 
 
 def _problem(manifest: Manifest) -> str:
-    """What a manifest says that `submit` never writes, as a phrase; "" if there is nothing."""
+    """What a manifest says that `submission write` never writes, as a phrase; "" if there is nothing."""
     kinds = {"results_version": int, "layerboard": str, "claim": str, "date": str, "replaces": str}
     for name, kind in (kinds | {"partial": bool, "weights": dict, "files": dict}).items():
         if type(getattr(manifest, name)) is not kind:

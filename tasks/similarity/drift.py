@@ -78,7 +78,7 @@ class ParityTask(DriftTask):
         return first is not second
 
 
-# not in the registry: run by the command ``parity``
+# not in the registry: run by the command ``compare --parity``
 PARITY = replace(
     *find_tasks(["drift"]),
     name="parity",

@@ -3,12 +3,14 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
+import layerboard
 from layerboard.benchmark.engines import choose as device
 from layerboard.benchmark.engines.choose import device_name
 from layerboard.benchmark.jobs import prepare, questions
@@ -158,9 +160,7 @@ def test_a_processor_is_called_as_the_system_calls_it(monkeypatch: pytest.Monkey
     assert device_name(torch.device("cpu")).endswith(", 3 threads")
 
 
-@pytest.mark.parametrize("options", [("-t", "knn"), ("--vectors", "50"), ("--json",)])
-def test_options_of_indexes_need_indexes(
-    options: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
-    refused = command(capsys, "cost", "-b", "mini-fs", *options)
-    assert (refused.code, "with --index; add it or leave" in refused.error) == (2, True)
+@pytest.mark.parametrize("options", [{"tasks": "knn"}, {"vectors": 50}])
+def test_options_of_indexes_need_indexes(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="with index=True; add it or leave them out"):
+        layerboard.cost("mini-fs", **options)

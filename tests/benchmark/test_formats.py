@@ -306,7 +306,7 @@ def test_parity_takes_a_format_from_a_name_or_from_its_option() -> None:
 
 def test_parity_by_command(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = ("mini-fs", "mini-fs@bfloat16")
-    said = command(capsys, "parity", *names, "--images", photos, "--cache", tmp_path)
+    said = command(capsys, "compare", *names, "--parity", "--images", photos, "--cache", tmp_path)
     assert said.code == 0
     assert "mini-fs and mini-fs@bfloat16, layer by layer" in said.out
     assert "they differ by no more than rounding" in said.out

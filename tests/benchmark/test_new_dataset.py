@@ -67,7 +67,7 @@ def test_a_new_dataset_is_checked_and_packed(
 ) -> None:
     said = "complete  4 of 4 training images, 2 of 2 validation images"
     assert said in line(command(capsys, "check", "--data", stripes).out)
-    assert command(capsys, "data", "pack", stripes, "--to", tmp_path / "pack").code == 0
+    assert command(capsys, "pack", stripes, "--to", tmp_path / "pack").code == 0
     assert said in line(command(capsys, "check", "--data", f"hf:{tmp_path / 'pack'}").out)
     (stripes / "stripes" / "val" / "5.png").unlink()
     changed = line(command(capsys, "check", "--data", stripes).out)

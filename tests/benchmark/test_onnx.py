@@ -105,7 +105,7 @@ def test_a_file_of_vectors_is_compared_and_scored_in_its_pooling(
     layerboard.export("onnx", name, layer=2, pooling=pooling, to=file)  # type: ignore[arg-type]
     facts = onnxruntime.InferenceSession(file).get_modelmeta().custom_metadata_map
     assert (facts["backbone"], facts["layers"], facts["poolings"]) == (name, "2", pooling)
-    said = command(capsys, "parity", name, f"onnx:{file}", "--images", data / "imagenet" / "val")
+    said = command(capsys, "compare", name, f"onnx:{file}", "--parity", "--images", data / "imagenet" / "val")
     assert said.code == 0, said.err
     assert "they differ by no more than rounding" in said.out.replace("\n", " ")
     records = run(tmp_path, [f"onnx:{file}"], "knn", data=data, layers="2")

@@ -59,7 +59,7 @@ def test_a_location_of_a_pack_is_its_root_by_an_absolute_path(
 
 def test_pack_writes_what_check_and_run_read(capsys: Capture, data: Path, tmp_path: Path) -> None:
     target = tmp_path / "pack"
-    said = command(capsys, "data", "pack", data, "--to", target, "--datasets", "spair-71k-test", "imagenet")
+    said = command(capsys, "pack", data, "--to", target, "--datasets", "spair-71k-test", "imagenet")
     assert said.code == 0, said.err
     assert "18" in next(line for line in said.out.splitlines() if line.startswith("imagenet"))
     assert f"read it with --data hf:{target}; nothing was uploaded" in said.out
@@ -68,7 +68,7 @@ def test_pack_writes_what_check_and_run_read(capsys: Capture, data: Path, tmp_pa
     assert "3 shards have their SHA-256" in said.out
     assert said.out.count("partial") == 2
     before = {path: path.read_bytes() for path in target.rglob("*") if path.is_file()}
-    said = command(capsys, "data", "pack", data, "--to", target, "--datasets", "imagenet")
+    said = command(capsys, "pack", data, "--to", target, "--datasets", "imagenet")
     assert said.code == 0, said.err
     assert {path: path.read_bytes() for path in target.rglob("*") if path.is_file()} == before
     shard = next((target / "imagenet").glob("train-*"))
@@ -83,7 +83,7 @@ def test_pack_writes_what_check_and_run_read(capsys: Capture, data: Path, tmp_pa
 def test_a_killed_packing_goes_on_behind_the_datasets_that_it_had_completed(
     capsys: Capture, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pack_all = "data", "pack", data, "--to", tmp_path, "--datasets", "imagenet", "davis-2017-val"
+    pack_all = "pack", data, "--to", tmp_path, "--datasets", "imagenet", "davis-2017-val"
     written: list[str] = []
 
     def killed(file: Path, *rest: object) -> None:
@@ -107,18 +107,18 @@ def test_a_killed_packing_goes_on_behind_the_datasets_that_it_had_completed(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("data", "pack", "{data}"), "give --to DIR"),
-        (("data", "pack", "{tmp}/none", "--to", "{tmp}/pack"), "expected the datasets' folder at"),
-        (("data", "pack", "{tmp}", "--to", "{tmp}/pack"), "expected an official dataset in"),
+        (("pack", "{data}"), "give --to DIR"),
+        (("pack", "{tmp}/none", "--to", "{tmp}/pack"), "expected the datasets' folder at"),
+        (("pack", "{tmp}", "--to", "{tmp}/pack"), "expected an official dataset in"),
         (
-            ("data", "pack", "{data}", "--to", "{tmp}/p", "--datasets", "davis"),
+            ("pack", "{data}", "--to", "{tmp}/p", "--datasets", "davis"),
             "there is no dataset 'davis'; did you mean",
         ),
         (
-            ("data", "pack", "{data}", "--to", "{tmp}/p", "--datasets", "ade20k-val"),
+            ("pack", "{data}", "--to", "{tmp}/p", "--datasets", "ade20k-val"),
             "ade20k-val is missing and was not",
         ),
-        (("data", "pack", "hf:{data}", "--to", "{tmp}/p"), "expected the datasets' folder at"),
+        (("pack", "hf:{data}", "--to", "{tmp}/p"), "expected the datasets' folder at"),
         (("check", "--data", "{data}", "--digests"), "--digests needs --data hf:PACK"),
         (("check", "--data", "hf:{tmp}/none"), "expected the folder of a pack at"),
         (("check", "--data", "hf:{data}"), "an official layout is given without hf:"),
@@ -138,7 +138,7 @@ def test_a_pack_that_does_not_fit_is_not_begun(
     capsys: Capture, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=1000))
-    said = command(capsys, "data", "pack", data, "--to", tmp_path / "pack")
+    said = command(capsys, "pack", data, "--to", tmp_path / "pack")
     assert "bytes in" in said.error
     assert "found 1,000; choose another --to" in said.error
     assert not (tmp_path / "pack").exists()
@@ -146,7 +146,7 @@ def test_a_pack_that_does_not_fit_is_not_begun(
 
 def test_a_broken_dataset_is_not_packed(capsys: Capture, own_data: Path, tmp_path: Path) -> None:
     (own_data / "imagenet" / "val" / "loose.JPEG").write_bytes(b"?")
-    said = command(capsys, "data", "pack", own_data, "--to", tmp_path / "pack")
+    said = command(capsys, "pack", own_data, "--to", tmp_path / "pack")
     assert said.code == 2
     assert "imagenet is broken and was not packed: expected only class folders" in said.error
     assert not (tmp_path / "pack").exists()

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from layerboard.leaderboards.sections.variants import gains_of, variant_blocks
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import TASKS
 from layerboard.tasks.framework.transforms import parse_transform
+from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import find
 from tests.benchmark.runs import PUBLIC, Tally, command, files, run
 from tests.fakes import write_fake_class_folders
@@ -252,33 +254,29 @@ def test_protocols_of_one_view_and_transforms_share_a_pass(data: Path, tmp_path:
 def test_indexes_of_vectors_are_measured(
     capsys: pytest.CaptureFixture[str], made: Transformed, data: Path, tmp_path: Path
 ) -> None:
-    place = "--cache", made.place / "cache", "-o", made.place / "indexes", "--data", data
-    found = command(capsys, "cost", "--index", "-b", "mini-fs", "--vectors", "40", "--json", *place)
-    assert found.code == 0, found.err
-    rows = json.loads(found.out)
-    assert [(row["index"], row["vectors"]) for row in rows] == [
-        (name, size) for size in (12, 40) for name in ("flat", "HNSW", "IVF")
-    ]
-    assert {row["layer"] for row in rows} == {"12.cls"}
-    assert rows[0]["recall@10"] == 100
-    assert rows[0]["bytes"] > 384
-    folders = tmp_path / "photos"
-    write_fake_class_folders(folders)
-    every = command(
-        capsys,
-        "cost",
-        "--index",
-        "-b",
-        "mini-fs",
-        "--images",
-        folders,
-        "--json",
-        *place[:4],
-        "--vectors",
-        "9",
+    place: dict[str, Any] = {"cache": made.place / "cache", "output": made.place / "indexes", "index": True}
+    found = layerboard.cost("mini-fs", data=data, vectors=40, **place).frame
+    sizes = [(name, size) for size in (12, 40) for name in ("flat", "HNSW", "IVF")]
+    assert list(zip(found["index"], found["vectors"], strict=True)) == sizes
+    assert {*found["layer"]} == {"12.cls"}
+    assert found["recall@10"][0] == 100
+    assert found["bytes"][0] > 384
+    (path,) = (place["output"] / "features" / "mini-fs").glob("knn.*/12.cls.npz")
+    alone = command(capsys, "score", "index", "--features", path, "--vectors", "40", "--json")
+    assert alone.code == 0, alone.err
+    scores = json.loads(alone.out)["scores"][str(path)]
+    assert [*scores] == [f"{name}, {size}" for name, size in sizes]
+    assert [each["recall@10"] for each in scores.values()] == found["recall@10"].tolist()
+    shown = command(
+        capsys, "score", "index", "--features", path, path.with_name("12.mean.npz"), "--vectors", 20
     )
-    assert {row["vectors"] for row in json.loads(every.out)} == {9}  # of 12 images 3 ask
-    alone = command(capsys, "cost", "--index", "-b", "mini-fs", "-t", "cka", "--vectors", "1", *place)
-    assert alone.code == 0, alone.err  # a file of one array
-    refused = command(capsys, "cost", "--index", "-b", "mini-fs", "-t", "spair", *place)
-    assert "has no files of vectors" in refused.error
+    assert (shown.code, shown.out.count("HNSW")) == (0, 4)
+    write_fake_class_folders(tmp_path / "photos")
+    every = layerboard.cost("mini-fs", images=tmp_path / "photos", vectors=9, **place).frame
+    assert {*every["vectors"]} == {9}  # of 12 images 3 ask
+    assert len(layerboard.cost("mini-fs", "cka", data=data, vectors=1, **place).frame)  # a file of one array
+    with pytest.raises(InputError, match="has no files of vectors"):
+        layerboard.cost("mini-fs", "spair", data=data, **place)
+    np.savez(tmp_path / "other.npz", labels=np.arange(3))
+    said = command(capsys, "score", "index", "--features", tmp_path / "other.npz")
+    assert (said.code, "expected one of the arrays train, database, features" in said.error) == (2, True)

@@ -34,7 +34,7 @@ MIDDLING = (
 )
 """Commands that read something, or would."""
 
-HEAVY = ("run --images photos -b mini-random -t knn --no-floor --layers 1 --workers 1 -o out", "doctor")
+HEAVY = ("run --images photos -b mini-random -t knn --no-floor --layers 1 --workers 1 -o out", "check")
 """Commands that import all libraries."""
 
 REST = (MIDDLING, MIDDLING, HEAVY)

@@ -40,27 +40,17 @@ WORDS = (
 NEEDED: dict[str, Arguments] = {
     "check": ("--data", "nowhere"),
     "list": ("backbones",),
-    "score knn": ("--features", "nowhere"),
-    "score retrieval": ("--ground-truth", "nowhere", "--features", "nowhere"),
-    "score davis": ("--ground-truth", "nowhere", "--predictions", "nowhere"),
-    "score spair": ("--dataset", "nowhere", "--features", "nowhere"),
-    "score clustering": ("--features", "nowhere"),
-    "score cka": ("--features", "nowhere", "nowhere"),
-    "score regress": ("--features", "nowhere"),
-    "score multilabel": ("--features", "nowhere"),
-    "score fewshot": ("--features", "nowhere"),
-    "score linear": ("--features", "nowhere"),
+    "score": ("knn", "--features", "nowhere"),
 }
 """What a command needs beside the option that is tried, so that it ends before any work."""
 
 ENDS = {
     "run": ("--data", "nowhere", "-b", "mini-random"),
-    "cost": ("--data", "nowhere", "-b", "mini-random"),
     "features": ("--data", "nowhere", "-b", "mini-random"),
     "compare": ("mini-fs", "mini-dino", "-o", "nowhere"),
     "merge": ("nowhere", "nowhere", "--output", "nowhere"),
-    "submit": ("nowhere",),
-    "verify": ("nowhere",),
+    "submission write": ("nowhere",),
+    "submission verify": ("nowhere",),
     "export": ("csv", "-o", "nowhere"),
     "reproduce": ("-o", "nowhere"),
     "leaderboard": ("-o", "nowhere"),

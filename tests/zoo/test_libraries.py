@@ -45,8 +45,8 @@ def sentence(name: str) -> str:
     with pytest.raises(BrokenLibraryError) as told, imports_explained():
         import_module(name)
     assert told.value.library
-    assert str(told.value).endswith("; `layerboard doctor` tells more")
-    return str(told.value).removesuffix("; `layerboard doctor` tells more")
+    assert str(told.value).endswith("; `layerboard check` tells more")
+    return str(told.value).removesuffix("; `layerboard check` tells more")
 
 
 @pytest.mark.parametrize("needs", ["torch>=99", "torch"])

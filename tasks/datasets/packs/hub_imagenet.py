@@ -51,7 +51,7 @@ def _files(folder: Path, split: str, name: str) -> list[str]:
     paths = sorted([*folder.glob(f"{split}-*.parquet"), *folder.glob(f"*/{split}-*.parquet")])
     if not paths:
         raise InputError(
-            f"expected {MANIFEST}, as `data pack` writes it, or {split}-*.parquet, as imagenet-1k has them, "
+            f"expected {MANIFEST}, as `pack` writes it, or {split}-*.parquet, as imagenet-1k has them, "
             f"in {name}, found neither; a folder of an official layout is given without hf:"
         )
     totals = {int(total[1]) for path in paths if (total := _TOTAL.search(path.name))}

@@ -1,6 +1,6 @@
 """Packs: a dataset's files as rows of Arrow tables, found by path and read one at a time.
 
-A pack is a folder or a dataset of the Hub. Packs written by `data pack` are checked when opened as far as
+A pack is a folder or a dataset of the Hub. Packs written by `pack` are checked when opened as far as
 possible without reading every byte. ImageNet-1k can also be read in the form in which the Hub stores it.
 """
 
@@ -115,7 +115,7 @@ class PackLocation(NamedTuple):
     name: str  # full name that finds it again: with an absolute path, or with a commit
     spec: HubSpec
     folder: Path  # its folder; for a dataset of the Hub, with the files fetched so far
-    manifest: Manifest  # its manifest; empty if `data pack` did not write it
+    manifest: Manifest  # its manifest; empty if `pack` did not write it
 
 
 def find_pack(name: str) -> PackLocation:

@@ -125,7 +125,7 @@ def read_shard(file: Path) -> Shard:
         columns = contents, paths, table["digest"]
         kinds = pa.binary(), pa.string(), pa.string()
         if any(column.type != kind or column.null_count for column, kind in zip(columns, kinds, strict=True)):
-            raise ValueError("its columns are not those that `data pack` writes")
+            raise ValueError("its columns are not those that `pack` writes")
         if table.nbytes > file.stat().st_size:
             raise ValueError("its rows do not fit into it")
     except (OSError, ValueError, LookupError, TypeError, MemoryError, pa.ArrowException) as error:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from layerboard.benchmark.commands.app import app, repeat_options
+from layerboard.benchmark.commands.app import COMMANDS, PANELS, app, repeat_options
+from layerboard.benchmark.forms.option import declared
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.record import read_frame
 from tests import fakes
@@ -19,11 +20,7 @@ from tests.benchmark.runs import command, environment
 
 Capture = pytest.CaptureFixture[str]
 
-SCORERS = ("knn", "retrieval", "davis", "spair", "clustering", "cka")
-COMMANDS = (
-    *((), ("run",), ("list",), ("check",), ("leaderboard",), ("score",), ("data",), ("data", "pack")),
-    *(("score", name) for name in SCORERS),
-)
+NAMES = [each.name for each in COMMANDS]
 
 
 @pytest.mark.parametrize(
@@ -46,19 +43,42 @@ COMMANDS = (
             ["score", "knn", "--features", "a", "--k", "1", "2"],
             ["score", "knn", "--features", "a", "--k", "1", "--k", "2"],
         ),
-        (["score", "clustering", "--k", "1", "2"], ["score", "clustering", "--k", "1", "2"]),
+        (["list", "backbones", "--licence", "mit"], ["list", "backbones", "--licence", "mit"]),
     ],
 )
 def test_an_option_takes_several_values(given: list[str], meant: list[str]) -> None:
     assert repeat_options(given) == meant
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+def test_the_command_line_is_small(capsys: Capture) -> None:
+    """A newcomer reads 17 names, in panels; all commands together have 220 options."""
+    tops = {each.name.partition(" ")[0] for each in COMMANDS}
+    options = [option for each in COMMANDS for option in declared(each.form)]
+    assert (len(tops) <= 17, len(options) <= 220) == (True, True), (len(tops), len(options))
+    text = command(capsys, "--help").out
+    assert re.findall("╭─ (.*?) ─", text) == ["Options", *PANELS]
+    assert {*re.findall("^│ ([a-z]+) ", text, re.MULTILINE)} == tops
+
+
+@pytest.mark.parametrize("name", [(), ("submission",), *(tuple(name.split()) for name in NAMES)])
 def test_every_command_explains_itself(capsys: Capture, name: tuple[str, ...]) -> None:
     for flag in ("--help", "-h"):
         said = command(capsys, *name, flag)
         assert said.code == 0
         assert "Usage" in said.out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("--images photos", "--images and --weights need --parity"),
+        ("--parity --tasks knn", "--parity compares every layer; leave out --tasks and --layers"),
+        ("--parity --layers same", "--parity compares every layer; leave out --tasks and --layers"),
+    ],
+)
+def test_two_ways_to_compare_are_not_mixed(capsys: Capture, words: str, sentence: str) -> None:
+    said = command(capsys, "compare", "mini-fs", "mini-dino", *words.split())
+    assert (said.code, sentence in said.error) == (2, True)
 
 
 def test_options_of_a_run_stand_in_groups(capsys: Capture) -> None:
@@ -78,11 +98,10 @@ def test_a_shell_completes_commands_options_and_choices() -> None:
         assert done.output.split() == completions
 
 
-@pytest.mark.parametrize("name", ["davis", "spair"])
-def test_help_keeps_its_placeholders(capsys: Capture, name: str) -> None:
-    out = command(capsys, "score", name, "--help").out
-    words = {"davis": ["<sequence>/*.png"], "spair": ["[<category>/]<image>.npy", "[x, y]", "[side"]}
-    assert [word for word in words[name] if word not in out] == []
+def test_help_keeps_its_placeholders(capsys: Capture) -> None:
+    out = " ".join(command(capsys, "score", "--help").out.replace("│", " ").split())
+    words = ["<sequence>/*.png", "[<category>/]<image>.npy", "[x, y]", "[side", "[database queries]"]
+    assert [word for word in words if word not in out] == []
 
 
 def test_lists_are_for_machines_too_and_need_no_torch() -> None:

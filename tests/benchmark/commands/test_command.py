@@ -22,7 +22,7 @@ class ToyRequest(Form):
     loud: Plain[bool] = Option(False, "Whether it is shouted.")
 
 
-@command("greet", ToyRequest, without=("folder",))
+@command("greet", ToyRequest)
 def toy_command(request: ToyRequest) -> int:
     """Greet people in <brackets>."""
     typer.echo(f"{greet(**vars(request))} {request.times}")
@@ -41,7 +41,6 @@ def test_a_command_is_a_form_and_a_function() -> None:
     assert (done.exit_code, done.output) == (3, "hello you, me in .! (1, 2)\n")
     text = CliRunner().invoke(app, ["greet", "--help"]).output
     assert "How often; several may follow." in " ".join(text.split())
-    assert "--folder" not in text
     with pytest.raises(InputError, match="times= takes a whole number; found 'x'"):
         greet(names="you", times="x")  # type: ignore[arg-type]
 

@@ -30,8 +30,15 @@ from tests.leaderboards.planted import plant
 from tests.leaderboards.planted import records as planted
 
 Capture = pytest.CaptureFixture[str]
-COMMANDS = ("compare", "features", "merge", "submit", "verify", "export", "leaderboard", "reproduce")
-COMMANDS += tuple(f"score {name}" for name in ("knn", "spair", "cka"))
+COMMANDS = (
+    "features",
+    "merge",
+    "submission write",
+    "submission verify",
+    "export",
+    "leaderboard",
+    "reproduce",
+)
 EXAMPLE = {"export": "layerboard export latex", "merge": "layerboard merge results-a results-b"}
 
 
@@ -202,7 +209,9 @@ def test_two_backbones_are_compared(capsys: Capture, whole: Whole) -> None:
     out = whole.place / "out"
     said = command(capsys, "compare", "mini-fs", "mini-resnet", "-o", out, "--tasks", "knn", "spair")
     assert said.code == 0
-    head, _, *rows = said.out.partition("\n\n")[0].splitlines()
+    title, table, *_ = said.out.split("\n\n")
+    assert title == "mini-fs and mini-resnet, paired"
+    head, _, *rows = table.splitlines()
     assert head.split()[:4] == ["task", "mini-fs", "mini-resnet", "difference"]
     assert len(rows) == 2
     assert "Each backbone is shown at its best layer" in said.out.splitlines()[-1]

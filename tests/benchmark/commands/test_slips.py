@@ -1,5 +1,6 @@
 """What people type by mistake is answered with what they probably meant."""
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 from PIL import Image
 
 import layerboard
+from layerboard.benchmark.commands.app import COMMANDS, named_command, repeat_options
+from layerboard.benchmark.commands.slips import FORMER, require_understood
 from layerboard.zoo.errors import InputError
 from tests.benchmark.runs import command
 
@@ -60,7 +63,7 @@ SLIPS = (
     ("run --dtype fp16", "did you mean float16?"),
     ("run --target regression", "did you mean number?"),
     ("run --fuse 4,8,12", "--layers 4,8,12 --fuse pairs"),
-    ("run --license mit", "did you mean --licence, which `list` or `recommend` has?"),
+    ("run --license mit", "did you mean --licence, which `recommend` or `list` has?"),
     ("list backbones --license mit", "did you mean --licence?"),
     ("run --pooling cls", "did you mean --poolings?"),
     ("run --image photos", "did you mean --images?"),
@@ -75,7 +78,7 @@ SLIPS = (
     ("help", "`layerboard -h` lists commands"),
     ("help run", "`layerboard -h` lists commands"),
     ("run help", "`layerboard run -h` shows the help"),
-    ("score help", "`layerboard score -h` lists commands"),
+    ("submission help", "`layerboard submission -h` lists commands"),
     ("version", "`layerboard --version` shows the version"),
     ("-V", "`layerboard --version` shows the version"),
     ("benchmark", "did you mean `layerboard run`?"),
@@ -83,6 +86,35 @@ SLIPS = (
     ("knn", "did you mean `layerboard run --tasks knn`?"),
     ("photos", "did you mean `layerboard run --images photos`?"),
 )
+
+
+# what of each earlier command and option was typed, beside its name
+TYPED = {"parity": "a b", "score task": "knn", "submit": "out", "verify": "out", "data": "pack DATA"}
+FORMERS = [
+    (command, flag, line)
+    for command, *flags, line in ((*former.split(" --"), line) for former, line in FORMER.items())
+    for flag in (flags or [""])
+]
+
+
+@pytest.mark.parametrize(("former", "flag", "line"), FORMERS)
+def test_a_name_of_earlier_versions_is_answered_with_the_line_that_does_it_now(
+    capsys: pytest.CaptureFixture[str], former: str, flag: str, line: str
+) -> None:
+    typed = [*former.split(), *TYPED.get(former, "").split(), *([f"--{flag}", "x"] if flag else [])]
+    name = f"{former} --{flag}" if flag else former
+    for words in (typed, [*typed, "--help"]):
+        said = command(capsys, *words)
+        assert (said.code, said.out, said.error) == (
+            2,
+            "",
+            f"error: `layerboard {name}` is `layerboard {line}` now",
+        )
+    words, found = named_command(arguments := repeat_options(shlex.split(line)))
+    require_understood(words, found, arguments[len(words) :], COMMANDS)
+    found.make_context(
+        "layerboard", arguments[len(words) :], resilient_parsing=False
+    )  # raises if it is wrong
 
 
 @pytest.fixture
@@ -141,7 +173,7 @@ def test_python_speaks_of_its_own_functions_and_keywords() -> None:
         (layerboard.run, {"weights": torch.nn.Linear(2, 2)}, r"run as from_module\(NETWORK\)"),
         (layerboard.look, {"images": pixels}, "^images takes image files.* write the images as files"),
         (layerboard.run, {"suite": "standard"}, "give data=DIR"),
-        (layerboard.check, {}, "give data=DIR, or images=DIR for your own images"),
+        (layerboard.check, {"all": True}, "give data=DIR, or images=DIR for your own images"),
         (layerboard.best, {"outputs": "out"}, r"^best\(\) has no option 'outputs'; did you mean output\?"),
         (layerboard.from_module, {}, r"^from_module\(\): missing a required argument: 'net'"),
     )
@@ -160,7 +192,7 @@ def test_wrong_names_are_said_without_heavy_imports(here: Path) -> None:
         *(
             ["look", "photos", "-b", "mini-dnio"],
             ["export", "onnx", "mini-dnio"],
-            ["cost", "-b", "mini-dnio"],
+            ["compare", "a", "mini-dnio", "--parity"],
         ),
     ]
     code = (

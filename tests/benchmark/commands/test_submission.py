@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 import layerboard
-from layerboard.benchmark.commands.verify import VerifyRequest, _suite_of
+from layerboard.benchmark.forms.request import Request
+from layerboard.benchmark.repeat import suite_of
 from layerboard.leaderboards.exchange.merge import StoredResult
 from layerboard.leaderboards.exchange.submission import PATH, public_name
 from layerboard.leaderboards.records.checksum import companions_of, write_checked
@@ -56,7 +57,7 @@ def test_a_submission_is_an_output_folder_without_pictures(out: Path, submission
 
 
 def test_submit_prints_the_text_of_a_pull_request(capsys: Capture, out: Path, tmp_path: Path) -> None:
-    words = ("submit", out, "--to", tmp_path, "--partial", "--name", "x", "--claim", "authors")
+    words = ("submission", "write", out, "--to", tmp_path, "--partial", "--name", "x", "--claim", "authors")
     said = command(capsys, *words)
     assert said.code == 0
     for text in ("# Results of mini-fs, mini-resnet", "Claim: authors", "verify submissions/x", "SHA-256"):
@@ -65,7 +66,9 @@ def test_submit_prints_the_text_of_a_pull_request(capsys: Capture, out: Path, tm
 
 
 def test_partial_data_are_refused_unless_it_is_said(capsys: Capture, out: Path, tmp_path: Path) -> None:
-    assert "a part of a dataset is behind" in command(capsys, "submit", out, "--to", tmp_path).error
+    assert (
+        "a part of a dataset is behind" in command(capsys, "submission", "write", out, "--to", tmp_path).error
+    )
     assert not [*tmp_path.iterdir()]
 
 
@@ -127,15 +130,15 @@ def test_one_change_is_found(submission: Path, tmp_path: Path, seed: int, signed
 
 
 def test_verify_says_what_is_wrong_and_where(capsys: Capture, submission: Path, tmp_path: Path) -> None:
-    assert "expected a submission" in command(capsys, "verify", tmp_path).error
-    assert command(capsys, "verify", submission).code == 0
+    assert "expected a submission" in command(capsys, "submission", "verify", tmp_path).error
+    assert command(capsys, "submission", "verify", submission).code == 0
     place = tmp_path / "changed"
     shutil.copytree(submission, place)
     path = next((place / "records" / "mini-fs").glob("knn.*"))
     rows = pd.read_parquet(path)
     rows.loc[0, "value"] += 1
     write_checked(rows, path, companions_of(path.read_bytes()))
-    said = command(capsys, "verify", place)
+    said = command(capsys, "submission", "verify", place)
     assert said.code == 1
     assert f"mini-fs/{path.name}: {rows['metric'][0]} of layer 1 block (cls) has value" in said.out
     assert f"file records/mini-fs/{path.name}" in said.out
@@ -146,7 +149,7 @@ def test_a_submission_names_no_code_that_is_run(submission: Path, column: str) -
     rows = read_records([submission / "records" / "mini-fs"]).query("task == 'knn'")
     for names, suite in (({}, "standard"), ({column: "evil:name"}, ""), ({column: "evil:name@448px"}, "")):
         result = StoredResult(submission, Path("a"), rows.assign(**names), {})
-        assert _suite_of(result, VerifyRequest(submission, data="data")) == suite
+        assert suite_of(result, Request(data="data")) == suite
 
 
 def test_of_a_part_of_a_dataset_the_same_images_are_measured_again(
@@ -228,12 +231,12 @@ def test_who_reviews_is_told_what_a_reviewer_can_do(
     rows = pd.read_parquet(path)
     rows.loc[1:, "backbone"] = "mini-resnet"
     write_checked(rows, path, companions_of(path.read_bytes()))
-    said = command(capsys, "verify", place)
+    said = command(capsys, "submission", "verify", place)
     assert said.code == 2
     assert f"cannot use records {path}: it is of 2 backbones or tasks, expected one" in said.error
     assert said.error.endswith("; refuse it, or ask its sender for a new submission")
     path.write_bytes(path.read_bytes()[:-9])
-    assert "run again" not in command(capsys, "verify", place).error
+    assert "run again" not in command(capsys, "submission", "verify", place).error
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ KEYS = {"purity": "purity", "nmi": "NMI", "ari": "ARI"}
 def test_assignments_agree_with_the_reference(scores, archive, name):
     data, expected = golden.build(CASES[name]), CASES[name]["expected"]["official"]
     path = archive(clusters=data["clusters"], labels=data["classes"])
-    found = scores("clustering", "--assignments", path)
+    found = scores("clustering", "--predictions", path)
     for key, metric in KEYS.items():
         assert found["scores"][metric] == pytest.approx(100 * expected[key], abs=1e-6)
     assert found["n"] == len(data["classes"])
@@ -22,7 +22,7 @@ def test_assignments_agree_with_the_reference(scores, archive, name):
     named = archive(
         clusters=data["clusters"].astype(str), labels=np.char.add("class ", data["classes"].astype(str))
     )
-    assert scores("clustering", "--assignments", named)["scores"] == pytest.approx(found["scores"], abs=1e-9)
+    assert scores("clustering", "--predictions", named)["scores"] == pytest.approx(found["scores"], abs=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -74,8 +74,8 @@ def test_few_different_features_give_fewer_clusters(scores, archive):
         ({"features": np.eye(4), "labels": list("aabb")}, ["--k", "5"], "--k of 1 to 4, the number of items"),
         (
             {"features": np.eye(4), "labels": list("aabb")},
-            ["--assignments", "x"],
-            "or --assignments, found both",
+            ["--predictions", "x"],
+            "or --predictions, found both",
         ),
     ],
 )
@@ -90,7 +90,7 @@ def test_wrong_assignments(says, archive):
         ({"clusters": [0.0, 1.0], "labels": [0, 1]}, "clusters of"),
         ({"clusters": np.zeros(0, int), "labels": np.zeros(0, int)}, "at least one item"),
     ]:
-        assert words in says("clustering", "--assignments", archive(**arrays)).error
+        assert words in says("clustering", "--predictions", archive(**arrays)).error
     assert "found neither" in says("clustering").error
 
 

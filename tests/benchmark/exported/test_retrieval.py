@@ -40,7 +40,7 @@ def test_agrees_with_revisitop(scores, archive, tmp_path, name):
     path = write_truth(tmp_path / "gnd.pkl", *truth(case, data), images)
     if "scores" in data:
         np.save(tmp_path / "scores.npy", data["scores"])
-        given = ("--similarity", tmp_path / "scores.npy")
+        given = ("--predictions", tmp_path / "scores.npy")
     else:
         given = ("--features", archive(database=data["database"], queries=data["queries"]))
     found = scores("retrieval", *given, "--ground-truth", path)
@@ -102,7 +102,7 @@ def test_wrong_features(says, archive, tmp_path, change, words):
 )
 def test_wrong_similarities(says, tmp_path, similarity, words):
     np.save(tmp_path / "s.npy", similarity)
-    said = says("retrieval", "--similarity", tmp_path / "s.npy", "--ground-truth", small(tmp_path))
+    said = says("retrieval", "--predictions", tmp_path / "s.npy", "--ground-truth", small(tmp_path))
     assert words in said.error
 
 

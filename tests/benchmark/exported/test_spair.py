@@ -59,7 +59,9 @@ def test_predictions_score_as_in_the_reference(scores, tmp_path):
         stem = write_pair(tmp_path, number, [(SIDE, SIDE)] * 2, points, [0, 9, length, 60])
         given[stem] = expected["predicted_xy"][number]
     (tmp_path / "points.json").write_text(json.dumps(given))
-    found = scores("spair", "--dataset", tmp_path / "SPair-71k", "--predictions", tmp_path / "points.json")
+    found = scores(
+        "spair", "--ground-truth", tmp_path / "SPair-71k", "--predictions", tmp_path / "points.json"
+    )
     assert of(found) == of(found, " per keypoint") == percent(expected["pck_bbox"])
     assert of(found, " image size") == percent(expected["pck_image"])
     assert found["n"] == expected["keypoints"]
@@ -75,7 +77,7 @@ def test_features_score_as_the_clean_rule_at_whole_pixels(scores, tmp_path, fold
         write_pair(tmp_path, number, [(SIDE, SIDE)] * 2, points, [0, 0, 20, length])
         for letter, side in (("a", "source"), ("b", "target")):
             np.save(place / f"{letter}{number}.npy", data[side][number])
-    found = scores("spair", "--dataset", tmp_path / "SPair-71k", "--features", tmp_path / "grids")
+    found = scores("spair", "--ground-truth", tmp_path / "SPair-71k", "--features", tmp_path / "grids")
     assert of(found) == percent(CASE["expected"]["own_clean_pixel"]["pck_bbox"])
     row = found["details"]["categories"]["cat"]
     assert (row["pairs"], row["keypoints"], row["PCK@0.1"]) == (2, 22, found["scores"]["PCK@0.1"])
@@ -91,7 +93,7 @@ def test_features_score_as_the_published_code(scores, tmp_path):
             np.save(tmp_path / "grids" / f"{letter}{number}.npy", data[side][number])
     given = (
         "spair",
-        "--dataset",
+        "--ground-truth",
         tmp_path / "SPair-71k",
         "--features",
         tmp_path / "grids",
@@ -119,7 +121,7 @@ def test_the_paper_needs_only_what_it_draws(scores, says, tmp_path):
         stem = write_pair(tmp_path, number, [(40, 30)] * 2, [[[3, 4]], [[9, 9]]], [0, 0, 10, 20])
         given |= {stem: [[9, 9 if number % 2 else 11]]} if number in drawn else {}
     (tmp_path / "points.json").write_text(json.dumps(given))
-    call = ("spair", "--dataset", tmp_path / "SPair-71k", "--predictions", tmp_path / "points.json")
+    call = ("spair", "--ground-truth", tmp_path / "SPair-71k", "--predictions", tmp_path / "points.json")
     found = scores(*call, "--protocol", "paper")
     hits = [number % 2 for number in np.random.RandomState(42).choice(40, 20)]
     assert found["scores"]["PCK@0.05"] == pytest.approx(100 * np.mean(hits))
@@ -160,8 +162,8 @@ def test_any_grid_and_view_equal_a_search_by_brute_force(scores, tmp_path):
         given[stem.replace(":", "_")] = brute_force(*grids, points[0], sizes, side).tolist()
     (tmp_path / "points.json").write_text(json.dumps(given | {"of another dataset": []}))
     root = tmp_path / "SPair-71k"
-    found = scores("spair", "--dataset", root, "--features", tmp_path / "grids", "--view-size", side)
-    expected = scores("spair", "--dataset", root, "--predictions", tmp_path / "points.json")
+    found = scores("spair", "--ground-truth", root, "--features", tmp_path / "grids", "--view-size", side)
+    expected = scores("spair", "--ground-truth", root, "--predictions", tmp_path / "points.json")
     ceiling = found["scores"].pop("PCK@0.1 ceiling")  # of a grid; predictions have none
     assert found["scores"] == pytest.approx(expected["scores"], abs=1e-6)
     assert ceiling >= found["scores"]["PCK@0.1"]
@@ -187,7 +189,7 @@ def dataset(tmp_path):
 @pytest.mark.parametrize("protocol", [STANDARD, PAPER], ids=lambda protocol: protocol.name)
 def test_scores_are_those_of_the_task(scores, dataset, protocol):
     root, grids = dataset
-    found = scores("spair", "--dataset", root, "--features", grids, "--protocol", protocol.name)
+    found = scores("spair", "--ground-truth", root, "--features", grids, "--protocol", protocol.name)
     problem = KeypointTask(SPAIR_71K_TEST.read(root.parent), config_of(protocol, "spair"))
     measured, layer = [], Layer(1)
     for group in problem.source.groups:
@@ -217,7 +219,7 @@ def test_wrong_grids(says, dataset, grid, words):
     path.unlink()
     if grid is not None:
         np.save(path, grid)
-    assert words in says("spair", "--dataset", root, "--features", grids).error
+    assert words in says("spair", "--ground-truth", root, "--features", grids).error
 
 
 def test_wrong_predictions_and_folders(says, dataset, tmp_path):
@@ -233,20 +235,20 @@ def test_wrong_predictions_and_folders(says, dataset, tmp_path):
         ({names[0]: 7}, "found 7"),
     ]:
         path.write_text(json.dumps(good | change))
-        assert words in says("spair", "--dataset", root, "--predictions", path).error
+        assert words in says("spair", "--ground-truth", root, "--predictions", path).error
     path.write_text("[]")
-    assert "expected a JSON object" in says("spair", "--dataset", root, "--predictions", path).error
-    given = ("spair", "--features", grids, "--dataset")
+    assert "expected a JSON object" in says("spair", "--ground-truth", root, "--predictions", path).error
+    given = ("spair", "--features", grids, "--ground-truth")
     assert "which does not exist" in says(*given, tmp_path / "none").error
     assert "pair annotations of" in says(*given, root, "--split", "val").error
     assert "found both" in says(*given, root, "--predictions", path).error
-    assert "found neither" in says("spair", "--dataset", root).error
-    assert "expected a folder of grids" in says("spair", "--dataset", root, "--features", path).error
+    assert "found neither" in says("spair", "--ground-truth", root).error
+    assert "expected a folder of grids" in says("spair", "--ground-truth", root, "--features", path).error
 
 
 def test_a_view_beyond_all_memory(says, tmp_path):
     folder = fakes.write_fake_spair(tmp_path)
-    said = says("spair", "--dataset", folder, "--features", tmp_path, "--view-size", 1_000_000)
+    said = says("spair", "--ground-truth", folder, "--features", tmp_path, "--view-size", 1_000_000)
     assert "expected --view-size of 1 to 2,048 pixels, found 1000000" in said.error
 
 
@@ -256,5 +258,5 @@ def test_predicted_points_beyond_all_numbers(says, tmp_path, point):
     pairs = {path.stem: [[0, 0]] * 3 for path in (folder / "PairAnnotation" / "test").iterdir()}
     text = json.dumps(pairs).replace("[[0, 0]", f"[[0, {point}]", 1)
     (tmp_path / "points.json").write_text(text)
-    said = says("spair", "--dataset", folder, "--predictions", tmp_path / "points.json")
+    said = says("spair", "--ground-truth", folder, "--predictions", tmp_path / "points.json")
     assert "finite numbers" in said.error or "malformed" in said.error

@@ -214,7 +214,7 @@ def test_a_malformed_manifest(own: Packed, content: str, said: str) -> None:
 
 def test_a_pack_without_its_manifest(own: Packed) -> None:
     (own.pack / MANIFEST).unlink()
-    with pytest.raises(InputError, match=r"expected layerboard.json, as `data pack` writes it, or"):
+    with pytest.raises(InputError, match=r"expected layerboard.json, as `pack` writes it, or"):
         data_root(own.name)
 
 
@@ -293,7 +293,7 @@ def _stream(path: Path, columns: dict[str, Any], **options: Any) -> Path:
     [
         ({"file": STORED}, "digest"),
         ({"file": STORED.field("bytes"), "digest": DIGESTS}, "struct"),
-        ({"file": STORED, "digest": ["0" * 32, None]}, "its columns are not those that `data pack` writes"),
+        ({"file": STORED, "digest": ["0" * 32, None]}, "its columns are not those that `pack` writes"),
         ({"file": STORED, "digest": [1, 2]}, "its columns are not those"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`layerboard doctor`: what is wrong, whatever is broken."""
+"""`layerboard check` without data: what is wrong, whatever is broken."""
 
 import shutil
 import sys
@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from layerboard.benchmark.commands import doctor
-from layerboard.benchmark.commands.doctor import Diagnosis
+import layerboard
+from layerboard.benchmark import machine
+from layerboard.benchmark.machine import Diagnosis
 from tests.benchmark.runs import Said, command
 
 Capture = pytest.CaptureFixture[str]
@@ -31,7 +32,9 @@ def wrong(findings: list[Diagnosis]) -> dict[str, str]:
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """No library is imported."""
-    monkeypatch.setattr(doctor, "_imported", lambda modules: iter([("OpenMP", "ok one"), ("GPU", "ok none")]))
+    monkeypatch.setattr(
+        machine, "_imported", lambda modules: iter([("OpenMP", "ok one"), ("GPU", "ok none")])
+    )
 
 
 @pytest.fixture
@@ -44,7 +47,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def said(capsys: Capture, code: int) -> Said:
-    told = command(capsys, "doctor")
+    told = command(capsys, "check")
     assert told.code == code, told.out
     return told
 
@@ -56,9 +59,9 @@ def test_modules_that_break_crash_or_hang_are_named_and_the_others_are_tried(
     for name, code in BROKEN.items():
         (tmp_path / f"{name}.py").write_text(code, encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(doctor, "FACTS", {})
-    monkeypatch.setattr(doctor, "SECONDS", 8.0)
-    answers = dict(doctor._imported([*BROKEN, "no_such_module", "json"]))
+    monkeypatch.setattr(machine, "FACTS", {})
+    monkeypatch.setattr(machine, "SECONDS", 8.0)
+    answers = dict(machine._imported([*BROKEN, "no_such_module", "json"]))
     assert "cannot be imported (division by zero)" in answers["broken_by_itself"]
     assert answers["crashes"] == "its import crashes Python by SIGABRT (OMP: Error #15); install it again"
     assert answers["ends"] == "its import ends Python with exit code 0; install it again"
@@ -77,6 +80,15 @@ def test_a_sound_machine_has_exit_code_0(capsys: Capture) -> None:
     }
 
 
+@pytest.mark.usefixtures("alone", "place")
+def test_python_has_the_same_findings(capsys: Capture) -> None:
+    found = layerboard.check().frame
+    assert [*found] == ["what", "sentence", "wrong"]
+    assert not found["wrong"].any()
+    lines = said(capsys, 0).out.splitlines()[:-1]
+    assert [line.split()[1].rstrip(":") for line in lines] == [what.split()[0] for what in found["what"]]
+
+
 @pytest.mark.usefixtures("place")
 def test_one_cause_is_said_once(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     told = "torchvision 0.29.1 does not fit torch 2.13.0"
@@ -86,7 +98,7 @@ def test_one_cause_is_said_once(capsys: Capture, monkeypatch: pytest.MonkeyPatch
         ("OpenMP", "wrong twice"),
         ("GPU", "ok"),
     ]
-    monkeypatch.setattr(doctor, "_imported", lambda modules: iter(answers))
+    monkeypatch.setattr(machine, "_imported", lambda modules: iter(answers))
     out = said(capsys, 1).out
     assert out.count(told) == 1
     assert "WRONG  OpenMP: twice" in out
@@ -95,11 +107,11 @@ def test_one_cause_is_said_once(capsys: Capture, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.usefixtures("alone")
 def test_what_is_missing_or_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
-    usual, versions = doctor.installed, {"faiss-cpu": "", "transformers": "4.0", "timm": ""}
-    monkeypatch.setattr(doctor, "installed", lambda name: versions.get(name, usual(name)))
-    monkeypatch.setattr(doctor, "is_there", lambda name: False)
-    monkeypatch.setattr(doctor, "fits", lambda name, wanted: name != "transformers")
-    found = list(doctor._libraries())
+    usual, versions = machine.installed, {"faiss-cpu": "", "transformers": "4.0", "timm": ""}
+    monkeypatch.setattr(machine, "installed", lambda name: versions.get(name, usual(name)))
+    monkeypatch.setattr(machine, "is_there", lambda name: False)
+    monkeypatch.setattr(machine, "fits", lambda name, wanted: name != "transformers")
+    found = list(machine._libraries())
     assert wrong(found)["faiss-cpu"] == "is not installed, and layerboard needs it: pip install faiss-cpu"
     assert wrong(found)["transformers"].startswith("4.0 is installed, and layerboard needs transformers")
     assert {each.what: str(each) for each in found}["timm"] == (
@@ -111,32 +123,32 @@ def test_folders_that_cannot_be_used(place: Path, monkeypatch: pytest.MonkeyPatc
     (place / "cache").write_text("a file")
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(2**40, 2**40, 10**6))
-    found = wrong(list(doctor._folders()))
+    found = wrong(list(machine._folders()))
     assert "cannot be written" in found["cache"]
     assert found["cache"].endswith("give --cache DIR, or set LAYERBOARD_CACHE")
     assert "can be written, 0.0 GB are free; change to another folder" in found["working folder"]
     monkeypatch.setattr(tempfile, "gettempdir", lambda: (_ for _ in ()).throw(FileNotFoundError("none")))
-    assert "set TMPDIR" in wrong(list(doctor._folders()))["temporary files"]
+    assert "set TMPDIR" in wrong(list(machine._folders()))["temporary files"]
 
 
 @pytest.mark.usefixtures("place")
 def test_what_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert wrong([*doctor._threads(), *doctor._locale()]) == {}
+    assert wrong([*machine._threads(), *machine._locale()]) == {}
     monkeypatch.setenv("OMP_NUM_THREADS", "abc")
-    assert "expected a number, found 'abc'" in wrong(list(doctor._threads()))["OMP_NUM_THREADS"]
+    assert "expected a number, found 'abc'" in wrong(list(machine._threads()))["OMP_NUM_THREADS"]
     monkeypatch.setattr(sys, "getfilesystemencoding", lambda: "ascii")
-    assert "names of files are read as ascii" in wrong(list(doctor._locale()))["locale"]
+    assert "names of files are read as ascii" in wrong(list(machine._locale()))["locale"]
     monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(doctor, "SHARED", tmp_path / "shm")
-    assert "does not exist" in wrong(list(doctor._shared_memory()))["shared memory"]
+    monkeypatch.setattr(machine, "SHARED", tmp_path / "shm")
+    assert "does not exist" in wrong(list(machine._shared_memory()))["shared memory"]
 
 
 def test_a_gpu_without_a_torch_for_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     driver = tmp_path / "version"
     driver.write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 2024\n")
-    monkeypatch.setattr(doctor, "DRIVER", driver)
+    monkeypatch.setattr(machine, "DRIVER", driver)
     monkeypatch.setattr("torch.version.cuda", None)
-    assert doctor._gpu().startswith("wrong there is the NVIDIA driver 535.183.01, and torch ")
+    assert machine._gpu().startswith("wrong there is the NVIDIA driver 535.183.01, and torch ")
     monkeypatch.setattr("torch.version.cuda", "13.0")
 
     def zeros(*_: object, **__: object) -> None:
@@ -145,12 +157,12 @@ def test_a_gpu_without_a_torch_for_it(monkeypatch: pytest.MonkeyPatch, tmp_path:
         )
 
     monkeypatch.setattr("torch.zeros", zeros)
-    assert "for CUDA 13.0 do not work together (The NVIDIA driver on your system is too old" in doctor._gpu()
+    assert "for CUDA 13.0 do not work together (The NVIDIA driver on your system is too old" in machine._gpu()
 
 
 @pytest.mark.usefixtures("alone", "place")
 def test_a_check_that_fails_is_a_finding(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "requirements", lambda *_: 1 / 0)
+    monkeypatch.setattr(machine, "requirements", lambda *_: 1 / 0)
     assert "WRONG  libraries: cannot be looked at (zero division error: " in said(capsys, 1).out
 
 
@@ -167,4 +179,4 @@ def test_two_runtimes_of_openmp(monkeypatch: pytest.MonkeyPatch) -> None:
         (("libomp",), "ok"),
     ):
         loaded(*names)
-        assert doctor._openmp().startswith(answer)
+        assert machine._openmp().startswith(answer)

@@ -1,4 +1,4 @@
-"""The command `doctor`: what is wrong with the libraries and the machine. It imports none of them here."""
+"""What is wrong with the libraries and the machine, in one sentence each. It imports none of them here."""
 
 import os
 import re
@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from layerboard.benchmark.commands.command import command, say
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Form
 from layerboard.zoo.errors import InputError, error_kind, first_line, shortened
 from layerboard.zoo.libraries import (
-    DOCTOR,
+    CHECK,
     OURS,
     TORCH,
     explained,
@@ -49,10 +47,6 @@ MARK = "\0"  # begins the lines of `probe` among those that libraries print
 PROBE = f"import sys; from {__name__} import probe; probe(sys.argv[1:])"
 
 
-class DoctorRequest(Form):
-    """Options of `doctor`: none."""
-
-
 @dataclass(frozen=True)
 class Diagnosis:
     """What was looked at, a sentence about it, and whether something is wrong with it."""
@@ -65,30 +59,18 @@ class Diagnosis:
         return f"{'WRONG' if self.wrong else 'ok':<5}  {self.what}: {self.sentence}"
 
 
-@command("doctor", DoctorRequest)
-def doctor_command(request: DoctorRequest) -> int:
-    """Say in one sentence each what is wrong with the libraries and the machine.
+def diagnoses() -> Iterator[Diagnosis]:
+    """What was found of libraries, locale, threads, folders, disk and memory, part by part.
 
-    It looks at torch, torchvision, transformers, faiss and all other libraries, OpenMP, the GPU and its
-    driver, the locale, the cache, the disk and /dev/shm. Libraries are imported in another process, where
-    one that crashes or hangs does no harm. Exit code 1 if something is wrong, else 0.
-
-    Example: `layerboard doctor`
+    Libraries are imported in another process, where one that crashes or hangs does no harm.
     """
-    del request
-    wrong = 0
     for look in (_python, _libraries, _locale, _threads, _folders, _shared_memory):
         try:
-            findings = list(look())
-        except Exception as error:  # that a check fails is a finding, too
+            yield from list(look())
+        except Exception as error:  # that a part cannot be looked at is a finding, too
             what = look.__name__.strip("_").replace("_", " ")
             sentence = f"cannot be looked at ({error_kind(error)}: {first_line(error)})"
-            findings = [Diagnosis(what, sentence, wrong=True)]
-        for diagnosis in findings:
-            say(diagnosis)
-            wrong += diagnosis.wrong
-    say(f"{wrong} wrong" if wrong else "Nothing is wrong.")
-    return 1 if wrong else 0
+            yield Diagnosis(what, sentence, wrong=True)
 
 
 def _python() -> Iterator[Diagnosis]:
@@ -183,7 +165,7 @@ def probe(names: Sequence[str]) -> None:
                 import_module(name)
         except BaseException as error:
             reason = str(explained(error) or f"{error_kind(error)}: {first_line(error)}")
-            answer = f"{'wrong ' if name in FACTS else ''}{reason.removesuffix(f'; {DOCTOR}')}"
+            answer = f"{'wrong ' if name in FACTS else ''}{reason.removesuffix(f'; {CHECK}')}"
         line = " ".join(answer.split()).replace(MARK, "")
         sys.stdout.buffer.write(f"{MARK}{line}\n".encode())
         sys.stdout.buffer.flush()
