@@ -13,17 +13,16 @@ from layerboard.zoo.errors import InputError
 if TYPE_CHECKING:
     from layerboard.benchmark.vectors import VectorFile
 
-VECTORS = 100_000  # usual size of the database
-
 
 class CostCall(Request):
     """Options of `layerboard.cost`: those of a run, and whether indexes of its vectors are measured."""
 
     index: Plain[bool] = Option(False, "Build flat, HNSW and IVF indexes of the vectors with faiss.")
-    vectors: Plain[int] = Option(
-        VECTORS,
+    vectors: Plain[int | None] = Option(
+        None,
         "With index: size to which the database grows, by repeating vectors with added noise.",
         least=1,
+        usual="100000",
     )
 
 
@@ -43,7 +42,7 @@ def cost(call: CostCall) -> Result:
         ['flat', 'HNSW', 'IVF', 'flat', 'HNSW', 'IVF']
     """
     if not call.index:
-        if call.vectors != VECTORS or call.tasks not in ((), ("cost",)):
+        if call.vectors or call.tasks not in ((), ("cost",)):
             raise InputError("cost takes tasks= and vectors= only with index=True; add it or leave them out")
         return run(**vars(Request.of(call, tasks="cost")))
     import pandas as pd

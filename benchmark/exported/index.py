@@ -1,15 +1,16 @@
 """Costs of searching vectors of a file with faiss indexes."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from layerboard.benchmark.exported.arrays import as_feature_pair, as_features, read_archive, read_array
+from layerboard.benchmark.exported.arrays import Array, as_floats, read_archive, read_array
 from layerboard.benchmark.exported.report import ScoreReport, number
+from layerboard.tasks.retrieval.search_index import index_costs
 from layerboard.zoo.errors import InputError
 
 VECTORS = 100_000  # usual size of the database
@@ -28,12 +29,11 @@ def score_index(features: Sequence[Path], vectors: int | None) -> ScoreReport:
 
     An index is built of the vectors as they are, and of these repeated with noise, ``vectors`` in all.
     """
-    size = vectors or VECTORS
-    rows = {str(path): [*index_rows(path, size)] for path in features}
+    rows = {str(path): [*index_rows(path, vectors)] for path in features}
     cells = [(Path(path).stem, row) for path, each in rows.items() for row in each]
     return ScoreReport(
         protocol="standard",
-        parameters={"features": [*rows], "vectors": size},
+        parameters={"features": [*rows], "vectors": vectors or VECTORS},
         n=len(rows),
         unit="files",
         scale="own",
@@ -51,29 +51,33 @@ def score_index(features: Sequence[Path], vectors: int | None) -> ScoreReport:
     )
 
 
-def index_rows(path: Path, vectors: int) -> Iterator[Row]:
-    """The cells of `COLUMNS` for each index of the vectors of a file, of its size and of a larger one."""
-    from layerboard.tasks.retrieval.search_index import index_costs
-
+def index_rows(path: Path, vectors: int | None) -> Iterator[Row]:
+    """The cells of `COLUMNS` for each index of the vectors of a file: as they are, and ``vectors`` in all."""
     if sys.platform == "darwin":
         raise InputError("indexes need faiss, whose wheels are incompatible with those of torch on macOS")
     database, queries = _read(path)
-    sizes = tuple(dict.fromkeys((len(database), max(len(database), vectors))))
+    sizes = tuple(dict.fromkeys((len(database), max(len(database), vectors or VECTORS))))
     yield from map(astuple, index_costs(database, queries, sizes))
 
 
 def _read(path: Path) -> tuple[Floats, Floats]:
     """Database and queries of a file of vectors; where images are both, a fifth are queries for the rest."""
     names = (*DATABASE, *ASKED, "roles")
-    arrays = {"features": read_array(path)} if path.suffix == ".npy" else read_archive(path, (), names)
+    arrays: Mapping[str, Array] = (
+        {"features": read_array(path)} if path.suffix == ".npy" else read_archive(path, (), names)
+    )
     if (known := next((name for name in DATABASE if name in arrays), "")) == "":
         raise InputError(f"expected one of the arrays {', '.join(DATABASE)} in {path}, found none")
-    if asked := next((name for name in ASKED if name in arrays), ""):
-        both = as_feature_pair(arrays, known, asked, path)
-    else:
-        vectors = as_features(arrays, known, path)
-        asks = arrays["roles"] == "query" if "roles" in arrays else np.zeros(len(vectors), np.bool_)
-        asks = asks if asks.any() else np.arange(len(vectors)) % HELD_OUT == 0
-        both = (vectors if asks.all() else vectors[~asks]), vectors[asks]
-    database, queries = (each.astype(np.float32, copy=False) for each in both)
+    asked = next((name for name in ASKED if name in arrays), known)
+    database, queries = (
+        as_floats(arrays[name], f"{name} of {path}", "[n dim]").astype(np.float32, copy=False)
+        for name in (known, asked)
+    )
+    if database.shape[1] != queries.shape[1]:
+        widths = f"{database.shape[1]} and {queries.shape[1]}"
+        raise InputError(f"expected {known} and {asked} of one width in {path}, found {widths}")
+    if asked == known:
+        asks = arrays["roles"] == "query" if "roles" in arrays else np.zeros(len(queries), np.bool_)
+        asks = asks if asks.any() else np.arange(len(queries)) % HELD_OUT == 0
+        database, queries = database if asks.all() else database[~asks], queries[asks]
     return database, queries[:MOST_QUERIES]

@@ -98,18 +98,7 @@ def test_files_of_two_formats_need_no_drift(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Formats bring drift along, which has no files of vectors of its own; named, it is refused."""
-    asked = [
-        "features",
-        "-b",
-        "mini-fs",
-        "--dtype",
-        "float32,bfloat16",
-        "--layers",
-        "3",
-        "--workers",
-        "1",
-        "-t",
-    ]
+    asked = ["features", "-b", "mini-fs", "mini-fs@bfloat16", "--layers", "3", "--workers", "1", "-t"]
     places = ("--data", data, "-o", tmp_path / "out", "--cache", tmp_path / "cache")
     ran = command(capsys, *asked, "knn", *places)
     assert (ran.code, "error" in ran.err) == (0, False)

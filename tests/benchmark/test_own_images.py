@@ -217,7 +217,7 @@ def test_labels_that_fit_nothing_are_wrong_usage(
 
 
 def test_check_of_nothing_says_what_to_give(capsys: Capture) -> None:
-    assert "give --data DIR, or --images DIR" in command(capsys, "check").error
+    assert "give --data DIR, or --images DIR" in command(capsys, "check", "--all").error
 
 
 def test_labels_none_takes_several_folders_without_classes(flat: Path) -> None:

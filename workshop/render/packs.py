@@ -41,7 +41,7 @@ def _render(root: Path, piece: Piece, report: Reporter) -> None:
 
 
 def pack_data(rendered: Path, target: Path) -> None:
-    """Pack the datasets of the mini suite, as `data pack` packs official ones; raises InputError.
+    """Pack the datasets of the mini suite, as `pack` packs official ones; raises InputError.
 
     ``target`` is a new folder, or a pack that has some of them. Datasets of one name, which are several
     tables of the same images, are packed together. There is no card, which is for packs that people share.
