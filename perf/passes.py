@@ -65,8 +65,8 @@ def beside_bare(
 
 def vector_collector(backbone: Backbone, count: int) -> Collector:
     """The collector of class token and mean of all layers, for one batch of ``count`` images."""
-    layers = frozenset(backbone.spec.layers)
-    return VectorCollector(one_batch(count).probe, layers, ("cls", "mean"), torch.float32)
+    layers, poolings = frozenset(backbone.spec.layers), backbone.spec.poolings_of(("cls", "mean"))
+    return VectorCollector(one_batch(count).probe, layers, poolings, torch.float32)
 
 
 def grams(backbone: Backbone, count: int) -> Collector:

@@ -148,9 +148,9 @@ def _device_names(request: Request) -> Sequence[str]:
     if request.device != "auto":
         raise InputError("--device and --devices both say where to run; give one of them")
     if request.devices == ("all",):
-        if not (cards := torch.cuda.device_count()):
+        if not (gpus := torch.cuda.device_count()):
             raise InputError("--devices all takes every GPU, and this machine has none; leave it out")
-        return [f"cuda:{number}" for number in range(cards)]
+        return [f"cuda:{number}" for number in range(gpus)]
     if wrong := [name for name in request.devices if name in ("auto", "all")]:
         raise InputError(f"--devices takes all alone, or names such as cuda:0,cuda:1; found {wrong[0]!r}")
     return request.devices
@@ -164,8 +164,8 @@ def find_dtypes(
         return given
     exact = [protocol.name for protocol in protocols if protocol.gpu_dtype == "float32"]
     # GPUs before Ampere have no bfloat16
-    card = device.type == "cuda" and torch.cuda.get_device_capability(device)[0] >= 8
-    dtype: Dtype = "amp-bfloat16" if card and not exact else "float32"
-    why = f"the protocol {exact[0]} computes so" if card and exact else f"for {device}"
+    fits = device.type == "cuda" and torch.cuda.get_device_capability(device)[0] >= 8
+    dtype: Dtype = "amp-bfloat16" if fits and not exact else "float32"
+    why = f"the protocol {exact[0]} computes so" if fits and exact else f"for {device}"
     report.say(f"--dtype auto: {dtype}, {why}")
     return (dtype,)

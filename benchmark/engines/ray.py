@@ -63,9 +63,9 @@ class RayEngine(base.Engine):
     def _slots(self) -> list[WorkerSlot]:
         """One slot per GPU of the cluster, or per worker."""
         there, workers = ray.cluster_resources(), self._request.workers
-        cards = 0 if self._request.device == "cpu" else int(there.get("GPU", 0))
-        if cards:
-            return [WorkerSlot("cuda", max(1, min(workers, int(there.get("CPU", 1)) // cards)))] * cards
+        gpus = 0 if self._request.device == "cpu" else int(there.get("GPU", 0))
+        if gpus:
+            return [WorkerSlot("cuda", max(1, min(workers, int(there.get("CPU", 1)) // gpus)))] * gpus
         if self._request.device.startswith("cuda"):
             raise InputError("the Ray cluster has no GPU; leave out --device")
         return [WorkerSlot("cpu", 1)] * workers
@@ -86,8 +86,8 @@ class _Remote(base.Worker[Job, Result]):
     def ready(self) -> bool:
         """Whether the actor is available; requests one and waits. Raises WorkerDiedError if none starts."""
         if self._actor is None:
-            cards, threads = int(self.slot.device == "cuda"), self.slot.threads
-            actor = ray.remote(num_cpus=threads, num_gpus=cards, scheduling_strategy="SPREAD")(_Actor)
+            gpus, threads = int(self.slot.device == "cuda"), self.slot.threads
+            actor = ray.remote(num_cpus=threads, num_gpus=gpus, scheduling_strategy="SPREAD")(_Actor)
             self._actor = actor.remote(self._function, self._number, threads)
             self._starting = self._actor.process.remote()
         if self._starting is not None:

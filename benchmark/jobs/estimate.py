@@ -64,11 +64,9 @@ def score_seconds(job: ScoreJob) -> float:
 
 def vector_bytes(setup: Setup) -> int:
     """Bytes of the stored vectors of an image."""
-    spec, poolings = setup.spec, {*setup.poolings}
-    kinds = poolings - {"patchwise"} if spec.has_cls else (poolings | {"mean"}) - {"cls"}
-    kinds = {spec.vectors} if spec.vectors else kinds
-    channels = sum(spec.stage_of(layer).width for layer in setup.stored_layers)
-    return channels * len(kinds) * (2 if setup.request.store_dtype == "float16" else 4)
+    channels = sum(setup.spec.stage_of(layer).width for layer in setup.stored_layers)
+    poolings = setup.spec.poolings_of(setup.poolings)
+    return channels * len(poolings) * (2 if setup.request.store_dtype == "float16" else 4)
 
 
 def view_bytes(job: Job) -> int:

@@ -58,10 +58,8 @@ def _listeners(job: Job) -> Iterator[Listener]:
             collector = _collector(job, tasks[0], debias_of(components(tasks[0].transform)))
         else:
             dtype = getattr(torch, setup.request.store_dtype)
-            spec, poolings = setup.spec, setup.poolings
-            collector = VectorCollector(
-                job.source, setup.stored_layers, poolings, dtype, spec.width, has_mean=spec.vectors is None
-            )
+            poolings, width = setup.spec.poolings_of(setup.poolings), setup.spec.width
+            collector = VectorCollector(job.source, setup.stored_layers, poolings, dtype, width)
         if collector is not None:
             yield Listener(name, collector, store, {*store.missing} & {*job.shards}, tasks)
 

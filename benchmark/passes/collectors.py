@@ -22,7 +22,8 @@ from layerboard.tasks.metrics.spread import debiased, position_basis
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures, Shown
 from layerboard.zoo.features.backbone import Backbone
-from layerboard.zoo.spec import Layer
+from layerboard.zoo.features.cut import pooled
+from layerboard.zoo.spec import Layer, VectorPooling
 from layerboard.zoo.view.views import View, tiles_of
 
 FAILURE = "failure"  # array that says why a layer has no measurements, UTF-8
@@ -77,24 +78,22 @@ def to_host(arrays: Mapping[Name, Tensor]) -> dict[Name, Tensor]:
 
 
 class VectorCollector(Collector):
-    """Keeps the class token and the mean of the patch tokens of every image, or other ``POOLINGS``.
+    """Keeps vectors of every image by some poolings, which all layers must have.
 
     Arrays are named ``cls.3`` or ``mean.final``, [images dim]; ``shown`` [images] is 0 for unreadable images,
-    whose rows are NaN. ``patchwise`` is kept for backbones without a class token; ``width``, the width of the
-    last stage, is the maximum number of its channels. Without a class token the mean is always kept, unless
-    ``has_mean`` says that there is none.
+    whose rows are NaN. ``width`` is that of the backbone's last stage, the maximum number of channels of the
+    pooling ``patchwise``.
     """
 
     def __init__(
         self,
         source: Source,
         layers: frozenset[Layer],
-        poolings: tuple[str, ...],
+        poolings: tuple[VectorPooling, ...],
         dtype: torch.dtype,
         width: int = 0,
-        has_mean: bool = True,
     ) -> None:
-        self.layers, self._has_mean = layers, has_mean
+        self.layers = layers
         self._source, self._poolings, self._dtype, self._width = source, poolings, dtype, width
         self._kept: dict[str, list[Tensor]] = {}
         self._members: dict[Member, None] = {}
@@ -102,17 +101,11 @@ class VectorCollector(Collector):
     def see(self, batch: Batch, features: Shown) -> None:
         """Pool one layer; the small results stay on the device until the shard ends."""
         assert isinstance(features, LayerFeatures)  # attention probabilities are not needed
-        layer, pooled = features.layer, dict[str, Tensor]()
-        if features.cls is not None and "cls" in self._poolings:
-            pooled[f"cls.{layer}"] = features.cls.to(torch.float32, copy=True)
-        if "mean" in self._poolings or (features.cls is None and self._has_mean):
-            pooled[f"mean.{layer}"] = features.mean.float()
-        if "patchwise" in self._poolings and features.cls is None:
-            pooled[f"patchwise.{layer}"] = features.patchwise(self._width)
+        vectors = {f"{p}.{features.layer}": pooled(features, p, self._width) for p in self._poolings}
         # a batch comes whole for some layers and in pieces for others, in the same order
         self._members |= dict.fromkeys(batch.members)
-        for name, vectors in pooled.items():
-            self._kept.setdefault(name, []).append(vectors)
+        for name, each in vectors.items():
+            self._kept.setdefault(name, []).append(each)
 
     def finish(self, groups: range) -> dict[str, Tensor]:
         first = [0, *accumulate(len(self._source.groups[group].samples) for group in groups)]

@@ -6,7 +6,7 @@ from math import inf
 
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.passes.collectors import Collector
-from layerboard.benchmark.passes.failures import Failure, free_unused, is_out_of_memory
+from layerboard.benchmark.passes.failures import Failure, is_out_of_memory, within_memory
 from layerboard.benchmark.passes.loading import Batch, Loader, ShardEnd, Unreadable
 from layerboard.benchmark.passes.shards import Shards
 from layerboard.tasks.framework.base import Source
@@ -138,8 +138,6 @@ class BatchSplitter:
                     )
                     self._too_many = -1  # reported once
                 return
-            # here, not in the handler: the error holds what its forward pass has allocated
-            free_unused(self._backbone.device)
             before = seen
             if (problem := self._indivisible(batch)) is None:
                 self._too_many = self._too_many or len(batch.members)
@@ -164,15 +162,15 @@ class BatchSplitter:
                     seen[listener.name] |= {features.layer}
 
         layers = frozenset().union(*(each.collector.layers - seen[each.name] for each in active))
-        try:
-            if layers:
-                for listener in active:
-                    self._hand(listener, listener.collector.prepare, self._backbone, batch.pixels)
-                self._backbone.visit(batch.pixels, visitor, layers)
+
+        def visit() -> bool:
+            for listener in active:
+                self._hand(listener, listener.collector.prepare, self._backbone, batch.pixels)
+            self._backbone.visit(batch.pixels, visitor, layers)
             return True
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
+
+        if not layers or within_memory(self._backbone.device, visit):
+            return True
         for listener in listeners:
             seen[listener.name] -= listener.collector.again()
         return False

@@ -10,7 +10,7 @@ import torch
 from layerboard.zoo.entries import SPECS
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import BackboneIdentity
-from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.features.backbone import SEED, Backbone, RandomFloor, RawPixels
 from layerboard.zoo.spec import BackboneSpec
 from layerboard.zoo.spec.origin import Origin
 
@@ -40,6 +40,17 @@ class OriginLoader(ABC):
         """What `describe_backbone` says of a backbone that `find` gave."""
         del spec, cache_dir
         return ""
+
+
+class FloorLoader(OriginLoader):
+    """Loader of the floors, which are no networks and need no files: random draws, and the pixels."""
+
+    def identify(self, spec: BackboneSpec, cache_dir: Path) -> BackboneIdentity:
+        return identity_of(spec, f"seed-{SEED}" if spec.family == "random" else "pixels")
+
+    def load(self, spec: BackboneSpec, device: torch.device, cache_dir: Path) -> Backbone:
+        kind = RandomFloor if spec.family == "random" else RawPixels
+        return kind(spec, self.identify(spec, cache_dir), device)
 
 
 def loader_of(origin: Origin) -> OriginLoader:

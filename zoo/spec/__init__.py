@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
@@ -302,6 +303,13 @@ class BackboneSpec:
         if not self.origin.has_architecture:
             return ()
         return CONVNET_TAPS if self.heads is None else TRANSFORMER_TAPS
+
+    def poolings_of(self, asked: Iterable[str]) -> tuple[VectorPooling, ...]:
+        """Poolings of its vectors among those asked for; the mean stands in for a class token."""
+        if self.vectors is not None:
+            return (self.vectors,)
+        there = {*asked} - {"patchwise"} if self.has_cls else {*asked, "mean"} - {"cls"}
+        return tuple(each for each in get_args(VectorPooling) if each in there)
 
     def has(self, layer: Layer) -> bool:
         """Whether there is such a layer; a network is assumed to have all taps of its kind inside blocks."""

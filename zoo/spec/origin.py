@@ -56,7 +56,7 @@ ORIGINAL = replace(TRANSFORMERS, name="original", has_path=False)
 PACKAGED = replace(ORIGINAL, name="packaged", supply="comes with the package")
 GENERATED = replace(ORIGINAL, name="generated", supply="comes from a seed")
 # no network: random draws, or the pixels
-FLOOR = Origin(name="floor", loader="layerboard.zoo.load.floors:FloorLoader", supply="comes from a seed")
+FLOOR = Origin(name="floor", loader="layerboard.zoo.load.backbone:FloorLoader", supply="comes from a seed")
 # a network of this process (`zoo.own.module`)
 MODULE = Origin(
     name="module",

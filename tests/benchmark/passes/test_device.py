@@ -114,7 +114,7 @@ def listeners_of(one: Pass, backbone: Backbone, folder: Path) -> list[Listener]:
         task.listener: collector_of(task, one, spec, folder) for task in one.measured
     }
     if one.vectors:
-        layers, poolings = frozenset(spec.layers), ("cls", "mean", "patchwise")
+        layers, poolings = frozenset(spec.layers), spec.poolings_of(("cls", "mean", "patchwise"))
         found["vectors"] = VectorCollector(one.source, layers, poolings, torch.float16, spec.width)
     shards = one.source.shards
     return [
