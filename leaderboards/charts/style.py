@@ -19,6 +19,17 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross"
 # one for each repetition of the colours
 DASHES = ([1, 0], [5, 3], [2, 2], [8, 3, 2, 3], [10, 4], [4, 2, 1, 2], [1, 3])
 
+# the shapes as paths in a square of 17 pixels
+SWATCHES = {
+    "circle": "M8 5a3.5 3.5 0 1 0 .01 0Z",
+    "square": "M5 5h7v7h-7Z",
+    "triangle-up": "M8.5 4l4 8h-8Z",
+    "diamond": "M8.5 3.5l4 5-4 5-4-5Z",
+    "triangle-down": "M8.5 13l4-8h-8Z",
+    "triangle-right": "M13 8.5l-8-4v8Z",
+    "cross": "M7 4h3v3h3v3h-3v3h-3v-3h-3v-3h3Z",
+}
+
 # colours of numbers from low to high
 RAMP = ("#2a0d54", "#2f1f61", "#332e6d", "#383d7a", "#3a4c86", "#395f8c", "#34728d", "#2b848d",
         "#28958a", "#3da580", "#51b574", "#64c564", "#83d256", "#aeda50", "#d5e147", "#fae83c")  # fmt: skip

@@ -38,6 +38,7 @@ def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
         score, _, spread = score_text(answer.score, (answer.ci_high - answer.ci_low) / 2).partition(" ± ")
         card = {"title": titles[column], "asks": task.asks, "answer": answer, "score": score}
         card |= {"backbone": report.board.labels[answer.backbone], "sure": _sure(answer, report.board.labels)}
+        card["anchor"] = report.looks[str(card["backbone"])]["anchor"]
         card |= {"spread": spread, "baselines": _baselines(answer, report), "facts": _details(answer, report)}
         cards.append(card)
     return filled("answer", verdict=_verdict(answers, titles, report), cards=cards)

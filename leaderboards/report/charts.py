@@ -1,10 +1,12 @@
-"""The report's charts as data: Vega-Lite specifications with placeholders for the rows and a few words.
+"""The report's charts: Vega-Lite specifications with placeholders for the rows and a few words.
 
-The page fills them in the reader's browser, `leaderboards.report.figures` does for files; the drawings are
-the same. A placeholder is a string ``{name}``; one that is the whole string is replaced by any value, such as
-a list.
+The page fills them in the reader's browser, `leaderboards.report.figures` does for files. Whatever is
+computed from the rows is a transform here, so that both draw the same numbers. A placeholder is a string
+``{name}``; one that is the whole string is replaced by any value, such as a list. ``{=name}`` is replaced by
+the literal of an expression.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,37 +14,56 @@ from typing import Any
 from layerboard.leaderboards.charts.style import SCHEMA, Spec, config
 from layerboard.leaderboards.report.content import FIRST, MAYBE, UNTESTED
 
-ROWS = "rows"  # name of the data that a chart draws
 ACCENT = "#d55e00"  # colour of fronts, floors and published numbers
 
-# height of a row in pixels in charts with few rows, and with more than `FEW`
-STEPS = {"ranking": (24, 14), "depth_map": (18, 12), "task_map": (26, 20)}
-FEW = 40
-
+LINES = 340  # height of a chart of lines in pixels
 LABEL = 13  # minimum distance in pixels of labels at the ends of lines
 NEAR = 0.25  # share of the horizontal axis within which labels can overlap
 BANDS = 3  # maximum number of lines that have interval bands
+MATRICES = 12  # maximum number of backbones of which all matrices are shown together
+DARK = 0.62  # share of the colours, from the lowest, on which text is white
 INK = "{ink}"  # colour of text and axes, that of the paper or of the reader's theme
 CELL = {"type": "rect", "aria": False}  # a filled cell of a map
 IS_BEST = "datum.place == 'best'"  # whether a row is of the best layer of its backbone
+MEASURED = "datum.place != 'published'"
+IS_PICKED = "indexof({=picked}, datum.backbone) >= 0"
 
 
 def _tip(field: str, title: str = "", form: str = "") -> Spec:
     return {"field": field} | ({"title": title} if title else {}) | ({"format": form} if form else {})
 
 
-_SURE = {
-    "calculate": "isValid(datum.ci_low) ? format(datum.ci_low, '.1f') + ' to ' + format(datum.ci_high, '.1f')"
-    " : 'none'",
-    "as": "sure",
-}
-_LAYER = {
-    "calculate": "datum.layer + ' of ' + datum.depth + (datum.place == 'best' ? ', its best layer' :"
+def _calculate(field: str, expression: str) -> Spec:
+    return {"calculate": expression, "as": field}
+
+
+def _joined(groupby: Sequence[str] = (), **fields: tuple[str, str]) -> Spec:
+    """Aggregates of a group as fields of all of its rows: name, operation and aggregated field."""
+    names = [{"op": operation, "field": field, "as": name} for name, (operation, field) in fields.items()]
+    return {"joinaggregate": names, "groupby": [*groupby]}
+
+
+def _window(field: str, operation: str, of: str, order: Sequence[Spec], by: Sequence[str] = ()) -> Spec:
+    """A field from the rows up to each one in an order, in groups: a running aggregate, or a rank."""
+    window = {"window": [{"op": operation, "field": of, "as": field}], "frame": [None, 0]}
+    return window | {"ignorePeers": True, "sort": [*order], "groupby": [*by]}
+
+
+_HIGHEST = {"field": "value", "order": "descending"}
+_SURE = _calculate(
+    "sure",
+    "isValid(datum.ci_low) ? format(datum.ci_low, '.1f') + ' to ' + format(datum.ci_high, '.1f') : 'none'",
+)
+_WHERE = _calculate(
+    "where",
+    "datum.layer + ' of ' + datum.depth + (datum.place == 'best' ? ', its best layer' :"
     " datum.place == 'tied' ? ', tied with its best layer' : '')",
-    "as": "where",
-}
+)
 _SCORE = _tip("value", "{metric}", ".1f")
-_SCORE_TIPS = [_tip("backbone", "backbone"), _tip("where", "layer"), _SCORE, _tip("sure", "95 % interval")]
+_SCORE_TIPS = [
+    *(_tip("backbone", "backbone"), _tip("where", "layer"), _tip("score", "{metric}")),
+    _tip("sure", "95 % interval"),
+]
 _VALUE = {"field": "value", "type": "quantitative", "title": "{axis}", "scale": {"zero": False}}
 _LOW = _VALUE | {"field": "ci_low"}
 _ROW = {"y": {"field": "backbone", "type": "nominal", "sort": "{order}", "title": None}}
@@ -58,26 +79,31 @@ def fill_placeholders(spec: Any, words: Mapping[str, Any]) -> Any:  # noqa: ANN4
         return spec
     if whole := re.fullmatch(r"\{(\w+)\}", spec):
         return words[whole[1]]
-    return re.sub(r"\{(\w+)\}", lambda found: str(words[found[1]]), spec)
+    return re.sub(r"\{(=?)(\w+)\}", lambda found: _inner(words[found[2]], literal=bool(found[1])), spec)
 
 
-def height(view: str, rows: int) -> int:
-    """Height in pixels of a chart with rows; 0 for others."""
-    return max(2, rows) * STEPS.get(view, (0, 0))[rows > FEW]
+def _inner(word: object, *, literal: bool) -> str:
+    return json.dumps(word) if literal else str(word)
 
 
-def spaced_labels(ends: Sequence[tuple[float, float]], gap: float) -> list[float]:
-    """Heights of labels at the ends of lines, without overlap and as close to the ends as that allows.
+def spaced_labels(height: int, by: Sequence[str] = ()) -> list[Spec]:
+    """Transforms to the last row of each line, with ``end``: the height of its label.
 
-    An end is a share of the horizontal axis and a height; the page's script does the same.
+    Labels in one place, or in each group ``by`` some fields, do not overlap, and are as close below the ends
+    as that allows: from the highest one on, the running minimum of the heights after a shift by the distance
+    `LABEL` for each label above.
     """
-    heights = [height for _, height in ends]
-    placed: list[int] = []
-    for index in sorted(range(len(ends)), key=lambda index: -heights[index]):
-        above = [heights[other] for other in placed if abs(ends[other][0] - ends[index][0]) < NEAR]
-        heights[index] = min([heights[index], *(height - gap for height in above)])
-        placed.append(index)
-    return heights
+    gap = f"{LABEL} / {height} * (datum.high - datum.low)"
+    return [
+        {"filter": MEASURED},
+        _joined(high=("max", "value"), low=("min", "value")),
+        _joined(["backbone"], last=("max", "layer")),
+        {"filter": "datum.layer == datum.last"},
+        _window("above", "row_number", "", [_HIGHEST], by),
+        _calculate("shifted", f"datum.value + datum.above * {gap}"),
+        _window("least", "min", "shifted", [{"field": "above"}], by),
+        _calculate("end", f"datum.least - datum.above * {gap}"),
+    ]
 
 
 def _chart(layers: list[Spec], height: object, *transform: Spec) -> Spec:
@@ -89,7 +115,7 @@ def _chart(layers: list[Spec], height: object, *transform: Spec) -> Spec:
 def _open(*transform: Spec) -> Spec:
     """Parameters of every chart: its rows, the highlighted backbone and the hovered place."""
     params = [{"name": "mark", "value": "{mark}"}, {"name": "at", "value": None}]
-    data = {"data": {"name": ROWS}, "transform": [_SURE, _LAYER, *transform]}
+    data = {"data": {"values": "{rows}"}, "transform": [_SURE, _WHERE, *transform]}
     return {"$schema": SCHEMA, "params": params, "config": config(INK, "{font}")} | data
 
 
@@ -143,22 +169,21 @@ _BAND: Spec = {"mark": {"type": "area", "aria": False}}
 _BAND |= {"encoding": {"y": _LOW, "y2": {"field": "ci_high"}, "color": _COLOUR}}
 
 
-def _names(places: Spec) -> list[Spec]:
-    """A mark and a name where a line ends, at the height of the field ``end``."""
+def _names(places: Spec, height: int, by: Sequence[str] = ()) -> list[Spec]:
+    """A mark and a name where each line ends, at the height of ``end``."""
     places = places | {"y": {"field": "end", "type": "quantitative"}}
     point = {"type": "point", "filled": True, "size": 45, "xOffset": 10, "aria": False}
-    name = {"text": {"field": "name"}}
-    return [
-        _plotted(point, places | _marked(1) | {"color": _COLOUR, "shape": _SHAPE}, "isValid(datum.end)"),
-        _plotted(_name(18), places | _marked(1, faint=0.6) | name, "isValid(datum.end)"),
+    drawn = [
+        _plotted(point, places | _marked(1) | {"color": _COLOUR, "shape": _SHAPE}),
+        _plotted(_name(18), places | _marked(1, faint=0.6) | {"text": {"field": "backbone"}}),
     ]
+    return [{"transform": spaced_labels(height, by), "layer": drawn}]
 
 
 def ranking() -> Spec:
     """The best layer of each backbone in one task with its interval, filled if it may be the best.
 
-    Rows: `leaderboards.report.content.BEST` and ``label``, the text beside the point; rows whose ``group`` is
-    ``published`` are published numbers.
+    Rows: `leaderboards.report.content.BEST`; those whose ``group`` is ``published`` are published numbers.
     """
     tips = [_tip("backbone"), *_SCORE_TIPS[1:], _tip("group", "as far as the data tell")]
     good = f"(datum.group == '{FIRST}' || datum.group == '{MAYBE}')"
@@ -169,6 +194,7 @@ def ranking() -> Spec:
     rule = {"type": "rule", "strokeWidth": 2.5, "aria": False}
     hollow = {"type": "point", "filled": True, "size": 60, "fill": "{ground}", "strokeWidth": 1.8}
     label = {"x": {"value": "width"}, "text": {"field": "label"}}
+    said = "{=narrow} ? '' : datum.score + ', layer ' + datum.layer + '/' + datum.depth"
     layers = [
         _floor("x"),
         _plotted(rule, _ROW | _marked(0.55) | interval, measured),
@@ -177,11 +203,12 @@ def ranking() -> Spec:
         _plotted(_name(8), _ROW | _marked(1, faint=0.6) | label, measured),
         _others("group", _ROW | {"x": _VALUE}),
     ]
-    return _chart(layers, "{height}")
+    return _chart(layers, "{height}", _calculate("label", said))
 
 
-_ACROSS: Spec = {"field": "x", "type": "quantitative", "title": "{depth}", "axis": {"tickMinStep": "{step}"}}
+_ACROSS: Spec = {"field": "x", "type": "quantitative", "title": "{depth}", "axis": {"tickMinStep": "{tick}"}}
 _ACROSS |= {"scale": {"zero": False, "nice": False, "padding": 12}}
+_PLACE = _calculate("x", "datum[{=across}]")
 
 
 def _lines(places: Spec) -> list[Spec]:
@@ -200,51 +227,52 @@ def _lines(places: Spec) -> list[Spec]:
 def curves() -> Spec:
     """The scores of every layer of some backbones in one task, with their names where the lines end.
 
-    Rows: `leaderboards.report.content.LAYERS` with ``x``, the layer or its share of the depth, and in one row
-    of each backbone ``end``, the height of its ``name``; rows whose ``place`` is ``published`` are published
-    numbers. If there are at most `BANDS` lines, each has an interval band, and so has the highlighted one.
+    Rows: `leaderboards.report.content.LAYERS`; those whose ``place`` is ``published`` are published numbers.
+    If there are at most `BANDS` lines, each has an interval band, and so has the highlighted one.
     """
     places = {"x": _ACROSS, "y": _VALUE}
-    measured = {"transform": [{"filter": "datum.place != 'published'"}]}
-    lit = {"test": "datum.backbone == mark || (mark == '' && {few})", "value": 0.16}
+    measured = {"transform": [{"filter": MEASURED}, _joined(lines=("distinct", "backbone"))]}
+    few = f"(mark == '' && datum.lines <= {BANDS})"
+    lit = {"test": f"datum.backbone == mark || {few}", "value": 0.16}
     band = _BAND | {"encoding": _BAND["encoding"] | {"x": _ACROSS, "opacity": {"condition": lit, "value": 0}}}
     cursor: Spec = {"data": {"values": [{}]}}
-    cursor |= {"transform": [{"calculate": "at", "as": "x"}, {"filter": "isValid(datum.x)"}]}
+    cursor |= {"transform": [_calculate("x", "at"), {"filter": "isValid(datum.x)"}]}
     rule = {"type": "rule", "color": INK, "opacity": 0.5, "aria": False}
     layers = [
         _floor("y"),
         measured | {"layer": [band, *_lines(places)]},
         _others("place", places),
         cursor | _plotted(rule, {"x": _ACROSS}),
-        *_names({"x": {"value": "width"}}),
+        *_names({"x": {"value": "width"}}, LINES),
     ]
-    return _chart(layers, 340)
+    return _chart(layers, LINES, {"filter": "isValid(datum.layer)"}, _PLACE)
 
 
 def panels() -> Spec:
     """Scores of every layer in one task with intervals, in a panel for each backbone.
 
-    Rows: those of `curves` and ``panel``, the backbone of the panel; the line of another backbone is grey.
+    Rows: `LAYERS`; the grey line is that of the backbone with the highest score.
     """
     places = {"x": _ACROSS, "y": _VALUE}
-    own = {"transform": [{"filter": "datum.backbone == datum.panel"}]}
     band = _BAND | {"encoding": _BAND["encoding"] | {"x": _ACROSS, "opacity": {"value": 0.2}}}
     line, points, _ = _lines(places)
     tips = {"encoding": points["encoding"] | {"tooltip": _SCORE_TIPS}}
     grey = {"type": "line", "color": "#8c959f", "strokeWidth": 1, "aria": False}
-    other = _plotted(grey, places, "datum.backbone != datum.panel")
-    field = {"field": "panel", "type": "nominal", "title": None, "sort": "{backbones}"}
+    highest = [_joined(["backbone"], top=("max", "value")), _joined(most=("max", "value"))]
+    first: Spec = {"data": {"values": "{rows}"}}
+    first |= {"transform": [_PLACE, *highest, {"filter": "datum.top == datum.most"}]}
+    field = {"field": "backbone", "type": "nominal", "title": None, "sort": "{order}"}
     header = {"labelAnchor": "start", "labelFontWeight": 600, "labelLimit": "{width}"}
     facet = {"facet": field | {"header": header}}
-    layers = [_floor("y"), other, own | {"layer": [band, line, points | tips]}]
+    layers = [_floor("y"), first | _plotted(grey, places), {"layer": [band, line, points | tips]}]
     inner = {"width": "{width}", "height": 110, "layer": layers}
-    return _open() | facet | {"columns": "{columns}", "spec": inner}
+    return _open(_PLACE) | facet | {"columns": "{columns}", "spec": inner}
 
 
 def depth_map() -> Spec:
     """The scores of all layers of many backbones in a task (`LAYERS`), as colours over relative depth."""
-    start = {"calculate": "(datum.layer - 1) / datum.depth", "as": "from"}
-    end = {"calculate": "datum.layer / datum.depth", "as": "to"}
+    start = _calculate("from", "(datum.layer - 1) / datum.depth")
+    end = _calculate("to", "datum.layer / datum.depth")
     share: Spec = {"field": "from", "type": "quantitative", "title": "share of the depth"}
     share |= {"scale": {"domain": [0, 1], "nice": False}}
     share |= {"axis": {"grid": False, "format": ".2~f", "tickCount": 5}}
@@ -256,14 +284,14 @@ def depth_map() -> Spec:
 
 
 def task_map() -> Spec:
-    """Scores of one backbone's layers by task: `LAYERS`, ``text``, ``share`` of the best in percent."""
+    """Scores of one backbone's layers by task (`LAYERS`); ``share_of_best`` is in percent."""
     places = {
         "x": {"field": "layer", "type": "ordinal", "title": "layer", "axis": {"labelAngle": 0}},
-        "y": {"field": "column", "type": "nominal", "sort": "{order}", "title": None},
+        "y": {"field": "column", "type": "nominal", "sort": "{tasks}", "title": None},
     }
-    tips = [_tip("column", "task"), _tip("where", "layer"), _tip("value", "score", ".1f")]
-    tips += [_tip("sure", "95 % interval"), _tip("share", "share of the best layer's, %", ".1f")]
-    colour = {"color": _ramp("share", "% of the best layer's score"), "tooltip": tips}
+    tips = [_tip("column", "task"), _tip("where", "layer"), _tip("score", "score")]
+    tips += [_tip("sure", "95 % interval"), _tip("share_of_best", "share of the best layer's, %", ".1f")]
+    colour = {"color": _ramp("share_of_best", "% of the best layer's score"), "tooltip": tips}
     frame = {"type": "rect", "filled": False, "stroke": ACCENT, "strokeWidth": 2.5, "aria": False}
     ink = {"condition": {"test": "datum.dark", "value": "#ffffff"}, "value": "#101418"}
     text = {"type": "text", "fontSize": 10, "aria": False}
@@ -272,18 +300,24 @@ def task_map() -> Spec:
         _plotted(frame, places, IS_BEST),
         _plotted(text, places | {"text": {"field": "text"}, "color": ink}),
     ]
-    return _chart(layers, "{height}")
+    transforms = [
+        _joined(["column"], most=("max", "value")),
+        _calculate("share_of_best", "datum.most > 0 ? 100 * datum.value / datum.most : 0"),
+        _joined(least=("min", "share_of_best")),
+        _calculate("dark", f"datum.share_of_best < datum.least + {DARK} * (100 - datum.least)"),
+        _calculate("text", "{=narrow} ? '' : format(datum.value, '.0f')"),
+    ]
+    return _chart(layers, "{height}", *transforms)
 
 
 def tradeoff() -> Spec:
     """Scores over a cost: a point for each depth at which a backbone may be cut, and the Pareto front.
 
-    Rows: `LAYERS`, ``cost``, ``shown``: whether the backbone is selected, ``front``: whether none is better
-    at the same or less cost, and in one row of each line ``end``, the height of its ``name``.
+    Rows: `LAYERS`. ``front`` says whether none is better at the same or less cost.
     """
-    across: Spec = {"field": "cost", "type": "quantitative", "title": "{cost}"}
-    across |= {"scale": "{scale}", "axis": {"format": ".3~r", "tickCount": 6}}
-    tips = [*_SCORE_TIPS, {"field": "cost", "title": "{cost}", "format": ".3~r"}]
+    across: Spec = {"field": "cost", "type": "quantitative", "title": "{cost_title}"}
+    across |= {"scale": "{cost_scale}", "axis": {"format": ".3~r", "tickCount": 6}}
+    tips = [*_SCORE_TIPS, {"field": "cost", "title": "{cost_title}", "format": ".3~r"}]
     places = {"x": across, "y": _VALUE}
     grey = {"type": "point", "filled": True, "size": 22, "color": "#8c959f", "opacity": 0.45}
     thin = {"type": "line", "strokeWidth": 1, "aria": False}
@@ -291,34 +325,87 @@ def tradeoff() -> Spec:
     points = {"color": _COLOUR, "shape": _SHAPE, "tooltip": tips}
     stairs = {"type": "line", "interpolate": "step-after", "color": INK, "strokeWidth": 1.4, "aria": False}
     ring = {"type": "point", "size": 110, "color": INK, "strokeWidth": 1.6, "filled": False}
+    picked = [
+        _plotted(thin, places | _marked(0.5) | line),
+        _plotted({"type": "point", "filled": True, "size": 34}, places | _marked(0.9) | points),
+        *_names({"x": across}, LINES, ["near"]),
+    ]
     layers = [
-        _plotted(grey, places | {"tooltip": tips}, "!datum.shown"),
-        _plotted(thin, places | _marked(0.5) | line, "datum.shown"),
-        _plotted(
-            {"type": "point", "filled": True, "size": 34}, places | _marked(0.9) | points, "datum.shown"
-        ),
+        _plotted(grey, places | {"tooltip": tips}, f"!({IS_PICKED})"),
+        {"transform": [{"filter": IS_PICKED}], "layer": picked},
         _plotted(stairs, places, "datum.front"),
         _plotted(ring, places | {"tooltip": tips}, "datum.front"),
-        *_names({"x": across}),
     ]
-    return _chart(layers, 340)
+    cheapest = [{"field": "cost"}, _HIGHEST]
+    transforms = [
+        _calculate("cost", "datum[{=cost}]"),
+        {"filter": "isValid(datum.cost)"},
+        _window("reached", "max", "value", cheapest),
+        _window("before", "lag", "reached", cheapest),
+        _calculate("front", "!isValid(datum.before) || datum.value > datum.before"),
+        _joined(least=("min", "cost"), most=("max", "cost")),
+        _calculate("across", "{=log} ? log(datum.cost / datum.least) : datum.cost - datum.least"),
+        _joined(width=("max", "across")),
+        _calculate("near", f"datum.width > 0 ? floor(datum.across / datum.width / {NEAR}) : 0"),
+    ]
+    return _chart(layers, LINES, *transforms)
+
+
+_CKA_TIP = _tip("value", "CKA", ".3f")
+_CKA = _ramp("value", "CKA") | {"scale": {"domain": [0, 1], "clamp": True}}
+
+
+def _flat(*transform: Spec) -> Spec:
+    """Rows of matrices (`leaderboards.report.content.MATRICES`) as rows of their numbers."""
+    numbered = {"window": [{"op": "row_number", "as": "index"}], "groupby": ["first", "second"]}
+    return _open(
+        *transform,
+        {"flatten": ["numbers"], "as": ["value"]},
+        numbered,
+        _calculate("of_first", "floor((datum.index - 1) / datum.columns) + 1"),
+        _calculate("of_second", "(datum.index - 1) % datum.columns + 1"),
+        {"filter": "isValid(datum.value)"},
+    )
 
 
 def alike() -> Spec:
-    """CKA of every block of one backbone with every block of another: ``row``, ``column`` and ``value``."""
+    """CKA of every block of one backbone, ``row``, with every block of another, ``column``."""
     places = {
         "x": {"field": "column", "type": "ordinal", "title": "layer of {second}", "axis": {"labelAngle": 0}},
         "y": {"field": "row", "type": "ordinal", "title": "layer of {first}", "sort": "descending"},
     }
     tips = [_tip("row", "row: layer of {first}"), _tip("column", "column: layer of {second}")]
     tips.append(_tip("value", "CKA", ".3f"))
-    colour = _ramp("value", "CKA") | {"scale": {"domain": [0, 1], "clamp": True}}
-    cells = _plotted(CELL, places | {"color": colour, "tooltip": tips})
-    sides = {"width": {"step": 24}, "height": {"step": 24}, "autosize": {"type": "pad"}}
-    return _chart([cells], height=None) | sides | {"transform": []}
+    cells = _plotted(CELL, places | {"color": _CKA, "tooltip": tips})
+    either = (
+        "datum.first == {=first} && datum.second == {=second}",
+        "datum.first == {=second} && datum.second == {=first}",
+    )
+    spec = _flat({"filter": f"{either[0]} || {either[1]}"})
+    spec["transform"] += [
+        _calculate("row", "datum.first == {=first} ? datum.of_first : datum.of_second"),
+        _calculate("column", "datum.first == {=first} ? datum.of_second : datum.of_first"),
+        *(_calculate(name, f"{{={name}}}") for name in ("first", "second")),
+    ]
+    return spec | {"layer": [cells], "width": {"step": 24}, "height": {"step": 24}}
 
 
-def all_charts() -> dict[str, Spec]:
-    """Every chart by the name of its view."""
-    views = (ranking, curves, panels, depth_map, task_map, tradeoff, alike)
-    return {each.__name__: each() for each in views}
+def matrices() -> Spec:
+    """CKA of every two of the picked backbones as small matrices side by side."""
+    names = {"type": "nominal", "sort": "{order}", "title": None}
+    blocks = {"type": "ordinal", "scale": {"padding": 0}}
+    places = {
+        "x": names | {"field": "second", "axis": {"labelAngle": -40, "orient": "top"}},
+        "xOffset": blocks | {"field": "of_second"},
+        "y": names | {"field": "first"},
+        "yOffset": blocks | {"field": "of_first", "sort": "descending"},
+    }
+    tips = [_tip("first"), _tip("of_first", "layer"), _tip("second", "and"), _tip("of_second", "layer ")]
+    cells = _plotted(
+        CELL | {"cursor": "pointer"},
+        places | {"color": _CKA | {"legend": None}, "tooltip": [*tips, _CKA_TIP]},
+    )
+    some = f"slice({{=picked}}, 0, {MATRICES})"
+    both = " && ".join(f"indexof({some}, datum.{name}) >= 0" for name in ("first", "second"))
+    sides = {"width": {"step": "{step}"}, "height": {"step": "{step}"}}
+    return _flat({"filter": both}) | sides | {"layer": [cells]}

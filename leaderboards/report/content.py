@@ -8,14 +8,15 @@ import numpy as np
 import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Numbers
-from layerboard.leaderboards.blocks.display import task_display
+from layerboard.leaderboards.blocks.display import score_text, task_display
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import find_measured_device, layer_costs
 from layerboard.leaderboards.board.differences import Estimate, Ties
-from layerboard.leaderboards.board.frames import PIXELS, RANDOM, BoardBackbone
+from layerboard.leaderboards.board.frames import PIXELS, RANDOM, BoardBackbone, half_widths
 from layerboard.leaderboards.board.ranks import mean_ranks
 from layerboard.leaderboards.board.tidy import numbers_of
+from layerboard.leaderboards.charts.style import Spec, looks
 from layerboard.leaderboards.findings.facts import UNKNOWN, Facts
 from layerboard.leaderboards.findings.reproduce import reproduced, reproduction
 from layerboard.leaderboards.sections.similarity import BlockCka, cka_matrices
@@ -33,9 +34,12 @@ PUBLISHED = (
     "conditions",
 )
 COST = ("backbone", "layer", "ms", "parameters", "dim", "bytes")
+MATRICES = ("table", "first", "second", "columns", "numbers")
+SCORE = "score"  # further column of the first two: the score as tables show it
 
 # groups of backbones in a column; the first two include the true best with 95 % confidence
 FIRST, MAYBE, WORSE, UNTESTED = "best score", "tied with the best", "worse", "not compared"
+OTHERS = "published"  # in place of a group: a number of others
 
 BYTES = 4  # bytes of a number of a stored vector, float32
 
@@ -67,6 +71,14 @@ class Report:
         return [backbone.label for backbone, _ in self.known]
 
     @cached_property
+    def looks(self) -> dict[str, Spec]:
+        """How each backbone with scores is drawn, by label, and the ``anchor`` of its swatch."""
+        series = looks(self.backbones["backbone"], self.labels)
+        return {
+            label: look | {"anchor": f"look-{self.labels.index(label)}"} for label, look in series.items()
+        }
+
+    @cached_property
     def backbones(self) -> pd.DataFrame:
         """Columns `BACKBONES`: those with scores, in table order, without the random floor."""
         rows = [
@@ -92,9 +104,9 @@ class Report:
 
     @cached_property
     def best(self) -> pd.DataFrame:
-        """Columns `BEST`: the best layer of each backbone in each column, the highest first."""
+        """Columns `BEST` and `SCORE`: the best layer of each backbone in each column, the highest first."""
         parts = [_best(column, self.board.ties.get(column.key, Ties())) for column in self.board.columns]
-        return self._labelled(parts, BEST)
+        return self._labelled(parts, (*BEST, SCORE))
 
     @cached_property
     def ranks(self) -> dict[str, Estimate]:
@@ -103,12 +115,22 @@ class Report:
 
     @cached_property
     def layers(self) -> pd.DataFrame:
-        """Columns `LAYERS`: every block in its backbone's primary pooling; best, tied or neither."""
-        return self._labelled([_layers(column) for column in self.board.columns], LAYERS)
+        """Columns `LAYERS` and `SCORE`: every block in its backbone's primary pooling, with what it costs.
+
+        ``place`` is best, tied or empty, ``share`` that of the depth; ``parameters`` are in millions.
+        """
+        rows = self._labelled([_layers(column) for column in self.board.columns], (*LAYERS, SCORE))
+        if rows.empty:
+            return rows
+        costs = self.costs.assign(parameters=self.costs["parameters"] / 1e6).drop(columns="bytes")
+        return rows.assign(share=rows["layer"] / rows["depth"]).merge(costs, "left", ["backbone", "layer"])
 
     @cached_property
     def published(self) -> pd.DataFrame:
-        """Columns `PUBLISHED`: published numbers, each at its own layer or at that of the measured one."""
+        """Columns `PUBLISHED`: published numbers, each at its own layer or at that of the measured one.
+
+        ``group`` and ``place`` tell them from measured ones, ``share`` is that of the depth.
+        """
         board, key = self.board, ["task", "dataset", "protocol", "metric"]
         headings = {tuple(getattr(each, name) for name in key): each.heading for each in board.columns[::-1]}
         rows = reproduced(reproduction(board))
@@ -120,7 +142,8 @@ class Report:
             layer=layers.where(layers.notna(), rows["measured_layer"].astype(float)),
             value=rows["published"],
         )
-        return self._labelled([rows[rows["column"] != ""]], PUBLISHED)
+        rows = self._labelled([rows[rows["column"] != ""]], PUBLISHED)
+        return rows.assign(group=OTHERS, place=OTHERS, share=rows["layer"] / rows["depth"])
 
     def _labelled(self, parts: Sequence[pd.DataFrame], names: Sequence[str]) -> pd.DataFrame:
         """Parts as one frame with some columns, in which backbones are named by labels."""
@@ -170,6 +193,21 @@ class Report:
         return cka_matrices(self.board)
 
     @cached_property
+    def matrices(self) -> pd.DataFrame:
+        """Columns `MATRICES`: those of CKA, each with its numbers row by row, NaN for none."""
+        rows = [
+            (
+                matrix.table,
+                matrix.first,
+                matrix.second,
+                matrix.values.shape[1],
+                matrix.values.ravel().tolist(),
+            )
+            for matrix in self.cka[0]
+        ]
+        return pd.DataFrame(rows, columns=[*MATRICES])
+
+    @cached_property
     def numbers(self) -> tuple[Numbers, ...]:
         """Tables of all scores, analyses and costs, as on the leaderboard's pages."""
         parts = [self.board] if len(self.board.plain) else []
@@ -194,6 +232,7 @@ def _best(column: Column, ties: Ties) -> pd.DataFrame:
         honest=[choice.score if choice else np.nan for choice in choices],
         optimism=[choice.optimism if choice else np.nan for choice in choices],
         group=[marks.get(name, UNTESTED) for name in rows["backbone"]],
+        score=_texts(rows),
     )
 
 
@@ -202,4 +241,9 @@ def _layers(column: Column) -> pd.DataFrame:
     best = set(zip(column.best["backbone"], column.best["layer"], strict=True))
     fields = rows[["backbone", "layer", "tied"]].itertuples(index=False, name=None)
     places = ["best" if (name, layer) in best else "tied" if tied else "" for name, layer, tied in fields]
-    return rows.assign(column=column.heading, place=places).sort_values(["backbone", "layer"], kind="stable")
+    rows = rows.assign(column=column.heading, place=places, score=_texts(rows))
+    return rows.sort_values(["backbone", "layer"], kind="stable")
+
+
+def _texts(rows: pd.DataFrame) -> list[str]:
+    return [score_text(*each) for each in zip(rows["value"].astype(float), half_widths(rows), strict=True)]

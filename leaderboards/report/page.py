@@ -1,6 +1,8 @@
 """The report of one suite as one self-contained HTML page: no network, no other file."""
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,28 +12,28 @@ from layerboard.leaderboards.blocks.blocks import Heading
 from layerboard.leaderboards.blocks.csv import csv_text
 from layerboard.leaderboards.blocks.display import plain_name
 from layerboard.leaderboards.charts.engine import vega_script
-from layerboard.leaderboards.charts.style import RAMP, looks
+from layerboard.leaderboards.charts.style import SWATCHES
 from layerboard.leaderboards.findings.answers import answers_of
 from layerboard.leaderboards.inside.page import inside_page
-from layerboard.leaderboards.report import charts
 from layerboard.leaderboards.report.answer import answer_html
+from layerboard.leaderboards.report.choices import Choice, choices_of, series_words
 from layerboard.leaderboards.report.collapsible import CollapsibleWriter, collapsibles
-from layerboard.leaderboards.report.content import FIRST, MAYBE, Report
-from layerboard.leaderboards.report.packing import (
-    json_script,
-    packed,
-    packed_file,
-    packed_matrix,
-    script_digest,
-)
+from layerboard.leaderboards.report.content import BEST, Report
+from layerboard.leaderboards.report.packing import packed, packed_json, script_digest
 from layerboard.leaderboards.report.table import best_table
 from layerboard.leaderboards.report.templates.environment import PageSection, filled
+from layerboard.leaderboards.report.views import FEW, VIEWS, View, view_named
 from layerboard.leaderboards.sections.cost import cost_page
 from layerboard.leaderboards.sections.order import section_blocks
 from layerboard.leaderboards.sections.provenance import provenance_blocks, run_sentence
 from layerboard.zoo.errors import counted, printable
 
 ASSETS = Path(__file__).parent / "assets"
+TOP = 7  # backbones whose lines are drawn at first: the best of the task
+MANY = 24  # backbones above which charts of all show the best of each family first
+TASK_VIEWS = ("curves", "panels", "ranking", "depth_map")
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"  # of charts
+TABLE = {"frames": ["best"], "csv": BEST, "backbones": "shown", "where": {}, "steps": [0, 0]}  # no chart
 
 
 def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
@@ -44,7 +46,7 @@ def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
         f"default-src 'none'; script-src {' '.join(map(script_digest, scripts))} 'unsafe-eval'; style-src "
         "'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
     )
-    suite = report.board.suite
+    suite, choices = report.board.suite, choices_of(report)
     name = plain_name(suite)  # own images are named by their folders
     page = filled(
         "page",
@@ -52,9 +54,11 @@ def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
         policy=policy,
         style=Markup(style),  # noqa: S704 - our own file
         lead=_lead(report),
-        sections=[*_scored_sections(report), *_further_sections(report, examples)],
+        looks=report.looks.values(),
+        shapes=SWATCHES,
+        sections=[*_scored_sections(report, choices), *_further_sections(report, choices, examples)],
         run=run_sentence(report.board.records),
-        data=Markup(json_script(_data(report))),  # noqa: S704 - escaped there
+        data=packed_json(_data(report, choices)),
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files
     )
     return printable(page)
@@ -76,32 +80,52 @@ def _lead(report: Report) -> str:
     )
 
 
-def _scored_sections(report: Report) -> list[PageSection]:
+def _scored_sections(report: Report, choices: Mapping[str, Choice]) -> list[PageSection]:
     if report.best.empty:
         return []
-    task = filled("task", tasks=[*report.columns["column"]])
-    title = "The best layer of each backbone in each task"
+    count = len(report.backbones)
+    listed = count if count <= MANY else report.backbones["family"].nunique()
+    shared = {"choices": choices, "looks": report.looks, "rows": listed}
     sections = [
         PageSection("answer", "answer", "The answer", answer_html(answers_of(report.board), report)),
-        PageSection("best", "best layers", title, best_table(report)),
-        PageSection("task-section", "one task", "One task, layer by layer", task),
+        PageSection(
+            "best",
+            "best layers",
+            "The best layer of each backbone in each task",
+            best_table(report, choices["task"]),
+        ),
+        _viewed("task", "one task", "One task, layer by layer", TASK_VIEWS, shared),
     ]
     if report.axes:
         partly, measured = bool(report.costs["ms"].isna().any()), len(report.measured_costs) > 0
-        html = filled("cost", axes=report.axes, measured=measured, partly=partly)
-        sections.append(PageSection("cost-section", "cost", "What quality costs", html))
-    title = "One backbone, every task"
-    return [*sections, PageSection("backbone-section", "one backbone", title, filled("backbone"))]
+        shared |= {"measured": measured, "partly": partly}
+        sections.append(_viewed("cost", "cost", "What quality costs", ["tradeoff"], shared))
+    shared |= {"rows": len(report.columns)}
+    return [*sections, _viewed("backbone", "one backbone", "One backbone, every task", ["task_map"], shared)]
 
 
-def _further_sections(report: Report, examples: Sequence[PageSection]) -> list[PageSection]:
+def _viewed(
+    name: str, short: str, title: str, views: Sequence[str], values: Mapping[str, Any]
+) -> PageSection:
+    """A section of charts, from the template of that name."""
+    html = filled(name, views=[view_named(view) for view in views], **values)
+    return PageSection(f"{name}-section", short, title, html)
+
+
+def _further_sections(
+    report: Report, choices: Mapping[str, Choice], examples: Sequence[PageSection]
+) -> list[PageSection]:
     """The sections on similarity, on examples and on provenance."""
     board, sections = report.board, list[PageSection]()
     writer = CollapsibleWriter(report.labels)
-    matrices, left_out = report.cka
-    if matrices:
-        html = filled("similarity", left_out=left_out)
-        sections.append(PageSection("alike-section", "similarity", "How alike layers are (CKA)", html))
+    if len(report.matrices):
+        shared = {
+            "choices": choices,
+            "left_out": report.cka[1],
+            "rows": min(TOP, len(choices["first"].words)),
+        }
+        views = ["matrices", "alike"]
+        sections.append(_viewed("alike", "similarity", "How alike layers are (CKA)", views, shared))
     if beyond := section_blocks(board, beyond=True):
         title = "Beyond one layer: sets of layers, variants of a backbone"
         html = writer.html(collapsibles(beyond, "", level=3))
@@ -120,22 +144,32 @@ def _further_sections(report: Report, examples: Sequence[PageSection]) -> list[P
     return [*sections, PageSection("tables", "all tables", title, html)]
 
 
-def _data(report: Report) -> dict[str, Any]:
-    frames = {name: getattr(report, name) for name in ("backbones", "columns", "best", "layers", "published")}
+def _data(report: Report, choices: Mapping[str, Choice]) -> dict[str, Any]:
+    """What the page's script reads: frames, charts, and what the choices mean."""
+    words = series_words(report.looks) | {"tasks": report.columns["column"].tolist(), "font": FONT}
+    views = {view.name: _view(view, choices) for view in VIEWS}
     return {
         "suite": report.board.page,
-        "frames": {name: packed(frame) for name, frame in (frames | {"cost": report.costs}).items()},
-        "axes": report.axes,
-        "alike": [packed_matrix(matrix) for matrix in report.cka[0]],
-        "files": {f"{numbers.name}.csv": packed_file(csv_text(numbers.frame)) for numbers in report.numbers},
-        "charts": charts.all_charts(),
-        "steps": charts.STEPS,
-        "few": charts.FEW,
-        "label": charts.LABEL,
-        "near": charts.NEAR,
-        "bands": charts.BANDS,
-        "ramp": RAMP,
+        "frames": {name: getattr(report, name) for name in ("best", "layers", "published", "matrices")},
+        "choices": {choice.name: choice.words for choice in choices.values()},
+        "views": views | {"best": TABLE},
+        "words": words,
+        "families": dict(zip(report.backbones["backbone"], report.backbones["family"], strict=True)),
+        "files": {f"{numbers.name}.csv": packed(csv_text(numbers.frame)) for numbers in report.numbers},
         "highlight": report.highlight,
-        "looks": looks(report.backbones["backbone"], report.labels),
-        "may_be_best": [FIRST, MAYBE],
+        "top": TOP,
+        "many": MANY,
+        "few": FEW,
     }
+
+
+def _view(view: View, choices: Mapping[str, Choice]) -> dict[str, Any]:
+    """A view as the script reads it, with the choices after which it is drawn again."""
+    text = json.dumps([view.spec, view.what])
+    words = {choice.name: {choice.name}.union(*choice.words.values()) for choice in choices.values()}
+    words |= {"picked": {"picked"}}
+    changed = [name for name, every in words.items() if re.search(rf"\{{=?({'|'.join(every)})\}}", text)]
+    changed += [*view.where.values(), *(["picked"] if view.backbones == "picked" else [])]
+    changed += ["members"] if view.backbones == "listed" else []
+    names = ("spec", "frames", "csv", "what", "where", "backbones", "steps", "sets", "cursor")
+    return {name: getattr(view, name) for name in names} | {"choices": changed}

@@ -1,6 +1,6 @@
 """The table of best layers: the page's script sorts and filters it, but it is complete without."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from layerboard.leaderboards.blocks.display import fixed, score_text
 from layerboard.leaderboards.board.differences import Estimate
+from layerboard.leaderboards.report.choices import Choice
 from layerboard.leaderboards.report.content import FIRST, MAYBE, Report
 from layerboard.leaderboards.report.templates.environment import filled
 
@@ -18,11 +19,12 @@ FACTS = {  # columns after the scores
     "licence": "licence",
 }
 RANK = "mean rank"
+SIZES = (5_000_000, 25_000_000, 50_000_000, 100_000_000, 350_000_000, 1_000_000_000)  # limits of a filter
 
 _SortedCell = dict[str, str | bool]  # arguments of `tables.html` for a cell; ``value`` is the sort key
 
 
-def best_table(report: Report) -> Markup:
+def best_table(report: Report, tasks: Choice) -> Markup:
     """The best layer of each backbone in each column, with filters above, and floors at the end.
 
     Rows are sorted by mean rank if every backbone has a score in every column, else by the first column.
@@ -36,7 +38,8 @@ def best_table(report: Report) -> Markup:
     for backbone in report.backbones.to_dict("records"):
         name = str(backbone["backbone"])
         rank = [_rank(ranks[name])] if ranks else []
-        cells = [_fact("backbone", name) | {"note": str(backbone["claim"])}, *rank]
+        named = {"note": str(backbone["claim"]), "anchor": report.looks[name]["anchor"]}
+        cells = [_fact("backbone", name) | named, *rank]
         cells += [_score(scores.get((name, column))) for column in columns]
         cells += [_fact(key, backbone[key]) for key in facts]
         # filters use attributes of the row
@@ -53,6 +56,9 @@ def best_table(report: Report) -> Markup:
     }
     return filled(
         "best",
+        tasks=tasks,
+        files=[f"{numbers.name}.csv" for numbers in report.numbers],
+        filters=[*_filters(report.backbones)],
         heads=[{"text": name, "sort": kind, "now": now.get(name, "none")} for name, kind in kinds.items()],
         rows=[row for _, row in rows],
         foot=[
@@ -62,6 +68,17 @@ def best_table(report: Report) -> Markup:
         ],
         ranked=bool(ranks),
     )
+
+
+def _filters(backbones: pd.DataFrame) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """The attribute of rows that a filter reads, how it must fit, and the choices with their texts."""
+    for key in ("family", "supervision", "licence"):
+        if len(names := [name for name in dict.fromkeys(backbones[key].astype(str)) if name]) > 1:
+            yield key, "whole", dict(zip(names, names, strict=True))
+    sizes = backbones["parameters"].dropna()
+    limits = [limit for limit in SIZES if (sizes <= limit).any() and (sizes > limit).any()]
+    if limits:
+        yield "parameters", "most", {str(limit): f"up to {limit // 1_000_000} M" for limit in limits}
 
 
 def _shaded(best: pd.DataFrame) -> dict[tuple[str, str], dict[Hashable, Any]]:

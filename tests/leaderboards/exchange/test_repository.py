@@ -28,6 +28,7 @@ from layerboard.leaderboards.records.manifest import (
     read_submission_manifest,
 )
 from layerboard.leaderboards.records.record import read_records
+from layerboard.leaderboards.report.choices import choices_of
 from layerboard.leaderboards.report.content import report_of
 from layerboard.leaderboards.report.table import best_table
 from layerboard.leaderboards.sections.provenance import provenance_blocks
@@ -274,7 +275,9 @@ def test_who_measured_a_backbone_is_kept_by_merge_and_shown(repository: Path, tm
     assert [*main_table(board)["measured"]] == [by[name] for name in main_table(board)["backbone"]]
     weights = next(block for block in provenance_blocks(board)[::-1] if isinstance(block, Table))
     assert dict(zip(weights.frame["backbone"], weights.frame["measured"], strict=True)) == by
-    assert ">c <small>by the authors</small></th>" in best_table(report_of(board, {}))
+    report = report_of(board, {})
+    table = best_table(report, choices_of(report)["task"])
+    assert "c <small>by the authors</small></th>" in table
 
 
 def test_a_changed_submission_is_not_merged(repository: Path, tmp_path: Path) -> None:
@@ -291,7 +294,8 @@ def test_of_one_kind_nothing_more_is_shown(repository: Path) -> None:
     for folder in (repository / "submissions" / "first", results(repository.parent / "own", {"a": [1.0, 2]})):
         board = Board.of(read_records([folder / "records"]))
         assert "measured" not in main_table(board)
-        assert "run here" not in best_table(report_of(board, {}))
+        report = report_of(board, {})
+        assert "run here" not in best_table(report, choices_of(report)["task"])
 
 
 def test_results_of_others_are_not_submitted_again(repository: Path, tmp_path: Path) -> None:

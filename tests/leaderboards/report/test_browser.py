@@ -98,15 +98,15 @@ def test_heads_sort_by_key_and_say_so(shared):
 
 
 def test_filters_hide_rows_and_say_how_many_are_left(shared):
-    shared.select_option("[name=licence]", "MIT")
+    shared.select_option("[data-choice=licence]", "MIT")
     assert names(shared) == ["mini-clip"]
     assert shared.inner_text("#count") == "1 of 4 backbones"
-    shared.select_option("[name=licence]", "")
-    shared.select_option("[name=size]", label="up to 100 M")
+    shared.select_option("[data-choice=licence]", "")
+    shared.select_option("[data-choice=parameters]", label="up to 100 M")
     assert set(names(shared)) == {"mini-clip", "mini-fs"}
-    shared.fill("[name=find]", "FS")
+    shared.fill("[data-choice=find]", "FS")
     assert names(shared) == ["mini-fs"]
-    shared.fill("[name=find]", "nobody")
+    shared.fill("[data-choice=find]", "nobody")
     assert shared.inner_text("#count") == "0 of 4 backbones"
     shared.click("text=Clear the filters")
     shared.wait_for_function("document.querySelector('#count').textContent === '4 of 4 backbones'")
@@ -157,12 +157,13 @@ def test_the_legend_highlights_and_hides(shared):
     assert shared.locator("#best-table .marked").get_attribute("data-backbone") == "mini-fs"
     first.get_by_role("button", name="Hide mini-fs").press("Enter")
     shared.wait_for_function(f"{lines} === {everything - 3}")
-    assert shared.evaluate("document.activeElement.getAttribute('aria-label')") == "Show mini-fs"
-    shared.keyboard.press("Enter")
+    assert not first.is_visible()
+    shared.click("#pick")
+    shared.check("#menu input[value=mini-fs]")
+    shared.keyboard.press("Escape")
     shared.wait_for_function(f"{lines} === {everything}")
     first.get_by_role("button", name="mini-fs", exact=True).press("Enter")
     assert "mark" not in shared.url
-    assert "hidden" not in shared.url
 
 
 def test_what_is_chosen_is_in_the_address_and_comes_back(browser, path):
@@ -172,9 +173,9 @@ def test_what_is_chosen_is_in_the_address_and_comes_back(browser, path):
         tab.wait_for_selector("html[data-ready]")
         assert tab.url == path.as_uri()
         tab.select_option("#task", DAVIS)
-        tab.fill("[name=find]", "mini")
+        tab.fill("[data-choice=find]", "mini")
         tab.click(f"#best-table thead button:text-is('{KNN}')")
-        tab.click("#theme")
+        tab.select_option("[data-choice=theme]", "dark")
         tab.click("nav a[href='#cost-section']")
         tab.wait_for_function("location.hash.startsWith('#cost-section?')")
         address = tab.url
@@ -220,7 +221,7 @@ def test_another_task_changes_the_charts(shared):
         "document.querySelector('#view-ranking svg')?.outerHTML.includes('30.8 ± 1.0, layer 2/3')"
     )
     assert DAVIS in shared.inner_text("#view-ranking figcaption")
-    assert shared.input_value(".task-twin") == DAVIS
+    assert shared.input_value("#cost-section [data-choice=task]") == DAVIS
     shared.select_option("#task", KNN)
     shared.wait_for_function(
         "document.querySelector('#view-ranking svg')?.outerHTML.includes('61.5 ± 1.0, layer 2/3')"
@@ -231,19 +232,19 @@ def test_backbones_are_chosen_by_boxes(shared):
     show(shared, "curves")
     lines = "document.querySelectorAll('#view-curves svg [aria-roledescription=point]').length"
     everything = shared.evaluate(lines)
-    shared.click("#pick summary")
-    shared.uncheck("#pick input[value=mini-fs]")
+    shared.click("#pick")
+    shared.uncheck("#menu input[value=mini-fs]")
     shared.wait_for_function(f"{lines} === {everything - 3}")
-    assert "backbones: 3 of 4" in shared.inner_text("#pick summary")
-    shared.check("#pick input[value=mini-fs]")
+    assert "backbones: 3 of 4" in shared.inner_text("#pick")
+    shared.check("#menu input[value=mini-fs]")
     shared.keyboard.press("Escape")
     shared.wait_for_function(f"{lines} === {everything}")
-    assert shared.get_attribute("#pick", "open") is None
+    assert not shared.locator("#menu").is_visible()
 
 
 def test_the_csv_of_a_chart_holds_the_numbers_of_the_leaderboard(shared, found):
     show(shared, "curves")
-    text, rows = downloaded(shared, "#view-curves a.csv")
+    text, rows = downloaded(shared, "#view-curves button[data-csv]")
     assert text.startswith("column,backbone,pooling,layer,depth,value,ci_low,ci_high,place,chosen\n")
     table = csv.DictReader(io.StringIO(csv_text(found.numbers[0].frame)))
     wanted = {
@@ -261,7 +262,7 @@ def test_the_csv_of_a_chart_holds_the_numbers_of_the_leaderboard(shared, found):
 
 
 def test_the_csv_of_the_table_says_what_its_cells_say(shared):
-    _, rows = downloaded(shared, "#best a.csv")
+    _, rows = downloaded(shared, "#best button[data-csv]")
     cells = dict(
         shared.eval_on_selector_all(
             "#best-table tbody tr",
@@ -278,14 +279,14 @@ def test_the_csv_of_the_table_says_what_its_cells_say(shared):
 
 
 def test_all_numbers_come_out_as_the_leaderboard_writes_them(shared, found):
-    text, _ = downloaded(shared, ".files a >> nth=0")
+    text, _ = downloaded(shared, "button[data-file] >> nth=0")
     assert text == csv_text(found.numbers[0].frame)
 
 
 def test_the_front_is_the_one_that_is_computed(shared):
     show(shared, "tradeoff")
     shared.select_option("#cost", "dim")
-    _, rows = downloaded(shared, "#view-tradeoff a.csv")
+    _, rows = downloaded(shared, "#view-tradeoff button[data-csv]")
     table = pd.DataFrame(rows).astype({"cost": float, "value": float})
     ahead = pareto_front(table, "cost")
     assert {(row["backbone"], row["layer"]) for row in rows if row["front"] == "true"} == {
@@ -296,14 +297,23 @@ def test_the_front_is_the_one_that_is_computed(shared):
 
 
 def test_similarity_is_drawn_for_the_two_that_are_chosen(shared):
-    show(shared, "alike")
-    shared.click("#cka-grid button[aria-label^='mini-clip and mini-dino']")
-    assert shared.input_value("#cka-second") == "mini-dino"
-    assert shared.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
+    show(shared, "matrices")
+    shared.locator("#view-matrices svg .mark-rect.role-mark path").last.click()
+    assert (shared.input_value("#first"), shared.input_value("#second")) == ("mini-clip", "mini-dino")
     shared.wait_for_function("document.querySelector('#view-alike .what').textContent.includes('mini-dino')")
-    _, rows = downloaded(shared, "#view-alike a.csv")
+    _, rows = downloaded(shared, "#view-alike button[data-csv]")
     assert len(rows) == 9
     assert {"first": "mini-clip", "second": "mini-dino", "row": "1", "column": "3", "value": "0.69"} in rows
+    shared.select_option("#first", "mini-dino")
+    shared.select_option("#second", "mini-clip")
+    shared.wait_for_function(
+        "document.querySelector('#view-alike .what').textContent.includes('mini-dino and')"
+    )
+    _, rows = downloaded(shared, "#view-alike button[data-csv]")
+    assert {"first": "mini-dino", "second": "mini-clip", "row": "3", "column": "1", "value": "0.69"} in rows
+    shared.select_option("#second", "mini-dino")
+    shared.wait_for_function("document.querySelector('#view-alike .empty') !== null")
+    shared.select_option("#first", "mini-clip")
 
 
 def test_the_numbers_of_a_chart_open_as_a_table(shared):
@@ -316,10 +326,10 @@ def test_the_numbers_of_a_chart_open_as_a_table(shared):
 def test_the_theme_can_be_changed(shared):
     ground = "getComputedStyle(document.body).backgroundColor"
     before = shared.evaluate(ground)
-    shared.click("#theme")
+    shared.select_option("[data-choice=theme]", "dark")
     assert shared.get_attribute("html", "data-theme") == "dark"
     dark = shared.evaluate(ground)
-    shared.click("#theme")
+    shared.select_option("[data-choice=theme]", "")
     assert (shared.evaluate(ground), dark) == (before, "rgb(16, 20, 24)")
 
 

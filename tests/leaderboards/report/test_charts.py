@@ -1,10 +1,15 @@
 from itertools import combinations
+from xml.etree import ElementTree as ET
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from layerboard.leaderboards.board.costs import pareto_front
+from layerboard.leaderboards.charts import engine
 from layerboard.leaderboards.charts.style import COLOURS, looks, series_look
 from layerboard.leaderboards.report import charts
+from layerboard.leaderboards.report.views import VIEWS, view_named
 
 # Machado, Oliveira and Fernandes, A Physiologically-based Model for Simulation of Color Vision Deficiency,
 # IEEE TVCG 2009, table 1, full severity, on linear RGB.
@@ -55,34 +60,84 @@ def test_a_backbone_looks_as_its_place_in_the_suite_says():
 
 
 def test_open_places_are_filled_once():
-    spec = {"a": "{rows}", "b": ["{x}, %", 3, None], "c": "{x} and {y}"}
-    words = {"rows": [1, 2], "x": "{y}", "y": "z"}
-    assert charts.fill_placeholders(spec, words) == {"a": [1, 2], "b": ["{y}, %", 3, None], "c": "{y} and z"}
+    spec = {"a": "{rows}", "b": ["{x}, %", 3, None], "c": "{x} and {y}", "d": "at({=z}, {=y})"}
+    words = {"rows": [1, 2], "x": "{y}", "y": "z"} | {"z": ["'", '"', True]}
+    assert charts.fill_placeholders(spec, words) == {
+        "a": [1, 2],
+        "b": ["{y}, %", 3, None],
+        "c": "{y} and z",
+    } | {"d": """at(["'", "\\\"", true], "z")"""}
 
 
-def test_every_chart_names_the_rows_and_reads_no_address():
-    found = charts.all_charts()
-    assert set(charts.STEPS) < set(found)
-    for name, spec in found.items():
-        assert spec["data"] == {"name": charts.ROWS}, name
-        assert "url" not in str(spec.get("layer", spec.get("spec"))), name
+def test_every_chart_draws_its_rows_and_reads_no_address():
+    for view in VIEWS:
+        assert view.spec["data"] == {"values": "{rows}"}, view.name
+        assert "url" not in str(view.spec.get("layer", view.spec.get("spec"))), view.name
 
 
 def test_many_rows_are_lower():
-    assert charts.height("ranking", 40) == 40 * 24
-    assert charts.height("ranking", 90) == 90 * 14
-    assert charts.height("curves", 90) == 0
+    ranking, curves = view_named("ranking"), view_named("curves")
+    assert (ranking.row(40), ranking.row(90), curves.row(90)) == (24, 14, 0)
+    assert ranking.room(90) - ranking.room(0) == 90 * 14
 
 
 def test_a_backbone_beside_itself_keeps_every_line_of_a_tooltip():
-    spec = charts.fill_placeholders(
-        charts.alike(), {"first": "a", "second": "a", "ink": "", "font": "", "mark": ""}
-    )
+    words = dict.fromkeys(("rows", "ink", "font", "mark"), "") | {"first": "a", "second": "a"}
+    spec = charts.fill_placeholders(charts.alike(), words)
     titles = [tip["title"] for tip in spec["layer"][0]["encoding"]["tooltip"]]
     assert titles == ["row: layer of a", "column: layer of a", "CKA"]
 
 
-def test_labels_at_the_ends_of_lines_keep_apart_where_they_are_near():
-    assert charts.spaced_labels([(1.0, 50.0), (1.0, 20.0)], 5.0) == [50.0, 20.0]
-    assert charts.spaced_labels([(1.0, 50.0), (1.0, 51.0), (1.0, 49.0)], 5.0) == [46.0, 51.0, 41.0]
-    assert charts.spaced_labels([(0.1, 50.0), (1.0, 51.0)], 5.0) == [50.0, 51.0]
+def computed(transforms, rows, *fields):
+    """Some fields of the rows that transforms leave, as the charting library computes them."""
+    text = " + ' ' + ".join(f"datum.{field}" for field in fields)
+    spec = {"data": {"values": rows}, "transform": [*transforms, {"calculate": text, "as": "said"}]}
+    spec |= {"mark": "text", "encoding": {"text": {"field": "said", "type": "nominal"}}}
+    texts = ET.fromstring(engine.render_chart(spec)).iter("{http://www.w3.org/2000/svg}text")
+    return [text.text.split(" ") for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("ends", "wanted"),
+    [([50, 20], [50, 20]), ([50, 51, 49], [46, 51, 41]), ([51, 20, 49, 47], [51, 20, 46, 41])],
+)
+def test_labels_at_the_ends_of_lines_keep_apart(ends, wanted):
+    spread = max(ends)
+    rows = [
+        {"backbone": f"b{number}", "layer": layer, "value": value, "place": ""}
+        for number, end in enumerate(ends)
+        for layer, value in ((1, 0), (2, end))
+    ]
+    height = charts.LABEL * spread / 5  # labels are 5 units apart
+    found = computed(charts.spaced_labels(height), rows, "backbone", "end")
+    assert {name: round(float(end), 6) for name, end in found} == {
+        f"b{number}": end for number, end in enumerate(wanted)
+    }
+
+
+def test_labels_that_are_apart_along_the_axis_stay_at_their_ends():
+    rows = [
+        {"backbone": name, "layer": 1, "value": value, "place": "", "near": near}
+        for name, value, near in (("a", 50, 0), ("b", 51, 3), ("c", 0, 3))
+    ]
+    found = computed(charts.spaced_labels(13, ["near"]), rows, "backbone", "end")
+    assert {name: float(end) for name, end in found} == {"a": 50, "b": 51, "c": 0}
+
+
+def test_the_front_of_the_chart_is_the_one_that_is_computed():
+    random = np.random.default_rng(0)
+    costs, values = random.integers(1, 20, 60), random.integers(0, 12, 60)
+    names = [f"b{number}" for number in range(60)]
+    frame = pd.DataFrame({"backbone": names, "ms": costs, "value": values + costs})
+    words = dict.fromkeys(("rows", "ink", "font", "mark", "legend", "metric", "axis"), "")
+    words |= {name: [] for name in ("backbones", "colours", "shapes", "dashes", "picked")}
+    words |= {"cost": "ms", "cost_title": "", "cost_scale": {}, "log": True}
+    transforms = charts.fill_placeholders(charts.tradeoff(), words)["transform"]
+    rows = frame.assign(layer=1, depth=1).to_dict("records")
+    ahead = {name for name, front in computed(transforms, rows, "backbone", "front") if front == "true"}
+    front = pareto_front(frame)
+    # of rows that are equal in both, either may be taken
+    assert len(ahead) == len(front) > 3
+    fields = ["ms", "value"]
+    taken = frame[frame["backbone"].isin(ahead)].sort_values("ms")
+    assert taken[fields].to_numpy().tolist() == front[fields].to_numpy().tolist()

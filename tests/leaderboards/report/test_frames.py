@@ -5,7 +5,16 @@ import pytest
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.differences import Ties
 from layerboard.leaderboards.published.literature import Published
-from layerboard.leaderboards.report.content import BEST, FIRST, LAYERS, MAYBE, UNTESTED, WORSE, report_of
+from layerboard.leaderboards.report.content import (
+    BEST,
+    FIRST,
+    LAYERS,
+    MAYBE,
+    SCORE,
+    UNTESTED,
+    WORSE,
+    report_of,
+)
 from tests.leaderboards.builder import floor, frame, layers
 from tests.leaderboards.report.boards import DAVIS, FACTS, HOSTILE, KNN, SCORES, small
 
@@ -23,7 +32,7 @@ def test_the_best_layers_stand_highest_first_with_what_the_data_tell():
     ties = {key: Ties(frozenset({"mini-clip"}), frozenset({"mini-fs"}), frozenset({HOSTILE}))}
     best = board(records, ties).best
     own = best[best["column"] == KNN]
-    assert tuple(best.columns) == BEST
+    assert tuple(best.columns) == (*BEST, SCORE)
     assert [*own["backbone"]] == ["mini-dino", "mini-clip", "mini-fs", HOSTILE]
     assert [*own["group"]] == [FIRST, MAYBE, WORSE, UNTESTED]
     assert [*own["layer"]] == [3, 2, 3, 3]
@@ -40,13 +49,16 @@ def test_backbones_that_share_the_best_score_are_all_first():
 
 def test_every_layer_is_there_and_the_best_is_marked():
     found = board().layers
-    assert tuple(found.columns) == LAYERS
+    assert tuple(found.columns[: len(LAYERS)]) == LAYERS
     assert len(found) == 2 * len(SCORES) * 3
     own = found[(found["column"] == KNN) & (found["backbone"] == "mini-clip")]
     assert [*own["layer"]] == [1, 2, 3]
     assert [*own["value"]] == [20.0, 61.5, 40.0]
     assert [*own["place"]] == ["", "best", ""]
     assert [*own["ci_high"] - own["ci_low"]] == [2.0] * 3
+    assert [*own["score"]] == ["20.0 ± 1.0", "61.5 ± 1.0", "40.0 ± 1.0"]
+    assert [*own["share"]] == [1 / 3, 2 / 3, 1.0]
+    assert [*own["parameters"]] == [1.0, 2.0, 3.0]  # millions
 
 
 def test_facts_are_known_or_empty_and_the_floor_is_no_backbone():
@@ -74,4 +86,4 @@ def test_a_number_of_others_stands_beside_its_column():
 def test_records_without_scores_make_an_empty_board():
     found = board(frame(floor([1.0, 2.0])))
     assert found.best.empty
-    assert tuple(found.layers.columns) == LAYERS
+    assert tuple(found.layers.columns) == (*LAYERS, SCORE)

@@ -1,0 +1,89 @@
+"""The choices of the report's readers: what each can be, and which words of the charts it sets."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isnan
+from typing import Any
+
+import pandas as pd
+
+from layerboard.leaderboards.charts.style import Spec
+from layerboard.leaderboards.report.content import Report
+
+Words = dict[str, Any]  # what fills the placeholders of charts, by their names
+
+WIDE = 20  # an axis of costs is logarithmic if the largest is more than so many times the smallest
+ACROSS: Mapping[str, Words] = {
+    "layer": {"across": "layer", "depth": "layer (block)", "tick": 1},
+    "share": {"across": "share", "depth": "share of the depth", "tick": 0.1},
+}
+TITLES = {name: str(words["depth"]) for name, words in ACROSS.items()}
+CHANNELS = {
+    "colours": "color",
+    "shapes": "shape",
+    "dashes": "strokeDash",
+}  # words of charts, and what they name
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A choice: the words of the charts that each of its values sets, the usual value first."""
+
+    name: str
+    label: str
+    words: Mapping[str, Words]
+    texts: Mapping[str, str]  # of values that are not shown as they are
+
+
+def choices_of(report: Report) -> dict[str, Choice]:
+    """The choices that a report has, by name."""
+    compared = report.matrices
+    both = dict.fromkeys([*compared["first"], *compared["second"]])
+    labels = dict.fromkeys((label for label in report.labels if label in both), Words())
+    across = dict(sorted(ACROSS.items(), reverse=len(set(report.backbones["depth"])) > 1))
+    choices = (
+        Choice("task", "task", task_words(report), {}),
+        Choice("cost", "cost", cost_words(report), dict(report.axes)),
+        Choice("across", "over", across, TITLES),
+        Choice("backbone", "backbone", dict.fromkeys(report.backbones["backbone"], Words()), {}),
+        Choice("tokens", "tokens", dict.fromkeys(compared["table"], Words()), {}),
+        Choice("first", "backbone", labels, {}),
+        Choice("second", "against", labels, {}),
+    )
+    return {choice.name: choice for choice in choices}
+
+
+def series_words(looks: Mapping[str, Spec]) -> Words:
+    """The words by which backbones keep their looks, by label."""
+    words: Words = {name: [look[channel] for look in looks.values()] for name, channel in CHANNELS.items()}
+    return words | {"backbones": [*looks]}
+
+
+def task_words(report: Report) -> dict[str, Words]:
+    """The words of each column, with its backbones from the best on: ``order``, ``grouped`` by families."""
+    words = {}
+    best = dict(iter(report.best.groupby("column", sort=False)))
+    for column in report.columns.to_dict("records"):
+        rows = best.get(column["column"], report.best[:0])
+        families, _ = pd.factorize(rows["family"])
+        words[str(column["column"])] = {
+            "metric": column["metric"],
+            "axis": f"{column['metric']}, %",
+            "floor": [] if isnan(column["floor"]) else [{"floor": column["floor"]}],
+            "order": rows["backbone"].tolist(),
+            "grouped": rows["backbone"].iloc[families.argsort(kind="stable")].tolist(),
+        }
+    return words
+
+
+def cost_words(report: Report) -> dict[str, Words]:
+    """The words of each axis of costs; none without scores."""
+    if report.layers.empty:
+        return {}
+    return {name: _axis(title, report.layers[name].dropna()) for name, title in report.axes}
+
+
+def _axis(title: str, costs: "pd.Series[float]") -> Words:
+    wide = bool((costs > 0).all() and costs.max() > WIDE * costs.min())
+    scale = {"nice": False, "padding": 14} | ({"type": "log"} if wide else {"zero": False})
+    return {"cost_title": title, "cost_scale": scale, "log": wide}

@@ -1,0 +1,151 @@
+"""The views of the report: which chart draws which rows, by which choices of readers, and how to read it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from layerboard.leaderboards.charts.style import Spec
+from layerboard.leaderboards.report import charts
+from layerboard.leaderboards.report.content import BEST, LAYERS
+
+FEW = 40  # charts with more rows have lower ones
+OF_TASK = {"column": "task"}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A chart of the page with its rows: those of some frames that fit what the reader has chosen."""
+
+    name: str
+    title: str
+    note: str  # how to read it
+    spec: Spec
+    frames: tuple[str, ...]  # of the report
+    csv: tuple[str, ...]  # columns of its numbers, of the first frame or of the chart's transforms
+    what: str = "{task}"  # what it shows at the moment, from the words of the choices
+    where: Mapping[str, str] = field(default_factory=dict)  # columns, and the choices that they equal
+    backbones: Literal["picked", "listed", "shown", ""] = ""  # of which rows are drawn; "" for any
+    steps: tuple[int, int] = (0, 0)  # height of a row in pixels, and of one among more than `FEW`
+    height: int = 400  # pixels that the page keeps before it is drawn, or to which its rows are added
+    cursor: bool = False  # whether all backbones can be read at a place of the horizontal axis
+    sets: tuple[str, ...] = ()  # choices that a click on a mark makes, from its fields of these names
+
+    def row(self, rows: int) -> int:
+        """Height in pixels of one of some rows."""
+        return self.steps[rows > FEW]
+
+    def room(self, rows: int) -> int:
+        """Pixels that the page keeps for it before it is drawn, with that many rows."""
+        return self.height + rows * self.row(rows)
+
+
+VIEWS = (
+    View(
+        "curves",
+        "Layer by layer",
+        "The score of every block; the ring marks the best layer. Dashed: random features. Diamonds: "
+        "published numbers. A backbone that is highlighted in the list above shows its 95 % interval. "
+        "Point at a layer, or use the arrow keys, to read all backbones there.",
+        charts.curves(),
+        ("layers", "published"),
+        LAYERS,
+        where=OF_TASK,
+        backbones="picked",
+        cursor=True,
+    ),
+    View(
+        "panels",
+        "Each backbone with its intervals",
+        "The band is the 95 % interval; the thin grey line is the best backbone, for comparison. Dashed: "
+        "random features.",
+        charts.panels(),
+        ("layers",),
+        LAYERS,
+        where=OF_TASK,
+        backbones="picked",
+        height=210,
+    ),
+    View(
+        "ranking",
+        "The best and who is tied with it",
+        "The best layer of each backbone, with its 95 % interval. Filled: the best, or statistically "
+        "tied with it; hollow: worse; dashed interval: not compared. Dashed line: random features. "
+        "Diamonds: published numbers.",
+        charts.ranking(),
+        ("best", "published"),
+        BEST,
+        what="{listed}",
+        where=OF_TASK,
+        backbones="listed",
+        steps=(24, 14),
+        height=80,
+    ),
+    View(
+        "depth_map",
+        "All backbones over their depth",
+        "One row per backbone, from its first block to its last; the frame marks the best layer.",
+        charts.depth_map(),
+        ("layers",),
+        LAYERS,
+        what="{listed}",
+        where=OF_TASK,
+        backbones="listed",
+        steps=(18, 12),
+        height=80,
+    ),
+    View(
+        "tradeoff",
+        "Quality and cost",
+        "A point is a backbone cut after one layer; the line is the Pareto front. Leads within the "
+        "intervals may be chance.",
+        charts.tradeoff(),
+        ("layers",),
+        (*LAYERS, "cost", "front"),
+        where=OF_TASK,
+        backbones="shown",
+    ),
+    View(
+        "task_map",
+        "Where in the network each task is solved",
+        "Each row is scaled to the backbone's best layer in that task, since scores of different tasks "
+        "cannot be compared; the number is the score, the frame the best layer.",
+        charts.task_map(),
+        ("layers",),
+        (*LAYERS, "share_of_best"),
+        what="{backbone}",
+        where={"backbone": "backbone"},
+        steps=(26, 20),
+        height=80,
+    ),
+    View(
+        "matrices",
+        "The picked backbones, each two",
+        "Every block of one against every block of another, the first at the left and at the bottom. "
+        "Press a matrix to enlarge it below.",
+        charts.matrices(),
+        ("matrices",),
+        ("first", "second", "of_first", "of_second", "value"),
+        what="{tokens}",
+        where={"table": "tokens"},
+        steps=(58, 58),
+        height=160,
+        sets=("first", "second"),
+    ),
+    View(
+        "alike",
+        "Every layer against every other",
+        "Linear CKA: 1 means equal up to rotation and scale, 0 unrelated. It measures how similar "
+        "features are, not how good.",
+        charts.alike(),
+        ("matrices",),
+        ("first", "second", "row", "column", "value"),
+        what="{first} and {second}, {tokens}",
+        where={"table": "tokens"},
+        height=280,
+    ),
+)
+
+
+def view_named(name: str) -> View:
+    """The view of that name."""
+    return next(view for view in VIEWS if view.name == name)
