@@ -63,6 +63,7 @@ MINI_SUITE = Suite(
             pairs=mini.PAIRS,
             categories=mini.CATEGORIES,
             groups=tuple((each.name, each.interchangeable) for each in mini.MINI_CLASSES),
+            levels=(),
         ),
         VocEntry(
             name="mini-voc",

@@ -124,10 +124,23 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
+class LevelCounts:
+    """The `Count` of each level."""
+
+    what: str
+    present: tuple[int, ...]
+    expected: tuple[int, ...]
+
+    def __str__(self) -> str:
+        both = ("/".join(f"{number:,}" for number in each) for each in (self.present, self.expected))
+        return f"{self.what} {' of '.join(both)}"
+
+
+@dataclass(frozen=True, slots=True)
 class Coverage:
     """Coverage: what was found of a dataset, compared with what it should contain."""
 
-    counts: tuple[Count, ...]
+    counts: tuple[Count | LevelCounts, ...]
     notes: tuple[str, ...] = ()  # deviations that readers of the numbers must know; any makes it partial
     remarks: tuple[str, ...] = ()  # how the data were interpreted, such as a generated split
 

@@ -23,9 +23,12 @@ from layerboard.tasks.datasets.reading import fields
 from layerboard.tasks.datasets.reading import files as storage
 from layerboard.tasks.datasets.reading.fields import JsonObject
 from layerboard.tasks.datasets.reading.files import is_file, require_inside
-from layerboard.tasks.datasets.spair_facts import Group, PairFacts
+from layerboard.tasks.datasets.spair_facts import Group, Levels, PairFacts
 from layerboard.zoo.errors import InputError, counted, shortened
 from layerboard.zoo.view.geometry import Box
+
+# remark wherever those numbers are compared
+TOLD = "the official numbers of pairs by level are those that a third party's script tells"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,8 @@ class SpairEntry(DatasetEntry[Keypoints]):
     categories: int = 18
     # by category, ids of interchangeable keypoints
     groups: tuple[tuple[str, tuple[Group, ...]], ...] = tuple(facts.GROUPS.items())
+    # for each difficulty field, official numbers of pairs by level; empty if unknown
+    levels: tuple[tuple[str, Levels], ...] = tuple(facts.OFFICIAL_LEVELS.items())
 
     @property
     def layout(self) -> str:
@@ -99,6 +104,7 @@ class SpairEntry(DatasetEntry[Keypoints]):
         rank = {reader.images[image][0]: position for position, image in enumerate(images)}
         pairs = [replace(pair, source=rank[pair.source], target=rank[pair.target]) for pair in pairs]
         pairs.sort(key=lambda pair: (pair.category, pair.key))
+        levels = facts.level_counts([pair.facts for pair in pairs], self.levels)
         counts = (
             Count("pairs", len(pairs), self.pairs),
             Count("categories", len({pair.category for pair in pairs}), self.categories),
@@ -106,7 +112,8 @@ class SpairEntry(DatasetEntry[Keypoints]):
             Count("keypoints", sum(len(pair.target_points) for pair in pairs)),
         )
         samples = tuple(FileSample(image, str(root / "JPEGImages" / image)) for image in images)
-        return Keypoints(self.name, samples, tuple(pairs), Coverage(counts))
+        coverage = Coverage((*counts, *levels), remarks=(TOLD,) if levels else ())
+        return Keypoints(self.name, samples, tuple(pairs), coverage)
 
 
 SPAIR_71K_TEST = SpairEntry()

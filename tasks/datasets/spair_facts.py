@@ -4,10 +4,11 @@ Source of the groups of interchangeable keypoints, such as the left and the righ
 Left from Right, CVPR 2024 (GeoAware-SC, commit 99fd6b6), the geometry-aware subset.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from layerboard.tasks.datasets.base import LevelCounts
 from layerboard.tasks.datasets.reading.fields import JsonObject, as_object, get_integer, read_json
 from layerboard.tasks.datasets.reading.files import is_file
 from layerboard.zoo.errors import InputError, shortened
@@ -38,10 +39,19 @@ AZIMUTH = {"azimuth": tuple(str(eighths) for eighths in range(5))}
 MISTAKABLE = "geometry-aware"
 """Points whose target image shows an interchangeable point (Zhang et al., CVPR 2024)."""
 
+Levels = tuple[int, ...]
 Group = tuple[int, ...]
 
 # difficulty fields, in the order of `PairFacts`, with their numbers of levels
 LEVELS = {"viewpoint_variation": 3, "scale_variation": 3, "truncation": 4, "occlusion": 4}
+
+# number of pairs of each level in the test split, from a third party's script
+OFFICIAL_LEVELS: Mapping[str, Levels] = {
+    "viewpoint_variation": (6_654, 4_474, 1_106),
+    "scale_variation": (6_458, 3_794, 1_982),
+    "truncation": (7_050, 2_166, 2_166, 852),
+    "occlusion": (8_166, 1_806, 1_806, 456),
+}
 
 
 def _pairs(first: int, last: int) -> tuple[Group, ...]:
@@ -95,6 +105,19 @@ def read_pair_facts(fields: JsonObject, mistakable: tuple[bool, ...] | None, whe
             raise InputError(f"expected {name} of 0 to {known - 1} in {where}, found {level}")
     viewpoint, scale, truncation, occlusion = levels
     return PairFacts(viewpoint, scale, truncation, occlusion, mistakable)
+
+
+def level_counts(
+    pairs: Iterable[PairFacts | None], official: Iterable[tuple[str, Levels]]
+) -> tuple[LevelCounts, ...]:
+    """Number of pairs of each level, with the official numbers; empty if no pair states its levels."""
+    known = [(each.viewpoint, each.scale, each.truncation, each.occlusion) for each in pairs if each]
+    columns = dict(zip(LEVELS, zip(*known, strict=True), strict=False))
+    return tuple(
+        LevelCounts(f"pairs by {name}", tuple(map(columns[name].count, range(len(expected)))), expected)
+        for name, expected in official
+        if known
+    )
 
 
 class ImageNotes:

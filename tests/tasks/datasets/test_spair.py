@@ -1,10 +1,12 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from layerboard.tasks.datasets.catalogue import State, inspect
 from layerboard.tasks.datasets.spair import SPAIR_71K_TEST, SpairEntry
 from layerboard.zoo.errors import InputError
 from tests.fakes import write_fake_spair
@@ -59,15 +61,62 @@ def test_fewer_pairs_are_partial(tmp_path: Path) -> None:
 LEVELS = {"viewpoint_variation": 2, "scale_variation": 0, "truncation": 3, "occlusion": 1}
 
 
-def test_a_pair_without_one_of_its_levels_has_none(tmp_path: Path) -> None:
-    folder = write_fake_spair(tmp_path)
+def write_leveled(root: Path, **first: int) -> Path:
+    """Four pairs of the same levels, but for those of the first."""
+    folder = write_fake_spair(root)
     for path in (folder / "PairAnnotation/test").iterdir():
         path.write_text(json.dumps({**json.loads(path.read_text()), **LEVELS}))
-    change(folder, remove="occlusion")
-    known = [pair.facts for pair in MINI.read(tmp_path).pairs]
-    assert known.count(None) == 1
-    levels = {(each.viewpoint, each.scale, each.truncation, each.occlusion) for each in known if each}
-    assert levels == {(2, 0, 3, 1)}
+    change(folder, **first)
+    return folder
+
+
+RIGHT = (
+    ("viewpoint_variation", (1, 0, 3)),
+    ("scale_variation", (4, 0, 0)),
+    ("truncation", (0, 0, 0, 4)),
+    ("occlusion", (0, 4, 0, 0)),
+)
+"""Where the first pair is of the easy viewpoint."""
+
+
+def test_pairs_of_each_level_are_compared_with_the_official_numbers(tmp_path: Path) -> None:
+    write_leveled(tmp_path, viewpoint_variation=0)
+    found = replace(MINI, levels=RIGHT).read(tmp_path).coverage
+    assert not found.partial
+    assert "pairs by viewpoint_variation 1/0/3 of 1/0/3, " in str(found)
+    assert str(found).endswith("are those that a third party's script tells")
+
+
+@pytest.mark.parametrize("field", range(4))
+def test_a_wrong_number_of_pairs_of_a_level_is_partial(tmp_path: Path, field: int) -> None:
+    """Planted: one pair less of the first level and one more of the last, the sum as it should be."""
+    write_leveled(tmp_path, viewpoint_variation=0)
+    name, numbers = RIGHT[field]
+    planted = (name, (numbers[0] - 1, *numbers[1:-1], numbers[-1] + 1))
+    levels = (*RIGHT[:field], planted, *RIGHT[field + 1 :])
+    found = inspect(tmp_path, replace(MINI, levels=levels))
+    assert found.state is State.PARTIAL
+    text = "/".join(map(str, numbers))
+    assert f"pairs by {name} {text} of {'/'.join(map(str, planted[1]))}" in found.text
+
+
+def test_the_official_numbers_of_levels() -> None:
+    levels = dict(SPAIR_71K_TEST.levels)
+    assert [sum(numbers) for numbers in levels.values()] == [12_234] * 4
+    assert levels["viewpoint_variation"] == (6654, 4474, 1106)
+    assert levels["scale_variation"] == (6458, 3794, 1982)
+    assert levels["truncation"] == (7050, 2166, 2166, 852)
+    assert levels["occlusion"] == (8166, 1806, 1806, 456)
+
+
+def test_pairs_without_levels_are_not_compared(tmp_path: Path) -> None:
+    write_fake_spair(tmp_path)
+    assert "pairs by" not in str(SPAIR_71K_TEST.read(tmp_path).coverage)
+    folder = write_leveled(tmp_path / "one")
+    change(folder, remove="occlusion")  # of which none is known then
+    assert "pairs by occlusion 0/3/0/0 of 8,166/1,806/1,806/456" in str(
+        SPAIR_71K_TEST.read(tmp_path / "one").coverage
+    )
 
 
 def write_directions(folder: Path, *directions: object) -> None:

@@ -108,7 +108,7 @@ def test_the_palette_is_that_of_davis() -> None:
 
 
 def test_spair(mini_root: Path) -> None:
-    data = SpairEntry("mini", pairs=facts.PAIRS, categories=facts.CATEGORIES).read(mini_root)
+    data = SpairEntry("mini", pairs=facts.PAIRS, categories=facts.CATEGORIES, levels=()).read(mini_root)
     assert not data.coverage.partial
     assert len(data.samples) == facts.CATEGORIES * facts.IMAGES_PER_CATEGORY
     assert min(len(pair.source_points) for pair in data.pairs) >= facts.LEAST_POINTS
