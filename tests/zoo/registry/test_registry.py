@@ -157,3 +157,14 @@ def test_listing_imports_nothing_heavy() -> None:
     root = Path(__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_backbone_is_identified_without_transformers(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from layerboard.zoo.load.backbone import identify;"
+        "from layerboard.zoo.registry.find import find;"
+        f"[identify(spec, cache_dir=Path({str(tmp_path)!r})) for spec in find(['mini-fs', 'random'])];"
+        "print(sorted({'transformers', 'torch._dynamo', 'scipy'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
