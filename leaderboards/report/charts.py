@@ -407,5 +407,5 @@ def matrices() -> Spec:
     )
     some = f"slice({{=picked}}, 0, {MATRICES})"
     both = " && ".join(f"indexof({some}, datum.{name}) >= 0" for name in ("first", "second"))
-    sides = {"width": {"step": "{step}"}, "height": {"step": "{step}"}}
+    sides = {side: {"step": "{step}", "for": "position"} for side in ("width", "height")}
     return _flat({"filter": both}) | sides | {"layer": [cells]}

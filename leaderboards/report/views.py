@@ -128,7 +128,7 @@ VIEWS = (
         what="{tokens}",
         where={"table": "tokens"},
         steps=(58, 58),
-        height=160,
+        height=100,
         sets=("first", "second"),
     ),
     View(
