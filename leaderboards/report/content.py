@@ -114,19 +114,19 @@ class Report:
     def layers(self) -> pd.DataFrame:
         """Columns `LAYERS` and `SCORE`: every block in its backbone's primary pooling, with what it costs.
 
-        ``place`` is best, tied or empty, ``share`` that of the depth; ``parameters`` are in millions.
+        ``place`` is best, tied or empty, ``relative`` the share of the depth; ``parameters`` are in millions.
         """
         rows = self._labelled([_layers(column) for column in self.board.columns], (*LAYERS, SCORE))
         if rows.empty:
             return rows
         costs = self.costs.assign(parameters=self.costs["parameters"] / 1e6)
-        return rows.assign(share=rows["layer"] / rows["depth"]).merge(costs, "left", ["backbone", "layer"])
+        return rows.assign(relative=rows["layer"] / rows["depth"]).merge(costs, "left", ["backbone", "layer"])
 
     @cached_property
     def published(self) -> pd.DataFrame:
         """Columns `PUBLISHED`: published numbers, each at its own layer or at that of the measured one.
 
-        ``group`` and ``place`` tell them from measured ones, ``share`` is that of the depth.
+        ``group`` and ``place`` tell them from measured ones, ``relative`` is the share of the depth.
         """
         board, key = self.board, ["task", "dataset", "protocol", "metric"]
         headings = {tuple(getattr(each, name) for name in key): each.heading for each in board.columns[::-1]}
@@ -140,7 +140,7 @@ class Report:
             value=rows["published"],
         )
         rows = self._labelled([rows[rows["column"] != ""]], PUBLISHED)
-        return rows.assign(group=OTHERS, place=OTHERS, share=rows["layer"] / rows["depth"])
+        return rows.assign(group=OTHERS, place=OTHERS, relative=rows["layer"] / rows["depth"])
 
     def _labelled(self, parts: Sequence[pd.DataFrame], names: Sequence[str]) -> pd.DataFrame:
         """Parts as one frame with some columns, in which backbones are named by labels."""

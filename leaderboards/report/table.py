@@ -10,7 +10,7 @@ from markupsafe import Markup
 from layerboard.leaderboards.blocks.display import fixed
 from layerboard.leaderboards.board.differences import Estimate
 from layerboard.leaderboards.board.frames import RANDOM
-from layerboard.leaderboards.report.choices import Choice
+from layerboard.leaderboards.report.choices import ReportChoice
 from layerboard.leaderboards.report.content import Report
 from layerboard.leaderboards.report.templates.environment import filled
 from layerboard.leaderboards.sections.means import table_with_means
@@ -28,7 +28,7 @@ SIZES = (5_000_000, 25_000_000, 50_000_000, 100_000_000, 350_000_000, 1_000_000_
 _SortedCell = dict[str, str | bool]  # arguments of `tables.html` for a cell; ``key`` is the sort key
 
 
-def best_table(report: Report, tasks: Choice) -> Markup:
+def best_table(report: Report, tasks: ReportChoice) -> Markup:
     """The leaderboard as on its page, with facts and filters, and floors at the end.
 
     Rows are sorted by mean rank if every backbone has a score in every column, else by the first column.
