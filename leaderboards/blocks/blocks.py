@@ -5,6 +5,7 @@ Data, such as names and reasons, are in blocks as they are; each writer escapes 
 pictures are on the page itself, next to tables with the same numbers.
 """
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -31,6 +32,13 @@ class Cell:
 
     text: str
     mark: Mark = "none"
+    note: str = ""  # less important words after it
+    value: float = math.nan  # the number that it shows, by which a reader can sort; NaN for none
+
+    @property
+    def words(self) -> str:
+        """The text with its note."""
+        return f"{self.text} {self.note}" if self.note else self.text
 
 
 @dataclass(frozen=True, slots=True)

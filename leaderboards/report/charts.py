@@ -284,14 +284,14 @@ def depth_map() -> Spec:
 
 
 def task_map() -> Spec:
-    """Scores of one backbone's layers by task (`LAYERS`); ``share_of_best`` is in percent."""
+    """Scores of one backbone's layers by task (`LAYERS`); ``share`` is in percent."""
     places = {
         "x": {"field": "layer", "type": "ordinal", "title": "layer", "axis": {"labelAngle": 0}},
         "y": {"field": "column", "type": "nominal", "sort": "{tasks}", "title": None},
     }
     tips = [_tip("column", "task"), _tip("where", "layer"), _tip("score", "score")]
-    tips += [_tip("sure", "95 % interval"), _tip("share_of_best", "share of the best layer's, %", ".1f")]
-    colour = {"color": _ramp("share_of_best", "% of the best layer's score"), "tooltip": tips}
+    tips += [_tip("sure", "95 % interval"), _tip("share", "share of the best layer's, %", ".1f")]
+    colour = {"color": _ramp("share", "% of the best layer's score"), "tooltip": tips}
     frame = {"type": "rect", "filled": False, "stroke": ACCENT, "strokeWidth": 2.5, "aria": False}
     ink = {"condition": {"test": "datum.dark", "value": "#ffffff"}, "value": "#101418"}
     text = {"type": "text", "fontSize": 10, "aria": False}
@@ -302,9 +302,9 @@ def task_map() -> Spec:
     ]
     transforms = [
         _joined(["column"], most=("max", "value")),
-        _calculate("share_of_best", "datum.most > 0 ? 100 * datum.value / datum.most : 0"),
-        _joined(least=("min", "share_of_best")),
-        _calculate("dark", f"datum.share_of_best < datum.least + {DARK} * (100 - datum.least)"),
+        _calculate("share", "datum.most > 0 ? 100 * datum.value / datum.most : 0"),
+        _joined(least=("min", "share")),
+        _calculate("dark", f"datum.share < datum.least + {DARK} * (100 - datum.least)"),
         _calculate("text", "{=narrow} ? '' : format(datum.value, '.0f')"),
     ]
     return _chart(layers, "{height}", *transforms)
@@ -407,5 +407,5 @@ def matrices() -> Spec:
     )
     some = f"slice({{=picked}}, 0, {MATRICES})"
     both = " && ".join(f"indexof({some}, datum.{name}) >= 0" for name in ("first", "second"))
-    sides = {"width": {"step": "{step}"}, "height": {"step": "{step}"}}
+    sides = {side: {"step": "{step}", "for": "position"} for side in ("width", "height")}
     return _flat({"filter": both}) | sides | {"layer": [cells]}

@@ -15,7 +15,7 @@ Words = dict[str, Any]  # what fills the placeholders of charts, by their names
 WIDE = 20  # an axis of costs is logarithmic if the largest is more than so many times the smallest
 ACROSS: Mapping[str, Words] = {
     "layer": {"across": "layer", "depth": "layer (block)", "tick": 1},
-    "share": {"across": "share", "depth": "share of the depth", "tick": 0.1},
+    "relative": {"across": "relative", "depth": "share of the depth", "tick": 0.1},
 }
 TITLES = {name: str(words["depth"]) for name, words in ACROSS.items()}
 CHANNELS = {
@@ -26,7 +26,7 @@ CHANNELS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ReportChoice:
     """A choice: the words of the charts that each of its values sets, the usual value first."""
 
     name: str
@@ -35,20 +35,20 @@ class Choice:
     texts: Mapping[str, str]  # of values that are not shown as they are
 
 
-def choices_of(report: Report) -> dict[str, Choice]:
+def choices_of(report: Report) -> dict[str, ReportChoice]:
     """The choices that a report has, by name."""
     compared = report.matrices
     both = dict.fromkeys([*compared["first"], *compared["second"]])
     labels = dict.fromkeys((label for label in report.labels if label in both), Words())
     across = dict(sorted(ACROSS.items(), reverse=len(set(report.backbones["depth"])) > 1))
     choices = (
-        Choice("task", "task", task_words(report), {}),
-        Choice("cost", "cost", cost_words(report), dict(report.axes)),
-        Choice("across", "over", across, TITLES),
-        Choice("backbone", "backbone", dict.fromkeys(report.backbones["backbone"], Words()), {}),
-        Choice("tokens", "tokens", dict.fromkeys(compared["table"], Words()), {}),
-        Choice("first", "backbone", labels, {}),
-        Choice("second", "against", labels, {}),
+        ReportChoice("task", "task", task_words(report), {}),
+        ReportChoice("cost", "cost", cost_words(report), dict(report.axes)),
+        ReportChoice("across", "over", across, TITLES),
+        ReportChoice("backbone", "backbone", dict.fromkeys(report.backbones["backbone"], Words()), {}),
+        ReportChoice("tokens", "tokens", dict.fromkeys(compared["table"], Words()), {}),
+        ReportChoice("first", "backbone", labels, {}),
+        ReportChoice("second", "against", labels, {}),
     )
     return {choice.name: choice for choice in choices}
 

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Numbers
-from layerboard.leaderboards.blocks.display import score_text, task_display
+from layerboard.leaderboards.blocks.display import score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import find_measured_device, layer_costs
 from layerboard.leaderboards.board.differences import Estimate, Ties
-from layerboard.leaderboards.board.frames import PIXELS, RANDOM, BoardBackbone, half_widths
+from layerboard.leaderboards.board.frames import RANDOM, BoardBackbone, half_widths
 from layerboard.leaderboards.board.ranks import mean_ranks
 from layerboard.leaderboards.board.tidy import numbers_of
 from layerboard.leaderboards.charts.style import Spec, looks
@@ -23,7 +23,7 @@ from layerboard.leaderboards.sections.similarity import BlockCka, cka_matrices
 from layerboard.zoo.spec import entry_name
 
 BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters", "depth", "claim")
-COLUMNS = ("column", "task", "title", "dataset", "protocol", "metric", "asks", "floor", "deviation", "pixels")
+COLUMNS = ("column", "task", "dataset", "protocol", "metric", "floor")
 BEST = (
     *("column", "backbone", "family", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
     *("honest", "optimism", "group", "n"),
@@ -33,15 +33,13 @@ PUBLISHED = (
     *("column", "backbone", "layer", "depth", "value", "source", "measured", "difference", "verdict"),
     "conditions",
 )
-COST = ("backbone", "layer", "ms", "parameters", "dim", "bytes")
+COST = ("backbone", "layer", "ms", "parameters", "dim")
 MATRICES = ("table", "first", "second", "columns", "numbers")
 SCORE = "score"  # further column of the first two: the score as tables show it
 
 # groups of backbones in a column; the first two include the true best with 95 % confidence
 FIRST, MAYBE, WORSE, UNTESTED = "best score", "tied with the best", "worse", "not compared"
 OTHERS = "published"  # in place of a group: a number of others
-
-BYTES = 4  # bytes of a number of a stored vector, float32
 
 # costs for the horizontal axis, in order of preference, and their names
 AXES: tuple[tuple[str, str], ...] = (
@@ -92,14 +90,13 @@ class Report:
 
     @cached_property
     def columns(self) -> pd.DataFrame:
-        """Columns `COLUMNS`; ``floor`` and ``deviation`` are the random floor's mean and s.d."""
+        """Columns `COLUMNS`; ``floor`` is the random floor's mean, NaN without one."""
         rows = []
         for column in self.board.columns:
-            task = task_display(column.task)
-            source = (column.dataset_name, column.protocol, column.metric)
-            floors = column.floors.groupby("family")[["mean", "deviation"]].first().reindex([RANDOM, PIXELS])
-            nobody = (*floors.loc[RANDOM], floors.loc[PIXELS, "mean"])
-            rows.append((column.heading, column.task, task.title, *source, task.asks, *nobody))
+            floors = column.floors.loc[column.floors["family"] == RANDOM, "mean"]
+            floor = float(floors.iloc[0]) if len(floors) else np.nan
+            source = (column.task, column.dataset_name, column.protocol, column.metric)
+            rows.append((column.heading, *source, floor))
         return pd.DataFrame(rows, columns=[*COLUMNS])
 
     @cached_property
@@ -117,19 +114,19 @@ class Report:
     def layers(self) -> pd.DataFrame:
         """Columns `LAYERS` and `SCORE`: every block in its backbone's primary pooling, with what it costs.
 
-        ``place`` is best, tied or empty, ``share`` that of the depth; ``parameters`` are in millions.
+        ``place`` is best, tied or empty, ``relative`` the share of the depth; ``parameters`` are in millions.
         """
         rows = self._labelled([_layers(column) for column in self.board.columns], (*LAYERS, SCORE))
         if rows.empty:
             return rows
-        costs = self.costs.assign(parameters=self.costs["parameters"] / 1e6).drop(columns="bytes")
-        return rows.assign(share=rows["layer"] / rows["depth"]).merge(costs, "left", ["backbone", "layer"])
+        costs = self.costs.assign(parameters=self.costs["parameters"] / 1e6)
+        return rows.assign(relative=rows["layer"] / rows["depth"]).merge(costs, "left", ["backbone", "layer"])
 
     @cached_property
     def published(self) -> pd.DataFrame:
         """Columns `PUBLISHED`: published numbers, each at its own layer or at that of the measured one.
 
-        ``group`` and ``place`` tell them from measured ones, ``share`` is that of the depth.
+        ``group`` and ``place`` tell them from measured ones, ``relative`` is the share of the depth.
         """
         board, key = self.board, ["task", "dataset", "protocol", "metric"]
         headings = {tuple(getattr(each, name) for name in key): each.heading for each in board.columns[::-1]}
@@ -143,7 +140,7 @@ class Report:
             value=rows["published"],
         )
         rows = self._labelled([rows[rows["column"] != ""]], PUBLISHED)
-        return rows.assign(group=OTHERS, place=OTHERS, share=rows["layer"] / rows["depth"])
+        return rows.assign(group=OTHERS, place=OTHERS, relative=rows["layer"] / rows["depth"])
 
     def _labelled(self, parts: Sequence[pd.DataFrame], names: Sequence[str]) -> pd.DataFrame:
         """Parts as one frame with some columns, in which backbones are named by labels."""
@@ -163,7 +160,7 @@ class Report:
         """Columns `COST`: costs of each block on that device."""
         labels = dict(self.board.labels)
         costs = layer_costs(self.board.costs.records, self.device)
-        costs = costs.assign(backbone=costs["backbone"].map(labels), bytes=costs["dim"] * BYTES)
+        costs = costs.assign(backbone=costs["backbone"].map(labels))
         return costs.loc[costs["backbone"].isin(self.labels), [*COST]]
 
     @cached_property
@@ -173,7 +170,7 @@ class Report:
         If a backbone was not measured, weights are an equal share per block, and latency is NaN.
         """
         guessed = [
-            (backbone.label, layer, np.nan, facts.parameters / backbone.depth * layer, width, width * BYTES)
+            (backbone.label, layer, np.nan, facts.parameters / backbone.depth * layer, width)
             for backbone, facts in self.known
             if backbone.label not in set(self.measured_costs["backbone"])
             for widths in [facts.widths if len(facts.widths) == backbone.depth else [np.nan] * backbone.depth]

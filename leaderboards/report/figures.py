@@ -108,7 +108,7 @@ def _series(names: Sequence[str], report: Report) -> Words:
 
 def _across(lines: pd.DataFrame) -> Words:
     """The horizontal axis of some lines: layers if all have the same number of them."""
-    return ACROSS["layer" if len(set(lines["depth"])) <= 1 else "share"]
+    return ACROSS["layer" if len(set(lines["depth"])) <= 1 else "relative"]
 
 
 def _drawn(name: str, frames: Sequence[pd.DataFrame], words: Words, width: object = WIDTH) -> Spec:

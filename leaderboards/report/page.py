@@ -16,13 +16,13 @@ from layerboard.leaderboards.charts.style import SWATCHES
 from layerboard.leaderboards.findings.answers import answers_of
 from layerboard.leaderboards.inside.page import inside_page
 from layerboard.leaderboards.report.answer import answer_html
-from layerboard.leaderboards.report.choices import Choice, choices_of, series_words
+from layerboard.leaderboards.report.choices import ReportChoice, choices_of, series_words
 from layerboard.leaderboards.report.collapsible import CollapsibleWriter, collapsibles
 from layerboard.leaderboards.report.content import BEST, Report
 from layerboard.leaderboards.report.packing import packed, packed_json, script_digest
 from layerboard.leaderboards.report.table import best_table
 from layerboard.leaderboards.report.templates.environment import PageSection, filled
-from layerboard.leaderboards.report.views import FEW, VIEWS, View, view_named
+from layerboard.leaderboards.report.views import FEW, VIEWS, ReportView, view_named
 from layerboard.leaderboards.sections.cost import cost_page
 from layerboard.leaderboards.sections.order import section_blocks
 from layerboard.leaderboards.sections.provenance import provenance_blocks, run_sentence
@@ -80,7 +80,7 @@ def _lead(report: Report) -> str:
     )
 
 
-def _scored_sections(report: Report, choices: Mapping[str, Choice]) -> list[PageSection]:
+def _scored_sections(report: Report, choices: Mapping[str, ReportChoice]) -> list[PageSection]:
     if report.best.empty:
         return []
     count = len(report.backbones)
@@ -113,7 +113,7 @@ def _viewed(
 
 
 def _further_sections(
-    report: Report, choices: Mapping[str, Choice], examples: Sequence[PageSection]
+    report: Report, choices: Mapping[str, ReportChoice], examples: Sequence[PageSection]
 ) -> list[PageSection]:
     """The sections on similarity, on examples and on provenance."""
     board, sections = report.board, list[PageSection]()
@@ -144,7 +144,7 @@ def _further_sections(
     return [*sections, PageSection("tables", "all tables", title, html)]
 
 
-def _data(report: Report, choices: Mapping[str, Choice]) -> dict[str, Any]:
+def _data(report: Report, choices: Mapping[str, ReportChoice]) -> dict[str, Any]:
     """What the page's script reads: frames, charts, and what the choices mean."""
     words = series_words(report.looks) | {"tasks": report.columns["column"].tolist(), "font": FONT}
     views = {view.name: _view(view, choices) for view in VIEWS}
@@ -163,7 +163,7 @@ def _data(report: Report, choices: Mapping[str, Choice]) -> dict[str, Any]:
     }
 
 
-def _view(view: View, choices: Mapping[str, Choice]) -> dict[str, Any]:
+def _view(view: ReportView, choices: Mapping[str, ReportChoice]) -> dict[str, Any]:
     """A view as the script reads it, with the choices after which it is drawn again."""
     text = json.dumps([view.spec, view.what])
     words = {choice.name: {choice.name}.union(*choice.words.values()) for choice in choices.values()}

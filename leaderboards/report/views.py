@@ -13,7 +13,7 @@ OF_TASK = {"column": "task"}
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ReportView:
     """A chart of the page with its rows: those of some frames that fit what the reader has chosen."""
 
     name: str
@@ -40,7 +40,7 @@ class View:
 
 
 VIEWS = (
-    View(
+    ReportView(
         "curves",
         "Layer by layer",
         "The score of every block; the ring marks the best layer. Dashed: random features. Diamonds: "
@@ -53,7 +53,7 @@ VIEWS = (
         backbones="picked",
         cursor=True,
     ),
-    View(
+    ReportView(
         "panels",
         "Each backbone with its intervals",
         "The band is the 95 % interval; the thin grey line is the best backbone, for comparison. Dashed: "
@@ -65,7 +65,7 @@ VIEWS = (
         backbones="picked",
         height=210,
     ),
-    View(
+    ReportView(
         "ranking",
         "The best and who is tied with it",
         "The best layer of each backbone, with its 95 % interval. Filled: the best, or statistically "
@@ -80,7 +80,7 @@ VIEWS = (
         steps=(24, 14),
         height=80,
     ),
-    View(
+    ReportView(
         "depth_map",
         "All backbones over their depth",
         "One row per backbone, from its first block to its last; the frame marks the best layer.",
@@ -93,7 +93,7 @@ VIEWS = (
         steps=(18, 12),
         height=80,
     ),
-    View(
+    ReportView(
         "tradeoff",
         "Quality and cost",
         "A point is a backbone cut after one layer; the line is the Pareto front. Leads within the "
@@ -104,20 +104,20 @@ VIEWS = (
         where=OF_TASK,
         backbones="shown",
     ),
-    View(
+    ReportView(
         "task_map",
         "Where in the network each task is solved",
         "Each row is scaled to the backbone's best layer in that task, since scores of different tasks "
         "cannot be compared; the number is the score, the frame the best layer.",
         charts.task_map(),
         ("layers",),
-        (*LAYERS, "share_of_best"),
+        (*LAYERS, "share"),
         what="{backbone}",
         where={"backbone": "backbone"},
         steps=(26, 20),
         height=80,
     ),
-    View(
+    ReportView(
         "matrices",
         "The picked backbones, each two",
         "Every block of one against every block of another, the first at the left and at the bottom. "
@@ -128,10 +128,10 @@ VIEWS = (
         what="{tokens}",
         where={"table": "tokens"},
         steps=(58, 58),
-        height=160,
+        height=100,
         sets=("first", "second"),
     ),
-    View(
+    ReportView(
         "alike",
         "Every layer against every other",
         "Linear CKA: 1 means equal up to rotation and scale, 0 unrelated. It measures how similar "
@@ -146,6 +146,6 @@ VIEWS = (
 )
 
 
-def view_named(name: str) -> View:
+def view_named(name: str) -> ReportView:
     """The view of that name."""
     return next(view for view in VIEWS if view.name == name)

@@ -12,7 +12,7 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.frames import half_widths
 from layerboard.leaderboards.sections.provenance import list_blocks
-from layerboard.leaderboards.sections.tables import main_table
+from layerboard.leaderboards.sections.tables import EMPTY, main_table
 
 LEAST = 2  # minimum number of datasets in a mean
 
@@ -91,9 +91,9 @@ def table_with_means(board: Board) -> pd.DataFrame:
     table = main_table(board)
     for mean in dataset_means(board):
         if mean.scores:
-            scores = {**mean.floors, **mean.scores}
-            texts = {name: score_text(*score) for name, score in scores.items()}
-            cells = [Cell(texts.get(backbone.name, "")) for backbone in board.scored_backbones]
+            by_name = {name: Cell(score_text(*score)) for name, score in mean.floors.items()}
+            by_name |= {name: Cell(score_text(*each), value=each[0]) for name, each in mean.scores.items()}
+            cells = [by_name.get(backbone.name, EMPTY) for backbone in board.scored_backbones]
             position = int(table.columns.get_loc(mean.after.heading)) + 1  # type: ignore[arg-type]
             table.insert(position, mean.heading, cells)
     return table

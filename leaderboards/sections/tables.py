@@ -206,8 +206,10 @@ def _best_cells(best: pd.DataFrame, tied: Collection[str] = (), better: Collecti
     fields = best[["backbone", "value", "layer", "depth"]].assign(spread=half_widths(best))
     return {
         str(name): Cell(
-            f"{score_text(float(value), spread)} ({layer}/{depth}){' ↑' if name in better else ''}",
+            score_text(float(value), spread),
             mark_of(best=value == top, tied=name in tied),
+            f"({layer}/{depth}){' ↑' if name in better else ''}",
+            float(value),
         )
         for name, value, layer, depth, spread in fields.itertuples(index=False, name=None)
     }

@@ -34,7 +34,7 @@ def latex_cell(cell: Cell | str) -> str:
     """A cell with its mark."""
     if not isinstance(cell, Cell):
         return escaped(str(cell))
-    text = escaped(cell.text)
+    text = escaped(cell.words)
     return {"best": rf"\textbf{{{text}}}", "tied": f"{text}{TIED}", "none": text}[cell.mark]
 
 

@@ -40,7 +40,7 @@ def cell_text(cell: Cell | str) -> str:
     """A cell with its mark."""
     if not isinstance(cell, Cell):
         return plain(str(cell))
-    text = plain(cell.text)
+    text = plain(cell.words)
     return {"best": f"**{text}**", "tied": f"{text} {TIED}", "none": text}[cell.mark]
 
 

@@ -57,7 +57,7 @@ def test_every_layer_is_there_and_the_best_is_marked():
     assert [*own["place"]] == ["", "best", ""]
     assert [*own["ci_high"] - own["ci_low"]] == [2.0] * 3
     assert [*own["score"]] == ["20.0 ± 1.0", "61.5 ± 1.0", "40.0 ± 1.0"]
-    assert [*own["share"]] == [1 / 3, 2 / 3, 1.0]
+    assert [*own["relative"]] == [1 / 3, 2 / 3, 1.0]
     assert [*own["parameters"]] == [1.0, 2.0, 3.0]  # millions
 
 
