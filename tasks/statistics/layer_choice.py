@@ -42,7 +42,7 @@ def rank_correlation(first: Floats, second: Floats) -> float:
     if len(x) < FEWEST or np.ptp(x) == 0 or np.ptp(y) == 0:
         return math.nan
     ranks = np.column_stack([centred_ranks(values)[0] for values in (x, y)])
-    return float(np.corrcoef(ranks, rowvar=False)[1, 0])
+    return float(np.asarray(np.corrcoef(ranks, rowvar=False))[1, 0])
 
 
 def mean_reach(values: Floats) -> float:
