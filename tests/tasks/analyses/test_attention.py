@@ -18,8 +18,7 @@ from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import ResizeCrop
 from tests.benchmark.doubles import probed, source
 from tests.tasks.analyses.passes import found_in, outcome_of, probe, scores_of
-from tests.tasks.analyses.test_attention_maps import reference
-from tests.tasks.planted import CASES, agree, own, uniform, with_prefix
+from tests.tasks.planted import uniform, with_prefix
 
 CELLS, PREFIX, IMAGES = (8, 8), 2, 3
 VIEW = ResizeCrop(64, 64)
@@ -114,42 +113,6 @@ def test_a_grid_of_one_cell_has_no_ratio(tmp_path: Path) -> None:
     found = found_in(AttentionDistance(probe(1, 32)), tmp_path, torch.full((1, 1, 2, 2, 2), 0.5), (1, 1))
     names = {metric for metric, _ in scores_of(found, 1, "patch")}
     assert names == {"attention-distance", "attention-distance-px", "distance-range"}
-
-
-@pytest.mark.parametrize("name", ["random_7x7", "registers_5x9", "no_class_token_6x6", "zero_rows_4x4"])
-def test_reference_cases_of_distance(name: str, tmp_path: Path) -> None:
-    layers, cells = reference(name)
-    found = found_in(AttentionDistance(probe(layers.shape[1], 32)), tmp_path, layers, cells)
-    expected = own(name, "A3")
-    agree(found.arrays["distance"], expected["distance"])
-    if "official" in CASES[name]["expected"]:
-        agree(found.arrays["distance"], own(name, "official")["avg-att-dist"])
-    for index in range(len(layers)):
-        scores = scores_of(found, index + 1, "patch")
-        heads = range(layers.shape[2])
-        agree([scores["attention-distance-ratio", head] for head in heads], expected["ratio_head"][index])
-        agree(scores["distance-range", -1], expected["distance_range"][index])
-        agree(scores["local-heads", -1], expected["local_heads"][index])
-
-
-NAMES = ("entropy", "attention-to-cls", "attention-to-registers", "attention-to-self")
-
-
-@pytest.mark.parametrize("name", ["random_7x7", "registers_5x9", "no_class_token_6x6", "zero_rows_4x4"])
-def test_reference_cases_of_shares(name: str, tmp_path: Path) -> None:
-    layers, cells = reference(name)
-    found = found_in(AttentionShares(probe(layers.shape[1], 32)), tmp_path, layers, cells)
-    expected = own(name, "A6")
-    for pooling in {each.pooling for each in found.outcomes}:
-        for metric in NAMES:
-            key = f"{metric.replace('-', '_')}_{pooling}"
-            for index in range(len(layers)):
-                scores = scores_of(found, index + 1, pooling)
-                assert ((metric, 0) in scores) == (key in expected)
-                if key in expected:
-                    table = np.array(expected[key])[:, index]
-                    agree([scores[metric, head] for head in range(layers.shape[2])], table.mean(axis=0))
-                    agree(scores[metric, -1], table.mean())
 
 
 def test_planted_heads_have_their_shares(tmp_path: Path) -> None:

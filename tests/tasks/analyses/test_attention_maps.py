@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from layerboard.tasks.analyses.attention_maps import AttentionMapsTask, MapConfig
-from layerboard.tasks.framework.protocols import PAPER, STANDARD
+from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Layer
 from tests.tasks.analyses.passes import found_in, outcome_of, probe, scores_of
-from tests.tasks.planted import CASES, agree, built, cyclic, own, right, uniform, with_prefix
+from tests.tasks.planted import CASES, built, cyclic, right, uniform, with_prefix
 
 ATTENTION_MAPS = config_of(STANDARD, "attention-maps")
 
@@ -28,60 +28,10 @@ def reference(name: str) -> tuple[Tensor, tuple[int, int]]:
     return torch.from_numpy(built(name)["attention"]).transpose(0, 1), (rows, *more)
 
 
-CASES_OF_MAPS = ["random_7x7", "registers_5x9", "no_class_token_6x6", "zero_rows_4x4"]
-
-
-@pytest.mark.parametrize("name", CASES_OF_MAPS)
-def test_reference_cases(name: str, tmp_path: Path) -> None:
-    layers, cells = reference(name)
-    images = layers.shape[1]
-    half = [slice(0, images // 2), slice(images // 2, images)]
-    pieces = [[slice(0, images)]] + [half] * (len(layers) - 1)
-    found = found_in(problem(images), tmp_path, layers, cells, pieces)
-    maps, offsets = own(name, "A1"), own(name, "A2")
-    for array in ("cls_map", "patch_map"):
-        assert (array in found.arrays) == (array in maps)
-        if array in maps:
-            agree(found.arrays[array], maps[array])
-    agree(found.arrays["aaam"], offsets["aaam"])
-    assert found.arrays["class"].tolist() == offsets["class"]
-    assert found.arrays["peak"].tolist() == offsets["peak_dy_dx"]
-    for index in range(len(layers)):
-        scores = scores_of(found, index + 1, "patch")
-        heads = range(layers.shape[2])
-        lengths = np.hypot(*np.moveaxis(np.array(offsets["offset_dy_dx_tokens"][index]), -1, 0))
-        agree([scores["offset", head] for head in heads], lengths, 5e-6)
-        agree([scores["local-mass", head] for head in heads], offsets["local_mass"][index])
-        agree([scores["peak-offset", head] for head in heads], offsets["peak_offset"][index])
-        assert scores["offset-heads", -1] == pytest.approx(offsets["offset_heads"][index])
-        queries = np.array(maps["std_over_queries_raw"])[:, index].mean(axis=0)
-        agree([scores["std-over-queries", head] for head in heads], queries)
-        agree(scores["std-over-heads", -1], np.array(maps["std_over_heads_raw"])[:, index].mean())
-        for pooling in ("cls", "patch"):
-            if f"map_centre_distance_{pooling}" in maps:
-                expected = maps[f"map_centre_distance_{pooling}"][index]
-                centre = scores_of(found, index + 1, pooling)
-                agree([centre["map-centre-distance", head] for head in heads], expected)
-
-
-@pytest.mark.parametrize("name", ["random_7x7", "zero_rows_4x4"])
-def test_offsets_of_the_paper_are_those_of_the_released_code(name: str, tmp_path: Path) -> None:
-    layers, cells = reference(name)
-    found = found_in(problem(layers.shape[1], config_of(PAPER, "attention-maps")), tmp_path, layers, cells)
-    official = own(name, "official")["average_att_offset"]
-    for index in range(len(layers)):
-        scores = scores_of(found, index + 1, "patch")
-        agree([scores["offset-unit", head] for head in range(layers.shape[2])], official["d"][index], 5e-6)
-
-
-def test_planted_patterns_have_their_classes(tmp_path: Path) -> None:
+def test_planted_patterns_have_their_offsets_and_centres(tmp_path: Path) -> None:
     layers, cells = torch.from_numpy(built("patterns_8x8")["attention"]).transpose(0, 1), (8, 8)
     found = found_in(problem(1), tmp_path, layers, cells)
-    expected = own("patterns_8x8", "A2")
-    assert found.arrays["class"].tolist() == expected["class"]
-    assert found.arrays["peak"].tolist() == expected["peak_dy_dx"]
     scores = scores_of(found, 1, "patch")
-    agree([scores["local-mass", head] for head in range(8)], expected["local_mass"][0])
     assert scores["offset-heads", -1] == 2 / 8
     assert scores["std-over-queries", 0] == pytest.approx(0, abs=1e-7)
     # one map has no mass among the patches, and so no distance from the centre

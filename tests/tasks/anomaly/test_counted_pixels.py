@@ -8,7 +8,6 @@ from layerboard.tasks.anomaly.metric import CountedPixels
 from layerboard.tasks.metrics.arrays import Floats, Mask
 
 Maps = list[tuple[Floats, Mask]]
-METRICS = ("auroc", "f1_max", "AU-PRO 0.3", "AU-PRO 0.05")
 
 
 def maps(count: int, side: int, seed: int) -> Maps:

@@ -140,10 +140,6 @@ def test_k_is_capped_by_the_bank() -> None:
     check(outcome, expected(whole, bank, queries))
 
 
-def test_standard_numbers() -> None:
-    assert config_of(STANDARD, "knn") == KnnConfig(k=20, others=(10, 100, 200), temperature=0.07)
-
-
 @pytest.mark.parametrize(
     ("value", "reason"), [(0.0, "all zero"), (3.0, "same for all"), (np.inf, "not finite"), (np.nan, "read")]
 )

@@ -434,12 +434,6 @@ def test_images_that_cannot_be_scored_give_the_reason(value: float, reason: str)
     assert reason in outcome.empty
 
 
-def test_standard_numbers() -> None:
-    assert config_of(STANDARD, "cluster-image") == ClusterConfig(
-        n_init=10, seed=0, view=Tiles(short=448, tile=224)
-    )
-
-
 def test_fingerprint_of_images_follows_labels_and_numbers() -> None:
     task, _ = image_problem(0)
     others = [

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.stats import t
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
@@ -22,7 +21,6 @@ from layerboard.tasks.statistics.uncertainty import differences, intervals
 from layerboard.tasks.statistics.weighted import halves
 from tests.tasks.clustering.test_task import obvious_purity
 
-Floats = NDArray[np.float64]
 INDICES: Mapping[str, Callable[..., float]] = {
     "purity": obvious_purity,
     "NMI": normalized_mutual_info_score,

@@ -8,8 +8,6 @@ from PIL import Image
 from layerboard.tasks.propagation import carrying as module
 from layerboard.tasks.propagation.carrying import Neighbourhood
 from layerboard.tasks.propagation.metric import decode, seed_labels
-from tests.tasks.agreement import propagation as agreement
-from tests.tasks.agreement import tracking
 from tests.tasks.standard import HEARD, PROPAGATION, LayerPropagation
 
 
@@ -59,12 +57,6 @@ def check(features, labels, **options):
     ours, theirs = LayerPropagation(features[0], labels, heard), Obvious(features[0], labels, **options)
     for frame in features[1:]:
         torch.testing.assert_close(ours.step(frame), theirs.step(frame), rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("name", agreement.AGREEMENT.recipes)
-def test_agrees_with_the_official_propagation(name):
-    for finding in agreement.compare(name):
-        assert finding.holds, finding
 
 
 @settings(max_examples=25, deadline=None)
@@ -117,12 +109,6 @@ def test_half_precision_is_measured_in_float32():
     features, labels = video(5, 2, 4, 4, 8, dtype=torch.float32)
     propagator = LayerPropagation(features[0].bfloat16(), labels, HEARD)
     assert propagator.step(features[1].bfloat16()).dtype == torch.float32
-
-
-@pytest.mark.parametrize("name", tracking.AGREEMENT.recipes)
-def test_agrees_with_the_notebook_of_dinov3(name):
-    for finding in tracking.compare(name):
-        assert finding.holds, finding
 
 
 @pytest.mark.parametrize("radius", [0.5, 1, 1.5, 3, 12])

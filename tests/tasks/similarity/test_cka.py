@@ -21,7 +21,6 @@ from tests.benchmark.doubles import SPEC
 from tests.tasks.agreement.similarity import cka
 from tests.tasks.framework.test_sources import classification, labels
 
-CPU = torch.device("cpu")
 POOLINGS = config_of(STANDARD, "cka").poolings
 Values = NDArray[np.float32]
 
