@@ -140,31 +140,6 @@ def test_k_is_capped_by_the_bank() -> None:
     check(outcome, expected(whole, bank, queries))
 
 
-@pytest.mark.parametrize(
-    ("value", "reason"), [(0.0, "all zero"), (3.0, "same for all"), (np.inf, "not finite"), (np.nan, "read")]
-)
-def test_features_that_cannot_be_scored_give_the_reason(value: float, reason: str) -> None:
-    task, bank, queries = random_case(8)
-    outcome = task.score(by_source(task, np.full_like(bank, value), queries))
-    assert outcome.scores == ()
-    assert outcome.items is None
-    assert reason in outcome.empty
-
-
-@pytest.mark.parametrize(("value", "reason"), [(0.0, "all zero"), (-np.inf, "not finite"), (np.nan, "read")])
-def test_queries_that_cannot_be_scored_give_the_reason(value: float, reason: str) -> None:
-    task, bank, queries = random_case(8)
-    outcome = task.score(by_source(task, bank, np.full_like(queries, value)))
-    assert outcome.scores == ()
-    assert reason in outcome.empty
-
-
-def test_one_value_that_is_not_finite_empties_the_outcome() -> None:
-    task, bank, queries = random_case(9)
-    bank[4, 2] = np.inf
-    assert "not finite" in task.score(by_source(task, bank, queries)).empty
-
-
 def test_fingerprint_follows_labels_and_numbers() -> None:
     task, *_ = random_case(0)
     train = task.images.train.labels.copy()

@@ -439,7 +439,7 @@ def test_intervals_of_partitions_cover_at_their_level(index, classes):
         clusters = np.where(g.random(240) < 0.4, g.integers(classes, size=240), labels)
         return Partitions(labels, clusters[None, None], (index,), np.arange(240), zeros(240))
 
-    truth = np.mean([make(np.random.default_rng(10**6 + s)).evaluate() for s in range(1000)])
+    truth = np.mean([make(np.random.default_rng(10**6 + s)).evaluate() for s in range(400)])
     assert covered(make, truth) == pytest.approx(0.95, abs=0.038)
 
 

@@ -56,12 +56,6 @@ def start(tmp_path: Path, times: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=where)
 
 
-def test_a_script_without_a_guard_renders_in_processes(tmp_path: Path) -> None:
-    out, error = start(tmp_path, 1).communicate(timeout=120)
-    assert (out.split(), error) == (["once", "done"], "")
-    assert not set(missing_pieces(tmp_path / "data")) & set(PIECES)
-
-
 def children(parent: int) -> set[int]:
     """Processes whose parent that is."""
     found = set()
