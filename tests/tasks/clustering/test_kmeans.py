@@ -53,6 +53,7 @@ def test_names_of_clusters_do_not_matter(pairs, names):
     renamed = np.array(names)[clusters]
     for measure in (purity, nmi, ari):
         assert measure(classes, renamed) == pytest.approx(measure(classes, clusters), abs=1e-9)
+        assert measure(classes[::-1], clusters[::-1]) == pytest.approx(measure(classes, clusters), abs=1e-9)
         assert measure(classes, classes) == pytest.approx(1)
 
 

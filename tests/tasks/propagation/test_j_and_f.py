@@ -45,17 +45,6 @@ def random_mask(rng, height, width):
     return field > rng.normal(0, 0.3) * field.std()
 
 
-@settings(max_examples=30, deadline=None)
-@given(
-    st.integers(0, 2**32 - 1), st.integers(1, 24), st.integers(1, 24), st.sampled_from([0.0, 0.05, 0.2, 3])
-)
-def test_boundary_f_equals_the_obvious_one(seed, height, width, threshold):
-    rng = np.random.default_rng(seed)
-    prediction, truth = (random_mask(rng, height, width) for _ in range(2))
-    radius = tolerance(truth.shape, threshold)
-    assert boundary_f(both(prediction, truth), radius) == obvious_f(prediction, truth, radius)
-
-
 def test_videos_have_the_official_scores():
     rng = np.random.default_rng(0)
     shape, objects = (5, 60, 90), 2

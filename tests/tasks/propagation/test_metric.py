@@ -85,17 +85,6 @@ def test_tiles_equal_the_obvious_propagation(monkeypatch, radius, distinct):
     check(features, labels, n_last_frames=3, topk=5, radius=radius, temperature=0.1)
 
 
-def test_a_large_grid_equals_the_obvious_propagation():
-    features, labels = video(2, 3, 20, 31, 8)
-    check(features, labels, n_last_frames=2, topk=5, radius=12, temperature=0.1)
-
-
-def test_ties_of_a_still_video_all_count():
-    features, labels = video(3, 1, 5, 6, 4)
-    options = {"n_last_frames": 7, "topk": 5, "radius": 2, "temperature": 0.1}
-    check(features.expand(10, -1, -1, -1), labels, **options)
-
-
 def test_labels_stay_a_mixture_and_lengths_do_not_matter():
     features, labels = video(4, 5, 6, 7, 8)
     one, two = (LayerPropagation(first, labels, HEARD) for first in (features[0], 7 * features[0]))

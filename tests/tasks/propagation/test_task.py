@@ -99,12 +99,7 @@ def obvious_decode(soft: Tensor, size: tuple[int, int]) -> NDArray[np.uint8]:
 
 @pytest.mark.parametrize(
     "rule",
-    [
-        SHORT,
-        RULE,
-        replace(RULE, n_last_frames=3, topk=2, radius=1, temperature=0.3),
-        replace(SHORT, circle=True),
-    ],
+    [RULE, replace(RULE, n_last_frames=3, topk=2, radius=1, temperature=0.3), replace(SHORT, circle=True)],
 )
 def test_equals_the_obvious_protocol(davis: Videos, rule: PropagationConfig) -> None:
     task = PropagationTask(davis, rule)
