@@ -107,11 +107,11 @@ FULL = Size(
     shots=tuple((noise, shots) for noise in NOISES for shots in SHOTS),
 )
 QUICK = Size(
-    samples=60,
+    samples=40,
     rivals=(2, 7),
-    rows=(60, 60),
+    rows=(40, 40),
     tables=(8, 8),
-    few=8,
+    few=5,
     counts=(20, 200),
     shares=(0.02, 0.5, 0.97),
     items=(200,),

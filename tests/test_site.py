@@ -72,16 +72,22 @@ def test_the_menu_has_every_page_of_docs(laid_out: dict[str, str]) -> None:
     assert written - set(named) == {"reference/commands/index.md"}
 
 
+@pytest.fixture(scope="module")
+def program() -> Any:
+    """The tree of commands, which takes a while to make."""
+    return typer.main.get_command(app)
+
+
 @pytest.mark.parametrize(
     "path", [*sorted(DOCS.rglob("*.md")), ROOT / "README.md"], ids=lambda path: Path(path).stem
 )
-def test_commands_on_pages_can_be_typed(path: Path) -> None:
+def test_commands_on_pages_can_be_typed(path: Path, program: Any) -> None:
     """They are commands, with options that there are, and none is left without what it needs."""
     text = path.read_text(encoding="utf-8")
     blocks = (block.replace("\\\n", " ") for block in BLOCK.findall(text))
     for call in (found for block in blocks for found in CALL.findall(block)):
         words = shlex.split(call, comments=True)[1:]
-        command: Any = typer.main.get_command(app)
+        command = program
         arguments = repeat_options(words)
         while arguments and arguments[0] in getattr(command, "commands", {}):
             command = command.commands[arguments.pop(0)]

@@ -18,7 +18,6 @@ from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import ResizeCrop
 from tests.benchmark.doubles import probed, source
 from tests.tasks.analyses.passes import found_in, outcome_of, probe, scores_of
-from tests.tasks.planted import uniform, with_prefix
 
 CELLS, PREFIX, IMAGES = (8, 8), 2, 3
 VIEW = ResizeCrop(64, 64)
@@ -101,35 +100,10 @@ def test_a_head_that_gives_nothing_to_patches_has_no_distance(tmp_path) -> None:
     assert {score.value for score in outcome.scores if score.metric != "local-heads"} == {0}
 
 
-def test_one_identity_and_one_uniform_head_of_a_larger_grid(tmp_path: Path) -> None:
-    maps = with_prefix(torch.stack([torch.eye(196), uniform(14)]))
-    found = found_in(AttentionDistance(probe(1, 224)), tmp_path, maps[None, None], (14, 14))
-    scores = scores_of(found, 1, "patch")
-    assert scores["distance-range", -1] == pytest.approx(0.5601, abs=5e-5)
-    assert scores["local-heads", -1] == 0.5
-
-
 def test_a_grid_of_one_cell_has_no_ratio(tmp_path: Path) -> None:
     found = found_in(AttentionDistance(probe(1, 32)), tmp_path, torch.full((1, 1, 2, 2, 2), 0.5), (1, 1))
     names = {metric for metric, _ in scores_of(found, 1, "patch")}
     assert names == {"attention-distance", "attention-distance-px", "distance-range"}
-
-
-def test_planted_heads_have_their_shares(tmp_path: Path) -> None:
-    half = 0.5 * torch.eye(197)
-    half[:, 0] += 0.5
-    heads = torch.stack([torch.full((197, 197), 1 / 197), torch.eye(197), half])
-    found = found_in(AttentionShares(probe(1, 224)), tmp_path, heads[None, None], (14, 14))
-    scores = scores_of(found, 1, "patch")
-    assert [scores["attention-to-cls", head] for head in range(3)] == pytest.approx(
-        [0.005076, 0, 0.5], abs=5e-7
-    )
-    assert [scores["attention-to-self", head] for head in range(3)] == pytest.approx(
-        [0.005076, 1, 0.5], abs=5e-7
-    )
-    assert [scores["entropy", head] for head in range(3)] == pytest.approx([1, 0, 0.1312], abs=5e-5)
-    assert scores_of(found, 1, "cls")["attention-to-cls", 1] == 1
-    assert ("attention-to-registers", 0) not in scores
 
 
 def test_attention_that_is_not_finite_and_images_that_are_not_there_say_why(tmp_path: Path) -> None:

@@ -16,15 +16,6 @@ def sines(side: int, dim: int) -> np.ndarray:
     return np.concatenate([np.broadcast_to(axis[:, None], shape), np.broadcast_to(axis[None], shape)], axis=2)
 
 
-def test_as_many_equal_filters_as_inputs_have_one_rank_less() -> None:
-    found = principal_filters(np.eye(12).reshape(12, 3, 2, 2))
-    assert found is not None
-    shares, _ = found
-    assert shares == pytest.approx(np.full(11, 1 / 11))
-    assert equal_shares(shares) == pytest.approx(11)
-    assert shares.sum() == pytest.approx(1)
-
-
 def test_multiples_of_one_filter_have_rank_one_and_show_it() -> None:
     random = np.random.default_rng(0)
     one = random.normal(size=(3, 4, 4))

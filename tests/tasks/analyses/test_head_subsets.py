@@ -56,16 +56,6 @@ def test_windows_equal_the_features_of_their_heads_side_by_side() -> None:
         assert found.distance[row] == pytest.approx(distance[chosen].mean())
 
 
-@pytest.mark.parametrize(("nearest_first", "rho"), [(True, -1), (False, 1)])
-def test_the_correlation_of_distance_and_likeness(nearest_first: bool, rho: int) -> None:
-    heads = orthogonal_heads(4)
-    weights = torch.tensor([2.0, 1.5, 1.0, 0.5])[:, None, None]
-    layer = (heads * weights).sum(0, keepdim=True)  # most like head 0, least like head 3
-    distance = np.arange(4.0) if nearest_first else -np.arange(4.0)
-    found = subsets_of(distance, *hsic(heads, layer))
-    assert found.rho.tolist() == [pytest.approx(rho)]
-
-
 def test_what_does_not_vary_has_no_value() -> None:
     heads = orthogonal_heads(4)
     own, across, blocks = hsic(heads, torch.zeros_like(heads[:1]))

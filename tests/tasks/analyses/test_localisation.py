@@ -30,34 +30,6 @@ def similarity(tokens: Tensor, those: Tensor) -> np.ndarray:
     return token_patch_cka(*(hsic.numpy() for hsic in token_hsic(tokens, cell_grams(those))))
 
 
-def means(found: dict[str, np.ndarray]) -> tuple[float, ...]:
-    """Over the tokens: share of lower ones, hits, distance, contrast."""
-    return tuple(float(values.mean()) for values in found.values())
-
-
-def test_tokens_that_are_their_patches_hold_their_places() -> None:
-    rank, top1, distance, contrast = means(localisation(similarity(patches(), patches()), GRID))
-    assert (rank, top1, distance) == (1, 1, 0)
-    assert contrast > 0.5
-
-
-def test_tokens_that_are_all_the_same_hold_none() -> None:
-    """As where all is averaged: chance, exactly."""
-    same = patches().mean(dim=1, keepdim=True).expand(-1, 16, -1)
-    rank, top1, _, contrast = means(localisation(similarity(same, patches()), GRID))
-    assert rank == 0.5
-    assert top1 == 1 / 16
-    assert contrast == pytest.approx(0, abs=1e-9)
-
-
-def test_tokens_that_are_their_right_neighbours_are_one_step_off() -> None:
-    turned = patches().view(IMAGES, 4, 4, 12).roll(-1, dims=2).flatten(1, 2)
-    _, top1, distance, contrast = means(localisation(similarity(turned, patches()), GRID))
-    assert top1 == 0
-    assert distance == pytest.approx(2 / 4)
-    assert contrast < 0
-
-
 def test_similarities_are_those_of_one_pair_at_a_time_and_batches_add_up() -> None:
     tokens, those = patches(1).repeat(1, 2, 1) + patches(2).repeat(1, 2, 1), patches(2).repeat(1, 2, 1)
     found = similarity(tokens, those)

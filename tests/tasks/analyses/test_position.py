@@ -38,25 +38,6 @@ def test_planted_share_of_the_variance(share: float, expected: float) -> None:
     assert columns == pytest.approx(0, abs=0.01)
 
 
-def test_content_says_nothing_of_places_and_matches_by_chance() -> None:
-    tokens = noise(40, 6, 6, 24)
-    assert max(map(abs, explained(tokens))) < 0.01
-    same, distance = matches(tokens)
-    assert same.mean().item() == pytest.approx(1 / 36, abs=0.01)
-    pairs = torch.linalg.vector_norm(places((6, 6))[:, None] - places((6, 6)), dim=-1)
-    assert distance.mean().item() == pytest.approx(pairs.mean().item(), abs=0.02)
-
-
-def test_places_alone_are_read_off_and_matched() -> None:
-    angles = places((7, 7)).float() * torch.pi
-    code = torch.cat([angles.cos(), angles.sin()], dim=-1).unflatten(0, (7, 7))
-    tokens = 4 * code + 0.1 * noise(12, 7, 7, 4)
-    assert min(explained(tokens)) > 0.98
-    same, distance = matches(tokens)
-    assert (same > 0.9).all()
-    assert (distance < 0.02).all()
-
-
 def test_debiased_tokens_keep_no_place() -> None:
     angles = places((10, 10)).float() * torch.pi
     code = torch.cat([angles.cos(), angles.sin()], dim=-1).unflatten(0, (10, 10))

@@ -33,7 +33,7 @@ def whitened(n, scores, seed=0):
     return np.linalg.qr(values)[0] * np.sqrt(n - 1)
 
 
-@pytest.mark.parametrize("rivals", [2, 7, 12])
+@pytest.mark.parametrize("rivals", [2, 12])
 def test_rows_of_equal_layers_rarely_lose_one(rivals):
     """The paired test against the best of the row finds a difference in four of five rows of twelve."""
     lost = 0
