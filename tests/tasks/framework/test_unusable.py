@@ -8,7 +8,6 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from layerboard.tasks.analyses.attention import AttentionDistance
 from layerboard.tasks.clustering.kmeans import kmeans_starts
 from layerboard.tasks.datasets.davis import DavisEntry
 from layerboard.tasks.framework.base import FINITE, Outcome
@@ -21,14 +20,12 @@ from layerboard.tasks.propagation.metric import decode
 from layerboard.tasks.propagation.task import PropagationTask
 from layerboard.tasks.retrieval.ranking import rank, revisited
 from layerboard.tasks.similarity.metric import centred_gram
-from layerboard.zoo.errors import UnreadableImageError
 from layerboard.zoo.spec import Layer
 from tests.fakes import write_fake_davis
 from tests.tasks.agreement.correspondence import match
 from tests.tasks.agreement.similarity import cka
 from tests.tasks.classification import test_knn as neighbours
 from tests.tasks.clustering import test_task as clusters
-from tests.tasks.framework.test_sources import classification, labels, sources
 from tests.tasks.keypoints import test_problem as keypoints
 from tests.tasks.propagation import test_task as videos
 from tests.tasks.retrieval import test_landmarks as retrieval
@@ -255,12 +252,3 @@ def test_regions_that_all_vanish_give_the_reason() -> None:
     task = clusters.random_regions()
     left = [{"mean": np.zeros((4, 5), np.float32), "covered": np.zeros(4, bool)} for _ in range(12)]
     check_empty(task.score(left), "covers a cell")
-
-
-def test_attention_of_no_image_is_bad_input() -> None:
-    data = classification(labels(8, 2), labels(2, 2))
-    task = AttentionDistance(sources(data, np.arange(8)))
-    with pytest.raises(
-        UnreadableImageError, match=r"in double/train-probe, such as train/.*, found none among 8;"
-    ):
-        task.findings({Layer(1, "attention"): [{} for _ in task.source.groups]})
