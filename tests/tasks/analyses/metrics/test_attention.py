@@ -41,12 +41,6 @@ def test_uniform_attention_depends_on_the_grid_alone(side: int, expected: float)
     assert distance(uniform((side, side)), (side, side)) == pytest.approx(expected, abs=5e-5)
 
 
-@pytest.mark.parametrize(("patch", "expected"), [(32, 115.5), (16, 116.5), (8, 116.7)])
-def test_uniform_attention_in_pixels_of_224(patch: int, expected: float) -> None:
-    cells = (224 // patch, 224 // patch)
-    assert patch * distance(uniform(cells), cells, unit=False) == pytest.approx(expected, abs=0.05)
-
-
 def test_planted_heads() -> None:
     side, count = 14, 196
     cells = (side, side)
@@ -77,13 +71,6 @@ def test_a_large_grid_is_exact() -> None:
     attention = ((pairs * 0.61803398875) % 1).square()
     attention = (attention / attention.sum(dim=-1, keepdim=True)).float()
     assert distance(attention, (side, side), unit=False) == pytest.approx(23.457639511767567, rel=1e-7)
-
-
-def test_reflections_of_the_grid_change_nothing() -> None:
-    draw = torch.rand(64, 64, generator=torch.Generator().manual_seed(1))
-    attention = draw / draw.sum(-1, keepdim=True)
-    grid = attention.view(8, 8, 8, 8).flip(0).flip(2).reshape(64, 64)
-    assert distance(attention, (8, 8)) == pytest.approx(distance(grid, (8, 8)), abs=1e-6)
 
 
 def test_prefix_tokens_are_cut_off_and_rows_renormalised() -> None:
@@ -127,10 +114,3 @@ def test_several_distances_are_taken_at_once_and_patches_once_for_all_that_look(
     together = attention_distance(maps.patches, torch.stack(kinds))
     for place, kind in enumerate(kinds):
         torch.testing.assert_close(together[..., place], attention_distance(maps.patches, kind))
-
-
-def test_nothing_asks_for_a_value_on_the_way() -> None:
-    """Tensors of the meta device have no values: whatever waits for one raises."""
-    maps = torch.empty(2, 3, 17, 17, device="meta")
-    between = cell_distances((4, 4), unit=True, device=torch.device("meta"))
-    assert attention_distance(patch_attention(maps, 1), between).shape == (2, 3)

@@ -84,12 +84,3 @@ def test_entropies() -> None:
     assert float(entropy(rows)[0]) * math.log(tokens) == pytest.approx(5.2832, abs=5e-5)
     assert float(entropy(half[:65])) == pytest.approx(0.1660, abs=5e-5)
     assert float(entropy(torch.ones(1, 1))) == 0
-
-
-def test_nothing_asks_for_a_value_on_the_way() -> None:
-    """Tensors of the meta device have no values: whatever waits for one raises."""
-    maps = torch.empty(2, 3, 17, 17, device="meta")
-    assert deviation_over_queries(maps, 1).shape == (2, 3)
-    assert deviation_over_heads(maps, 1).shape == (2,)
-    assert entropy(maps).shape == (2, 3, 17)
-    assert patch_query_map(maps, 1).shape == (2, 3, 17)

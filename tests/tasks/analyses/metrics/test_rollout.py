@@ -111,9 +111,3 @@ def test_without_a_class_token_the_patches_are_averaged() -> None:
     state = torch.rand(2, 6, 6, generator=torch.Generator().manual_seed(2))
     assert torch.equal(output_map(state, 0), state.mean(1))
     assert torch.equal(output_map(state, 2), state[:, 0, 2:])
-
-
-def test_nothing_asks_for_a_value_on_the_way() -> None:
-    """Tensors of the meta device have no values: whatever waits for one raises."""
-    fused = discard(fuse_heads(torch.empty(2, 3, 17, 17, device="meta"), "max"), 0.9)
-    assert output_map(roll(fused, fused), 1).shape == (2, 16)

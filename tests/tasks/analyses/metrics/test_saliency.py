@@ -130,10 +130,3 @@ def test_no_mask_leaves_no_trace_and_grids_need_not_be_square() -> None:
     assert not touched([], (3, 3)).any()
     assert not touched([np.zeros((8, 8), np.uint8)], (2, 3)).any()
     assert touched([np.ones((8, 12), np.uint8)], (2, 3)).shape == (2, 3)
-
-
-def test_nothing_asks_for_a_value_on_the_way() -> None:
-    """Tensors of the meta device have no values: whatever waits for one raises."""
-    truth = torch.empty(2, 9, dtype=torch.bool, device="meta")
-    for rule in (CLEAN, RELEASED):
-        assert saliency_iou(torch.empty(2, 3, 2, 9, device="meta"), truth, rule).shape == (2, 3, 2)
