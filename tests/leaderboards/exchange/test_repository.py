@@ -85,7 +85,6 @@ NEW = ("new", "c", "", "71.0000")
     ("since", "expected"),
     [
         (None, [GONE, MOVED]),
-        ("second", [GONE, MOVED]),
         ("first", [GONE, MOVED, NEW]),
         ("2026-01-05", [GONE, MOVED, NEW]),
         ("2026-01-06", [GONE, MOVED]),
@@ -175,7 +174,7 @@ def test_names_pages_and_facts_of_others_are_not_taken(repository: Path) -> None
         assert words in reason
 
 
-@pytest.mark.parametrize("since", ["fifth", "2026-13-01", "yesterday"])
+@pytest.mark.parametrize("since", ["fifth", "2026-13-01"])
 def test_since_takes_a_day_or_a_submission(submitted: Path, since: str) -> None:
     words = f"a day such as 2026-01-31, or one of third, second, first; found '{since}'"
     with pytest.raises(InputError, match=words):
@@ -200,11 +199,13 @@ def test_altered_and_unreadable_submissions_are_left_out_and_named(repository: P
 @pytest.mark.parametrize(
     "said", [{"claim": "verified"}, {"date": "2026-01-01"}, {"replaces": None}, {"files": []}, {"more": 1}]
 )
-def test_a_manifest_that_says_something_else_is_refused(repository: Path, said: dict[str, object]) -> None:
-    path = repository / "submissions" / "first" / MANIFEST
-    path.write_text(json.dumps(json.loads(path.read_text()) | said))
+def test_a_manifest_that_says_something_else_is_refused(
+    submitted: Path, tmp_path: Path, said: dict[str, object]
+) -> None:
+    text = (submitted / "submissions" / "first" / MANIFEST).read_text()
+    (tmp_path / MANIFEST).write_text(json.dumps(json.loads(text) | said))
     with pytest.raises(InputError, match="expected a submission with its"):
-        read_submission_manifest(path.parent)
+        read_submission_manifest(tmp_path)
 
 
 KNN = "knn.mini-imagenet.standard.parquet"

@@ -46,7 +46,7 @@ def test_purity_equals_a_count_by_hand(pairs):
     assert purity(classes, clusters) == pytest.approx(hits / len(pairs))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(labels, st.permutations(range(5)))
 def test_names_of_clusters_do_not_matter(pairs, names):
     classes, clusters = (np.array(column) for column in zip(*pairs, strict=True))

@@ -82,7 +82,7 @@ def test_ratios_equal_loops():
     np.testing.assert_allclose(measured.evaluate(), [by_hand(measured, np.ones(60))], rtol=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(sorted(INDICES)), st.integers(1, 4), st.integers(1, 4))
 def test_partitions_equal_those_of_repeated_items(seed, index, classes, clusters):
     g = np.random.default_rng(seed)
