@@ -1,4 +1,4 @@
-"""Attention distances against planted attention whose distances are known."""
+"""Distances, average maps and rollout of planted attention, and slow obvious implementations."""
 
 import math
 from math import comb
