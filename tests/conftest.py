@@ -40,7 +40,6 @@ TOGETHER = (
     "leaderboards/report/test_look_browser.py",
     "tests/test_conformance.py",
     "tests/test_house.py",
-    "tests/test_site.py",
     "workshop/training/test_train.py",
 )
 """Files whose tests share what takes seconds to make: one process runs all of a file."""

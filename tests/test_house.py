@@ -2,15 +2,13 @@
 
 import ast
 from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 from tests import rooms
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("benchmark", "leaderboards", "mini", "perf", "tasks", "workshop", "zoo")
-Modules = list[tuple[str, ast.Module]]
 VAGUE = ("one", "found", "of", "place", "told")
 """Names of variables that say nothing of what they hold."""
 
@@ -20,28 +18,28 @@ EXCEPTIONS = {
 """By file: where such a name is the noun."""
 
 
-@pytest.fixture(scope="module")
-def modules() -> Modules:
-    """Every file of the product and the workshop by its name."""
+@cache
+def modules() -> list[tuple[str, ast.Module]]:
+    """Every file of the packages: its name, and what is written in it."""
     paths = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
     return [
         (path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))) for path in paths
     ]
 
 
-def test_no_two_public_classes_have_one_name(modules: Modules) -> None:
+def test_no_two_public_classes_have_one_name() -> None:
     classes = defaultdict(list)
-    for name, tree in modules:
+    for name, tree in modules():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 classes[node.name].append(f"{name}:{node.lineno}")
     assert {name: places for name, places in classes.items() if len(places) > 1} == {}
 
 
-def test_a_name_that_is_imported_means_one_thing(modules: Modules) -> None:
+def test_a_name_that_is_imported_means_one_thing() -> None:
     """A public function or class of a module that another file imports is defined in one file alone."""
     defined, imported = defaultdict(list), set()
-    for name, tree in modules:
+    for name, tree in modules():
         for node in tree.body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
                 defined[node.name].append(f"{name}:{node.lineno}")
@@ -55,9 +53,9 @@ def _is_ours(module: str | None) -> bool:
     return (module or "").partition(".")[0] in ("layerboard", "perf", "workshop")
 
 
-def test_variables_are_nouns(modules: Modules) -> None:
+def test_variables_are_nouns() -> None:
     vague: Counter[str] = Counter()
-    for name, tree in modules:
+    for name, tree in modules():
         for node in ast.walk(tree):
             bound = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id
             if bound in VAGUE and bound not in EXCEPTIONS.get(name, ()):
