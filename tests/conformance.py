@@ -8,6 +8,7 @@ import math
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -58,8 +59,8 @@ HEAD = """# Conformance of the scorers
 
 What each scorer was compared with, on which inputs, and how close it came. Inputs are drawn from a seed and
 rebuilt bit for bit. What the reference gives on them is stored in
-[tests/reference](../../tests/reference/README.md); none of it comes from this package's code. The tests of
-`tests/tasks` are the same comparisons.
+[tests/reference](../../tests/reference/README.md); none of it comes from this package's code. The tests run
+the same comparisons.
 
 - **official**: the reference implementation's own code gave the number. It is named with its commit.
 - **own float64**: an independent computation in float64, not official: there is no official number, or the
@@ -76,9 +77,15 @@ real backbones.
 """
 
 
+@cache
+def compared(title: str, name: str) -> list[Finding]:
+    """Findings of one case of a scorer."""
+    return next(each for each in AGREEMENTS if each.title == title).compare(name)
+
+
 def measure() -> list[Findings]:
     """Findings of each scorer by case."""
-    return [{name: each.compare(name) for name in each.recipes} for each in AGREEMENTS]
+    return [{name: compared(each.title, name) for name in each.recipes} for each in AGREEMENTS]
 
 
 def render(measured: Sequence[Findings]) -> str:

@@ -34,9 +34,12 @@ TOGETHER = (
     "benchmark/test_several_datasets.py",
     "benchmark/test_transforms.py",
     "benchmark/test_tutorials.py",
+    "leaderboards/exchange/test_repository.py",
+    "leaderboards/inside/test_drawings.py",
     "leaderboards/report/test_browser.py",
     "leaderboards/report/test_look_browser.py",
-    "workshop/render/test_layouts.py",
+    "tests/test_conformance.py",
+    "tests/test_house.py",
     "workshop/training/test_train.py",
 )
 """Files whose tests share what takes seconds to make: one process runs all of a file."""

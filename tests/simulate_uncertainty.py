@@ -70,7 +70,6 @@ VIDEOS = (2, 3, 4, 6, 8, 12, 30)
 LANDMARKS = ((11, 0.2), (11, 0.5), (12, 0.2), (12, 0.5))  # groups of queries, and their correlation
 IMAGES = ((10, 10), (12, 16), (30, 30), (20, 60), (100, 100))  # good and defective ones
 AUROCS = (0.6, 0.76, 0.9, 0.97, 0.99)
-PREDICTED = (20, 50, 200)  # images whose numbers, labels, confidence or things are predicted
 GOODNESS = (0.3, 0.7, 0.95)  # of predictions: a correlation, or what plays its part
 SHOTS = (1, 5, 10)
 NOISES = (0.3, 0.8)  # of the images of digits that few shots are of; pixels are 0 to 1
@@ -94,6 +93,8 @@ class Size:
     items: tuple[int, ...]  # of rows, tables and powers
     clustered: tuple[int, ...]  # images that k-means clusters
     losing: tuple[int, ...]  # items of what a choice loses
+    predicted: tuple[int, ...]  # images whose numbers, labels, confidence or things are predicted
+    shots: tuple[tuple[float, int], ...]  # noise and number of shots
 
 
 FULL = Size(
@@ -107,18 +108,22 @@ FULL = Size(
     items=(50, 200, 500),
     clustered=(300, 800),
     losing=(200, 1_000, 10_000),
+    predicted=(20, 50, 200),
+    shots=tuple((noise, shots) for noise in NOISES for shots in SHOTS),
 )
 QUICK = Size(
-    samples=60,
+    samples=40,
     rivals=(2, 7),
-    rows=(60, 60),
+    rows=(40, 40),
     tables=(8, 8),
-    few=8,
+    few=5,
     counts=(20, 200),
     shares=(0.02, 0.5, 0.97),
     items=(200,),
     clustered=(200,),
     losing=(200,),
+    predicted=(50,),
+    shots=((NOISES[-1], SHOTS[0]),),
 )
 
 
@@ -490,16 +495,12 @@ def _coverages(size: Size, parts: Sequence[Part]) -> Iterator[str]:
         rows = [
             [name, count, *(of_predictions(size.samples, draw, count, good) for good in GOODNESS)]
             for name, draw in PREDICTIONS.items()
-            for count in PREDICTED
+            for count in size.predicted
         ]
         yield from table(["metric", "images", *(f"{good:g}" for good in GOODNESS)], rows)
     if "shots" in parts:
         yield f"Few shots, three draws, {TESTED} test images, in percent ({size.samples:,} samples a cell):\n"
-        rows = [
-            [shots, f"{noise:g}", *of_shots(size.samples, shots, noise)]
-            for noise in NOISES
-            for shots in SHOTS
-        ]
+        rows = [[shots, f"{noise:g}", *of_shots(size.samples, shots, noise)] for noise, shots in size.shots]
         yield from table(["shots", "noise", "covered", "difference covered"], rows)
 
 

@@ -1,4 +1,4 @@
-"""The committed page of conformance says what the comparisons say now."""
+"""Every scorer agrees with its reference, and the committed page says so."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +11,12 @@ from tests.conformance import AGREEMENTS, PAGE, Findings, outdated, render
 from tests.tasks.agreement import golden
 
 Measured = list[Findings]
+CASES = [(each.title, name) for each in AGREEMENTS for name in each.recipes]
+
+
+@pytest.mark.parametrize(("title", "name"), CASES)
+def test_agrees_with_the_reference(title: str, name: str) -> None:
+    assert [finding for finding in conformance.compared(title, name) if not finding.holds] == []
 
 
 @pytest.fixture(scope="module")

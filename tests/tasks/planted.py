@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -26,15 +25,6 @@ def own(name: str, section: str) -> Mapping[str, Any]:
     """What an independent float64 computation gives in a reference case, or the released code."""
     expected: Mapping[str, Any] = CASES[name]["expected"]
     return expected["own"][section] if section in expected["own"] else expected[section]
-
-
-def agree(found: object, expected: Any, tolerance: float = 2e-6) -> None:
-    """Compare with a list, or with every n-th number of one."""
-    values = np.asarray(found)
-    if isinstance(expected, Mapping):
-        assert list(values.shape) == expected["shape"]
-        values, expected = values.ravel()[:: expected["every"]], expected["values"]
-    np.testing.assert_allclose(values, np.asarray(expected), rtol=tolerance, atol=tolerance)
 
 
 def uniform(side: int) -> Tensor:

@@ -1,9 +1,8 @@
 """Outputs of several machines as one; what does not fit is refused before anything is written."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from layerboard.leaderboards.exchange.merge import merge_outputs
@@ -12,7 +11,6 @@ from layerboard.leaderboards.records.record import read_frame
 from layerboard.zoo.errors import InputError
 from tests.leaderboards.builder import frame, layers, pair
 
-Change = Callable[[pd.DataFrame], pd.DataFrame]
 NAME = Path("mini-dino") / "knn.mini-imagenet.standard.parquet"
 
 

@@ -68,22 +68,6 @@ ROWS = {
 }
 """For each row of Table 5 of Teaching Matters the sums of its percents and of its best layers."""
 
-SUMS = {
-    ("imagenet", "top-1", "cls", 2): (1395.73, 285),
-    ("imagenet", "top-5", "cls", 2): (1709.51, 285),
-    ("roxford5k", "mAP medium", "cls", 0): (648, 284),
-    ("roxford5k", "mAP hard", "cls", 0): (199, 289),
-    ("rparis6k", "mAP medium", "cls", 0): (1116, 283),
-    ("rparis6k", "mAP hard", "cls", 0): (634, 285),
-    ("davis-2017-val", "J", "grid", 0): (1138, 243),
-    ("davis-2017-val", "F", "grid", 0): (1173, 247),
-    ("davis-2017-val", "J&F", "grid", 0): (1154, 246),
-    ("spair-71k-test", "PCK@0.1", "grid", 2): (547.54, 222),
-    ("spair-71k-test", "PCK@0.05", "grid", 2): (252.57, 219),
-    ("spair-71k-test", "PCK@0.01", "grid", 2): (15.51, 211),
-}
-"""The same for its columns, with the dataset, the pooling and the decimals of the percents."""
-
 NEWER = {
     ("aim-readme", "attentive-probe"): (652.7, 0),
     ("capi-readme", "segment"): (126.2, 0),
@@ -168,20 +152,6 @@ def test_the_rows_of_the_main_table_add_up(backbone):
     total, layers = ROWS[backbone]
     assert sum(one.value for one in cells) == pytest.approx(total)
     assert sum(one.layer for one in cells) == layers
-
-
-@pytest.mark.parametrize("column", SUMS)
-def test_the_columns_of_the_main_table_add_up(column):
-    cells = [
-        one
-        for one in of("teaching-matters", "Table 5")
-        if (one.dataset, one.metric, one.pooling, one.decimals) == column
-    ]
-    total, layers = SUMS[column]
-    assert [one.backbone for one in cells] == list(ROWS)
-    assert sum(one.value for one in cells) == pytest.approx(total)
-    assert sum(one.layer for one in cells) == layers
-    assert {one.printed for one in cells} == {"percent" if column[3] else "fraction"}
 
 
 def test_the_main_table_is_of_the_best_blocks_and_the_paper_protocol():

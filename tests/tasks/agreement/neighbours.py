@@ -1,6 +1,7 @@
 """k-NN classification against the official classifier."""
 
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 import torch
@@ -13,10 +14,11 @@ from tests.tasks.agreement.base import OFFICIAL, OWN, Agreement, Finding, close,
 CASES = golden.cases("knn")
 
 
-def compare(name: str, device: torch.device | None = None) -> list[Finding]:
-    """Findings of one case over all of its k."""
+def compare(name: str) -> list[Finding]:
+    """Findings of one case over all of its k, searched by faiss and by torch."""
     measure = _ties if name == "duplicates" else _plain
-    return gathered(finding for k in CASES[name]["params"]["k"] for finding in measure(name, k, device))
+    searches = product(CASES[name]["params"]["k"], (None, torch.device("cpu")))
+    return gathered(finding for k, device in searches for finding in measure(name, k, device))
 
 
 def _classified(

@@ -1,31 +1,28 @@
 """Matching of keypoints as other papers do it, against their authors' functions."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn import functional
 
 from layerboard.tasks.datasets.spair_facts import GROUPS, geometry_aware
-from layerboard.tasks.keypoints.correspondence import (
-    AVERAGES,
-    Axis,
-    SoftArgmax,
-    best_pixels,
-    least_errors,
-    pck_averages,
-)
-from layerboard.tasks.metrics.bilinear import aligned_places, image_places, point_places, sampled
+from layerboard.tasks.framework.protocols import find_protocol
+from layerboard.tasks.framework.registry import config_of
+from layerboard.tasks.keypoints.config import KeypointConfig
+from layerboard.tasks.keypoints.correspondence import AVERAGES, Axis, SoftArgmax, least_errors, pck_averages
+from layerboard.tasks.keypoints.matching import Matcher
+from layerboard.tasks.metrics.bilinear import aligned_places
 from layerboard.tasks.metrics.spread import debiased, position_basis
-from layerboard.zoo.view.views import Letterbox
 from tests.reference import inputs_corr
 from tests.tasks.agreement import golden
-from tests.tasks.agreement.base import OFFICIAL, OWN, Agreement, Finding, close, exact, gathered
+from tests.tasks.agreement.base import ITSELF, OFFICIAL, OWN, Agreement, Finding, close, exact, gathered
+from tests.tasks.keypoints.test_problem import pair
 
 CASES = golden.cases("correspondence")
 PIXELS = 0.02
@@ -55,21 +52,33 @@ def compare(name: str) -> list[Finding]:
     return gathered(ways[name](CASES[name], build(name)))
 
 
+def rule_of(name: str) -> KeypointConfig:
+    """How a protocol matches."""
+    return config_of(find_protocol(name), "spair")
+
+
+def _matched(
+    rule: KeypointConfig, points: Sequence[ArrayLike], sizes: Sequence[Sequence[int]], grids: Sequence[Tensor]
+) -> dict[str, NDArray[Any]]:
+    """Matches of one pair of images of those sizes, whose target has a box of 1 x 1 pixels."""
+    values = {
+        "source_size": tuple(sizes[0]),
+        "target_size": tuple(sizes[1]),
+        "target_box": (0.0, 0.0, 1.0, 1.0),
+    }
+    one = pair(1, 0, 1, "cat", [np.array(each, np.float64) for each in points], **values)
+    found = Matcher([one], [0, 1], rule.view, rule).match(dict(enumerate(grids)))
+    return {name: value.numpy() for name, value in found.items()}
+
+
 def _insid3(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterator[Finding]:
     params, expected = case["params"], case["expected"]
-    source, target = (functional.normalize(data[key], dim=-1) for key in ("source", "target"))
+    grids = [data["source"], data["target"]]
     if params["debiased"]:
         basis = position_basis(data["blank"].flatten(0, 1), params["components"])
-        source, target = debiased(source, basis), debiased(target, basis)
-    count = source.shape[0]
-    height, width = params["source_size_hw"]
-    points = torch.tensor(params["source_keypoints"], dtype=torch.float64)
-    places = (points * count / torch.tensor([width, height])).round().clamp(0, count - 1).long()
-    yield exact("source tokens", OFFICIAL, places, expected["source_token_xy"])
-    maps = torch.einsum("nc,hwc->nhw", source[places[:, 1], places[:, 0]], target)
-    found = SoftArgmax(params["temperature"], sigma=params["sigma"]).found(maps)[0].double()
-    height, width = params["target_size_hw"]
-    found = found * torch.tensor([width, height]) / count
+        grids = [debiased(functional.normalize(grid, dim=-1), basis) for grid in grids]
+    sizes = [params[f"{side}_size_hw"][::-1] for side in ("source", "target")]
+    found = _matched(rule_of("insid3"), [params["source_keypoints"]] * 2, sizes, grids)["point"]
     yield close("predicted points, pixels", OFFICIAL, found, expected["official_predicted_xy"], PIXELS)
 
 
@@ -87,64 +96,50 @@ def _debias(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterator[Fin
 
 def _geoaware(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterator[Finding]:
     params, expected = case["params"], case["expected"]
-    source, target = (functional.normalize(data[key], dim=-1) for key in ("source", "target"))
-    count, side = params["tokens"], params["side"]
-    places = (torch.tensor(params["keypoints_in_view"], dtype=torch.float64) * count / side).floor().long()
-    if "source_token_yx" in expected:
-        yield exact("source tokens", OFFICIAL, places.flip(1), expected["source_token_yx"])
-    maps = torch.einsum("nc,hwc->nhw", source[places[:, 1], places[:, 0]], target)
-    ways = {"official_soft": SoftArgmax(params["beta"])}
-    ways |= {
-        f"official_{name}": SoftArgmax(params["beta"], window=window)
-        for name, window in params["windows"].items()
-    }
+    rule, beta = rule_of("geoaware"), params["beta"]
+    ways = {"official_soft": replace(rule, soft=SoftArgmax(beta))}
+    for name, window in params["windows"].items():
+        ways[f"official_{name}"] = replace(rule, soft=SoftArgmax(beta, window=window))
+    ways["official_window5"] = rule
     if "kernel_sigma" in params:
-        ways["official_kernel5"] = SoftArgmax(params["beta"], sigma=params["kernel_sigma"])
-    for name, way in ways.items():
-        points = way.found(maps)[0] * side / count + side / count / 2
-        what = f"predicted points, {name.removeprefix('official_')}"
-        yield close(what, OFFICIAL, points, expected[name], PIXELS)
+        ways["official_kernel5"] = replace(rule, soft=SoftArgmax(beta, sigma=params["kernel_sigma"]))
     if "official_nearest" in expected:
-        best = maps.flatten(1).argmax(1)
-        points = torch.stack([best % count, best // count], 1) * side / count + side / count / 2
-        yield close("nearest tokens", OFFICIAL, points, expected["official_nearest"], 0)
+        ways |= {"official_nearest": replace(rule, soft=None), "sd_dino_nearest": rule_of("sd-dino")}
+    grids, points = [data["source"], data["target"]], params["keypoints_in_view"]
+    for name, way in ways.items():
+        found = _matched(way, [points] * 2, [[params["side"]] * 2] * 2, grids)["point"]
+        what = f"predicted points, {name.removeprefix('official_')}"
+        yield close(what, OFFICIAL, found, expected[name], 0 if name == "official_nearest" else PIXELS)
 
 
 def _probe3d(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterator[Finding]:
     params, expected = case["params"], case["expected"]
-    source, target = (functional.normalize(data[key], dim=-1) for key in ("source", "target"))
-    side, count = params["side"], target.shape[0]
-    points = {
-        key: torch.tensor(params[f"{key}_keypoints"], dtype=torch.float64) for key in ("source", "target")
-    }
-    both = (points["source"][:, 2] * points["target"][:, 2]).nonzero()[:, 0]
-    yield exact("points of both images", OFFICIAL, both, expected["keypoint_index"])
-    places = aligned_places(points["source"][both, :2], (count, count), side)
-    best = (sampled(source, places, [len(both)]) @ target.flatten(0, 1).T).argmax(1)
-    found = torch.stack([best % count, best // count], 1)
-    yield exact("nearest tokens", OFFICIAL, found, expected["official_token_xy"])
-    error = (found / count - points["target"][both, :2] / side).norm(dim=1) / params["threshold_scale"]
-    yield close("errors", OFFICIAL, error, expected["official_error"], 1e-6)
-    share = 100 * (error < params["threshold"]).double().mean()
+    side, count = params["side"], data["target"].shape[0]
+    rule = rule_of("probe3d")
+    rule = replace(rule, view=rule.view.scaled(224, 14 if count == 58 else 16))
+    # what is behind the point is cut off
+    points = [np.array(params[f"{key}_keypoints"])[expected["keypoint_index"], :2] + 0.4 for key in data]
+    matches = _matched(rule, points, [[side] * 2] * 2, [data["source"], data["target"]])
+    tokens = matches["point"] * count / side
+    yield close("nearest tokens", OFFICIAL, tokens, expected["official_token_xy"], 1e-9)
+    errors = matches["error_box"] / (side * params["threshold_scale"])
+    yield close("errors", OFFICIAL, errors, expected["official_error"], 1e-6)
+    share = 100 * (errors < params["threshold"]).mean()
     yield close("PCK", OFFICIAL, share, expected["official_recall_percent"], 1e-4)
 
 
 def _dift(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterator[Finding]:
     params, expected = case["params"], case["expected"]
-    source, target = data["source"], data["target"]
-    grid, size = (source.shape[0], source.shape[1]), params["target_size_wh"]
-    search = image_places((size[0], size[1]), grid)
+    sizes = [params["source_size_wh"], params["target_size_wh"]]
     hits, categories, predicted = [], [], []
-    for pair in params["pairs"]:
-        points = torch.tensor(pair["src_kps"], dtype=torch.float64) + 0.5
-        scaled = points / torch.tensor(params["source_size_wh"]) * torch.tensor([grid[1], grid[0]])
-        vectors = sampled(source, point_places(scaled, grid, 1.0), [len(points)])
-        found = best_pixels([vectors], target, search, scaled=True)
-        predicted.append(found.tolist())
-        left, top, right, bottom = pair["trg_bndbox"]
-        error = (found - torch.tensor(pair["trg_kps"])).double().norm(dim=1) / max(right - left, bottom - top)
-        hits.append((error <= params["alpha"]).numpy())
-        categories.append(pair["category"])
+    for one in params["pairs"]:
+        matches = _matched(
+            rule_of("dift"), [one["src_kps"], one["trg_kps"]], sizes, [data["source"], data["target"]]
+        )
+        predicted.append(matches["point"].tolist())
+        left, top, right, bottom = one["trg_bndbox"]
+        hits.append(matches["error_box"] / max(right - left, bottom - top) <= params["alpha"])
+        categories.append(one["category"])
     yield exact("predicted points", OWN, [*chain(*predicted)], [*chain(*expected["own_predicted_xy"])])
     for name in ("All", *dict.fromkeys(categories)):
         own = [one for one, category in zip(hits, categories, strict=True) if name in ("All", category)]
@@ -204,10 +199,6 @@ def _averages(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterator[F
     geo, dino, insid = (case["expected"][name] for name in ("geoaware", "sd_dino", "insid3"))
     ids = [pair.geometry_aware for pair in pairs]
     yield exact("geometry-aware points", OWN, [*chain(*ids)], [*chain(*geo["geo_ids"])])
-    turned = [abs(one - other) for one, other in (pair.facts["azimuth_ids"] for pair in pairs)]
-    yield exact(
-        "difference of azimuths", OWN, [min(one, 8 - one) for one in turned], geo["azimuth_difference"]
-    )
     for place, alpha in enumerate(geo["alphas"]):
         hits = [pair.hits(alpha, strict=True) for pair in pairs]
         found = _averaged(hits, categories)
@@ -237,47 +228,46 @@ def _averages(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterator[F
         yield close("by viewpoint", OWN, [found["keypoint"], found["image"]], values, 1e-9)
 
 
+CEILINGS: dict[str, tuple[str, dict[str, Any], int]] = {
+    "standard_pixels": ("standard", {}, 14),
+    "standard_tokens": ("standard", {"search": "tokens"}, 14),
+    "insid3_hull": ("insid3", {}, 48),
+    "insid3_tokens": ("insid3", {"soft": None}, 48),
+    "probe3d": ("probe3d", {}, 50),
+    "geoaware_hull": ("geoaware", {}, 60),
+    "geoaware_tokens": ("geoaware", {"soft": None}, 60),
+    "sd_dino": ("sd-dino", {}, 60),
+}
+"""Protocols, changes of their rules, and cells of a grid's side."""
+
+
 def _ceilings(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterator[Finding]:
     del data
     pairs = [_Pair(facts) for facts in CASES["averaging"]["params"]["pairs"]]
     for name, expected in case["expected"]["own"].items():
-        errors = [_least(name, pair) / pair.length for pair in pairs]
+        protocol, changed, cells = CEILINGS[name]
+        rule = replace(rule_of(protocol), **changed)
+        view = replace(rule.view, multiple=16) if protocol == "probe3d" else rule.view
+        grid = torch.randn(cells, cells, 3, generator=torch.Generator().manual_seed(1))
+        errors = []
+        for one in pairs:
+            size, box = tuple(one.facts["target_size_wh"]), tuple(map(float, one.facts["target_box"]))
+            sides = {"source_size": size, "target_size": size, "target_box": box}
+            shown = pair(1, 0, 0, "cat", [one.truth] * 2, **sides)
+            matches = Matcher([shown], [0], view, rule).match({0: grid})
+            below = (matches["least_box"] <= matches["error_box"] + 1e-9).all()
+            yield exact("ceilings that no match exceeds", ITSELF, below, True)
+            errors.append(matches["least_box"].numpy())
+        largest = expected["largest_error_over_box"]
+        yield close("largest error", OWN, max(map(np.max, errors)), largest, 1e-6)
         for place, alpha in enumerate(case["params"]["alphas"]):
-            hits = [one <= alpha if name.startswith("insid3") else one < alpha for one in errors]
+            hits = [one <= alpha if rule.inclusive else one < alpha for one in errors]
             low, high = expected["points_range_under_ties"][place]
             count = int(sum(one.sum() for one in hits))
             yield exact("points that can be hit", OWN, low <= count <= high, True)
             if low == high:
                 image = _averaged(hits, [""] * len(hits))["image"]
                 yield close("ceiling, mean of images", OWN, image, expected["per_image"][place], 1e-6)
-
-
-def _least(name: str, pair: _Pair) -> NDArray[np.float64]:
-    """Smallest errors of a protocol in pixels of the image."""
-    width, height = pair.facts["target_size_wh"]
-    long = max(width, height)
-    if name.startswith("standard"):
-        seen = Letterbox(224).geometry((width, height))
-        step = 16.0 if name.endswith("tokens") else 1.0
-        axes = []
-        for axis in (0, 1):
-            low, high = (seen.content[axis], seen.content[axis + 2]) if step == 1.0 else (0, 224)
-            first = (low + step / 2 - seen.offset[axis]) / seen.scale[axis]
-            axes.append(Axis(first, step / seen.scale[axis], int((high - low) / step)))
-        return least_errors(pair.truth, axes[0], axes[1])
-    if name.startswith("insid3"):
-        columns, rows = (Axis(0.0, side / 48, 48, name.endswith("hull")) for side in (width, height))
-        return least_errors(pair.truth, columns, rows)
-    if name == "probe3d":
-        truth = np.trunc(pair.truth * 800 / long) * long / 800
-        return least_errors(truth, *[Axis(0.0, long / 50, 50)] * 2)
-    scale = 840 / long
-    resized = [round(side * scale) for side in (width, height)]
-    centre = 6.5 if name == "sd_dino" else 7.0
-    axes = [
-        Axis((centre - (840 - side) // 2) / scale, 14 / scale, 60, name.endswith("hull")) for side in resized
-    ]
-    return least_errors(pair.truth, axes[0], axes[1])
 
 
 def _cells(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterator[Finding]:
@@ -295,15 +285,6 @@ def _self_matches(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterat
     """An image matched with itself by orthonormal tokens: where the token of a point is said to be."""
     del data
     expected = case["expected"]["own_error_min_max_mean_absolute"]
-    width, count = case["params"]["insid3_width"], case["params"]["tokens"]
-    every = torch.arange(width, dtype=torch.float64)
-    errors = (every * count / width).round().clamp(0, count - 1) * width / count - every
-    facts = [errors.min(), errors.max(), errors.abs().mean()]
-    yield close("errors by INSID3's rule", OWN, facts, expected["insid3_nearest"], 1e-5)
-    every = torch.arange(840, dtype=torch.float64)
-    errors = (every * 60 / 840).floor() * 14 + 7 - every
-    facts = [errors.min(), errors.max(), errors.abs().mean()]
-    yield close("errors by GeoAware's rule", OWN, facts, expected["geoaware_nearest_in_view"], 1e-5)
     every = torch.arange(800, dtype=torch.float64)
     points = torch.stack([every, torch.zeros_like(every)], 1)
     best = aligned_places(points, (50, 50), 800).columns.argmax(1)
@@ -314,7 +295,7 @@ def _self_matches(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterat
 
 AGREEMENT = Agreement(
     title="Keypoints by other papers' rules",
-    module="tasks/keypoints/correspondence.py`, `spread.py`, `bilinear.py`, `tasks/datasets/spair_facts.py",
+    module="tasks/keypoints/matching.py`, `correspondence.py`, `tasks/datasets/spair_facts.py",
     file="correspondence",
     recipes={
         "insid3_plain": "two grids of 48 x 48 that show one world; a Gaussian around the best token",

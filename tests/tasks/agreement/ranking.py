@@ -17,10 +17,10 @@ NAMES: dict[str, Difficulty] = {"E": "easy", "M": "medium", "H": "hard"}
 
 def compare(name: str) -> list[Finding]:
     """Findings of one case over the three difficulties."""
-    return gathered(finding for split in NAMES for finding in compare_split(name, split))
+    return gathered(finding for split in NAMES for finding in _of_split(name, split))
 
 
-def compare_split(name: str, split: str) -> Iterator[Finding]:
+def _of_split(name: str, split: str) -> Iterator[Finding]:
     """Findings of one case at one difficulty, E, M or H."""
     data, expected = golden.build(CASES[name]), CASES[name]["expected"][split]
     easy, hard, junk = _truth(CASES[name], data)

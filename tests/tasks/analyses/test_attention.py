@@ -7,23 +7,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from layerboard.benchmark.passes.collectors import MeasuredCollector
-from layerboard.benchmark.passes.loading import Batch, Member
-from layerboard.benchmark.passes.shards import MeasuredLayers, Shards
 from layerboard.tasks.analyses.attention import AttentionDistance, AttentionShares
-from layerboard.tasks.framework.base import Outcome, Source
+from layerboard.tasks.framework.base import Findings
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.features import AttentionMaps
 from layerboard.zoo.spec import Layer
-from layerboard.zoo.view.views import ResizeCrop
-from tests.benchmark.doubles import probed, source
 from tests.tasks.analyses.passes import found_in, outcome_of, probe, scores_of
-from tests.tasks.analyses.test_attention_maps import reference
-from tests.tasks.planted import CASES, agree, own, uniform, with_prefix
 
 CELLS, PREFIX, IMAGES = (8, 8), 2, 3
-VIEW = ResizeCrop(64, 64)
-LAYERS = (Layer(1, "attention"), Layer(2, "attention"))
+TASK = AttentionDistance(probe(IMAGES, 64))
 
 
 def heads() -> Tensor:
@@ -32,42 +23,22 @@ def heads() -> Tensor:
     return torch.stack([torch.eye(tokens), torch.full((tokens, tokens), 1 / tokens)])
 
 
-def problem(colours: list[list[int]]) -> AttentionDistance:
-    probe: Source = source(colours, view=VIEW, per_shard=1)
-    return AttentionDistance(probed(probe, 4))
+def shown(folder: Path, maps: Tensor, seen: int = IMAGES) -> Findings:
+    """What is said of two blocks with those maps in each of the first images."""
+    layers = maps.expand(2, IMAGES, *maps.shape)
+    return found_in(TASK, folder, layers, CELLS, [[slice(0, seen)]] * 2)
 
 
-def measured(task: AttentionDistance, folder, maps: Tensor, seen: int) -> MeasuredLayers:  # type: ignore[no-untyped-def]
-    """What a pass leaves behind that shows those maps of the first images of the one group."""
-    collector = MeasuredCollector(task, VIEW, LAYERS)
-    members = tuple(Member(0, position, 1, (64, 64)) for position in range(seen))
-    batch = Batch(torch.zeros(seen, 3, 64, 64, dtype=torch.uint8), members)
-    shards = Shards(folder, task.source.shards)
-    if seen:
-        for index in (1, 2):
-            shown = maps.expand(seen, *maps.shape[-3:])
-            collector.see(batch, AttentionMaps(Layer(index, "probabilities"), shown, PREFIX, CELLS))
-    shards.write(0, collector.finish(range(1)))
-    return MeasuredLayers(task.source, shards, LAYERS)
-
-
-def of_layer(task: AttentionDistance, groups: MeasuredLayers, layer: Layer) -> Outcome:
-    """What it says of one layer."""
-    return next(one.outcome for one in task.findings(groups).outcomes if one.layer == layer)
-
-
-def test_planted_heads_have_their_distances(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    task = problem([[1, 2, 3]])
-    groups = measured(task, tmp_path, heads(), IMAGES)
-    outcome = of_layer(task, groups, Layer(1, "attention"))
-    found = {(score.metric, score.head): score.value for score in outcome.scores}
-    assert found["attention-distance", 0] == 0
-    assert found["attention-distance", 1] == pytest.approx(0.5909, abs=5e-5)
-    assert found["attention-distance", -1] == pytest.approx(0.5909 / 2, abs=5e-5)
-    assert found["attention-distance-ratio", 1] == pytest.approx(1, abs=1e-5)
-    assert found["attention-distance-px", 1] == pytest.approx(8 * 7 * 0.5909, abs=3e-3)
-    assert found["distance-range", -1] == pytest.approx(0.5909, abs=5e-5)
-    assert found["local-heads", -1] == 0.5
+def test_planted_heads_have_their_distances(tmp_path: Path) -> None:
+    found = shown(tmp_path, heads())
+    scores, outcome = scores_of(found, 1, "patch"), outcome_of(found, 1, "patch")
+    assert scores["attention-distance", 0] == 0
+    assert scores["attention-distance", 1] == pytest.approx(0.5909, abs=5e-5)
+    assert scores["attention-distance", -1] == pytest.approx(0.5909 / 2, abs=5e-5)
+    assert scores["attention-distance-ratio", 1] == pytest.approx(1, abs=1e-5)
+    assert scores["attention-distance-px", 1] == pytest.approx(8 * 7 * 0.5909, abs=3e-3)
+    assert scores["distance-range", -1] == pytest.approx(0.5909, abs=5e-5)
+    assert scores["local-heads", -1] == 0.5
     assert {score.n for score in outcome.scores if score.metric != "local-heads"} == {IMAGES}
     assert outcome.items is not None
     assert outcome.items.keys == ("0-0", "0-1", "0-2")
@@ -75,98 +46,34 @@ def test_planted_heads_have_their_distances(tmp_path) -> None:  # type: ignore[n
     assert {score.statistic for score in outcome.scores} == alone | set(outcome.items.statistics)
 
 
-def test_arrays_have_images_blocks_and_heads_as_axes(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    task = problem([[1, 2, 3]])
-    arrays = task.findings(measured(task, tmp_path, heads(), 2)).arrays  # the third image could not be read
+def test_arrays_have_images_blocks_and_heads_as_axes(tmp_path: Path) -> None:
+    arrays = shown(tmp_path, heads(), 2).arrays  # the third image could not be read
     assert arrays["distance"].shape == (2, 2, 2)
     assert arrays["image"].tolist() == ["0-0", "0-1"]
     assert arrays["block"].tolist() == [1, 2]
     np.testing.assert_allclose(arrays["distance"][..., 1], 0.5909, atol=5e-5)
 
 
-def test_maps_that_are_not_finite_and_images_that_are_not_there_say_why(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    task = problem([[1, 2, 3]])
+def test_maps_that_are_not_finite_and_images_that_are_not_there_say_why(tmp_path: Path) -> None:
     broken = heads()
     broken[0, 5, 5] = float("nan")
-    nan = of_layer(task, measured(task, tmp_path / "nan", broken, IMAGES), LAYERS[0])
-    assert nan.empty == "attention probabilities are not finite"
-    with pytest.raises(InputError, match="expected images that can be decoded"):
-        task.findings(measured(task, tmp_path / "none", heads(), 0))
+    found = shown(tmp_path, broken)
+    assert outcome_of(found, 1, "patch").empty == "attention probabilities are not finite"
+    with pytest.raises(InputError, match=r"can be decoded .*, such as 0-0, found none among 3;"):
+        TASK.findings({Layer(1, "attention"): [{}]})
 
 
-def test_a_head_that_gives_nothing_to_patches_has_no_distance(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    task = problem([[1, 2, 3]])
+def test_a_head_that_gives_nothing_to_patches_has_no_distance(tmp_path: Path) -> None:
     maps = torch.zeros_like(heads())
     maps[..., 0] = 1
-    outcome = of_layer(task, measured(task, tmp_path, maps, IMAGES), LAYERS[0])
-    assert {score.value for score in outcome.scores if score.metric != "local-heads"} == {0}
-
-
-def test_one_identity_and_one_uniform_head_of_a_larger_grid(tmp_path: Path) -> None:
-    maps = with_prefix(torch.stack([torch.eye(196), uniform(14)]))
-    found = found_in(AttentionDistance(probe(1, 224)), tmp_path, maps[None, None], (14, 14))
-    scores = scores_of(found, 1, "patch")
-    assert scores["distance-range", -1] == pytest.approx(0.5601, abs=5e-5)
-    assert scores["local-heads", -1] == 0.5
+    scores = outcome_of(shown(tmp_path, maps), 1, "patch").scores
+    assert {score.value for score in scores if score.metric != "local-heads"} == {0}
 
 
 def test_a_grid_of_one_cell_has_no_ratio(tmp_path: Path) -> None:
     found = found_in(AttentionDistance(probe(1, 32)), tmp_path, torch.full((1, 1, 2, 2, 2), 0.5), (1, 1))
     names = {metric for metric, _ in scores_of(found, 1, "patch")}
     assert names == {"attention-distance", "attention-distance-px", "distance-range"}
-
-
-@pytest.mark.parametrize("name", ["random_7x7", "registers_5x9", "no_class_token_6x6", "zero_rows_4x4"])
-def test_reference_cases_of_distance(name: str, tmp_path: Path) -> None:
-    layers, cells = reference(name)
-    found = found_in(AttentionDistance(probe(layers.shape[1], 32)), tmp_path, layers, cells)
-    expected = own(name, "A3")
-    agree(found.arrays["distance"], expected["distance"])
-    if "official" in CASES[name]["expected"]:
-        agree(found.arrays["distance"], own(name, "official")["avg-att-dist"])
-    for index in range(len(layers)):
-        scores = scores_of(found, index + 1, "patch")
-        heads = range(layers.shape[2])
-        agree([scores["attention-distance-ratio", head] for head in heads], expected["ratio_head"][index])
-        agree(scores["distance-range", -1], expected["distance_range"][index])
-        agree(scores["local-heads", -1], expected["local_heads"][index])
-
-
-NAMES = ("entropy", "attention-to-cls", "attention-to-registers", "attention-to-self")
-
-
-@pytest.mark.parametrize("name", ["random_7x7", "registers_5x9", "no_class_token_6x6", "zero_rows_4x4"])
-def test_reference_cases_of_shares(name: str, tmp_path: Path) -> None:
-    layers, cells = reference(name)
-    found = found_in(AttentionShares(probe(layers.shape[1], 32)), tmp_path, layers, cells)
-    expected = own(name, "A6")
-    for pooling in {each.pooling for each in found.outcomes}:
-        for metric in NAMES:
-            key = f"{metric.replace('-', '_')}_{pooling}"
-            for index in range(len(layers)):
-                scores = scores_of(found, index + 1, pooling)
-                assert ((metric, 0) in scores) == (key in expected)
-                if key in expected:
-                    table = np.array(expected[key])[:, index]
-                    agree([scores[metric, head] for head in range(layers.shape[2])], table.mean(axis=0))
-                    agree(scores[metric, -1], table.mean())
-
-
-def test_planted_heads_have_their_shares(tmp_path: Path) -> None:
-    half = 0.5 * torch.eye(197)
-    half[:, 0] += 0.5
-    heads = torch.stack([torch.full((197, 197), 1 / 197), torch.eye(197), half])
-    found = found_in(AttentionShares(probe(1, 224)), tmp_path, heads[None, None], (14, 14))
-    scores = scores_of(found, 1, "patch")
-    assert [scores["attention-to-cls", head] for head in range(3)] == pytest.approx(
-        [0.005076, 0, 0.5], abs=5e-7
-    )
-    assert [scores["attention-to-self", head] for head in range(3)] == pytest.approx(
-        [0.005076, 1, 0.5], abs=5e-7
-    )
-    assert [scores["entropy", head] for head in range(3)] == pytest.approx([1, 0, 0.1312], abs=5e-5)
-    assert scores_of(found, 1, "cls")["attention-to-cls", 1] == 1
-    assert ("attention-to-registers", 0) not in scores
 
 
 def test_attention_that_is_not_finite_and_images_that_are_not_there_say_why(tmp_path: Path) -> None:

@@ -1,19 +1,29 @@
 """Average maps and offsets, from the maps of a pass to scores and arrays."""
 
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from layerboard.tasks.analyses.attention_maps import AttentionMapsTask, MapConfig
-from layerboard.tasks.framework.protocols import PAPER, STANDARD
+from layerboard.tasks.analyses.attention_maps import (
+    AttentionMapsTask,
+    MapConfig,
+    aligned_map,
+    average_offset,
+    head_offset,
+    offset_index,
+    reachable,
+)
+from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Layer
 from tests.tasks.analyses.passes import found_in, outcome_of, probe, scores_of
-from tests.tasks.planted import CASES, agree, built, cyclic, own, right, uniform, with_prefix
+from tests.tasks.planted import CASES, built, corner, cyclic, right, uniform, with_prefix
 
 ATTENTION_MAPS = config_of(STANDARD, "attention-maps")
 
@@ -28,60 +38,10 @@ def reference(name: str) -> tuple[Tensor, tuple[int, int]]:
     return torch.from_numpy(built(name)["attention"]).transpose(0, 1), (rows, *more)
 
 
-CASES_OF_MAPS = ["random_7x7", "registers_5x9", "no_class_token_6x6", "zero_rows_4x4"]
-
-
-@pytest.mark.parametrize("name", CASES_OF_MAPS)
-def test_reference_cases(name: str, tmp_path: Path) -> None:
-    layers, cells = reference(name)
-    images = layers.shape[1]
-    half = [slice(0, images // 2), slice(images // 2, images)]
-    pieces = [[slice(0, images)]] + [half] * (len(layers) - 1)
-    found = found_in(problem(images), tmp_path, layers, cells, pieces)
-    maps, offsets = own(name, "A1"), own(name, "A2")
-    for array in ("cls_map", "patch_map"):
-        assert (array in found.arrays) == (array in maps)
-        if array in maps:
-            agree(found.arrays[array], maps[array])
-    agree(found.arrays["aaam"], offsets["aaam"])
-    assert found.arrays["class"].tolist() == offsets["class"]
-    assert found.arrays["peak"].tolist() == offsets["peak_dy_dx"]
-    for index in range(len(layers)):
-        scores = scores_of(found, index + 1, "patch")
-        heads = range(layers.shape[2])
-        lengths = np.hypot(*np.moveaxis(np.array(offsets["offset_dy_dx_tokens"][index]), -1, 0))
-        agree([scores["offset", head] for head in heads], lengths, 5e-6)
-        agree([scores["local-mass", head] for head in heads], offsets["local_mass"][index])
-        agree([scores["peak-offset", head] for head in heads], offsets["peak_offset"][index])
-        assert scores["offset-heads", -1] == pytest.approx(offsets["offset_heads"][index])
-        queries = np.array(maps["std_over_queries_raw"])[:, index].mean(axis=0)
-        agree([scores["std-over-queries", head] for head in heads], queries)
-        agree(scores["std-over-heads", -1], np.array(maps["std_over_heads_raw"])[:, index].mean())
-        for pooling in ("cls", "patch"):
-            if f"map_centre_distance_{pooling}" in maps:
-                expected = maps[f"map_centre_distance_{pooling}"][index]
-                centre = scores_of(found, index + 1, pooling)
-                agree([centre["map-centre-distance", head] for head in heads], expected)
-
-
-@pytest.mark.parametrize("name", ["random_7x7", "zero_rows_4x4"])
-def test_offsets_of_the_paper_are_those_of_the_released_code(name: str, tmp_path: Path) -> None:
-    layers, cells = reference(name)
-    found = found_in(problem(layers.shape[1], config_of(PAPER, "attention-maps")), tmp_path, layers, cells)
-    official = own(name, "official")["average_att_offset"]
-    for index in range(len(layers)):
-        scores = scores_of(found, index + 1, "patch")
-        agree([scores["offset-unit", head] for head in range(layers.shape[2])], official["d"][index], 5e-6)
-
-
-def test_planted_patterns_have_their_classes(tmp_path: Path) -> None:
+def test_planted_patterns_have_their_offsets_and_centres(tmp_path: Path) -> None:
     layers, cells = torch.from_numpy(built("patterns_8x8")["attention"]).transpose(0, 1), (8, 8)
     found = found_in(problem(1), tmp_path, layers, cells)
-    expected = own("patterns_8x8", "A2")
-    assert found.arrays["class"].tolist() == expected["class"]
-    assert found.arrays["peak"].tolist() == expected["peak_dy_dx"]
     scores = scores_of(found, 1, "patch")
-    agree([scores["local-mass", head] for head in range(8)], expected["local_mass"][0])
     assert scores["offset-heads", -1] == 2 / 8
     assert scores["std-over-queries", 0] == pytest.approx(0, abs=1e-7)
     # one map has no mass among the patches, and so no distance from the centre
@@ -149,3 +109,131 @@ def test_attention_that_is_not_finite_and_images_that_are_not_there_say_why(tmp_
     assert found.arrays["class"].tolist() == [["", ""], ["offset", "offset"]]
     with pytest.raises(InputError, match="expected images that can be decoded"):
         problem(3).findings({Layer(1, "attention"): [{}]})
+
+
+Floats = NDArray[np.float64]
+
+
+def aligned(attention: Tensor, cells: tuple[int, int]) -> Floats:
+    """The aligned map of one head."""
+    return aligned_map(attention[None], offset_index(cells), cells)[0].numpy()
+
+
+def obvious(attention: Tensor, cells: tuple[int, int]) -> Floats:
+    """Every source's map is laid on a canvas so that the source lies in its middle."""
+    rows, columns = cells
+    canvas = np.zeros((2 * rows - 1, 2 * columns - 1))
+    for source in range(rows * columns):
+        top, left = rows - 1 - source // columns, columns - 1 - source % columns
+        canvas[top : top + rows, left : left + columns] += (
+            attention[source].double().view(rows, columns).numpy()
+        )
+    return canvas / (rows * columns)
+
+
+@pytest.mark.parametrize("cells", [(4, 4), (3, 5), (1, 6), (1, 1)])
+def test_maps_are_those_of_an_obvious_implementation(cells: tuple[int, int]) -> None:
+    count = cells[0] * cells[1]
+    attention = torch.rand(count, count, generator=torch.Generator().manual_seed(0))
+    attention /= attention.sum(-1, keepdim=True)
+    found = aligned(attention, cells)
+    np.testing.assert_allclose(found, obvious(attention, cells), atol=1e-7)
+    assert found.sum() == pytest.approx(1)
+    head = head_offset(found)
+    assert 0 <= head.local_mass <= 1 + 1e-6
+
+
+def test_identity_is_strict() -> None:
+    found = aligned(torch.eye(64), (8, 8))
+    assert found[7, 7] == 1
+    assert found.sum() == 1
+    head = head_offset(found)
+    assert (head.name, head.peak, head.peak_offset, head.local_mass) == ("strict", (0, 0), 0, 1)
+    assert average_offset(found, normalised=False).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(("side", "local"), [(7, 0.150), (8, 0.118), (14, 0.107), (28, 0.088)])
+def test_uniform_is_global(side: int, local: float) -> None:
+    found = aligned(uniform(side), (side, side))
+    steps = side - abs(np.arange(1 - side, side))
+    np.testing.assert_allclose(found, steps[:, None] * steps / side**4, rtol=1e-5)
+    np.testing.assert_allclose(reachable(found), 1 / side**2, rtol=1e-5)
+    np.testing.assert_allclose(average_offset(found, normalised=False), 0, atol=1e-6)
+    assert found[side - 1].sum() == pytest.approx(1 / side)
+    head = head_offset(found)
+    assert (head.name, head.peak) == ("global", (0, 0))
+    assert head.local_mass == pytest.approx(local, abs=6e-4)
+
+
+def test_one_step_to_the_right_is_an_offset() -> None:
+    side = 14
+    found = aligned(right(side), (side, side))
+    assert found[side - 1, side] == pytest.approx((side - 1) / side)
+    assert found[side - 1, side - 1] == pytest.approx(1 / side)
+    assert average_offset(found, normalised=False) == pytest.approx([0, (side - 1) / side])
+    assert average_offset(found, normalised=False)[1] / (side - 1) == pytest.approx(1 / side)
+    head = head_offset(found)
+    assert (head.name, head.peak, head.peak_offset) == ("offset", (0, 1), 1)
+
+
+def test_a_step_that_wraps_has_no_mean_offset_but_a_class() -> None:
+    found = aligned(cyclic(8), (8, 8))
+    np.testing.assert_allclose(average_offset(found, normalised=False), 0, atol=1e-9)
+    assert head_offset(found).name == "offset"
+
+
+def test_all_to_the_corner_is_global_and_far() -> None:
+    found = aligned(corner(14), (14, 14))
+    assert average_offset(found, normalised=False) == pytest.approx([-6.5, -6.5])
+    assert np.hypot(*average_offset(found, normalised=False)) == pytest.approx(13 / math.sqrt(2))
+    assert head_offset(found).name == "global"
+
+
+def test_the_mean_offset_is_what_patches_receive_less_the_centre() -> None:
+    attention = torch.rand(30, 30, generator=torch.Generator().manual_seed(3)).double()
+    attention /= attention.sum(-1, keepdim=True)
+    received = attention.mean(0).view(5, 6).numpy()
+    centre = [(received.sum(1) * np.arange(5)).sum() - 2, (received.sum(0) * np.arange(6)).sum() - 2.5]
+    np.testing.assert_allclose(average_offset(aligned(attention, (5, 6)), normalised=False), centre)
+
+
+def test_queries_that_give_nothing_shrink_the_offset_unless_it_is_normalised() -> None:
+    attention = right(4)
+    attention[:8] = 0
+    found = aligned(attention, (4, 4))
+    assert found.sum() == pytest.approx(0.5)
+    assert average_offset(found, normalised=False)[1] == pytest.approx(0.375)
+    assert average_offset(found, normalised=True)[1] == pytest.approx(0.75)
+    empty = aligned(torch.zeros(16, 16), (4, 4))
+    assert average_offset(empty, normalised=False).tolist() == [0, 0]
+    assert np.isnan(average_offset(empty, normalised=True)).all()
+    assert head_offset(empty).name == "global"
+
+
+def test_rows_and_columns_are_axial_and_neighbours_soft() -> None:
+    side = 14
+    places = torch.arange(side**2)
+    row = (places[:, None] // side == places // side).float() / side
+    assert head_offset(aligned(row, (side, side))).name == "axial"
+    assert (
+        head_offset(
+            aligned(
+                row.view(side, side, side, side).transpose(0, 1).transpose(2, 3).reshape(side**2, side**2),
+                (side, side),
+            )
+        ).name
+        == "axial"
+    )
+    near = ((places[:, None] // side - places // side).abs() <= 1) & (
+        (places[:, None] % side - places % side).abs() <= 1
+    )
+    soft = near.float() / near.sum(-1, keepdim=True)
+    assert head_offset(aligned(soft, (side, side))).name == "soft"
+
+
+def test_equal_peaks_are_those_above_and_to_the_left() -> None:
+    canvas = np.zeros((15, 15))
+    canvas[7, 8] = canvas[7, 6] = canvas[6, 7] = canvas[8, 7] = 0.25
+    assert head_offset(canvas).peak == (-1, 0)
+    canvas[7, 9] = 0.3  # farther than equal ones, but larger
+    assert head_offset(canvas).peak == (0, 2)

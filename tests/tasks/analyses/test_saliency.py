@@ -19,9 +19,9 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import FitLongSide, ResizeCrop, View
 from tests.benchmark.doubles import SPEC, MemorySample
-from tests.tasks.analyses.passes import Pieces, found_in, outcome_of, scores_of
+from tests.tasks.analyses.passes import found_in, outcome_of, scores_of
 from tests.tasks.clustering.test_task import Drawn
-from tests.tasks.planted import CASES, agree, built, own
+from tests.tasks.planted import CASES, built
 
 Masks = NDArray[np.uint8]
 RULES = {"standard": config_of(STANDARD, "saliency"), "paper": config_of(PAPER, "saliency")}
@@ -48,93 +48,6 @@ def reference(name: str, rule: SaliencyConfig) -> tuple[SaliencyTask, Tensor, tu
     masks = [list(each[:count]) for each, count in zip(arrays["annotations"], counts, strict=True)]
     layers = torch.from_numpy(arrays["attention"]).transpose(0, 1)
     return problem(masks, rule), layers, (rows, columns)
-
-
-SQUARE = ["random_7x7", "no_class_token_6x6", "zero_rows_4x4", "patterns_8x8"]
-
-
-@pytest.mark.parametrize(
-    ("name", "protocol"),
-    [*((name, protocol) for name in SQUARE for protocol in RULES), ("registers_5x9", "standard")],
-)
-def test_reference_cases(name: str, protocol: str, tmp_path: Path) -> None:
-    task, layers, cells = reference(name, RULES[protocol])
-    found = found_in(task, tmp_path, layers, cells, in_halves(layers))
-    expected = own(name, "A4")[protocol]
-    there = expected["gt_cells"]
-    assert found.arrays["iou"].shape == (len(there), len(layers), layers.shape[2], 2)
-    for mode, pooling in enumerate(("cls", "patch")):
-        if pooling not in expected:
-            assert np.isnan(found.arrays["iou"][..., mode]).all()
-            continue
-        numbers = expected[pooling]
-        agree(found.arrays["iou"][..., mode], numbers["iou"])
-        for index in range(len(layers)):
-            scores = scores_of(found, index + 1, pooling)
-            assert scores["saliency-iou-uniform", -1] == pytest.approx(expected["saliency_iou_uniform_floor"])
-            if "best" in numbers:
-                agree(scores["saliency-iou-best", -1], numbers["best"][index])
-                agree(scores["saliency-iou-oracle", -1], numbers["oracle"][index])
-                agree(scores["saliency-iou-merged", -1], np.array(numbers["merged"])[:, index].mean())
-                assert found.arrays["best_head"][index, mode] == numbers["best_head"][index]
-                exact = numbers["held_out_mean_over_all_halves"][index]
-                assert scores["saliency-iou-best-held-out", -1] == pytest.approx(exact, abs=0.05)
-        if "best_over_all_layers" in numbers:
-            whole = scores_of(found, -1, pooling)
-            agree(whole["saliency-iou-best", -1], numbers["best_over_all_layers"])
-            # the head is that which is named: the same score stands at its block
-            place, head = (int(whole[f"saliency-iou-best-{word}", -1]) for word in ("block", "head"))
-            agree(scores_of(found, place, pooling)["saliency-iou", head], numbers["best_over_all_layers"])
-
-
-def in_halves(layers: Tensor) -> Pieces:
-    """The first block is seen whole, the others in two pieces, as where memory runs out."""
-    count = layers.shape[1]
-    whole, halves = [slice(0, count)], [slice(0, count // 2), slice(count // 2, count)]
-    return [whole] + [halves if count > 1 else whole] * (len(layers) - 1)
-
-
-VARIANTS = {
-    "mean": "rollout-iou",
-    "max": "rollout-iou-max",
-    "min": "rollout-iou-min",
-    "mean_discard_0.9": "rollout-iou-discard",
-    "max_discard_0.9": "rollout-iou-max-discard",
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "protocol"),
-    [*((name, protocol) for name in SQUARE[:3] for protocol in RULES), ("registers_5x9", "standard")],
-)
-def test_rollout_of_reference_cases(name: str, protocol: str, tmp_path: Path) -> None:
-    task, layers, cells = reference(name, RULES[protocol])
-    found = found_in(task, tmp_path, layers, cells, in_halves(layers))
-    pooling = "cls" if layers.shape[-1] > cells[0] * cells[1] else "patch"
-    expected = own(name, "A7")
-    agree(found.arrays["rollout_map"], expected["mean"]["map_mean_over_images"])
-    agree(found.arrays["rollout_iou"], expected["mean"][f"iou_{protocol}"])
-    for variant in set(expected) & set(VARIANTS):
-        for index in range(len(layers)):
-            scores = scores_of(found, index + 1, pooling)
-            numbers = np.array(expected[variant][f"iou_{protocol}"])[:, index]
-            agree(scores[VARIANTS[variant], -1], numbers.mean())
-
-
-@pytest.mark.parametrize("name", ["random_7x7", "zero_rows_4x4"])
-def test_the_paper_s_numbers_are_those_of_the_released_code(name: str, tmp_path: Path) -> None:
-    task, layers, cells = reference(name, config_of(PAPER, "saliency"))
-    found = found_in(task, tmp_path, layers, cells)
-    official = own(name, "official")["saliency"]
-    agree(found.arrays["iou"][..., 0], official["cls"])
-    agree(found.arrays["iou"][..., 1], official["spc"])
-    for index in range(len(layers)):
-        for pooling, short in (("cls", "cls"), ("patch", "spc")):
-            scores = scores_of(found, index + 1, pooling)
-            # what the paper calls the best head is another one in every image
-            agree(scores["saliency-iou-oracle", -1], official[f"best_head_{short}"][index])
-        merged = np.array(official["spc-merge"])[:, index].mean()
-        agree(scores_of(found, index + 1, "patch")["saliency-iou-merged", -1], merged)
 
 
 def released(attention: NDArray[np.float64], masks: list[Masks], side: int) -> float:

@@ -87,7 +87,7 @@ def random_case(seed: int, classes: int = 9) -> tuple[KnnTask, Floats, Floats]:
     return problem(train, val, rng.choice(90, 33, replace=False).tolist(), SMALL), bank, queries
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_scores_equal_the_obvious_search(seed: int) -> None:
     task, bank, queries = random_case(seed)
     outcome = task.score(by_source(task, bank, queries))
@@ -138,35 +138,6 @@ def test_k_is_capped_by_the_bank() -> None:
     outcome = whole.score(by_source(task, bank, queries))
     assert len({score.value for score in outcome.scores if score.metric.startswith("top-1")}) == 1
     check(outcome, expected(whole, bank, queries))
-
-
-def test_standard_numbers() -> None:
-    assert config_of(STANDARD, "knn") == KnnConfig(k=20, others=(10, 100, 200), temperature=0.07)
-
-
-@pytest.mark.parametrize(
-    ("value", "reason"), [(0.0, "all zero"), (3.0, "same for all"), (np.inf, "not finite"), (np.nan, "read")]
-)
-def test_features_that_cannot_be_scored_give_the_reason(value: float, reason: str) -> None:
-    task, bank, queries = random_case(8)
-    outcome = task.score(by_source(task, np.full_like(bank, value), queries))
-    assert outcome.scores == ()
-    assert outcome.items is None
-    assert reason in outcome.empty
-
-
-@pytest.mark.parametrize(("value", "reason"), [(0.0, "all zero"), (-np.inf, "not finite"), (np.nan, "read")])
-def test_queries_that_cannot_be_scored_give_the_reason(value: float, reason: str) -> None:
-    task, bank, queries = random_case(8)
-    outcome = task.score(by_source(task, bank, np.full_like(queries, value)))
-    assert outcome.scores == ()
-    assert reason in outcome.empty
-
-
-def test_one_value_that_is_not_finite_empties_the_outcome() -> None:
-    task, bank, queries = random_case(9)
-    bank[4, 2] = np.inf
-    assert "not finite" in task.score(by_source(task, bank, queries)).empty
 
 
 def test_fingerprint_follows_labels_and_numbers() -> None:

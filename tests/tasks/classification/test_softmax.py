@@ -113,8 +113,3 @@ def test_constant_features_are_right_by_chance() -> None:
     train, labels = flat(torch.full((4, 20, 3), 0.7))
     assert right(fit(train, labels), train, labels).mean() == 1 / 4
     assert right(fit(standardised(train)[0], labels), train, labels).mean() == 1 / 4
-
-
-def test_the_numbers_of_the_protocol() -> None:
-    assert (RULE.epochs, RULE.batch, RULE.momentum, RULE.held_out) == (20, 1024, 0.9, 100)
-    assert RULE.rates == (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)

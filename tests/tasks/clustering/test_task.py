@@ -343,12 +343,6 @@ def test_regions_that_cannot_be_scored_give_the_reason(value: float, reason: str
     assert reason in outcome.empty
 
 
-def test_constant_grids_give_the_reason() -> None:
-    task = random_regions()
-    left = measured(task, {LAYER: [torch.full((8, 8, 3), 7.3) for _ in range(12)]})[LAYER]
-    assert "same for all" in task.score(as_measurements(left)).empty
-
-
 def test_features_that_vary_a_little_are_clustered() -> None:
     task = random_regions()
     left = measured(task, {LAYER: [torch.full((8, 8, 3), 7.3) for _ in range(12)]})[LAYER]
@@ -422,22 +416,6 @@ def test_images_that_could_not_be_read_are_left_out() -> None:
     assert "train/00000" not in outcome.items.keys
     assert "train/00002" in outcome.items.keys
     assert outcome.items.clusters == outcome.items.keys
-
-
-@pytest.mark.parametrize(
-    ("value", "reason"), [(0.0, "all zero"), (1.0, "same for all"), (np.inf, "not finite"), (np.nan, "read")]
-)
-def test_images_that_cannot_be_scored_give_the_reason(value: float, reason: str) -> None:
-    task, features = image_problem(3)
-    outcome = task.score(of_source(task, np.full_like(features, value)))
-    assert outcome.scores == ()
-    assert reason in outcome.empty
-
-
-def test_standard_numbers() -> None:
-    assert config_of(STANDARD, "cluster-image") == ClusterConfig(
-        n_init=10, seed=0, view=Tiles(short=448, tile=224)
-    )
 
 
 def test_fingerprint_of_images_follows_labels_and_numbers() -> None:

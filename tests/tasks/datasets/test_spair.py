@@ -100,15 +100,6 @@ def test_a_wrong_number_of_pairs_of_a_level_is_partial(tmp_path: Path, field: in
     assert f"pairs by {name} {text} of {'/'.join(map(str, planted[1]))}" in found.text
 
 
-def test_the_official_numbers_of_levels() -> None:
-    levels = dict(SPAIR_71K_TEST.levels)
-    assert [sum(numbers) for numbers in levels.values()] == [12_234] * 4
-    assert levels["viewpoint_variation"] == (6654, 4474, 1106)
-    assert levels["scale_variation"] == (6458, 3794, 1982)
-    assert levels["truncation"] == (7050, 2166, 2166, 852)
-    assert levels["occlusion"] == (8166, 1806, 1806, 456)
-
-
 def test_pairs_without_levels_are_not_compared(tmp_path: Path) -> None:
     write_fake_spair(tmp_path)
     assert "pairs by" not in str(SPAIR_71K_TEST.read(tmp_path).coverage)

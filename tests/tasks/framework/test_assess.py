@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.stats import t
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
@@ -22,7 +21,6 @@ from layerboard.tasks.statistics.uncertainty import differences, intervals
 from layerboard.tasks.statistics.weighted import halves
 from tests.tasks.clustering.test_task import obvious_purity
 
-Floats = NDArray[np.float64]
 INDICES: Mapping[str, Callable[..., float]] = {
     "purity": obvious_purity,
     "NMI": normalized_mutual_info_score,
@@ -210,7 +208,7 @@ def test_items_without_a_value_do_not_stop_the_other_metrics() -> None:
     assert {metric: ends for metric, ends in found.items() if metric != "none"} == intervals_of([one])
 
 
-@pytest.mark.parametrize("metric", ["all", "few per cluster", "per stratum", "purity", "NMI"])
+@pytest.mark.parametrize("metric", ["few per cluster", "per stratum", "NMI"])
 def test_choices_on_halves_equal_loops(metric: str) -> None:
     layers = [make(seed, 0.6) for seed in (1, 2, 3)]
     names = sorted(set(layers[0].clusters))

@@ -1,8 +1,6 @@
 """The protocols: their numbers, and what the paper's does by the published rules written out."""
 
-from collections.abc import Callable
-from dataclasses import MISSING, fields, replace
-from inspect import signature
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +20,13 @@ from layerboard.tasks.analyses.localisation import LocalisationConfig
 from layerboard.tasks.analyses.locality import LocalityConfig
 from layerboard.tasks.analyses.position import PositionConfig
 from layerboard.tasks.analyses.receptive_field import ReceptiveFieldConfig
-from layerboard.tasks.analyses.saliency import SaliencyConfig, SaliencyTask, Threshold, held_out_best, marked
+from layerboard.tasks.analyses.saliency import SaliencyConfig, SaliencyTask, Threshold
 from layerboard.tasks.anomaly.references import Draws
 from layerboard.tasks.anomaly.task import AnomalyConfig
 from layerboard.tasks.classification.few_shot import FewShotRule
-from layerboard.tasks.classification.knn import KnnConfig, KnnTask
-from layerboard.tasks.classification.probes import FewShotTask, LinearTask
+from layerboard.tasks.classification.knn import KnnConfig
 from layerboard.tasks.classification.softmax import SoftmaxRule
-from layerboard.tasks.clustering.kmeans import kmeans_starts
-from layerboard.tasks.clustering.task import (
-    REGIONS,
-    ClusterConfig,
-    ImageClusterTask,
-    RegionClusterTask,
-    RegionsConfig,
-)
+from layerboard.tasks.clustering.task import REGIONS, ClusterConfig, RegionClusterTask, RegionsConfig
 from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.classes import ProbeSubset
 from layerboard.tasks.datasets.coco import CocoEntry
@@ -51,16 +41,13 @@ from layerboard.tasks.framework.registry import TASKS, config_of, find_tasks, lo
 from layerboard.tasks.framework.sources import IMAGES, Batches, ImagesConfig
 from layerboard.tasks.framework.task import Task
 from layerboard.tasks.keypoints.config import KeypointConfig, PairDraw
-from layerboard.tasks.keypoints.task import KeypointTask
-from layerboard.tasks.metrics.neighbours import vote
 from layerboard.tasks.propagation.config import PropagationConfig
-from layerboard.tasks.propagation.metric import Propagation, seed_labels
 from layerboard.tasks.propagation.task import PropagationTask
 from layerboard.tasks.retrieval.instances import InstancesConfig
 from layerboard.tasks.retrieval.landmarks import RetrievalConfig, RetrievalTask
 from layerboard.tasks.segmentation.in_context import Vote
 from layerboard.tasks.segmentation.task import SegmentationConfig
-from layerboard.tasks.similarity.cka import CkaConfig, CkaTask
+from layerboard.tasks.similarity.cka import CkaConfig
 from layerboard.tasks.targets.task import TargetConfig
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Layer
@@ -179,39 +166,6 @@ def test_configs_are_of_known_protocols_and_names_lead_to_these() -> None:
     assert [protocol.name for protocol in PROTOCOLS][:2] == ["standard", "paper"]
     assert [find_protocol(name) for name in ("standard", "paper")] == [STANDARD, PAPER]
     assert all(protocol.title for protocol in PROTOCOLS)
-
-
-def test_no_rule_and_no_problem_has_a_number_of_its_own() -> None:
-    rules = [config_of(STANDARD, name) for name in NUMBERS]
-    draw = config_of(PAPER, "spair").draw
-    assert draw is not None
-    problems = (CkaTask, ImageClusterTask, KeypointTask, KnnTask, PropagationTask)
-    others = (RegionClusterTask, RetrievalTask, AttentionMapsTask, SaliencyTask)
-    problems = (CkaTask, FewShotTask, LinearTask, ImageClusterTask, KeypointTask, KnnTask, PropagationTask)
-    beside = [
-        f"{type(owner).__name__}.{field.name}"
-        for owner in (*rules, draw)
-        for field in fields(owner)
-        if field.default is not MISSING and field.name not in ("multiple", "lanczos")
-    ]
-    beside += [
-        f"{owner.__name__}.{field.name}"
-        for owner in (*problems, *others)
-        for field in fields(owner)
-        if field.default not in (MISSING, None) and field.name not in ("protocol", "transform", "sets")
-    ]
-    assert not beside
-
-
-METRICS = [vote, kmeans_starts, Propagation, seed_labels, held_out_best, marked]
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_metrics_have_no_default_for_a_number_of_the_protocol(metric: Callable[..., object]) -> None:
-    with_default = {
-        name for name, one in signature(metric).parameters.items() if one.default is not one.empty
-    }
-    assert not with_default
 
 
 @pytest.mark.parametrize(

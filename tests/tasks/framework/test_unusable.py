@@ -8,7 +8,6 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from layerboard.tasks.analyses.attention import AttentionDistance
 from layerboard.tasks.clustering.kmeans import kmeans_starts
 from layerboard.tasks.datasets.davis import DavisEntry
 from layerboard.tasks.framework.base import FINITE, Outcome
@@ -21,14 +20,12 @@ from layerboard.tasks.propagation.metric import decode
 from layerboard.tasks.propagation.task import PropagationTask
 from layerboard.tasks.retrieval.ranking import rank, revisited
 from layerboard.tasks.similarity.metric import centred_gram
-from layerboard.zoo.errors import UnreadableImageError
 from layerboard.zoo.spec import Layer
 from tests.fakes import write_fake_davis
 from tests.tasks.agreement.correspondence import match
 from tests.tasks.agreement.similarity import cka
 from tests.tasks.classification import test_knn as neighbours
 from tests.tasks.clustering import test_task as clusters
-from tests.tasks.framework.test_sources import classification, labels, sources
 from tests.tasks.keypoints import test_problem as keypoints
 from tests.tasks.propagation import test_task as videos
 from tests.tasks.retrieval import test_landmarks as retrieval
@@ -112,20 +109,58 @@ def check_empty(outcome: Outcome, reason: str) -> None:
     assert reason in outcome.empty
 
 
+def neighbours_of(bank: Floats | None, queries: Floats | None) -> Outcome:
+    task, *usual = neighbours.random_case(8)
+    changed = (own if one is None else one for one, own in zip((bank, queries), usual, strict=True))
+    return task.score(neighbours.by_source(task, *changed))
+
+
+def retrieved(database: Floats | None, queries: Floats | None) -> Outcome:
+    task = retrieval.problem(np.random.default_rng(0).integers(0, 4, (90, 40)))
+    usual = spoilt((90, 6), 1), spoilt((40, 6), 1)
+    changed = (own if one is None else one for one, own in zip((database, queries), usual, strict=True))
+    return task.score(retrieval.vectors(task, *changed))
+
+
+def clustered(features: Floats | None, _: Floats | None) -> Outcome:
+    task, _ = clusters.image_problem(3)
+    assert features is not None
+    return task.score(clusters.of_source(task, features[:40]))
+
+
+VECTORS: dict[str, Callable[[Floats | None, Floats | None], Outcome]] = {
+    "knn": neighbours_of,
+    "retrieval": retrieved,
+    "cluster-image": clustered,
+}
+REASONS = {0.0: "all zero", 3.0: "same for all", np.inf: "not finite", -np.inf: "not finite"}
+
+
+@pytest.mark.parametrize("value", REASONS)
+@pytest.mark.parametrize("name", VECTORS)
+def test_vectors_of_one_value_give_the_reason(name: str, value: float) -> None:
+    score = VECTORS[name]
+    check_empty(score(np.full((90, 6), value, np.float32), None), REASONS[value])
+    if name != "cluster-image" and value != 3.0:
+        check_empty(score(None, np.full((40, 6), value, np.float32)), REASONS[value])
+
+
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
-@pytest.mark.parametrize("part", [0, 1])
-def test_one_value_empties_a_retrieval(value: float, part: int) -> None:
-    task = retrieval.problem(np.random.default_rng(0).integers(0, 4, (12, 3)))
-    parts = [spoilt((12, 5), 1), spoilt((3, 5), 1)]
-    parts[part].flat[7] = value
-    check_empty(task.score(retrieval.vectors(task, *parts)), "not finite")
+@pytest.mark.parametrize("name", VECTORS)
+def test_one_value_that_is_not_finite_empties_the_outcome(name: str, value: float) -> None:
+    spoiled = spoilt((90, 6), 1)
+    spoiled[4, 2] = value
+    check_empty(VECTORS[name](spoiled, None), "not finite")
+    if name != "cluster-image":
+        check_empty(VECTORS[name](None, spoiled[:40]), "not finite")
 
 
-@pytest.mark.parametrize(("value", "reason"), [(0.0, "all zero"), (np.nan, "finite"), (np.inf, "finite")])
-def test_queries_that_cannot_be_ranked_give_the_reason(value: float, reason: str) -> None:
-    task = retrieval.problem(np.random.default_rng(0).integers(0, 4, (12, 3)))
-    queries = np.full((3, 5), value, np.float32)
-    check_empty(task.score(retrieval.vectors(task, spoilt((12, 5), 1), queries)), reason)
+@pytest.mark.parametrize("name", VECTORS)
+def test_no_image_that_could_be_read_is_a_reason(name: str) -> None:
+    reason = "finite" if name == "retrieval" else "read"
+    check_empty(VECTORS[name](np.full((90, 6), np.nan, np.float32), None), reason)
+    if name != "cluster-image":
+        check_empty(VECTORS[name](None, np.full((40, 6), np.nan, np.float32)), reason)
 
 
 @pytest.mark.parametrize(("images", "queries"), [(0, 3), (12, 0)])
@@ -133,26 +168,6 @@ def test_a_retrieval_of_nothing_gives_the_reason(images: int, queries: int) -> N
     task = retrieval.problem(np.zeros((images, queries), np.int64))
     found = task.score(retrieval.vectors(task, spoilt((12, 5), 1)[:images], spoilt((3, 5), 1)[:queries]))
     check_empty(found, "no image")
-
-
-@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
-def test_one_value_empties_neighbours_and_clusters(value: float) -> None:
-    task, bank, queries = neighbours.random_case(8)
-    for array in (bank, queries):
-        kept, array[2, -1] = array[2, -1], value
-        check_empty(task.score(neighbours.by_source(task, bank, queries)), "not finite")
-        array[2, -1] = kept
-    images, features = clusters.image_problem(3)
-    features[2, -1] = value
-    check_empty(images.score(clusters.of_source(images, features)), "not finite")
-
-
-def test_a_grid_that_is_not_finite_empties_the_regions() -> None:
-    task = clusters.random_regions()
-    grids = [torch.randn(8, 8, 3, generator=torch.Generator().manual_seed(n)) for n in range(12)]
-    grids[5][:] = torch.inf
-    left = clusters.measured(task, {LAYER: grids})[LAYER]
-    check_empty(task.score(clusters.as_measurements(left)), "not finite")
 
 
 @pytest.mark.parametrize("value", [torch.inf, -torch.inf, torch.nan])
@@ -237,12 +252,3 @@ def test_regions_that_all_vanish_give_the_reason() -> None:
     task = clusters.random_regions()
     left = [{"mean": np.zeros((4, 5), np.float32), "covered": np.zeros(4, bool)} for _ in range(12)]
     check_empty(task.score(left), "covers a cell")
-
-
-def test_attention_of_no_image_is_bad_input() -> None:
-    data = classification(labels(8, 2), labels(2, 2))
-    task = AttentionDistance(sources(data, np.arange(8)))
-    with pytest.raises(
-        UnreadableImageError, match=r"in double/train-probe, such as train/.*, found none among 8;"
-    ):
-        task.findings({Layer(1, "attention"): [{} for _ in task.source.groups]})

@@ -6,13 +6,6 @@ from torch.nn import functional
 from layerboard.tasks.datasets.spair_facts import GROUPS, geometry_aware
 from layerboard.tasks.keypoints.correspondence import AVERAGES, Axis, SoftArgmax, least_errors, pck_averages
 from layerboard.tasks.metrics.spread import debiased, position_basis
-from tests.tasks.agreement import papers as agreement
-
-
-@pytest.mark.parametrize("name", agreement.AGREEMENT.recipes)
-def test_golden_case(name: str) -> None:
-    for finding in agreement.compare(name):
-        assert finding.holds, finding
 
 
 class TestSoftArgmax:

@@ -14,7 +14,7 @@ from torch.nn.functional import grid_sample, interpolate, normalize
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.spair import KeypointPair, Keypoints, SpairEntry
 from layerboard.tasks.framework.base import FINITE, BatchPart, Statistic
-from layerboard.tasks.framework.protocols import PAPER, STANDARD, EvaluationProtocol
+from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.zoo.features import LayerFeatures
@@ -279,20 +279,6 @@ def test_features_that_are_not_finite_are_told() -> None:
     assert all(left[FINITE].all() for left in measured(task, {Layer(0): grids}, 2)[Layer(0)])
     grids[:, 0, 0, 0] = torch.nan
     assert not any(left[FINITE].all() for left in measured(task, {Layer(0): grids}, 2)[Layer(0)])
-
-
-@pytest.mark.parametrize("protocol", [STANDARD, PAPER])
-def test_the_host_never_waits(protocol: EvaluationProtocol) -> None:
-    """On the meta device, where every value that is asked for is an error."""
-    task = replace(random_problem(0), config=replace(config_of(protocol, "spair"), draw=None))
-    (group, *_), layer = task.source.groups, Layer(0)
-    measurer = task.measure(group, config_of(protocol, "spair").view)
-    for start in range(0, len(group.samples), 2):
-        positions = range(len(group.samples))[start : start + 2]
-        measurer.update(layer, positions, torch.zeros(len(positions), 7, 7, 5, device="meta"))
-    kept = measurer.finish(layer)
-    assert kept["error_box"].shape == (sum(len(one.source_points) for one in task.pairs[group.key]),)
-    assert {array.device.type for array in kept.values()} == {"meta"}
 
 
 def test_pairs_are_matched_alone_as_in_company() -> None:

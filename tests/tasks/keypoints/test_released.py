@@ -1,15 +1,10 @@
 """Keypoints by the protocols of single papers, as a run applies them, against their authors' functions."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
-from torch.nn.functional import normalize
 
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.spair import KeypointPair, Keypoints
@@ -19,106 +14,16 @@ from layerboard.tasks.framework.protocols import PROTOCOLS, find_protocol
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.keypoints.config import KeypointConfig, PairSample
 from layerboard.tasks.keypoints.correspondence import SoftArgmax
-from layerboard.tasks.keypoints.matching import Matcher
 from layerboard.tasks.keypoints.task import KeypointTask
-from layerboard.tasks.metrics.spread import debiased, position_basis
 from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import MemorySample
-from tests.reference import inputs_corr
-from tests.tasks.agreement import golden
 from tests.tasks.keypoints.test_problem import measured, pair, random_grids, random_problem
 
-CASES = golden.cases("correspondence")
-PIXELS = 0.02
 PAPERS = ("probe3d", "geoaware", "sd-dino", "insid3", "dift")
-Floats = NDArray[np.float64]
 
 
 def rule_of(name: str) -> KeypointConfig:
     return config_of(find_protocol(name), "spair")
-
-
-def inputs(name: str) -> tuple[Mapping[str, Any], Mapping[str, Any], dict[str, Tensor]]:
-    case = CASES[name]
-    arrays = {key: torch.from_numpy(array) for key, array in inputs_corr.build(case).items()}
-    return case["params"], case["expected"], arrays
-
-
-def matched(
-    rule: KeypointConfig, points: list[Floats], sizes: list[tuple[int, int]], grids: list[Tensor]
-) -> dict[str, Tensor]:
-    """Matches of one pair of images of those sizes, whose target has a box of 1 x 1 pixels."""
-    values = {"source_size": sizes[0], "target_size": sizes[1], "target_box": (0.0, 0.0, 1.0, 1.0)}
-    one = pair(1, 0, 1, "cat", points, **values)
-    return Matcher([one], [0, 1], rule.view, rule).match(dict(enumerate(grids)))
-
-
-def turned(size_hw: list[int]) -> tuple[int, int]:
-    return size_hw[1], size_hw[0]
-
-
-@pytest.mark.parametrize(
-    "name", ["insid3_plain", "insid3_position", "insid3_debiased", "insid3_weak_similarity"]
-)
-def test_insid3(name: str) -> None:
-    params, expected, data = inputs(name)
-    grids = [data["source"], data["target"]]
-    if params["debiased"]:
-        basis = position_basis(data["blank"].flatten(0, 1), params["components"])
-        grids = [debiased(normalize(grid, dim=-1), basis) for grid in grids]
-    points = np.array(params["source_keypoints"], np.float64)
-    sizes = [turned(params["source_size_hw"]), turned(params["target_size_hw"])]
-    found = matched(rule_of("insid3"), [points, points], sizes, grids)["point"]
-    np.testing.assert_allclose(found.numpy(), expected["official_predicted_xy"], atol=PIXELS)
-
-
-@pytest.mark.parametrize("name", ["geoaware_match", "geoaware_weak_similarity"])
-def test_geoaware(name: str) -> None:
-    params, expected, data = inputs(name)
-    points = np.array(params["keypoints_in_view"], np.float64)
-    rule, grids = rule_of("geoaware"), [data["source"], data["target"]]
-    square = (params["side"], params["side"])
-    ways = {"official_window5": rule}
-    ways["official_soft"] = replace(rule, soft=SoftArgmax(0.02))
-    if "official_window7" in expected:
-        ways["official_window7"] = replace(rule, soft=SoftArgmax(0.02, window=7))
-        ways["official_nearest"] = replace(rule, soft=None)
-        ways["sd_dino_nearest"] = rule_of("sd-dino")
-    for key, way in ways.items():
-        found = matched(way, [points, points], [square, square], grids)["point"]
-        np.testing.assert_allclose(found.numpy(), expected[key], atol=PIXELS, err_msg=key)
-
-
-@pytest.mark.parametrize("name", ["probe3d_patch16", "probe3d_patch14"])
-def test_probe3d(name: str) -> None:
-    params, expected, data = inputs(name)
-    both = expected["keypoint_index"]
-    points = [
-        np.array(params[f"{key}_keypoints"], np.float64)[both, :2] + 0.4  # which is truncated
-        for key in ("source", "target")
-    ]
-    side = params["side"]
-    rule, grids = rule_of("probe3d"), [data["source"], data["target"]]
-    patch = 14 if name.endswith("14") else 16
-    rule = replace(rule, view=rule.view.scaled(224, patch))
-    matches = matched(rule, points, [(side, side)] * 2, grids)
-    count = len(data["target"])
-    np.testing.assert_allclose(
-        matches["point"].numpy() * count / side, expected["official_token_xy"], atol=1e-9
-    )
-    errors = matches["error_box"].numpy() / (side * params["threshold_scale"])
-    np.testing.assert_allclose(errors, expected["official_error"], atol=1e-6)
-
-
-def test_dift() -> None:
-    params, expected, data = inputs("dift")
-    sizes = [tuple(params["source_size_wh"]), tuple(params["target_size_wh"])]
-    for one, predicted in zip(params["pairs"], expected["own_predicted_xy"], strict=True):
-        points = [np.array(one[key], np.float64) for key in ("src_kps", "trg_kps")]
-        matches = matched(rule_of("dift"), points, sizes, [data["source"], data["target"]])
-        np.testing.assert_array_equal(matches["point"].numpy(), predicted)
-        truth = np.hypot(*(np.array(predicted) - points[1]).T)
-        np.testing.assert_array_equal(matches["error_box"].numpy(), truth)
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -269,43 +174,6 @@ def test_pairs_with_facts_are_told_apart() -> None:
     one, other = faced([hard(0, None)]), faced([hard(1, None)])
     assert one.fingerprint != other.fingerprint
     assert isinstance(one.data.pairs[0], KeypointPair)
-
-
-CEILINGS = {
-    "standard_pixels": ("standard", {}, 14),
-    "standard_tokens": ("standard", {"search": "tokens"}, 14),
-    "insid3_hull": ("insid3", {}, 48),
-    "insid3_tokens": ("insid3", {"soft": None}, 48),
-    "probe3d": ("probe3d", {}, 50),
-    "geoaware_hull": ("geoaware", {}, 60),
-    "geoaware_tokens": ("geoaware", {"soft": None}, 60),
-    "sd_dino": ("sd-dino", {}, 60),
-}
-
-
-@pytest.mark.parametrize("name", CEILINGS)
-def test_ceilings(name: str) -> None:
-    protocol, changed, cells = CEILINGS[name]
-    rule = replace(rule_of(protocol), **changed)
-    view = replace(rule.view, multiple=16) if protocol == "probe3d" else rule.view
-    golden_ceilings = CASES["pck_ceilings"]
-    expected = golden_ceilings["expected"]["own"][name]
-    errors = []
-    for facts in CASES["averaging"]["params"]["pairs"]:
-        shared = sorted({*facts["source_keypoints"]} & {*facts["target_keypoints"]}, key=int)
-        size, box = tuple(facts["target_size_wh"]), tuple(map(float, facts["target_box"]))
-        truth = np.array([facts["target_keypoints"][key] for key in shared], np.float64)
-        one = pair(1, 0, 0, "cat", [truth, truth], source_size=size, target_size=size, target_box=box)
-        grid = torch.randn(cells, cells, 3, generator=torch.Generator().manual_seed(1))
-        matches = Matcher([one], [0], view, rule).match({0: grid})
-        assert (matches["least_box"] <= matches["error_box"] + 1e-9).all()
-        errors.append(matches["least_box"].numpy())
-    assert max(map(np.max, errors)) == pytest.approx(expected["largest_error_over_box"], abs=1e-6)
-    for alpha, (low, high) in zip(
-        golden_ceilings["params"]["alphas"], expected["points_range_under_ties"], strict=True
-    ):
-        count = sum(int((one <= alpha if rule.inclusive else one < alpha).sum()) for one in errors)
-        assert low <= count <= high
 
 
 @pytest.mark.parametrize(("length", "hit"), [(113, 0), (114, 100)])

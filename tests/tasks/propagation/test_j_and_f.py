@@ -16,7 +16,6 @@ from layerboard.tasks.propagation.j_and_f import (
     statistics,
     tolerance,
 )
-from tests.tasks.agreement import segmentation as agreement
 from tests.tasks.propagation.official_davis import border, dilated_by_scipy, official_scores
 
 
@@ -44,23 +43,6 @@ def obvious_f(prediction, truth, radius):
 def random_mask(rng, height, width):
     field = ndimage.gaussian_filter(rng.standard_normal((height, width)), rng.uniform(0.3, 3))
     return field > rng.normal(0, 0.3) * field.std()
-
-
-@pytest.mark.parametrize("name", agreement.AGREEMENT.recipes)
-def test_agrees_with_the_official_evaluator(name):
-    for finding in agreement.compare(name):
-        assert finding.holds, finding
-
-
-@settings(max_examples=30, deadline=None)
-@given(
-    st.integers(0, 2**32 - 1), st.integers(1, 24), st.integers(1, 24), st.sampled_from([0.0, 0.05, 0.2, 3])
-)
-def test_boundary_f_equals_the_obvious_one(seed, height, width, threshold):
-    rng = np.random.default_rng(seed)
-    prediction, truth = (random_mask(rng, height, width) for _ in range(2))
-    radius = tolerance(truth.shape, threshold)
-    assert boundary_f(both(prediction, truth), radius) == obvious_f(prediction, truth, radius)
 
 
 def test_videos_have_the_official_scores():

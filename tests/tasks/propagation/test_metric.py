@@ -8,8 +8,6 @@ from PIL import Image
 from layerboard.tasks.propagation import carrying as module
 from layerboard.tasks.propagation.carrying import Neighbourhood
 from layerboard.tasks.propagation.metric import decode, seed_labels
-from tests.tasks.agreement import propagation as agreement
-from tests.tasks.agreement import tracking
 from tests.tasks.standard import HEARD, PROPAGATION, LayerPropagation
 
 
@@ -61,12 +59,6 @@ def check(features, labels, **options):
         torch.testing.assert_close(ours.step(frame), theirs.step(frame), rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", agreement.AGREEMENT.recipes)
-def test_agrees_with_the_official_propagation(name):
-    for finding in agreement.compare(name):
-        assert finding.holds, finding
-
-
 @settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -93,17 +85,6 @@ def test_tiles_equal_the_obvious_propagation(monkeypatch, radius, distinct):
     check(features, labels, n_last_frames=3, topk=5, radius=radius, temperature=0.1)
 
 
-def test_a_large_grid_equals_the_obvious_propagation():
-    features, labels = video(2, 3, 20, 31, 8)
-    check(features, labels, n_last_frames=2, topk=5, radius=12, temperature=0.1)
-
-
-def test_ties_of_a_still_video_all_count():
-    features, labels = video(3, 1, 5, 6, 4)
-    options = {"n_last_frames": 7, "topk": 5, "radius": 2, "temperature": 0.1}
-    check(features.expand(10, -1, -1, -1), labels, **options)
-
-
 def test_labels_stay_a_mixture_and_lengths_do_not_matter():
     features, labels = video(4, 5, 6, 7, 8)
     one, two = (LayerPropagation(first, labels, HEARD) for first in (features[0], 7 * features[0]))
@@ -117,12 +98,6 @@ def test_half_precision_is_measured_in_float32():
     features, labels = video(5, 2, 4, 4, 8, dtype=torch.float32)
     propagator = LayerPropagation(features[0].bfloat16(), labels, HEARD)
     assert propagator.step(features[1].bfloat16()).dtype == torch.float32
-
-
-@pytest.mark.parametrize("name", tracking.AGREEMENT.recipes)
-def test_agrees_with_the_notebook_of_dinov3(name):
-    for finding in tracking.compare(name):
-        assert finding.holds, finding
 
 
 @pytest.mark.parametrize("radius", [0.5, 1, 1.5, 3, 12])

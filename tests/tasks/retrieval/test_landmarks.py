@@ -157,18 +157,6 @@ def test_sources_keep_the_order_of_the_ground_truth() -> None:
     assert not database.skip_unreadable  # an absent image would change the ground truth
 
 
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [(0.0, "all zero"), (2.0, "same for all"), (np.inf, "not finite"), (np.nan, "finite")],
-)
-def test_features_that_cannot_be_scored_give_the_reason(value: float, reason: str) -> None:
-    relevance = np.full((6, 2), EASY)
-    task, queries = problem(relevance), np.ones((2, 4), np.float32)
-    outcome = task.score(vectors(task, np.full((6, 4), value, np.float32), queries))
-    assert outcome.scores == ()
-    assert reason in outcome.empty
-
-
 def test_fingerprint_follows_the_ground_truth() -> None:
     relevance = np.zeros((5, 1), np.int64)
     relevance[:3, 0] = EASY, HARD, JUNK

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 from PIL import Image
 
 from layerboard.tasks.datasets.base import FileSample
@@ -49,7 +48,6 @@ PLAIN = Augmentation(1, 0.0, 0.0, 0.0, (1.0, 1.0), (1.0, 1.0), 0, 0)
 RULE = config_of(find_protocol("hummingbird"), "segment")
 assert isinstance(RULE, HummingbirdConfig)
 FULL = RULE.augmentation
-Masks = NDArray[np.uint8]
 
 
 def rule(k: int = 3, memory: int = 100_000, augmentation: Augmentation = PLAIN) -> HummingbirdConfig:

@@ -18,10 +18,8 @@ from layerboard.tasks.framework.stored import StoredBackbone, StoredVectors
 from layerboard.tasks.similarity.cka import CkaTask, cka_matrix
 from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import SPEC
-from tests.tasks.agreement.similarity import cka
 from tests.tasks.framework.test_sources import classification, labels
 
-CPU = torch.device("cpu")
 POOLINGS = config_of(STANDARD, "cka").poolings
 Values = NDArray[np.float32]
 
@@ -136,15 +134,6 @@ def test_equals_hsic_written_out(tmp_path: Path, pooling: str) -> None:
     np.testing.assert_allclose(found.diagonal(), 1, atol=1e-6)
     assert (abs(found - found.T) < 1e-6).all()
     assert 0.05 < found[0, 3] < 0.99
-
-
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_one_batch_equals_the_whole_set(tmp_path: Path, pooling: str) -> None:
-    task, backbones, read = problem(40, 40), two_backbones(40), np.ones(40, bool)
-    found, _ = cka_matrix(task.grams, [store(task, one, tmp_path, read) for one in backbones], pooling)
-    features = [torch.from_numpy(b.features(layer, pooling)) for b in backbones for layer in b.grid]
-    whole = [[cka(x, y) for y in features] for x in features]
-    np.testing.assert_allclose(found, whole, rtol=0, atol=2e-5)
 
 
 @pytest.mark.parametrize("pooling", config_of(PAPER, "cka").poolings)

@@ -2,11 +2,9 @@
 
 import errno
 import json
-import os
 import pickle
 import re
 import shutil
-import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -265,16 +263,6 @@ def test_an_interruption_is_no_error(
     said = trained(capsys, "fs", *OPTIONS, "-o", tmp_path, "--cache", cache)
     assert said.code == 130
     assert said.lines("interrupted; run again to go on from the last checkpoint")
-
-
-def test_sigterm_ends_like_ctrl_c(
-    capsys: Capture, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pretraining, "train", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
-    said = trained(capsys, "fs", *OPTIONS, "-o", tmp_path, "--cache", cache)
-    assert said.code == 143
-    assert said.lines("interrupted; run again to go on from the last checkpoint")
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 @pytest.mark.parametrize(

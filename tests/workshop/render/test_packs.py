@@ -1,10 +1,5 @@
-"""Rendering in processes, from scripts without a guard and after kills, and packs of what was rendered."""
+"""Rendering of what is missing, and packs of what was rendered."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +9,6 @@ from layerboard.benchmark.plan.suites import MINI_SUITE
 from layerboard.mini.packs import DATA, packaged_data
 from layerboard.tasks.datasets.reading.files import read_bytes
 from layerboard.zoo.errors import InputError
-from tests.benchmark.runs import environment
 from workshop.render import packs as rendering
 from workshop.render.__main__ import require_same_bytes
 from workshop.render.packs import pack_data
@@ -23,96 +17,10 @@ from workshop.render.writers.write import Piece, missing_pieces
 PIECES = (Piece("davis", 1, 8), Piece("coco", 2, 8))
 """Small ones."""
 
-SCRIPT = """
-import sys
-from pathlib import Path
-from layerboard.benchmark.engines.base import WorkerDiedError
-from layerboard.benchmark.engines.progress import Silent
-from layerboard.benchmark.plan.suites import MINI_SUITE
-from layerboard.mini.packs import DATA, packaged_data
-from layerboard.tasks.datasets.reading.files import read_bytes
-from layerboard.zoo.errors import InputError
-from workshop.render.packs import render_pieces
-from workshop.render.__main__ import require_same_bytes
-from workshop.render.packs import pack_data
-from workshop.render.writers.write import Piece
-print("once", flush=True)
-try:
-    render_pieces(Path(sys.argv[1]), [Piece("davis", 1, 8), Piece("coco", 2, 8)] * {times}, 2, Silent())
-    print("done")
-except WorkerDiedError as error:
-    print(error)
-"""
 
-linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
-
-
-def start(tmp_path: Path, times: int) -> subprocess.Popen[str]:
-    """A script without a main guard that renders with two processes."""
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT.format(times=times))
-    command = [sys.executable, str(script), str(tmp_path / "data")]
-    where = {**environment(), "PYTHONPATH": str(Path(__file__).parents[3])}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=where)
-
-
-def test_a_script_without_a_guard_renders_in_processes(tmp_path: Path) -> None:
-    out, error = start(tmp_path, 1).communicate(timeout=120)
-    assert (out.split(), error) == (["once", "done"], "")
+def test_rendered_pieces_are_whole(tmp_path: Path) -> None:
+    rendering.render_pieces(tmp_path / "data", PIECES, 1, Silent())
     assert not set(missing_pieces(tmp_path / "data")) & set(PIECES)
-
-
-def children(parent: int) -> set[int]:
-    """Processes whose parent that is."""
-    found = set()
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rsplit(")", 1)[1].split()
-        except OSError:
-            continue
-        if int(fields[1]) == parent:
-            found.add(int(path.parent.name))
-    return found
-
-
-def rendering_for_long(tmp_path: Path) -> tuple[subprocess.Popen[str], set[int]]:
-    """A script that renders, once a piece is done, and the processes below it."""
-    parent = start(tmp_path, 500)
-    deadline = time.monotonic() + 60
-    while not list(tmp_path.glob("data/.manifests/*")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    below = children(parent.pid)
-    assert len(below) >= 2
-    return parent, below
-
-
-def alive(processes: set[int]) -> set[int]:
-    """Those of them that run."""
-    return {one for one in processes if Path(f"/proc/{one}").exists()}
-
-
-@linux
-@pytest.mark.slow
-def test_a_killed_rendering_leaves_no_process_and_goes_on(tmp_path: Path) -> None:
-    parent, below = rendering_for_long(tmp_path)
-    parent.kill()
-    parent.communicate()
-    deadline = time.monotonic() + 20
-    while alive(below) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not alive(below)
-    assert set(PIECES) - set(missing_pieces(tmp_path / "data"))
-
-
-@linux
-@pytest.mark.slow
-def test_a_killed_process_is_a_sentence(tmp_path: Path) -> None:
-    parent, below = rendering_for_long(tmp_path)
-    workers = {one for one in below if "spawn_main" in Path(f"/proc/{one}/cmdline").read_text()}
-    os.kill(min(workers), signal.SIGKILL)
-    out, error = parent.communicate(timeout=60)
-    assert out.startswith("once\na process of the run was ended from outside"), error
-    assert not alive(workers)
 
 
 def test_only_what_is_missing_is_rendered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

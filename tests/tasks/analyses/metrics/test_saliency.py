@@ -3,12 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
-from PIL import Image
 from torch import Tensor
 
 from layerboard.tasks.analyses.saliency import (
-    centre_square,
     exact_cell_shares,
     half_covered,
     held_out_best,
@@ -18,7 +15,6 @@ from layerboard.tasks.analyses.saliency import (
 )
 from layerboard.tasks.framework.protocols import PAPER, STANDARD
 from layerboard.tasks.framework.registry import config_of
-from tests.tasks.planted import CASES, built
 
 CLEAN, RELEASED = config_of(STANDARD, "saliency").threshold, config_of(PAPER, "saliency").threshold
 
@@ -99,15 +95,6 @@ def test_maps_of_nothing_predict_nothing_and_broken_ones_have_no_value() -> None
     assert found.dtype == torch.float64
 
 
-def test_two_heads_that_are_right_in_turns() -> None:
-    values = np.eye(2)[np.arange(40) % 2]
-    assert values.max(axis=1).mean() == 1
-    assert values.mean(axis=0).max() == 0.5
-    held_out = held_out_best(values, 100, 0)
-    assert 0.4 < held_out < 0.5
-    assert held_out == held_out_best(values, 100, 0) != held_out_best(values, 100, 1)
-
-
 def test_held_out_choices_are_an_obvious_implementation_s() -> None:
     values = np.random.default_rng(0).random((7, 3)).round(1)
     generator = np.random.Generator(np.random.PCG64(5))
@@ -139,34 +126,7 @@ def test_cells_that_count() -> None:
     assert not half_covered(np.zeros((2, 2))).any()
 
 
-def traces(masks: list[NDArray[np.uint8]], side: int) -> NDArray[np.bool_]:
-    """The rule written out."""
-    found = np.zeros((side, side), bool)
-    for mask in masks:
-        image = Image.fromarray(np.where(mask > 0, 255, 0).astype(np.uint8))
-        found |= np.asarray(image.resize((side, side), Image.Resampling.BICUBIC)) > 0
-    return found
-
-
-@pytest.mark.parametrize("image", range(5))
-def test_traces_of_masks_are_those_of_the_released_code(image: int) -> None:
-    masks = built("annotation_grids")[f"image_{image}"]
-    for name, expected in CASES["annotation_grids"]["expected"][f"image_{image}"].items():
-        side = int(name.removeprefix("grid_"))
-        found = touched([centre_square(mask) for mask in masks], (side, side))
-        assert (found == traces([centre_square(mask) for mask in masks], side)).all()
-        rows = ["".join("01"[cell] for cell in row) for row in found.astype(int)]
-        assert rows == (expected["official_union"] or ["0" * side] * side)
-
-
 def test_no_mask_leaves_no_trace_and_grids_need_not_be_square() -> None:
     assert not touched([], (3, 3)).any()
     assert not touched([np.zeros((8, 8), np.uint8)], (2, 3)).any()
     assert touched([np.ones((8, 12), np.uint8)], (2, 3)).shape == (2, 3)
-
-
-def test_nothing_asks_for_a_value_on_the_way() -> None:
-    """Tensors of the meta device have no values: whatever waits for one raises."""
-    truth = torch.empty(2, 9, dtype=torch.bool, device="meta")
-    for rule in (CLEAN, RELEASED):
-        assert saliency_iou(torch.empty(2, 3, 2, 9, device="meta"), truth, rule).shape == (2, 3, 2)

@@ -143,7 +143,7 @@ def from_above(levels: int) -> bytes:
     return b"\x80\x02" + lists + fill + b"h\x00."
 
 
-@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize("protocol", [0, 2, 5])
 @pytest.mark.parametrize("kind", [list, tuple])
 @pytest.mark.parametrize("levels", [28, 40])
 def test_exponential_nesting_is_refused(
@@ -165,7 +165,7 @@ def test_key_that_takes_for_ever_to_hash_is_refused(tmp_path: Path) -> None:
 MERSENNE = 2**61 - 1  # whole numbers have it as their modulus when they are hashed
 
 
-@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize("protocol", [0, 2, 5])
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -239,7 +239,7 @@ def test_types_that_numpy_does_not_have_are_refused(tmp_path: Path, name: str) -
         restricted_load(tmp_path / "gnd.pkl")
 
 
-@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize("protocol", [0, 2, 5])
 def test_values_that_are_shared_are_kept(tmp_path: Path, protocol: int) -> None:
     shared = [1, 2]
     content = {"a": shared, "b": [shared, shared], "c": [b"\xff", b""]}
