@@ -13,7 +13,7 @@ import torch
 import layerboard
 from layerboard.benchmark.engines import choose as device
 from layerboard.benchmark.engines.choose import device_name
-from layerboard.benchmark.jobs import prepare, questions
+from layerboard.benchmark.jobs import backbone_tasks, prepare
 from layerboard.leaderboards.exchange.check import check_pages
 from layerboard.leaderboards.exchange.merge import merge_outputs
 from layerboard.leaderboards.records.checksum import write_checked
@@ -113,7 +113,7 @@ def test_a_cost_that_cannot_be_measured_is_a_failure_of_its_own(
     def fail(backbone: object, rule: object, former: object) -> None:
         raise InputError("broken")
 
-    monkeypatch.setattr(questions, "measure_cost", fail)
+    monkeypatch.setattr(backbone_tasks, "measure_cost", fail)
     records = run(new_place(), ["mini-resnet"], "knn", "cost", data=data)
     assert records.attrs["failures"] == ["mini-resnet, cost: broken"]
     assert set(records["task"]) == {"knn"}
