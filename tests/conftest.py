@@ -36,6 +36,7 @@ TOGETHER = (
     "benchmark/test_tutorials.py",
     "leaderboards/report/test_browser.py",
     "leaderboards/report/test_look_browser.py",
+    "tests/test_house.py",
     "workshop/render/test_layouts.py",
     "workshop/training/test_train.py",
 )

@@ -2,7 +2,7 @@
 
 import ast
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from tests import rooms
@@ -18,10 +18,13 @@ EXCEPTIONS = {
 """By file: where such a name is the noun."""
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def modules() -> list[tuple[str, ast.Module]]:
+    """Every file of the packages: its name, and what is written in it."""
+    paths = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    return [
+        (path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))) for path in paths
+    ]
 
 
 def test_no_two_public_classes_have_one_name() -> None:
