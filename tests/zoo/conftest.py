@@ -1,4 +1,5 @@
 from collections.abc import Callable, Iterator
+from functools import cache as once
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,12 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def loader(cache: Path) -> Loader:
     """Loads a backbone in float32 on the CPU."""
     return lambda spec: load_backbone(spec, device=CPU, cache_dir=cache)
+
+
+@pytest.fixture(scope="session")
+def kept(loader: Loader) -> Loader:
+    """The same for what comes with the package, each loaded once; not to be changed."""
+    return once(loader)
 
 
 @pytest.fixture
