@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 import torch
 
-from tests.benchmark.runs import Tally, leave_cost_out, leave_pages_out, run, write_data
+from tests.benchmark.runs import Tally, keep_backbones, leave_cost_out, leave_pages_out, run, write_data
+from tests.shared import made_once
 
 BACKBONES = ("mini-fs", "mini-resnet")
 
@@ -22,6 +23,7 @@ def _quiet_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     own = tmp_path_factory.mktemp("own")
     with pytest.MonkeyPatch.context() as patch:
         leave_cost_out(patch)
+        keep_backbones(patch)
         patch.setenv("HF_HUB_OFFLINE", "1")
         patch.setenv("LAYERBOARD_CACHE", str(own / "layerboard"))
         patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
@@ -33,7 +35,7 @@ def _quiet_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All datasets; not to be changed."""
-    return write_data(tmp_path_factory.mktemp("data"))
+    return made_once(tmp_path_factory, "data", write_data)
 
 
 @pytest.fixture
@@ -55,16 +57,19 @@ class Whole:
 @pytest.fixture(scope="session")
 def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Whole:
     """Two backbones, all tasks; its files are not to be changed."""
-    place = tmp_path_factory.mktemp("whole")
-    with pytest.MonkeyPatch.context() as patch, Tally().watching() as tally:
-        leave_cost_out(patch)  # fixtures of the session come before those of the package
-        records = run(place, BACKBONES, data=data)
-    return Whole(place, tally, records)
+
+    def make(place: Path) -> Whole:
+        with pytest.MonkeyPatch.context() as patch, Tally().watching() as tally:
+            leave_cost_out(patch)  # fixtures of the session come before those of the package
+            records = run(place, BACKBONES, data=data, pages=True)
+        return Whole(place, tally, records)
+
+    return made_once(tmp_path_factory, "whole", make)
 
 
 @pytest.fixture
 def no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs of a test that reads no page write none: pages take longer than all else of a small run."""
+    """Runs by commands and functions write no pages, as those by `run` of these tests."""
     leave_pages_out(monkeypatch)
 
 

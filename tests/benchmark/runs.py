@@ -12,10 +12,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import torch
 from torch import Tensor
 
 import layerboard
 from layerboard.benchmark.commands.app import main
+from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.jobs import passes
 from layerboard.benchmark.passes.loading import Rendered
 from layerboard.benchmark.passes.one_pass import run_pass
@@ -59,6 +61,21 @@ def leave_cost_out(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(registry, "TASKS", tuple(tasks))
 
 
+def keep_backbones(patch: pytest.MonkeyPatch) -> None:
+    """Runs share the networks that come with the package: to load one takes longer than to show it images."""
+    load, kept = passes.backbone_of, dict[tuple[BackboneSpec, torch.device], Backbone]()
+
+    def loading(setup: Setup) -> Backbone:
+        if not setup.spec.origin.supply or setup.request.compile:
+            return load(setup)
+        key = (setup.spec, setup.device)
+        if key not in kept:
+            kept[key] = load(setup)
+        return kept[key]
+
+    patch.setattr(passes, "backbone_of", loading)
+
+
 def add_row(patch: pytest.MonkeyPatch, module: ModuleType, name: str, row: object) -> None:
     """Add a row to a table of the product, as all who have imported it see it."""
     first = getattr(module, name)[0]
@@ -69,8 +86,10 @@ def add_row(patch: pytest.MonkeyPatch, module: ModuleType, name: str, row: objec
 
 
 def leave_pages_out(patch: pytest.MonkeyPatch) -> None:
-    """No run writes pages."""
+    """No run makes pages or answers of its records, which takes longer than all else of a small run."""
     patch.setattr("layerboard.benchmark.api.write_board", lambda *_: [])
+    nothing = Result(title="", frame=pd.DataFrame())
+    patch.setattr("layerboard.benchmark.commands.run.answers_to", lambda *_: nothing)
 
 
 def write_data(root: Path) -> Path:
@@ -88,13 +107,18 @@ def write_data(root: Path) -> Path:
     return root
 
 
-def run(place: Path, backbones: Collection[str], *tasks: str, **options: Any) -> pd.DataFrame:
+def run(
+    place: Path, backbones: Collection[str], *tasks: str, pages: bool = False, **options: Any
+) -> pd.DataFrame:
     """Records of `layerboard.run` with ``place/out`` and, unless told otherwise, ``place/cache``.
 
-    What went wrong is in ``attrs["failures"]``.
+    What went wrong is in ``attrs["failures"]``. Pages are written only where a test reads them.
     """
     settings = {"workers": 1, "layers": QUICK, "floor": False, "cache": place / "cache"} | options
-    found = layerboard.run(list(backbones), list(tasks), output=place / "out", **settings)
+    with pytest.MonkeyPatch.context() as patch:
+        if not pages:
+            leave_pages_out(patch)
+        found = layerboard.run(list(backbones), list(tasks), output=place / "out", **settings)
     found.frame.attrs["failures"] = list(found.failures)
     return found.frame
 

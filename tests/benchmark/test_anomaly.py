@@ -17,7 +17,6 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fakes.write_fake_defects(tmp_path_factory.mktemp("own") / "parts", names=("bolt", "nut"))
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_shots_are_chosen(parts: Path, tmp_path: Path) -> None:
     records = run(tmp_path, ["mini-fs"], "anomaly", images=[parts], layers="12", shots=(2,))
     few = {metric for metric in records["metric"] if "-shot" in metric}
@@ -26,8 +25,9 @@ def test_shots_are_chosen(parts: Path, tmp_path: Path) -> None:
         run(tmp_path, ["mini-fs"], "cost", images=[parts], shots=(2,))
 
 
-@pytest.mark.usefixtures("no_pages")
-def test_a_folder_is_scored_by_two_passes_and_never_again(parts: Path, tmp_path: Path) -> None:
+def test_a_folder_is_scored_by_two_passes_and_comes_to_an_answer_in_a_few_commands(
+    parts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     records, shown = once(tmp_path, "anomaly", images=[parts])
     assert shown == {"references": 10, "test": 12}
     primary = records[records["primary"]]
@@ -36,11 +36,6 @@ def test_a_folder_is_scored_by_two_passes_and_never_again(parts: Path, tmp_path:
     assert primary["ci_low"].between(50, 100).all()
     assert primary["coverage"].str.startswith("2 products, 10 reference images, 12 test images").all()
     assert {"AUROC bolt", "AU-PRO nut", "AUROC 4-shot", "memory"} <= {*records["metric"]}
-
-
-def test_a_folder_comes_to_an_answer_in_a_few_commands(
-    parts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
     line = (
         "2 products, 10 reference images, 12 test images; 6 test images with a defect, 6 of them with a mask"
     )
@@ -67,7 +62,6 @@ def test_what_a_layout_has_not_is_said(
     assert "anomaly: needs folders NAME/train/good and NAME/test in --images" in refused.err
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_another_mask_is_other_data(parts: Path, tmp_path: Path) -> None:
     own = fakes.write_fake_defects(tmp_path / "parts", names=("bolt", "nut"))
     first = run(tmp_path, ["mini-fs"], "anomaly", images=[own])

@@ -20,7 +20,7 @@ from layerboard.tasks.datasets.base import FileSample
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import find
 from tests.benchmark.conftest import BACKBONES, Whole
-from tests.benchmark.runs import QUICK, TASKS, Tally, assert_same_records, files, leave_pages_out, run, shards
+from tests.benchmark.runs import QUICK, TASKS, Tally, assert_same_records, files, run, shards
 from tests.zoo.reduced import reduce
 
 FOLDERS = ["examples", "items", "records", "tables", "thumbnails"]
@@ -120,9 +120,8 @@ def test_items_and_pages_are_written_and_nothing_else(whole: Whole) -> None:
     assert not list(whole.place.rglob(".*"))
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_a_second_run_computes_nothing(again: Path, data: Path, whole: Whole) -> None:
-    kept = again / "out" / "records", again / "out" / "items", again / "cache"
+    kept = again / "out", again / "cache"
     before = files(*kept)
     with Tally().watching() as tally:
         records = run(again, BACKBONES, data=data)
@@ -131,7 +130,6 @@ def test_a_second_run_computes_nothing(again: Path, data: Path, whole: Whole) ->
     assert_same_records(records, whole.records)
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_a_cache_that_is_only_read_serves_a_run_that_lacks_nothing_of_it(
     again: Path, data: Path, whole: Whole, new_place: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,25 +156,21 @@ def _refusing(folder: Path) -> Callable[..., object]:
     return make
 
 
-def test_what_another_suite_has_run_stands_on_both_pages(
-    again: Path, data: Path, whole: Whole, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_another_suite_has_run_stands_on_both_pages(again: Path, data: Path, whole: Whole) -> None:
     with Tally().watching() as tally:
-        records = run(again, BACKBONES, data=data, suite="paper", protocol="standard")
+        records = run(again, BACKBONES, data=data, suite="paper", protocol="standard", pages=True)
     assert tally.loads == []
     assert set(records["suite"]) == {"paper"}
     assert_same_records(records.assign(suite="standard"), whole.records)
     pages = again / "out" / "tables"
     assert (pages / "paper.csv").read_bytes() == (pages / "standard.csv").read_bytes()
     before = files(again / "out" / "records")
-    leave_pages_out(monkeypatch)
     run(again, BACKBONES, data=data, suite="paper", protocol="standard")
     assert files(again / "out" / "records") == before
     first = run(again, BACKBONES, data=data)
     assert_same_records(first, whole.records)
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_vectors_serve_later_tasks_and_layers(new_place: Callable[[], Path], data: Path) -> None:
     place = new_place()
     run(place, ["mini-fs"], "knn", data=data, layers="1")
@@ -187,7 +181,6 @@ def test_vectors_serve_later_tasks_and_layers(new_place: Callable[[], Path], dat
     assert len(records[(records["task"] == "knn") & records["primary"]]) == 14
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_a_new_backbone_costs_its_own_passes_and_pairs(again: Path, data: Path) -> None:
     records, cache = again / "out" / "records", again / "cache"
     before = files(records, cache)
@@ -208,7 +201,6 @@ def test_a_new_backbone_costs_its_own_passes_and_pairs(again: Path, data: Path) 
     assert set(frame["backbone"]) == {*BACKBONES, "mini-random"}
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_other_layers_show_only_the_dense_sources_again(again: Path, data: Path) -> None:
     with Tally().watching() as tally:
         records = run(again, ["mini-fs"], "knn", "davis", data=data, layers="2")
@@ -217,7 +209,6 @@ def test_other_layers_show_only_the_dense_sources_again(again: Path, data: Path)
 
 
 @pytest.mark.parametrize("damage", ["truncate", "flip"])
-@pytest.mark.usefixtures("no_pages")
 def test_a_damaged_shard_is_found_and_redone(again: Path, data: Path, whole: Whole, damage: str) -> None:
     davis = sorted((again / "cache" / "features" / "mini-fs").glob("davis-2017-val.davis.*/*"))
     assert len(davis) == 2
@@ -237,18 +228,6 @@ def test_a_damaged_shard_is_found_and_redone(again: Path, data: Path, whole: Who
     }
 
 
-@pytest.mark.usefixtures("no_pages")
-def test_lost_and_damaged_records_are_scored_again(again: Path, data: Path, whole: Whole) -> None:
-    folder = again / "out" / "records"
-    (folder / "mini-fs" / "knn.imagenet.standard.parquet").unlink()
-    (folder / "mini-resnet" / "davis.davis-2017-val.standard.parquet").write_bytes(b"no parquet")
-    (folder / "mini-fs--mini-resnet" / "cka.imagenet.standard.parquet").write_bytes(b"PAR1")
-    with Tally().watching() as tally:
-        records = run(again, BACKBONES, data=data)
-    assert tally.loads == []
-    assert_same_records(records, whole.records)
-
-
 def test_damaged_records_of_another_backbone_are_named(again: Path, data: Path) -> None:
     victim = again / "out" / "records" / "mini-resnet" / "knn.imagenet.standard.parquet"
     victim.write_bytes(b"no parquet")
@@ -256,7 +235,6 @@ def test_damaged_records_of_another_backbone_are_named(again: Path, data: Path) 
         run(again, ["mini-fs"], "knn", data=data)
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_a_changed_image_is_a_new_source(again: Path, own_data: Path) -> None:
     image = next((own_data / "DAVIS" / "JPEGImages" / "480p" / "sequence-0").iterdir())
     image.write_bytes(image.read_bytes() + b"\0")
@@ -265,7 +243,6 @@ def test_a_changed_image_is_a_new_source(again: Path, own_data: Path) -> None:
     assert {source for _, source in tally.rows} == {"davis-2017-val"}
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_a_failing_backbone_does_not_stop_the_others(again: Path, data: Path, tmp_path: Path) -> None:
     broken = reduce(find(["dino-b16"])[0], tmp_path / "broken").folder
     path = broken / "model.safetensors"
@@ -279,7 +256,6 @@ def test_a_failing_backbone_does_not_stop_the_others(again: Path, data: Path, tm
     assert set(records["backbone"]) == set(BACKBONES)
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_a_bug_in_a_task_leaves_the_rest_done(
     new_place: Callable[[], Path], data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -302,7 +278,6 @@ def test_a_bug_in_a_task_leaves_the_rest_done(
     assert set(records["task"]) == set(TASKS)
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_vectors_that_cannot_be_kept_fail_the_tasks_that_score_them(
     new_place: Callable[[], Path], data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,7 +46,7 @@ def measure(place: Path, *backbones: str, **options: object) -> tuple[Tally, pd.
 
 def test_costs_are_measured_once_and_have_a_page(new_place: Callable[[], Path], data: Path) -> None:
     place = new_place()
-    tally, records = measure(place, data=data)
+    tally, records = measure(place, data=data, pages=True)
     assert tally.loads == [*BACKBONES, *BACKBONES]  # visited in turn
     assert set(records["dataset"]) == {device_name(torch.device("cpu"))}
     assert records["analysis"].all()
@@ -99,14 +99,13 @@ def test_another_device_or_size_is_measured_again(
     assert tally.loads == ["mini-resnet@96px"] * 2
     assert set(records["input_size"]) == {64, 96}
     monkeypatch.setattr(prepare, "device_name", lambda device: "a card / of another maker")
-    tally, records = measure(place, "mini-resnet", data=data, input_size=96)
+    tally, records = measure(place, "mini-resnet", data=data, input_size=96, pages=True)
     assert tally.loads == ["mini-resnet@96px"] * 2
     assert len(set(records["dataset"])) == 2
     page = (place / "out" / "tables" / "standard.cost.md").read_text()
     assert page.count("## On ") == 2
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_a_cost_that_cannot_be_measured_is_a_failure_of_its_own(
     new_place: Callable[[], Path], data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,7 +129,6 @@ def test_without_any_data_costs_are_measured_only_if_they_are_named(
         run(new_place(), ["mini-resnet"], data=tmp_path / "empty")
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_times_are_compared_by_no_check_and_no_merge(
     new_place: Callable[[], Path], data: Path, tmp_path: Path
 ) -> None:

@@ -15,8 +15,6 @@ from layerboard.zoo.registry.find import find
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import Tally, assert_same_records, run, shards
 
-pytestmark = pytest.mark.usefixtures("no_pages")
-
 KNN = scored_path(task_key("knn", "imagenet", "standard"), "mini-fs")
 DAVIS = scored_path(task_key("davis", "davis-2017-val", "standard"), "mini-resnet")
 
@@ -35,6 +33,12 @@ def test_what_is_damaged_or_gone_is_written_again(again: Path, data: Path, whole
     flip(out / "items" / DAVIS, 60)
     flip(out / "records" / scored_path(task_key("spair", "spair-71k-test", "standard"), "mini-fs"), 700)
     flip(out / "records" / scored_path(task_key("cka", "imagenet", "standard"), "mini-fs", "mini-resnet"), 99)
+    scored = out / "records"
+    (scored / scored_path(task_key("cluster-image", "imagenet", "standard"), "mini-fs")).unlink()
+    (scored / scored_path(task_key("retrieval", "rparis6k", "standard"), "mini-fs")).write_bytes(
+        b"no parquet"
+    )
+    (scored / scored_path(task_key("cka", "imagenet", "standard"), "mini-fs", "mini-fs")).write_bytes(b"PAR1")
     with Tally().watching() as tally:
         records = run(again, BACKBONES, data=data)
     assert tally.loads == []

@@ -22,9 +22,7 @@ from layerboard.tasks.propagation import task as propagation
 from layerboard.tasks.retrieval import landmarks as retrieval
 from layerboard.zoo.errors import InputError
 from tests.benchmark.conftest import BACKBONES, Whole
-from tests.benchmark.runs import Tally, assert_same_records, files, run
-
-pytestmark = pytest.mark.usefixtures("no_pages")
+from tests.benchmark.runs import Tally, assert_same_records, run
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "examples.md"
 PICTURED = {"knn", "retrieval", "davis", "spair", "cluster-image"}
@@ -117,14 +115,6 @@ def test_what_is_damaged_or_gone_is_kept_again(again: Path, data: Path, whole: W
     assert tally.loads == []
     assert kept(out) == before
     assert_same_records(read_records([out / "records"]), whole.records)
-
-
-def test_nothing_is_done_again_where_all_is_there(again: Path, data: Path) -> None:
-    before = files(again / "out" / "examples", again / "out" / "thumbnails", again / "out" / "records")
-    run(again, BACKBONES, data=data)
-    assert (
-        files(again / "out" / "examples", again / "out" / "thumbnails", again / "out" / "records") == before
-    )
 
 
 def test_without_examples_there_are_no_pictures_and_the_numbers_stay(

@@ -146,7 +146,7 @@ def toy_run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[To
         add_row(patch, order, "SECTIONS", toy_blocks)
         patch.setitem(request.ENGINES, "toy", f"{__name__}:toy_engine")
         place = tmp_path_factory.mktemp("toys")
-        records = run(place, ["mini-fs"], "toy-task", "toy-analysis", data=data, engine="toy")
+        records = run(place, ["mini-fs"], "toy-task", "toy-analysis", data=data, engine="toy", pages=True)
         yield ToyRun(records, place / "out")
 
 

@@ -84,6 +84,7 @@ def test_the_page_says_what_formats_do_to_scores_and_vectors(made: tuple[Path, p
     assert [*drifts][-2:] == ["12", "final"]
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_the_drift_that_formats_bring_along_is_not_missed_in_compressed_vectors(
     made: tuple[Path, pd.DataFrame], data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

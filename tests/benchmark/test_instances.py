@@ -18,26 +18,21 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.usefixtures("no_pages")
-def test_a_folder_is_scored_by_one_pass_and_never_again(shop: Path, tmp_path: Path) -> None:
+def test_a_folder_is_scored_by_one_pass_and_comes_to_an_answer_in_a_few_commands(
+    shop: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     records, shown = once(tmp_path, "instances", images=[shop])
     assert shown == {"database": 9, "queries": 6}
     primary = records[records["primary"]]
     assert {*primary["metric"]} == {"recall@1"}
     assert primary["ci_low"].notna().all()
     assert {"mAP", "R-precision", "ROC AUC", "cosine at precision 0.9"} <= {*records["metric"]}
-
-
-def test_a_folder_comes_to_an_answer_in_a_few_commands(
-    shop: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
     line = "3 things, 6 queries, 9 database images; things from the folders in database and query"
     page = answer(capsys, tmp_path, line, "instances recall@1", "--images", shop)
     assert "Each is shown with its nearest images" in page
     assert "3 images show the same" in page
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_class_folders_and_copies_are_scored_where_that_is_asked(shop: Path, tmp_path: Path) -> None:
     folder = shop / "database"
     records = run(tmp_path, ["mini-fs"], "instances", images=[folder])
@@ -58,7 +53,6 @@ def test_class_folders_and_copies_are_scored_where_that_is_asked(shop: Path, tmp
     )
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_class_folders_are_shown_once_to_tasks_of_classes_and_of_things(shop: Path, tmp_path: Path) -> None:
     folder, table = shop / "database", tmp_path / "things.csv"
     with Tally().watching() as tally:

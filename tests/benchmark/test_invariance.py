@@ -16,8 +16,6 @@ from layerboard.benchmark.jobs.pieces import Pieces
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import assert_same_records, run
 
-pytestmark = pytest.mark.usefixtures("no_pages")
-
 
 class Backwards(Pieces):
     """Gives the backbones away in the opposite order, as a faster device might take them."""
@@ -65,26 +63,20 @@ def copied_backwards(data: Path, folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("batch_size", "workers"), [(1, 4), (1000, 1)])
-def test_batches_threads_and_the_order_of_backbones(
-    new_place: Callable[[], Path],
-    whole: Whole,
-    data: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    batch_size: int,
-    workers: int,
+def test_small_batches_threads_and_the_order_of_backbones(
+    new_place: Callable[[], Path], whole: Whole, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "find_engine", lambda *_: LocalEngine())
     monkeypatch.setattr(runner, "Pieces", Backwards)
-    records = run(new_place(), BACKBONES[::-1], data=data, batch_size=batch_size, workers=workers)
+    records = run(new_place(), BACKBONES[::-1], data=data, batch_size=1, workers=4)
     assert_same_records(records, whole.records)
 
 
 @pytest.mark.usefixtures("shuffled_listings")
-def test_the_order_of_files_and_listings(
+def test_large_batches_and_the_order_of_files_and_listings(
     new_place: Callable[[], Path], whole: Whole, data: Path, tmp_path: Path
 ) -> None:
     other = copied_backwards(data, tmp_path / "other")
     assert len({tuple(os.listdir(data)) for _ in range(20)}) > 1
-    records = run(new_place(), BACKBONES, data=other, batch_size=5)
+    records = run(new_place(), BACKBONES, data=other, batch_size=1000)
     assert_same_records(records, whole.records, numbers_only=True)

@@ -51,7 +51,6 @@ def test_names_that_an_output_knows_are_kept(networks: Path) -> None:
     assert [spec.name for spec in named_locally(both[:1], known)] == ["vit"]
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_two_runs_into_one_folder(networks: Path, data: Path, tmp_path: Path) -> None:
     for place in ("a/vit", "b/vit", "a/vit"):
         records = run(tmp_path, [str(networks / place)], "knn", data=data, layers="1")

@@ -162,20 +162,18 @@ def sizes_of(
 
 def test_pictures_are_shown_in_forty_cells(capsys: Capture, photos: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    sizes, said = sizes_of(capsys, page, photos, "-b", "mini-fs", "--layers", "12")
-    assert sizes["mini-fs"][1] == [[27, 40], [40, 40]]
-    assert sizes["mini-fs"][0].endswith("pictures at 320 px")
-    assert said == [
-        "mini-fs: pictures at 320 px, for fine maps; --input-size 64, as in other commands, is faster, with "
-        "25 x fewer cells"
-    ]
     sizes, said = sizes_of(capsys, page, photos, "-b", "mini-resnet", "--layers", "12")
     assert sizes["mini-resnet"][1] == [[27, 40], [40, 40]]
+    assert sizes["mini-resnet"][0].endswith("pictures at 640 px")
+    assert said == [
+        "mini-resnet: pictures at 640 px, for fine maps; --input-size 64, as in other commands, is faster, "
+        "with 100 x fewer cells"
+    ]
     for asked in (("-b", "mini-fs@64px"), ("-b", "mini-fs", "--input-size", "64")):
         sizes, said = sizes_of(capsys, page, photos, *asked, "--layers", "12")
         assert (sizes["mini-fs"][1], said) == ([[5, 8], [8, 8]], [])
-    sizes, said = sizes_of(capsys, page, photos, "-b", "mini-fs", "--input-size", "480", "--layers", "12")
-    assert sizes["mini-fs@480px"][1] == [[40, 60], [60, 60]]
+    sizes, said = sizes_of(capsys, page, photos, "-b", "mini-resnet", "--input-size", "480", "--layers", "12")
+    assert sizes["mini-resnet@480px"][1] == [[20, 30], [30, 30]]
 
 
 def test_many_pictures_are_shown_in_fewer_cells(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,13 +192,13 @@ def test_a_backbone_of_one_size_keeps_it(photos: Path, tmp_path: Path) -> None:
     positions = torch.nn.Parameter(torch.zeros(1, 8, 8, 8))
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 8, 8), Added(positions), torch.nn.Conv2d(8, 8, 1))
     mine = layerboard.from_module(net, name="fixed", blocks=[net[1], net[2]], image_size=64, verbose=False)
-    layerboard.look(photos, backbones=[mine, "mini-fs"], layers="2", to=tmp_path / "own.html")
+    layerboard.look(photos, backbones=[mine, "mini-resnet"], layers="2", to=tmp_path / "own.html")
     said: list[str] = []
     looking.enlarged([replace(find(["mini-fs"])[0], fixed_size=True)], [], "all", Silent(say=said.append))
     assert said == ["mini-fs takes images of 64 px only: 8 cells across"]
     text = (tmp_path / "own.html").read_text()
     assert "pictures at 64 px, the only size that it takes" in text
-    assert "pictures at 320 px" in text
+    assert "pictures at 640 px" in text
 
 
 class Added(torch.nn.Module):
@@ -231,7 +229,9 @@ def test_odd_images_are_shown(tmp_path: Path) -> None:
     assert {picture.name: picture.image.size for picture in pictures} == {
         "pixel.png": (1, 1), "wide.png": (1000, 1), "turned.jpg": (20, 40),
     }  # fmt: skip
-    layerboard.look(tmp_path, backbones="mini-fs", layers="12", to=tmp_path / "a.html", save=True)
+    layerboard.look(
+        tmp_path, backbones="mini-fs", layers="12", to=tmp_path / "a.html", save=True, input_size=64
+    )
 
 
 def test_a_folder_gives_evenly_spaced_frames_in_the_order_of_numbers(tmp_path: Path) -> None:
@@ -273,5 +273,5 @@ def test_a_network_of_this_process_is_looked_at(photos: Path, tmp_path: Path) ->
     layers = (torch.nn.Sequential(torch.nn.Conv2d(8, 8, 3, padding=1), torch.nn.ReLU()) for _ in range(3))
     net = torch.nn.Sequential(convolution, *layers)
     mine = layerboard.from_module(net, name="mine", blocks=list(net)[1:], image_size=64, verbose=False)
-    layerboard.look(photos, backbones=[mine, "mini-fs"], layers="3", to=tmp_path / "own.html")
+    layerboard.look(photos, backbones=[mine, "mini-resnet"], layers="3", to=tmp_path / "own.html")
     assert "mine" in (tmp_path / "own.html").read_text(encoding="utf-8")

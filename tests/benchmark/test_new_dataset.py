@@ -74,7 +74,6 @@ def test_a_new_dataset_is_checked_and_packed(
     assert "partial  4 of 4 training images, 1 of 2 validation images" in changed
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_a_new_dataset_is_run_on(stripes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     suite = replace(suites.STANDARD_SUITE, datasets=catalogue.DATASETS)
     monkeypatch.setattr(suites, "SUITES", (suite,))

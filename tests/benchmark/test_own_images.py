@@ -119,6 +119,7 @@ def test_without_labels_a_task_that_needs_some_is_wrong_usage(flat: Path, tmp_pa
     assert not list(tmp_path.rglob("*.parquet"))
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_labels_from_a_table_give_the_scores_of_class_folders(
     capsys: Capture, flat: Path, tmp_path: Path
 ) -> None:
@@ -135,6 +136,7 @@ def test_labels_from_a_table_give_the_scores_of_class_folders(
     assert records["coverage"].str.contains(EVERY, regex=False).all()
 
 
+@pytest.mark.usefixtures("no_pages")
 def test_what_was_understood_is_said_in_a_line(capsys: Capture, flat: Path, tmp_path: Path) -> None:
     labels = table(tmp_path / "labels.csv", flat)
     line = f"2 classes, 14 images; classes from labels.csv (file, label); {EVERY}"
@@ -271,7 +273,6 @@ def test_a_whole_folder_of_broken_images_fails_in_a_sentence(tmp_path: Path) -> 
     assert all("expected images that can be decoded" in one for one in found.failures)
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_images_too_few_for_cka_leave_it_empty(flat: Path, tmp_path: Path) -> None:
     (tmp_path / "im").mkdir()
     shutil.copy2(next(flat.glob("*.JPEG")), tmp_path / "im")

@@ -56,7 +56,7 @@ def test_the_task_and_the_analysis_of_the_page_run_beside_those_of_the_registry(
 
 
 def test_an_analysis_has_arrays_and_a_page_of_its_own_and_is_no_column(my_tasks: Path, data: Path) -> None:
-    run(my_tasks, ["mini-fs"], *BOTH, data=data, layers="1-3")
+    run(my_tasks, ["mini-fs"], *BOTH, data=data, layers="1-3", pages=True)
     out = my_tasks / "out"
     with np.load(out / "arrays" / "mini-fs" / "looking-back.imagenet.standard.npz") as arrays:
         share = arrays["share"]

@@ -20,7 +20,7 @@ from tests.benchmark.runs import command, run
 
 
 def test_both_protocols_stand_side_by_side(again: Path, data: Path, whole: Whole) -> None:
-    records = run(again, ["mini-fs"], data=data, protocol="paper", layers="1")
+    records = run(again, ["mini-fs"], data=data, protocol="paper", layers="1", pages=True)
     assert not records.attrs["failures"]
     paper = records[records["protocol"] == "paper"]
     standard = records[records["protocol"] == "standard"]

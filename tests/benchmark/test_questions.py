@@ -25,7 +25,6 @@ def ask(place: Path, data: Path, **options: object) -> tuple[Tally, pd.DataFrame
     return tally, records
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_questions_are_answered_once_and_not_again(data: Path, new_place: Callable[[], Path]) -> None:
     place = new_place()
     tally, records = ask(place, data)
@@ -53,7 +52,6 @@ def test_questions_are_answered_once_and_not_again(data: Path, new_place: Callab
     assert_same_records(same, records)
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_gradients_in_less_than_float32_and_images_that_are_gone_say_why(
     own_data: Path, new_place: Callable[[], Path]
 ) -> None:

@@ -60,7 +60,6 @@ def driven(whole: Whole, data: Path, tmp_path_factory: pytest.TempPathFactory) -
     return base
 
 
-@pytest.mark.usefixtures("no_pages")
 @pytest.mark.parametrize("name", DEATHS)
 def test_a_killed_run_goes_on_and_redoes_at_most_one_shard(
     driven: Path, data: Path, whole: Whole, name: str

@@ -35,7 +35,9 @@ class Fused:
 def made(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Fused:
     place = tmp_path_factory.mktemp("fused")
     with Tally().watching() as tally:
-        records = run(place, BACKBONES, *NAMES, data=data, fuse=["last4", "pairs"], layers="10-12,9")
+        records = run(
+            place, BACKBONES, *NAMES, data=data, fuse=["last4", "pairs"], layers="10-12,9", pages=True
+        )
     return Fused(place, records, tally)
 
 
@@ -58,7 +60,6 @@ def test_layers_of_different_grids_are_a_reason(made: Fused) -> None:
     assert not {*mixed["task"]} & {"knn", "linear", "retrieval"}  # vectors have no grid
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_sets_take_no_further_forward_and_change_no_plain_number(made: Fused, data: Path) -> None:
     place = made.place / "plain"
     with Tally().watching() as tally:
@@ -69,7 +70,6 @@ def test_sets_take_no_further_forward_and_change_no_plain_number(made: Fused, da
     pd.testing.assert_frame_equal(*ordered, check_exact=True)
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_a_second_run_computes_nothing(made: Fused, data: Path) -> None:
     before = files(made.place / "cache", made.place / "out" / "records")
     with Tally().watching() as tally:
@@ -150,7 +150,7 @@ def test_every_task_says_whether_it_takes_sets(data: Path) -> None:
 
 def test_transformed_features_are_taken_together(data: Path, tmp_path: Path) -> None:
     options = {"data": data, "layers": "11,12", "fuse": "pairs", "transform": "debias:2,whiten"}
-    found = run(tmp_path, ["mini-fs"], "knn", "spair", **options)
+    found = run(tmp_path, ["mini-fs"], "knn", "spair", pages=True, **options)
     assert found.attrs["failures"] == []
     sets = found[is_set(found)]
     assert set(zip(sets["task"], sets["transform"], strict=True)) == {

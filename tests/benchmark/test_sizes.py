@@ -137,7 +137,7 @@ def test_sizes_are_rows_of_one_run_and_a_second_run_computes_nothing(
     place = new_place()
     wanted = {"data": data, "input_size": (64, 96), "protocol": "standard,insid3"}
     with Tally().watching() as tally:
-        records = run(place, ["mini-resnet"], "spair", **wanted)
+        records = run(place, ["mini-resnet"], "spair", pages=True, **wanted)
     sizes = records.groupby("backbone")["input_size"].unique().map(list).to_dict()
     assert sizes == {"mini-resnet": [64], "mini-resnet@96px": [96]}
     (large, small) = (

@@ -18,7 +18,7 @@ from layerboard.zoo.spec.origin import OBJECT
 from tests.benchmark.conftest import Whole
 from tests.benchmark.doubles import SPEC
 from tests.benchmark.engines.test_engines import Heard
-from tests.benchmark.runs import Tally, command, files, leave_pages_out, run
+from tests.benchmark.runs import Tally, command, files, run
 
 TOKENS = replace(SPEC, heads=2)
 
@@ -71,7 +71,7 @@ def test_wrong_options_are_one_sentence(capsys: pytest.CaptureFixture[str], tmp_
 
 def test_depth_wise_cka(new_place: Callable[[], Path], data: Path) -> None:
     place = new_place()
-    records = run(place, ["mini-fs"], "cka", data=data, layers="1-2", taps=["norm1", "norm2"])
+    records = run(place, ["mini-fs"], "cka", data=data, layers="1-2", taps=["norm1", "norm2"], pages=True)
     rows = records[records["pooling"] == "mean"]
     assert records.attrs["failures"] == []
     order = [(1, "norm1"), (1, "norm2"), (2, "norm1"), (2, "norm2")]
@@ -88,7 +88,6 @@ def test_depth_wise_cka(new_place: Callable[[], Path], data: Path) -> None:
         ("mini-resnet", "skip,branch"),
     ],
 )
-@pytest.mark.usefixtures("no_pages")
 def test_tasks_on_vectors_and_grids_read_the_inside(
     name: str, taps: str, new_place: Callable[[], Path], data: Path
 ) -> None:
@@ -104,13 +103,10 @@ def test_tasks_on_vectors_and_grids_read_the_inside(
     assert main[main["task"] == "davis"]["value"].nunique() > 1  # taps are not one and the same
 
 
-def test_leaderboards_choose_among_blocks_only(
-    again: Path, data: Path, whole: Whole, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_leaderboards_choose_among_blocks_only(again: Path, data: Path, whole: Whole) -> None:
     before = files(again / "cache")
-    records = run(
-        again, ["mini-fs"], "knn", "davis", data=data, layers="1,final", taps=["block", "norm1", "mlp"]
-    )
+    options = {"data": data, "layers": "1,final", "taps": ["block", "norm1", "mlp"]}
+    records = run(again, ["mini-fs"], "knn", "davis", pages=True, **options)
     assert before.items() <= files(again / "cache").items()
     own = records[(records["backbone"] == "mini-fs") & records["task"].isin(["knn", "davis"])]
     assert set(zip(own["layer"], own["tap"], strict=True)) == {
@@ -129,13 +125,11 @@ def test_leaderboards_choose_among_blocks_only(
         assert shown.equals(layer_table(column)), column
     text = (again / "out" / "tables" / "standard.csv").read_text()
     assert ",1,norm1," in text
-    leave_pages_out(monkeypatch)
     with Tally().watching() as tally:
-        run(again, ["mini-fs"], "knn", "davis", data=data, layers="1,final", taps=["block", "norm1", "mlp"])
+        run(again, ["mini-fs"], "knn", "davis", **options)
     assert tally.loads == []
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_another_input_size(new_place: Callable[[], Path], data: Path, whole: Whole) -> None:
     place = new_place()
     records = run(place, ["mini-fs", "mini-resnet"], "knn", data=data, input_size=100)
@@ -166,7 +160,6 @@ def test_rounded_sizes_are_said(data: Path, new_place: Callable[[], Path]) -> No
     assert heard.lines == ["mini-fs: images at 64 px, the multiple of its patch size of 8 px nearest to 67"]
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_the_rule_of_interpolation_changes_scores_and_fingerprints(
     new_place: Callable[[], Path], data: Path
 ) -> None:

@@ -31,7 +31,6 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_each_image_is_shown_once_and_its_number_is_read_off(photos: Path, tmp_path: Path) -> None:
     records, shown = once(tmp_path, "regress", images=[photos / "photos"], labels=photos / "numbers.csv")
     assert [*shown.values()] == [COUNT]
@@ -42,7 +41,6 @@ def test_each_image_is_shown_once_and_its_number_is_read_off(photos: Path, tmp_p
     assert (records["ci_low"] < records["value"]).all()
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_groups_are_clusters_and_make_other_data(photos: Path, tmp_path: Path) -> None:
     options = {"images": [photos / "photos"], "layers": "final"}
     plain = run(tmp_path, ["mini-fs"], "regress", labels=photos / "numbers.csv", **options)

@@ -47,7 +47,7 @@ def made(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Transformed:
     place = tmp_path_factory.mktemp("transformed")
     with Tally().watching() as tally:
         ways = {"transform": ["debias:0", "debias:3,whiten", "zscore"], "compress": [*COMPRESSED]}
-        records = run(place, ["mini-fs"], *NAMES, data=data, **ways)
+        records = run(place, ["mini-fs"], *NAMES, data=data, pages=True, **ways)
     return Transformed(place, records, tally)
 
 
@@ -73,7 +73,6 @@ def test_no_directions_are_bit_for_bit_no_transform(made: Transformed) -> None:
     assert (changed != plain["value"]).any()
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_transforms_show_one_black_image_a_source_and_size_more(made: Transformed, data: Path) -> None:
     """`debias:0` asks nothing, and vectors are transformed as they are stored."""
     place = made.place / "plain"
@@ -89,7 +88,6 @@ def test_transforms_show_one_black_image_a_source_and_size_more(made: Transforme
     )
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_a_second_run_computes_nothing(made: Transformed, data: Path) -> None:
     before = files(made.place / "cache", made.place / "out" / "records")
     with Tally().watching() as tally:

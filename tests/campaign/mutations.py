@@ -26,7 +26,7 @@ from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry.find import find
 from tests import fakes
-from tests.benchmark.runs import VOLATILE, leave_pages_out, run
+from tests.benchmark.runs import VOLATILE, run
 from tests.campaign.broken_bytes import WAYS, Way
 from tests.campaign.broken_fields import problem_of
 from tests.campaign.counts import Count
@@ -160,9 +160,7 @@ def objects(root: Path) -> Iterator[Victim]:
 
 
 def _numbers(place: Path, task: str, **options: object) -> object:
-    with pytest.MonkeyPatch.context() as patch:
-        leave_pages_out(patch)
-        records = run(place, ["raw-pixels"], task, layers="all", **options)
+    records = run(place, ["raw-pixels"], task, layers="all", **options)
     kept = records.drop(columns=[*VOLATILE, "data"], errors="ignore")
     return sorted(map(repr, kept.values.tolist())), records.attrs["failures"]
 

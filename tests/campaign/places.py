@@ -32,7 +32,7 @@ def make_reference(folder: Path) -> Reference:
 
 def again(place: Path, data: Path) -> pd.DataFrame:
     """Carry out the run in this process, from wherever it stands."""
-    return run(place, BACKBONES, *TASKS, data=data, layers=LAYERS)
+    return run(place, BACKBONES, *TASKS, data=data, layers=LAYERS, pages=True)
 
 
 def started(place: Path, data: Path) -> subprocess.Popen[bytes]:

@@ -1,4 +1,5 @@
 from collections.abc import Callable, Iterator
+from functools import cache as once
 from pathlib import Path
 
 import pytest
@@ -14,19 +15,15 @@ CPU = torch.device("cpu")
 Loader = Callable[[BackboneSpec], Backbone]
 
 
-@pytest.fixture(autouse=True)
-def _offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No test sees the network or the user's own cache of the Hub."""
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "own-cache"))
-
-
 @pytest.fixture(scope="package", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Small networks on a busy machine are fastest without a team of threads."""
+def _quiet_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No network, no cache of the user, and one thread, with which small networks are fastest."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+        patch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path_factory.mktemp("own-cache")))
+        yield
     torch.set_num_threads(before)
 
 
@@ -40,6 +37,12 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def loader(cache: Path) -> Loader:
     """Loads a backbone in float32 on the CPU."""
     return lambda spec: load_backbone(spec, device=CPU, cache_dir=cache)
+
+
+@pytest.fixture(scope="session")
+def kept(loader: Loader) -> Loader:
+    """The same for what comes with the package, each loaded once; not to be changed."""
+    return once(loader)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -278,7 +279,18 @@ def write(spec: BackboneSpec, folder: Path, seed: int) -> None:
 
 
 def counted(spec: BackboneSpec) -> int:
-    """Weights of the network of an entry as it is run, at its full size."""
+    """Weights of the network of an entry as it is run, at its full size.
+
+    Where all blocks are alike, those of one block more are found once: to build 40 takes seconds.
+    """
+    if len(spec.stages) > 1 or spec.family == "SAM":  # whose windows differ from block to block
+        return _counted(spec)
+    (stage,) = spec.stages
+    one, two = (_counted(replace(spec, stages=(replace(stage, blocks=blocks),))) for blocks in (1, 2))
+    return one + (stage.blocks - 1) * (two - one)
+
+
+def _counted(spec: BackboneSpec) -> int:
     with quiet():
         values = json.loads(of(spec)[1].to_json_string(use_diff=False))
     architecture, config = read_config(values, Path("config.json"))

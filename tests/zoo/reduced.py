@@ -21,7 +21,7 @@ SIDE = 4
 HUB_EPSILON = 1e-6
 
 _PAPER = re.compile(r"(clip|dino|mae)-[sblh]\d+$|beit-[bl]16$")
-"""Names of the paper's entries whose repositories were written by transformers 4."""
+"""Names of transformers of the paper whose repositories were written by transformers 4."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def reduce(spec: BackboneSpec, folder: Path, seed: int = 0) -> Reduced:
     if spec.origin == ORIGINAL:
         architecture = spec.repository.rpartition("/")[2].partition(".")[0]
         return _original(small, architecture, folder, seed)
-    if spec.name not in ("resnet50", "resnet101", "resnet152") and not _PAPER.match(spec.name):
+    if not is_of_transformers_4(spec):
         hub_models.write(small, folder, seed)
         return Reduced(small, {}, folder)
     if spec.heads is None:
@@ -70,6 +70,11 @@ def reduce(spec: BackboneSpec, folder: Path, seed: int = 0) -> Reduced:
         )
         return Reduced(small, tensors, folder)
     return Reduced(small, _write_transformer(small, folder, seed), folder)
+
+
+def is_of_transformers_4(spec: BackboneSpec) -> bool:
+    """Whether the repository was written by transformers 4, whose names of tensors differ."""
+    return spec.name in ("resnet50", "resnet101", "resnet152") or _PAPER.match(spec.name) is not None
 
 
 def shrunk(spec: BackboneSpec) -> BackboneSpec:

@@ -26,9 +26,9 @@ PACKAGED = tuple(spec for spec in find(["mini-*"]) if spec.origin == PACKAGED)
 
 
 @pytest.mark.parametrize("spec", [*PACKAGED, *MODELS], ids=lambda spec: spec.name)
-def test_layers_are_neither_dead_nor_copies(spec: BackboneSpec, loader: Loader) -> None:
+def test_layers_are_neither_dead_nor_copies(spec: BackboneSpec, kept: Loader) -> None:
     seen: list[Tensor] = []
-    loader(spec).visit(pixels(4, 64, 64), lambda f: seen.append(f.grid.flatten(1, 2).clone()))
+    kept(spec).visit(pixels(4, 64, 64), lambda f: seen.append(f.grid.flatten(1, 2).clone()))
     for before, after in pairwise(seen):
         assert 0.1 < after.std() < 20
         if before.shape == after.shape:
@@ -88,9 +88,9 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("spec", PACKAGED, ids=lambda spec: spec.name)
-def test_trained_weights_come_with_the_package(spec: BackboneSpec, loader: Loader) -> None:
+def test_trained_weights_come_with_the_package(spec: BackboneSpec, kept: Loader) -> None:
     assert spec.trained
-    assert loader(spec).revision.startswith("sha256:")
+    assert kept(spec).revision.startswith("sha256:")
     folder = mini.WEIGHTS / spec.name
     weights_file = load_file(folder / "model.safetensors")
     assert {tensor.dtype for tensor in weights_file.values()} <= {torch.float16, torch.int64}

@@ -128,11 +128,11 @@ def test_an_entry_is_printed_for_a_directory_and_can_be_completed(capsys: Captur
     assert eval(text, names | {"Training": Training, "Seen": Seen}) == find(["resnet50"])[0]
 
 
-@pytest.mark.parametrize("spec", all_specs(), ids=lambda spec: spec.name)
-def test_everything_can_be_shown(spec: BackboneSpec) -> None:
-    assert json.dumps(facts(spec), allow_nan=False)
-    assert all(str(value) not in ("", "None") for value in details(spec).values())
-    assert set(teachers(spec).split(", ")) <= {"images", "texts", "labels", "none"}
+def test_everything_can_be_shown() -> None:
+    for spec in all_specs():
+        assert json.dumps(facts(spec), allow_nan=False)
+        assert all(str(value) not in ("", "None") for value in details(spec).values()), spec.name
+        assert set(teachers(spec).split(", ")) <= {"images", "texts", "labels", "none"}, spec.name
 
 
 @pytest.mark.parametrize(

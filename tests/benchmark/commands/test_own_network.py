@@ -16,7 +16,6 @@ from tests.benchmark.runs import Tally, run
 from tests.zoo.own.module.networks import SIZE, Vit
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_it_runs_among_names_and_is_not_computed_again(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -153,7 +153,6 @@ def test_a_worker_that_was_still_starting_when_all_was_done_does_not_end_the_run
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("no_pages")
 def test_several_devices_share_datasets_and_give_the_same_bytes(
     new_place: Callable[[], Path], whole: Whole, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -136,7 +136,7 @@ def test_nothing_is_written_into_the_home_of_the_user(cluster: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("cluster", "no_pages")
+@pytest.mark.usefixtures("cluster")
 def test_records_are_the_same_though_an_actor_is_killed(
     new_place: Callable[[], Path], whole: Whole, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,7 +170,7 @@ def test_records_are_the_same_though_an_actor_is_killed(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("cluster", "no_pages")
+@pytest.mark.usefixtures("cluster")
 def test_three_workers_give_the_same_records(
     new_place: Callable[[], Path], whole: Whole, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,7 +179,6 @@ def test_three_workers_give_the_same_records(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("no_pages")
 def test_a_killed_driver_leaves_what_was_finished_and_nothing_that_runs(
     new_place: Callable[[], Path], whole: Whole, data: Path
 ) -> None:

@@ -88,7 +88,6 @@ def test_what_is_no_task_on_vectors(says: Says, archive: Archive, call: list[str
     assert "Traceback" not in said.err
 
 
-@pytest.mark.usefixtures("no_pages")
 def test_vectors_of_a_backbone_score_as_in_its_run(
     data: Path, tmp_path: Path, scores: Scores, capsys: pytest.CaptureFixture[str]
 ) -> None:

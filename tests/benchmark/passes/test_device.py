@@ -83,7 +83,7 @@ class Left:
 
 def planned(data: Path, rules: EvaluationProtocol, sets: tuple[str, ...] = ()) -> Plan:
     """Everything that is fed by a pass, and k-NN for its vectors, on tiny datasets."""
-    location = DataLocation(STANDARD_SUITE.datasets, data, limit=2, protocol=rules)
+    location = DataLocation(STANDARD_SUITE.datasets, data, limit=1, protocol=rules)
     return make_plan(PlanRecipe(find(["clip-b32"]), ("knn", *MEASURED), location, sets=sets))
 
 

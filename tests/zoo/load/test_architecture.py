@@ -1,7 +1,6 @@
 """Every layer of a checkpoint in its real layout, against the original architecture in plain torch."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 import torch
@@ -43,27 +42,3 @@ def test_every_layer_is_that_of_the_original(
         torch.testing.assert_close(
             found, rows_of(reference), rtol=1e-4, atol=1e-4, msg=f"layer {layer} differs"
         )
-
-
-@pytest.mark.parametrize("name", ["fs-b16", "clip-b16", "dino-s16", "mae-b16", "beit-b16", "resnet50"])
-def test_images_of_other_sizes(name: str, small: Callable[[str], Reduced], loader: Loader) -> None:
-    reduced = small(name)
-    images = pixels(1, 5 * reduced.spec.patch_size, 7 * reduced.spec.patch_size)
-    expected = reduced.reference(normalised(reduced.spec, images))
-    seen: list[Tensor] = []
-    spec = replace(reduced.spec, interpolation="huggingface")  # the reference's rule
-    loader(spec).visit(images, lambda features: seen.append(flat(features)))
-    for found, reference in zip(seen, expected, strict=True):
-        torch.testing.assert_close(found, rows_of(reference), rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("name", ["dino-s16", "resnet50"])
-def test_features_are_not_changed_after_the_visit(
-    name: str, small: Callable[[str], Reduced], loader: Loader
-) -> None:
-    reduced = small(name)
-    kept: list[tuple[Tensor, Tensor]] = []
-    loader(reduced.spec).visit(
-        pixels(2, 64, 64), lambda features: kept.append((features.grid, features.grid.clone()))
-    )
-    assert all(torch.equal(live, copy) for live, copy in kept)

@@ -19,7 +19,6 @@ from layerboard.zoo.spec import BackboneSpec, Stage
 from tests.zoo.conftest import CPU, Loader
 from tests.zoo.layouts import Tensors, hub_vit
 from tests.zoo.published import LAYOUTS, Published, publish
-from tests.zoo.reduced import Reduced
 
 
 def store(published: Published, content: object) -> BackboneSpec:
@@ -272,13 +271,6 @@ def test_a_file_that_is_not_there_is_never_replaced(tmp_path: Path, loader: Load
     empty.mkdir()
     with pytest.raises(InputError, match=f"{empty} has no weights; expected model.safetensors"):
         loader(replace(spec, repository=str(empty)))
-
-
-def test_a_configuration_of_unknown_class(small: Callable[[str], Reduced], loader: Loader) -> None:
-    reduced = small("dino-s16")
-    (reduced.folder / "config.json").write_text('{"model_type": "mystery"}')
-    with pytest.raises(InputError, match="describes model type 'mystery', which is not supported; supported"):
-        loader(reduced.spec)
 
 
 @pytest.mark.parametrize(

@@ -35,15 +35,6 @@ def test_no_weights(small: Small, loader: Loader) -> None:
         loader(reduced.spec)
 
 
-@pytest.mark.parametrize("name", ["dino-s16", "fs-b16"])
-def test_corrupt_safetensors(name: str, small: Small, loader: Loader) -> None:
-    reduced = small(name)
-    path = reduced.folder / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:1000])
-    with pytest.raises(InputError, match="is not a readable safetensors file"):
-        loader(reduced.spec)
-
-
 class Evil:
     def __reduce__(self) -> tuple[object, tuple[str]]:
         return print, ("code ran",)
@@ -84,16 +75,6 @@ def test_missing_and_unknown_tensors(small: Small, loader: Loader) -> None:
         loader(reduced.spec)
 
 
-def test_missing_tensors_in_timm_layout(small: Small, loader: Loader) -> None:
-    reduced = small("fs-b16")
-    path = reduced.folder / "model.safetensors"
-    tensors = load_file(path)
-    del tensors["blocks.1.attn.qkv.bias"]
-    save_file(tensors, path)
-    with pytest.raises(InputError, match=r"lacks tensors .* blocks.1.attn.qkv.bias"):
-        loader(reduced.spec)
-
-
 def test_beit_without_its_trained_norm(small: Small, loader: Loader) -> None:
     reduced = small("beit-b16")
     path = reduced.folder / "pytorch_model.bin"
@@ -129,8 +110,6 @@ def test_wrong_heads_in_timm_layout(small: Small, loader: Loader) -> None:
     edit(reduced.folder / "config.json", model_args={"num_heads": 6})
     with pytest.raises(InputError, match="attention heads: 6, not 12"):
         loader(reduced.spec)
-    with pytest.raises(InputError, match="cannot be split into the 7 heads of the entry"):
-        loader(replace(small("moco-b16").spec, heads=7))
 
 
 def test_wrong_resnet(small: Small, loader: Loader) -> None:

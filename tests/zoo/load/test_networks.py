@@ -53,10 +53,10 @@ def published(tmp_path: Path) -> Published:
     return publish("dino", tmp_path)
 
 
-@pytest.fixture
-def plain(published: Published, loader: Loader) -> torch.Tensor:
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory, loader: Loader) -> torch.Tensor:
     """What the network shows whose file has plain names."""
-    return shown(published.spec, loader)
+    return shown(publish("dino", tmp_path_factory.mktemp("plain")).spec, loader)
 
 
 @pytest.mark.parametrize(

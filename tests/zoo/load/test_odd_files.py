@@ -78,32 +78,21 @@ def test_pixels_of_other_ranges_are_normalised_alike(
     torch.testing.assert_close(*shown, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        "_attn_implementation",
-        "attn_implementation",
-        "_attn_implementation_internal",
-        "_experts_implementation",
-        "experts_implementation",
-        "auto_map",
-        "quantization_config",
-        "transformers_weights",
-        "base_model_tp_plan",
-        "per_layer_config",
-        "anything_new",
-    ],
+OF_CODE = (
+    *("_attn_implementation", "attn_implementation", "_attn_implementation_internal"),
+    *("_experts_implementation", "experts_implementation", "auto_map", "quantization_config"),
+    *("transformers_weights", "base_model_tp_plan", "per_layer_config", "anything_new"),
 )
+"""Keys that could name a kernel on the Hub, for which transformers would fetch and run code."""
+
+
 @pytest.mark.parametrize("name", ["dino-s16", "clip-b16", "mae-b16"])
-def test_a_configuration_chooses_no_code(
-    key: str, name: str, small: Callable[[str], Reduced], loader: Loader
-) -> None:
-    """Such a key could name a kernel on the Hub, for which transformers would fetch and run code."""
+def test_a_configuration_chooses_no_code(name: str, small: Callable[[str], Reduced], loader: Loader) -> None:
     reduced = small(name)
     path = reduced.folder / "config.json"
     values = json.loads(path.read_text())
     for holder in (values, values.get("vision_config", {})):
-        holder[key] = "evil/kernel"
+        holder |= {key: f"evil/{key}" for key in OF_CODE}
     path.write_text(json.dumps(values))
     backbone = loader(reduced.spec)
     assert isinstance(backbone, HookedBackbone)

@@ -11,11 +11,12 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.registry.find import all_specs, find
-from layerboard.zoo.spec import FAMILIES, FLOORS, BackboneSpec, Layer
+from layerboard.zoo.spec import FAMILIES, FLOORS, Layer
 from tests.zoo.conftest import Loader
 from tests.zoo.hub_models import counted
 
 FIRST = ", ".join(spec.name for spec in all_specs()[:5])
+FROM_FILES = [spec for spec in all_specs() if not spec.origin.supply]
 PAPER = {
     "fs-s32": (12, 384, 6, 32),
     "fs-s16": (12, 384, 6, 16),
@@ -42,17 +43,18 @@ PAPER = {
 """Blocks, width, heads and patch of the paper's backbones."""
 
 
-@pytest.mark.parametrize("name", PAPER)
-def test_sizes_are_those_of_the_paper(name: str) -> None:
-    (spec,) = find([name])
-    assert (spec.depth, spec.width, spec.heads, spec.patch_size) == PAPER[name]
+def test_sizes_are_those_of_the_paper() -> None:
+    specs = {name: find([name])[0] for name in PAPER}
+    assert {
+        name: (spec.depth, spec.width, spec.heads, spec.patch_size) for name, spec in specs.items()
+    } == PAPER
 
 
-@pytest.mark.parametrize(("name", "blocks"), [("resnet50", 16), ("resnet101", 33), ("resnet152", 50)])
-def test_resnets(name: str, blocks: int) -> None:
-    (spec,) = find([name])
-    assert (spec.depth, spec.width, spec.patch_size, spec.stem_width) == (blocks, 2048, 32, 64)
-    assert spec.layers[-1] == Layer(blocks)
+def test_resnets() -> None:
+    for name, blocks in (("resnet50", 16), ("resnet101", 33), ("resnet152", 50)):
+        (spec,) = find([name])
+        assert (spec.depth, spec.width, spec.patch_size, spec.stem_width) == (blocks, 2048, 32, 64)
+        assert spec.layers[-1] == Layer(blocks)
 
 
 def test_every_entry_is_complete() -> None:
@@ -83,17 +85,16 @@ def test_entries_that_tables_of_published_numbers_name_exist() -> None:
     assert find(["dino-resnet50"])[0].heads is None
 
 
-@pytest.mark.parametrize(
-    "spec", [spec for spec in all_specs() if not spec.origin.supply], ids=lambda spec: spec.name
-)
-def test_parameters_are_those_of_the_network_at_full_size(spec: BackboneSpec) -> None:
-    assert spec.parameters == counted(spec)
+@pytest.mark.parametrize("family", dict.fromkeys(spec.family for spec in FROM_FILES))
+def test_parameters_are_those_of_the_network_at_full_size(family: str) -> None:
+    specs = [spec for spec in FROM_FILES if spec.family == family]
+    assert {spec.name: spec.parameters for spec in specs} == {spec.name: counted(spec) for spec in specs}
 
 
-def test_parameters_of_the_mini_backbones(loader: Loader) -> None:
+def test_parameters_of_the_mini_backbones(kept: Loader) -> None:
     for spec in all_specs():
         if spec.origin.supply and not spec.is_floor:
-            assert spec.parameters == sum(weight.numel() for weight in weights_of(loader(spec)))
+            assert spec.parameters == sum(weight.numel() for weight in weights_of(kept(spec)))
 
 
 def weights_of(backbone: Backbone) -> list[Tensor]:

@@ -1,0 +1,30 @@
+"""What takes seconds to make and is only read: made once, by whichever test process needs it first."""
+
+import fcntl
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+Made = TypeVar("Made")
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], Made]) -> Made:
+    """What ``make`` returns of an empty folder that it may fill; other processes wait, and read it.
+
+    What it returns must pickle. Files in the folder are of all processes and not to be changed.
+    """
+    root = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent  # that of the whole session
+    place, result = root / f"shared-{name}", root / f"shared-{name}.pickle"
+    with (root / f"shared-{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not result.exists():
+            place.mkdir()
+            result.write_bytes(pickle.dumps(make(place)))
+        found: Made = pickle.loads(result.read_bytes())
+    return found
