@@ -63,17 +63,17 @@ def leave_cost_out(patch: pytest.MonkeyPatch) -> None:
 
 def keep_backbones(patch: pytest.MonkeyPatch) -> None:
     """Runs share the networks that come with the package: to load one takes longer than to show it images."""
-    load, kept = passes.backbone_of, dict[tuple[BackboneSpec, torch.device], Backbone]()
+    load, kept = passes.load_backbone, dict[tuple[BackboneSpec, torch.device], Backbone]()
 
-    def loading(setup: Setup) -> Backbone:
-        if not setup.spec.origin.supply or setup.request.compile:
-            return load(setup)
-        key = (setup.spec, setup.device)
-        if key not in kept:
-            kept[key] = load(setup)
+    def loading(spec: BackboneSpec, *, device: torch.device, cache_dir: Path) -> Backbone:
+        if not spec.origin.supply:
+            return load(spec, device=device, cache_dir=cache_dir)
+        key = (spec, device)
+        if key not in kept or kept[key].compiled:
+            kept[key] = load(spec, device=device, cache_dir=cache_dir)
         return kept[key]
 
-    patch.setattr(passes, "backbone_of", loading)
+    patch.setattr(passes, "load_backbone", loading)
 
 
 def add_row(patch: pytest.MonkeyPatch, module: ModuleType, name: str, row: object) -> None:
