@@ -264,7 +264,7 @@ def test_a_bug_in_a_task_leaves_the_rest_done(
 
     place = new_place()
     with monkeypatch.context() as patch:
-        patch.setattr("layerboard.tasks.classification.knn.KnnTask.score", bug)
+        patch.setattr("layerboard.tasks.classification.knn.KnnTask.score_together", bug)
         patch.setattr("layerboard.tasks.similarity.cka._GramMeasurer.update", bug)
         patch.setattr("layerboard.tasks.keypoints.task.KeypointTask.measure", bug)
         records = run(place, ["mini-random"], data=data, layers="1")

@@ -237,7 +237,7 @@ def test_a_bug_gives_exit_code_1(go: Go, data: Path, monkeypatch: pytest.MonkeyP
     def bug(*_: object) -> None:
         raise IndexError("list index out of range")
 
-    monkeypatch.setattr("layerboard.tasks.classification.knn.KnnTask.score", bug)
+    monkeypatch.setattr("layerboard.tasks.classification.knn.KnnTask.score_together", bug)
     said = go("--data", data, "-t", "knn", "spair")
     assert said.code == 1
     assert said.lines("failed: ") == ["failed: mini-random, knn: index error: list index out of range"]

@@ -145,4 +145,4 @@ def test_words_for_times_and_sizes() -> None:
 def test_json_goes_with_plan() -> None:
     with pytest.raises(InputError, match="--json needs --plan"):
         RunForm(json=True)
-    assert RunForm("mini-fs", plan=True, json=True).request == Request("mini-fs")
+    assert Request.of(RunForm("mini-fs", plan=True, json=True)) == Request("mini-fs")
