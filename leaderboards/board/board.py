@@ -26,7 +26,7 @@ from layerboard.leaderboards.board.frames import (
 from layerboard.leaderboards.published.literature import Published
 from layerboard.leaderboards.records.key import COMPARISON_TASK
 from layerboard.leaderboards.records.manifest import CLAIMS
-from layerboard.leaderboards.records.record import VERIFIED, of_suite
+from layerboard.leaderboards.records.record import VERIFIED, Subject, of_suite, unlike_companions
 from layerboard.tasks.framework.registry import COST, DRIFT
 from layerboard.tasks.framework.transforms import is_compression
 
@@ -155,6 +155,13 @@ class Board:
                 who.append(f"{CLAIMS[VERIFIED]}{part}")
             texts[str(name)] = ", ".join(who)
         return texts
+
+    @cached_property
+    def unlike(self) -> Mapping[str, Sequence[Subject]]:
+        """Subjects whose files are not those of their records, hence unused, by kind such as ``items``."""
+        kinds = [(self.items, ".parquet"), (self.items and self.items.with_name("examples"), ".npz")]
+        records, kinds = (self.records, [(self.arrays, ".npz")]) if self.part else (self.measured, kinds)
+        return {at.name: unlike_companions(records, at, ending) for at, ending in kinds if at is not None}
 
     @cached_property
     def scored_backbones(self) -> tuple[BoardBackbone, ...]:

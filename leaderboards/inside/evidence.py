@@ -29,6 +29,7 @@ from layerboard.leaderboards.blocks.display import task_display
 from layerboard.leaderboards.board.frames import BoardBackbone, RecordGroup, is_floor
 from layerboard.leaderboards.records.files import task_key
 from layerboard.leaderboards.records.record import known_arrays
+from layerboard.tasks.framework.registry import TaskEntry
 from layerboard.tasks.metrics.arrays import Floats
 
 Array = NDArray[np.generic]
@@ -68,10 +69,15 @@ class Evidence:
         # the layers of a floor are draws
         return rows[rows["value"].notna() & (rows["other_layer"] < 0) & ~is_floor(rows)]
 
+    @cached_property
+    def entry(self) -> TaskEntry:
+        """The analysis as its texts describe it."""
+        return task_display(self.analysis.task)
+
     @property
     def title(self) -> str:
         """The analysis in words."""
-        name, analysis = task_display(self.analysis.task).title, self.analysis
+        name, analysis = self.entry.title, self.analysis
         return f"{name[0].upper()}{name[1:]} on {analysis.dataset_name} ({analysis.protocol})"
 
     @property

@@ -14,7 +14,7 @@ from layerboard.leaderboards.blocks.blocks import (
     heading_anchor,
     said,
 )
-from layerboard.leaderboards.blocks.display import number_text, task_display
+from layerboard.leaderboards.blocks.display import number_text
 from layerboard.leaderboards.inside.evidence import Evidence, among, by_layer
 from layerboard.tasks.framework.registry import Headline
 
@@ -30,10 +30,10 @@ def glance_blocks(analyses: Sequence[Evidence], further: Sequence[str]) -> list[
     tasks = [evidence.analysis.task for evidence in analyses]
     for evidence in analyses:
         task, dataset = evidence.analysis.task, evidence.analysis.dataset_name
-        entry, where = task_display(task), dataset if tasks.count(task) > 1 else ""
-        numbers = {each: _answers(evidence, each) for each in entry.headlines}
+        where = dataset if tasks.count(task) > 1 else ""
+        numbers = {each: _answers(evidence, each) for each in evidence.entry.headlines}
         extremes = [_extremes(headline, answers) for headline, answers in numbers.items() if answers]
-        more = " ".join(filter(None, [entry.asks, *extremes]))
+        more = " ".join(filter(None, [evidence.entry.asks, *extremes]))
         items.append(_linked(evidence.title, f": {more}" if more else ""))
         for headline, answers in numbers.items():
             cells = {label: number_text(value) + layer for label, (value, layer) in answers.items()}

@@ -198,12 +198,11 @@ def choices_without_labels(board: Board) -> pd.DataFrame:
     numbers = {home: candidates(home.rows) for home in homes}
     homes = [home for home in homes if len(numbers[home])]
     named: list[tuple[object, ...]] = []
-    trained = board.only(board.records[board.records["trained"].astype(bool)])
-    for column in trained.columns if homes else ():
+    for column in board.columns if homes else ():
         home = min(homes, key=lambda home: (home.dataset != column.dataset, home.protocol != column.protocol))
         criteria = dict(iter(numbers[home].groupby("backbone")))
         for name, scores in column.candidates.groupby("backbone"):
-            if name in criteria:
+            if name in criteria and scores["trained"].all():
                 choices = _of_backbone(scores.sort_values("layer"), criteria[name])
                 named += [(column, str(name), *choice) for choice in choices]
     return pd.DataFrame(named, columns=NAMED)

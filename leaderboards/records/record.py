@@ -5,7 +5,7 @@ from dataclasses import MISSING, dataclass, fields
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 import pandas as pd
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from layerboard.leaderboards.records.key import keys_of
 from layerboard.zoo.errors import DamagedError, InputError, first_line
 from layerboard.zoo.spec import stands_for_set
 
-_SUBJECT = ("backbone", "other", "task", "dataset", "protocol", "transform")  # of all records of a file
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, OverflowError, ArrowException)  # damaged files raise
 SUBMITTED, VERIFIED = "submitted", "verified"  # claims; only a results repository knows what it verified
 ABSENT, UNLIKE = "are not there", "are not those that were written"  # states of companions of records
@@ -76,6 +75,31 @@ class Record:
     seconds: float  # of the scoring of all records of this file
     version: str
     date: str  # UTC, of the scoring, ISO 8601
+
+
+class Subject(NamedTuple):
+    """The subject of a file, which all of its records share: a backbone or a pair, and a task."""
+
+    backbone: str
+    other: str
+    task: str
+    dataset: str
+    protocol: str
+    transform: str
+    sets: bool  # whether they are of sets of layers
+
+    @property
+    def path(self) -> Path:
+        """The file of its records, below their folder."""
+        names = (self.backbone, self.other) if self.other else (self.backbone,)
+        return scored_path(task_key(*self[2:]), *names)
+
+
+def subjects_of(records: pd.DataFrame) -> set[Subject]:
+    """The subjects of some records, each once."""
+    (*columns, _), sets = Subject._fields, records["tap"].map(stands_for_set)
+    rows = {*zip(*(records[column] for column in columns), sets, strict=True)}
+    return {*map(Subject._make, rows)}
 
 
 COLUMNS = tuple(field.name for field in fields(Record))
@@ -152,6 +176,12 @@ def known_arrays(folder: Path, key: str, names: Sequence[str], *arrays: str) -> 
         return {}
 
 
+def unlike_companions(records: pd.DataFrame, folder: Path, ending: str) -> list[Subject]:
+    """Subjects of records whose companions in a folder are not those that were written with them."""
+    every = sorted(subjects_of(records))
+    return [each for each in every if companion_state(folder, each.path.with_suffix(ending)) == UNLIKE]
+
+
 def companion_state(folder: Path, name: Path) -> str:
     """What is wrong with a companion of records, as a phrase: `ABSENT` or `UNLIKE`; "" if nothing is."""
     if not (folder.parent / "records").is_dir():
@@ -173,9 +203,10 @@ def _state(folder: Path, name: Path, *stamps: tuple[int, int]) -> str:
             return ABSENT
         if file_digest(folder / name) != digest:
             return UNLIKE
-        first = next(pq.ParquetFile(BytesIO(content)).iter_batches(1, columns=[*_SUBJECT, "tap"]))
+        (*columns, _) = Subject._fields
+        first = next(pq.ParquetFile(BytesIO(content)).iter_batches(1, columns=[*columns, "tap"]))
         (row,) = first.to_pylist()
-        subject = *(row[column] for column in _SUBJECT), stands_for_set(row["tap"])
+        subject = Subject._make([*(row[column] for column in columns), stands_for_set(row["tap"])])
         return "" if _is_named(name, subject) else UNLIKE
     except UNREADABLE:
         return UNLIKE
@@ -190,8 +221,7 @@ def require_own_name(records: pd.DataFrame, name: Path) -> None:
 
     A number may be there once: of two, a reader would not know which one counts.
     """
-    sets = records["tap"].map(stands_for_set)
-    every = {*zip(*(records[column] for column in _SUBJECT), sets, strict=True)}
+    every = subjects_of(records)
     if len(every) != 1:
         raise ValueError(f"it is of {len(every):,} backbones or tasks, expected one")
     if not _is_named(name, every.pop()):
@@ -200,11 +230,10 @@ def require_own_name(records: pd.DataFrame, name: Path) -> None:
         raise ValueError("it has a number twice")
 
 
-def _is_named(name: Path, subject: tuple[Any, ...]) -> bool:
+def _is_named(name: Path, subject: Subject) -> bool:
     """Whether a path, whatever its extension, is that of the files of a backbone (or pair) and task."""
-    backbone, other, *task = subject
-    called = {scored_path(task_key(*task), *names) for names in ((backbone, other), (other, backbone))}
-    return name.with_suffix(".parquet") in (called if other else {scored_path(task_key(*task), backbone)})
+    turned = scored_path(task_key(*subject[2:]), subject.other, subject.backbone)
+    return name.with_suffix(".parquet") in ((subject.path, turned) if subject.other else (subject.path,))
 
 
 def read_records(folders: Iterable[Path]) -> pd.DataFrame:

@@ -2,17 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import NamedTuple
-
-import pandas as pd
 
 from layerboard.leaderboards.blocks.display import pooling_name, ranges_text, task_rank
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
-from layerboard.leaderboards.records.files import scored_path, task_key
-from layerboard.leaderboards.records.record import UNLIKE, companion_state
-from layerboard.zoo.spec import SUBLAYER_TAPS, stands_for_set
+from layerboard.leaderboards.records.record import UNLIKE
+from layerboard.zoo.spec import SUBLAYER_TAPS
 
 NOT_RUN = "not run"
 NO_REASON = "no reason was recorded"
@@ -36,7 +32,7 @@ Gaps = Mapping[Gap, set[tuple[int, str]]]
 
 def empty_cells(board: Board) -> list[str]:
     """One sentence for each group of missing numbers that share backbone, task and reason, in order."""
-    gaps = _of_analyses(board) if board.part else _of_scores(board)
+    gaps = {**(_of_analyses(board) if board.part else _of_scores(board)), **_unlike(board)}
     ordered = sorted(
         gaps, key=lambda gap: (task_rank(gap.task), gap[2:4], board.ranks[gap.backbone], gap[4:])
     )
@@ -59,23 +55,6 @@ def _of_scores(board: Board) -> Gaps:
     for column in board.columns:
         for name, layers in _not_run(board, column):
             gaps[Gap(name, column.task, column.dataset, column.protocol, "", "", NOT_RUN)] |= layers
-    examples = board.items and board.items.with_name("examples")
-    unlike = _unlike(board.measured, board.items, ".parquet") | _unlike(board.measured, examples, ".npz")
-    return gaps | unlike
-
-
-def _unlike(records: pd.DataFrame, folder: Path | None, ending: str) -> dict[Gap, set[tuple[int, str]]]:
-    """Backbones whose items, arrays or examples are not those that their records name, task by task."""
-    gaps: dict[Gap, set[tuple[int, str]]] = {}
-    fields = ["backbone", "other", "task", "dataset", "protocol", "transform"]
-    sets = records["tap"].map(stands_for_set)
-    columns = (records[name] for name in fields)
-    for backbone, other, task, dataset, protocol, transform, is_set in {*zip(*columns, sets, strict=True)}:
-        key = task_key(task, dataset, protocol, transform, is_set)
-        name = scored_path(key, backbone, *filter(None, [other])).with_suffix(ending)
-        if folder is not None and companion_state(folder, name) == UNLIKE:
-            reason = f"its {folder.name} {UNLIKE} with its records and are not used; run again"
-            gaps[Gap(backbone, task, dataset, protocol, "", other, reason)] = set()
     return gaps
 
 
@@ -112,7 +91,17 @@ def _of_analyses(board: Board) -> Gaps:
                 gaps.setdefault(missed, set()).update(set() if whole else {(int(layer), tap)})
             if rows.empty and not backbone.floor and not (group.rows["other"] == backbone.name).any():
                 gaps[gap] = set()
-    return gaps | _unlike(board.records, board.arrays, ".npz")
+    return gaps
+
+
+def _unlike(board: Board) -> Gaps:
+    """Backbones whose items, arrays or examples are not those that their records name, task by task."""
+    reason = "its {kind} " + UNLIKE + " with its records and are not used; run again"
+    return {
+        Gap(what.backbone, *what[2:5], "", what.other, reason.format(kind=kind)): set()
+        for kind, subjects in board.unlike.items()
+        for what in subjects
+    }
 
 
 def _sentence(gap: Gap, layers: set[tuple[int, str]], label: str) -> str:
