@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,8 @@ def start(arguments: list[str], dies: int, shown: str) -> int:
             main()
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else 1
+    except Exception:
+        traceback.print_exc()
     finally:
         sys.stderr.flush()
         os._exit(code)
