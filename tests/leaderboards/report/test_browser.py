@@ -372,3 +372,33 @@ def test_without_scripts_tables_are_shown_and_what_needs_them_is_not(browser, pa
         assert tab.locator("noscript p").first.is_visible()
         tab.locator("#tables details", has_text="knn on mini-imagenet").locator("summary").click()
         assert tab.locator("#tables details[open] table").first.is_visible()
+
+
+def test_a_link_to_a_section_lands_there_though_charts_above_are_drawn_later(browser, path):
+    for width in (1280, 390):
+        with browser.new_context(viewport={"width": width, "height": 700}) as context:
+            tab = context.new_page()
+            tab.goto(f"{path.as_uri()}#backbone-section")
+            tab.wait_for_selector("#view-task_map svg")
+            tab.wait_for_timeout(500)  # for the charts above, of which there may be none
+            top = tab.evaluate("document.querySelector('#backbone-section').getBoundingClientRect().top")
+            assert 0 <= top < 100
+
+
+def test_a_chart_is_named_by_its_title_and_choice(shared):
+    show(shared, "curves")
+    shared.wait_for_selector(f"#view-curves .chart[aria-label='Layer by layer: {KNN}']")
+
+
+def test_backbones_that_are_all_hidden_stay_so(browser, path):
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
+        tab = context.new_page()
+        tab.goto(path.as_uri())
+        tab.click("#pick")
+        tab.click("#menu [data-pick=none]")
+        button, menu = tab.locator("#pick").bounding_box(), tab.locator("#menu").bounding_box()
+        assert menu["x"] == pytest.approx(button["x"], abs=2)
+        assert button["y"] + button["height"] <= menu["y"] < button["y"] + 60
+        tab.reload()
+        tab.wait_for_selector("html[data-ready]")
+        assert tab.inner_text("#pick") == "backbones: 0 of 4"
