@@ -34,7 +34,7 @@ PUBLISHED = (
     "conditions",
 )
 COST = ("backbone", "layer", "ms", "parameters", "dim")
-MATRICES = ("table", "first", "second", "columns", "numbers")
+MATRICES = ("table", "first", "second", "mean", "columns", "numbers")
 SCORE = "score"  # further column of the first two: the score as tables show it
 
 # groups of backbones in a column; the first two include the true best with 95 % confidence
@@ -191,12 +191,13 @@ class Report:
 
     @cached_property
     def matrices(self) -> pd.DataFrame:
-        """Columns `MATRICES`: those of CKA, each with its numbers row by row, NaN for none."""
+        """Columns `MATRICES`: those of CKA, each with its mean and its numbers row by row, NaN for none."""
         rows = [
             (
                 matrix.table,
                 matrix.first,
                 matrix.second,
+                float(np.nanmean(matrix.values)),
                 matrix.values.shape[1],
                 matrix.values.ravel().tolist(),
             )

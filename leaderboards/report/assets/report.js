@@ -84,8 +84,8 @@
       ...choice,
       ...data.words,
       ...{ rows: rowsFor(view, names), order, picked: drawnOf.picked(), mark: order.includes(mark) ? mark : "" },
-      ...{ step, height: step * Math.max(2, (names || data.words.tasks).length), listed: choice.task + listed },
-      ...{ columns, width: Math.floor(room / columns) - 24, narrow: room < 380 },
+      ...{ side: Math.min(step, room / order.length), height: step * Math.max(2, (names || data.words.tasks).length) },
+      ...{ columns, width: Math.floor(room / columns) - 24, narrow: room < 380, listed: choice.task + listed },
       ...{ legend: null, ink: "currentColor", ground: "var(--card, white)" },
     };
   };
@@ -96,7 +96,7 @@
     const [place, words] = [one(".chart", figure), wordsOf(view)];
     const what = filled(view.what, words);
     one(".what", figure).textContent = `  ${what}`;
-    const description = `${one("figcaption b", figure).textContent}: ${what}`; // by which readers of screens know it
+    const description = `${one("figcaption b", figure).textContent}: ${what}`; // its name for screen readers
     drawn.get(name)?.finalize();
     drawn.delete(name);
     place.textContent = "";
