@@ -7,11 +7,11 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.blocks.blocks import Numbers
+from layerboard.leaderboards.blocks.blocks import Numbers, Text, said
 from layerboard.leaderboards.blocks.display import score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
-from layerboard.leaderboards.board.costs import find_measured_device, layer_costs
+from layerboard.leaderboards.board.costs import DISTURBANCE, disturbances, find_measured_device, layer_costs
 from layerboard.leaderboards.board.differences import Estimate, Ties
 from layerboard.leaderboards.board.frames import RANDOM, BoardBackbone, half_widths
 from layerboard.leaderboards.board.ranks import mean_ranks
@@ -154,6 +154,11 @@ class Report:
     def device(self) -> str | None:
         """The device on which costs were measured last; None without any."""
         return find_measured_device(self.board.costs.records)
+
+    @cached_property
+    def disturbed(self) -> list[Text]:
+        """A warning if other work disturbed times on that device."""
+        return [said(DISTURBANCE, **each) for each in disturbances(self.board.costs.records, self.device)]
 
     @cached_property
     def measured_costs(self) -> pd.DataFrame:
