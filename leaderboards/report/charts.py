@@ -391,7 +391,7 @@ def alike() -> Spec:
 
 
 def matrices() -> Spec:
-    """CKA of every two of the picked backbones as small matrices side by side."""
+    """CKA of every pair of the picked backbones as small matrices side by side."""
     names = {"type": "nominal", "sort": "{order}", "title": None}
     blocks = {"type": "ordinal", "scale": {"padding": 0}}
     places = {
@@ -400,12 +400,14 @@ def matrices() -> Spec:
         "y": names | {"field": "first"},
         "yOffset": blocks | {"field": "of_first", "sort": "descending"},
     }
-    tips = [_tip("first"), _tip("of_first", "layer"), _tip("second", "and"), _tip("of_second", "layer ")]
-    cells = _plotted(
-        CELL | {"cursor": "pointer"},
-        places | {"color": _CKA | {"legend": None}, "tooltip": [*tips, _CKA_TIP]},
-    )
+    tips = [_tip("row"), _tip("column"), _CKA_TIP, _tip("mean", "mean CKA of the two", ".3f")]
+    cells = _plotted(CELL | {"cursor": "pointer"}, places | {"color": _CKA, "tooltip": tips})
     some = f"slice({{=picked}}, 0, {MATRICES})"
     both = " && ".join(f"indexof({some}, datum.{name}) >= 0" for name in ("first", "second"))
-    sides = {side: {"step": "{step}", "for": "position"} for side in ("width", "height")}
-    return _flat({"filter": both}) | sides | {"layer": [cells]}
+    sides = {side: {"step": "{side}", "for": "position"} for side in ("width", "height")}
+    spec = _flat({"filter": both})
+    spec["transform"] += [
+        _calculate(place, f"datum.{name} + ', layer ' + datum.of_{name}")
+        for place, name in (("row", "first"), ("column", "second"))
+    ]
+    return spec | sides | {"layer": [cells]}

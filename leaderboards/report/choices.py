@@ -17,7 +17,7 @@ ACROSS: Mapping[str, Words] = {
     "layer": {"across": "layer", "depth": "layer (block)", "tick": 1},
     "relative": {"across": "relative", "depth": "share of the depth", "tick": 0.1},
 }
-TITLES = {name: str(words["depth"]) for name, words in ACROSS.items()}
+ACROSS_TEXTS = {"layer": "layer", "relative": "share of the depth"}
 CHANNELS = {
     "colours": "color",
     "shapes": "shape",
@@ -44,7 +44,7 @@ def choices_of(report: Report) -> dict[str, ReportChoice]:
     choices = (
         ReportChoice("task", "task", task_words(report), {}),
         ReportChoice("cost", "cost", cost_words(report), dict(report.axes)),
-        ReportChoice("across", "over", across, TITLES),
+        ReportChoice("across", "horizontal axis", across, ACROSS_TEXTS),
         ReportChoice("backbone", "backbone", dict.fromkeys(report.backbones["backbone"], Words()), {}),
         ReportChoice("tokens", "tokens", dict.fromkeys(compared["table"], Words()), {}),
         ReportChoice("first", "backbone", labels, {}),

@@ -7,11 +7,11 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.blocks.blocks import Numbers
+from layerboard.leaderboards.blocks.blocks import Numbers, Text, said
 from layerboard.leaderboards.blocks.display import score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
-from layerboard.leaderboards.board.costs import find_measured_device, layer_costs
+from layerboard.leaderboards.board.costs import DISTURBANCE, disturbances, find_measured_device, layer_costs
 from layerboard.leaderboards.board.differences import Estimate, Ties
 from layerboard.leaderboards.board.frames import RANDOM, BoardBackbone, half_widths
 from layerboard.leaderboards.board.ranks import mean_ranks
@@ -34,7 +34,7 @@ PUBLISHED = (
     "conditions",
 )
 COST = ("backbone", "layer", "ms", "parameters", "dim")
-MATRICES = ("table", "first", "second", "columns", "numbers")
+MATRICES = ("table", "first", "second", "mean", "columns", "numbers")
 SCORE = "score"  # further column of the first two: the score as tables show it
 
 # groups of backbones in a column; the first two include the true best with 95 % confidence
@@ -156,6 +156,11 @@ class Report:
         return find_measured_device(self.board.costs.records)
 
     @cached_property
+    def disturbed(self) -> list[Text]:
+        """A warning if other work disturbed times on that device."""
+        return [said(DISTURBANCE, **each) for each in disturbances(self.board.costs.records, self.device)]
+
+    @cached_property
     def measured_costs(self) -> pd.DataFrame:
         """Columns `COST`: costs of each block on that device."""
         labels = dict(self.board.labels)
@@ -191,12 +196,13 @@ class Report:
 
     @cached_property
     def matrices(self) -> pd.DataFrame:
-        """Columns `MATRICES`: those of CKA, each with its numbers row by row, NaN for none."""
+        """Columns `MATRICES`: those of CKA, each with its mean and its numbers row by row, NaN for none."""
         rows = [
             (
                 matrix.table,
                 matrix.first,
                 matrix.second,
+                float(np.nanmean(matrix.values)),
                 matrix.values.shape[1],
                 matrix.values.ravel().tolist(),
             )

@@ -98,7 +98,7 @@ def _scored_sections(report: Report, choices: Mapping[str, ReportChoice]) -> lis
     ]
     if report.axes:
         partly, measured = bool(report.costs["ms"].isna().any()), len(report.measured_costs) > 0
-        shared |= {"measured": measured, "partly": partly}
+        shared |= {"measured": measured, "partly": partly, "disturbed": report.disturbed}
         sections.append(_viewed("cost", "cost", "What quality costs", ["tradeoff"], shared))
     shared |= {"rows": len(report.columns)}
     return [*sections, _viewed("backbone", "one backbone", "One backbone, every task", ["task_map"], shared)]

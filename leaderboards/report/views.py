@@ -119,16 +119,17 @@ VIEWS = (
     ),
     ReportView(
         "matrices",
-        "The picked backbones, each two",
-        "Every block of one against every block of another, the first at the left and at the bottom. "
-        "Press a matrix to enlarge it below.",
+        "CKA of every pair of backbones",
+        "A square is a pair. Its rows are the layers of the backbone at the left, the first at the bottom; "
+        "its columns are those of the backbone above, the first at the left. The lighter, the more similar. "
+        "Press a square to enlarge it below.",
         charts.matrices(),
         ("matrices",),
-        ("first", "second", "of_first", "of_second", "value"),
+        ("first", "second", "of_first", "of_second", "value", "mean"),
         what="{tokens}",
         where={"table": "tokens"},
-        steps=(58, 58),
-        height=100,
+        steps=(88, 88),
+        height=120,
         sets=("first", "second"),
     ),
     ReportView(

@@ -31,14 +31,20 @@
     const chosen = hash.split("?")[0] + (kept.size ? `?${kept}` : "");
     history.replaceState(null, "", page + (chosen && `#${chosen}`)); // a mere # would part charts from gradients
   };
-  window.addEventListener("hashchange", () => remember({}));
+  let aimed = anchor; // the section that stays at the top while charts are drawn, until the reader moves
+  const aim = () => document.getElementById(aimed)?.scrollIntoView({ behavior: "instant" });
+  for (const event of ["wheel", "touchmove", "pointerdown", "keydown"]) addEventListener(event, () => (aimed = ""));
+  window.addEventListener("hashchange", () => {
+    [aimed] = location.hash.slice(1).split("?");
+    remember({});
+  });
   const choice = {}; // by name of its controls
-  const shown = new Set(labels); // what the filters let through
-  const picked = new Set(); // in the charts of lines
+  let shown = new Set(labels); // what the filters let through
+  let picked = new Set(); // in the charts of lines
   let mark = labels.includes(kept.get("mark")) ? kept.get("mark") : data.highlight; // "" for none
 
   // ---- which backbones: in the order of their best scores in the task --------------------------------------
-  const ranked = (order) => (data.choices.task[choice.task]?.[order] || []).filter((name) => shown.has(name));
+  const ranked = (order) => (data.choices.task[choice.task]?.[order] || labels).filter((name) => shown.has(name));
   const isFirst = (name, at, every) => data.families[name] !== data.families[every[at - 1]];
   const picks = {
     top: () => [...ranked("order").slice(0, data.top), mark],
@@ -78,8 +84,8 @@
       ...choice,
       ...data.words,
       ...{ rows: rowsFor(view, names), order, picked: drawnOf.picked(), mark: order.includes(mark) ? mark : "" },
-      ...{ step, height: step * Math.max(2, (names || data.words.tasks).length), listed: choice.task + listed },
-      ...{ columns, width: Math.floor(room / columns) - 24, narrow: room < 380 },
+      ...{ side: Math.min(step, room / order.length), height: step * Math.max(2, (names || data.words.tasks).length) },
+      ...{ columns, width: Math.floor(room / columns) - 24, narrow: room < 380, listed: choice.task + listed },
       ...{ legend: null, ink: "currentColor", ground: "var(--card, white)" },
     };
   };
@@ -90,13 +96,13 @@
     const [place, words] = [one(".chart", figure), wordsOf(view)];
     const what = filled(view.what, words);
     one(".what", figure).textContent = `  ${what}`;
-    place.setAttribute("aria-label", `${one("figcaption b", figure).textContent}: ${what}`);
+    const description = `${one("figcaption b", figure).textContent}: ${what}`; // its name for screen readers
     drawn.get(name)?.finalize();
     drawn.delete(name);
     place.textContent = "";
     if (words.rows.length) {
       const quiet = { mode: "vega-lite", renderer: "svg", actions: false, defaultStyle: false, logLevel: 1 };
-      const result = await vegaEmbed(place, filled(view.spec, words), { ...quiet, tooltip: tell });
+      const result = await vegaEmbed(place, { ...filled(view.spec, words), description }, { ...quiet, tooltip: tell });
       drawn.set(name, Object.assign(result, { what, names: words.order }));
       result.view.addEventListener("click", (_, item) => {
         const fields = view.sets.filter((field) => item?.datum?.[field]);
@@ -104,9 +110,10 @@
       });
       for (const empty of all("g[role=graphics-symbol]:empty", place)) empty.setAttribute("aria-hidden", "true");
     }
-    const nothing = "Nothing to draw: what is chosen has no numbers here.";
-    if (!numbers(name).length) place.replaceChildren(made("p", { className: "empty" }, nothing));
+    if (!numbers(name).length) place.replaceChildren(made("p", { className: "empty" }, "No numbers for this choice."));
+    place.style.minHeight = `${one("svg", place)?.clientHeight || 0}px`; // while it is drawn again
     if (one(".numbers", figure).open) fillTable(name);
+    aim();
   };
 
   // Charts are drawn when they come into view, and again when what they show has changed.
@@ -200,19 +207,14 @@
     for (const item of all(".legend li")) item.hidden = !there(item.dataset.backbone);
     redraw(views.filter((name) => data.views[name].choices.includes("picked")));
   };
-  const pick = (names) => {
-    picked.clear();
-    names.filter((name) => labels.includes(name)).forEach((name) => picked.add(name));
-  };
+  const pick = (names) => (picked = new Set(names.filter((name) => labels.includes(name))));
   const repicked = (names) => {
     pick(names);
-    remember({ picked: [...picked].join("|") });
+    remember({ picked: [...picked].join("|") || "none" });
     repick();
   };
-  for (const list of all(".legend")) {
-    list.addEventListener("pointerover", ({ target }) => light(target.closest("[data-mark]")?.dataset.mark ?? mark));
-    list.addEventListener("pointerleave", () => light(mark));
-  }
+  document.addEventListener("pointerover", ({ target }) =>
+    light(target.closest(".legend [data-mark]")?.dataset.mark ?? mark));
 
   // ---- numbers and files ----------------------------------------------------------------------------------------
   const computed = (name, columns) => { // the rows of a chart, or of its transforms, that have some columns
@@ -287,11 +289,9 @@
   const passes = (row) =>
     filters.every(({ value, dataset }) => !value || fits[dataset.fits](row.dataset[dataset.row], value));
   const filter = () => {
-    shown.clear();
-    for (const row of table?.tBodies[0].rows || []) {
-      row.hidden = !passes(row);
-      if (!row.hidden) shown.add(row.dataset.backbone);
-    }
+    const rows = [...(table?.tBodies[0].rows || [])];
+    for (const row of rows) row.hidden = !passes(row);
+    if (table) shown = new Set(rows.filter((row) => !row.hidden).map((row) => row.dataset.backbone));
     for (const count of all("#count")) count.textContent = `${shown.size} of ${labels.length} backbones`;
     root.dataset.shown = shown.size;
     root.classList.toggle("few", shown.size <= data.many);
@@ -338,13 +338,13 @@
   });
 
   // ---- the start --------------------------------------------------------------------------------------------------
-  pick((kept.get("picked") || "").split("|"));
+  pick(table ? (kept.get("picked") || "").split("|") : labels);
   apply(choice);
   const sorted = heads.findIndex(({ textContent }) => [textContent, `-${textContent}`].includes(kept.get("sort")));
   if (sorted >= 0) sort(sorted, !kept.get("sort").startsWith("-"));
   for (const figure of all(".view")) watcher.observe(figure);
   for (const name of views) if (data.views[name].cursor) follow(name);
   highlight(mark);
-  document.getElementById(anchor)?.scrollIntoView();
+  aim();
   root.dataset.ready = "yes";
 })();

@@ -13,7 +13,7 @@ import pytest
 from layerboard.leaderboards.blocks.csv import csv_text
 from layerboard.leaderboards.board.costs import pareto_front
 from layerboard.leaderboards.report.page import report_page
-from tests.leaderboards.report.boards import DAVIS, HOSTILE, KNN, content
+from tests.leaderboards.report.boards import DAVIS, HOSTILE, KNN, content, small
 
 pytestmark = pytest.mark.browser
 
@@ -298,6 +298,10 @@ def test_the_front_is_the_one_that_is_computed(shared):
 
 def test_similarity_is_drawn_for_the_two_that_are_chosen(shared):
     show(shared, "matrices")
+    shared.locator("#view-matrices svg .mark-rect.role-mark path").last.hover()
+    shared.wait_for_selector("#tip:not([hidden])")
+    assert shared.locator("#tip dt").all_inner_texts() == ["row", "column", "CKA", "mean CKA of the two"]
+    assert shared.locator("#tip dd").all_inner_texts()[:2] == ["mini-clip, layer 3", "mini-dino, layer 3"]
     shared.locator("#view-matrices svg .mark-rect.role-mark path").last.click()
     assert (shared.input_value("#first"), shared.input_value("#second")) == ("mini-clip", "mini-dino")
     shared.wait_for_function("document.querySelector('#view-alike .what').textContent.includes('mini-dino')")
@@ -372,3 +376,44 @@ def test_without_scripts_tables_are_shown_and_what_needs_them_is_not(browser, pa
         assert tab.locator("noscript p").first.is_visible()
         tab.locator("#tables details", has_text="knn on mini-imagenet").locator("summary").click()
         assert tab.locator("#tables details[open] table").first.is_visible()
+
+
+def test_a_link_to_a_section_lands_there_though_charts_above_are_drawn_later(browser, path):
+    for width in (1280, 390):
+        with browser.new_context(viewport={"width": width, "height": 700}) as context:
+            tab = context.new_page()
+            tab.goto(f"{path.as_uri()}#backbone-section")
+            tab.wait_for_selector("#view-task_map svg")
+            tab.wait_for_timeout(500)  # for the charts above, of which there may be none
+            top = tab.evaluate("document.querySelector('#backbone-section').getBoundingClientRect().top")
+            assert 0 <= top < 100
+
+
+def test_a_chart_is_named_by_its_title_and_choice(shared):
+    show(shared, "curves")
+    shared.wait_for_selector(f"#view-curves .chart[aria-label='Layer by layer: {KNN}']")
+
+
+def test_backbones_that_are_all_hidden_stay_so(browser, path):
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
+        tab = context.new_page()
+        tab.goto(path.as_uri())
+        tab.click("#pick")
+        tab.click("#menu [data-pick=none]")
+        button, menu = tab.locator("#pick").bounding_box(), tab.locator("#menu").bounding_box()
+        assert menu["x"] == pytest.approx(button["x"], abs=2)
+        assert button["y"] + button["height"] <= menu["y"] < button["y"] + 60
+        tab.reload()
+        tab.wait_for_selector("html[data-ready]")
+        assert tab.inner_text("#pick") == "backbones: 0 of 4"
+
+
+def test_without_scores_similarity_of_all_backbones_is_drawn(browser, tmp_path):
+    page = tmp_path / "mini.html"
+    page.write_text(report_page(content(small()[lambda rows: rows["task"] == "cka"])), encoding="utf-8")
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
+        tab = context.new_page()
+        tab.goto(page.as_uri())
+        show(tab, "matrices")
+        tab.wait_for_selector("#view-matrices svg .mark-rect.role-mark path")
+        assert tab.locator("#view-matrices .empty").count() == 0

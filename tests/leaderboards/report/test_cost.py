@@ -5,7 +5,9 @@ import pandas as pd
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.costs import pareto_front
 from layerboard.leaderboards.report.content import report_of
-from tests.leaderboards.report.boards import FACTS, HOSTILE, small
+from layerboard.leaderboards.report.page import report_page
+from tests.leaderboards.builder import frame
+from tests.leaderboards.report.boards import FACTS, HOSTILE, content, cost, small
 
 
 def test_what_was_measured_is_told_and_the_rest_follows_from_facts():
@@ -55,3 +57,12 @@ def test_costs_are_those_of_the_device_that_was_measured_last():
     rows = {(row["backbone"], row["layer"]): row for row in report.costs.to_dict("records")}
     assert rows["mini-clip", 1]["ms"] == 0.5
     assert ("mini-clip", 2) not in rows
+
+
+def test_times_that_other_work_disturbed_are_called_so_where_they_are_shown():
+    waited = frame([cost("mini-clip", -1, "waiting", 50.0)])
+    page = report_page(content(pd.concat([small(), waited], ignore_index=True)))
+    warning = "Other work on the machine disturbed the times of mini-clip on a card"
+    for name in ("answer", "cost-section"):
+        assert warning in page.split(f'<section id="{name}"')[1].split("</section>")[0]
+    assert "Other work on the machine" not in report_page(content())
