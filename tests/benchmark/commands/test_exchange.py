@@ -334,7 +334,7 @@ def test_sigterm_ends_export_with_a_sentence_and_whole_files(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("word",), "form takes latex, csv, hub or onnx; found 'word'"),
+        (("word",), "FORM takes latex, csv, hub or onnx; found 'word'"),
         (("csv", "-b", "mini-dnio"), "there is no backbone 'mini-dnio'"),
         (("hub", "--benchmarks", "imagenet"), "--benchmarks takes NAME=WORD; found 'imagenet'"),
         (("hub", "--benchmarks", "imagenet=x"), "DATASET=OWNER/NAME:TASK; found 'x'"),
