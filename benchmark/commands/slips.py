@@ -7,6 +7,8 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from layerboard.benchmark.commands.command import Command
 from layerboard.benchmark.forms.option import declared
 from layerboard.benchmark.forms.parsers import kind_of_name
@@ -14,6 +16,8 @@ from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.zoo.errors import InputError, either, likely, shortened
 
 _HELP = ("help", "man", "usage")
+UsageError: Any = typer.BadParameter.__base__  # which Typer keeps in modules of its own
+_KINDS = {float: "a number", int: "a whole number", tuple[int, ...]: "whole numbers"}
 _VERSION = ("version", "-V", "-v")
 _TRAINING = "in a checkout, `python -m workshop.pretrain` trains the mini backbones"
 _MOVED = dict.fromkeys(("pretrain", "train", "fit"), _TRAINING)  # what no command does, and where it is
@@ -74,9 +78,45 @@ def require_understood(
             raise _further(words, argument, options)
 
 
+def misused(
+    error: Any,  # noqa: ANN401  # a usage error of Typer
+    words: Sequence[str],
+    command: Any,  # noqa: ANN401
+    arguments: Sequence[str],
+    commands: Iterable[Command[..., Any]],
+) -> InputError:
+    """The error, with the line of usage, for a value that is missing or that is no number.
+
+    The arguments are those of `require_understood`.
+    """
+    options = {
+        each.name: each for one in commands if one.name == " ".join(words) for each in declared(one.form)
+    }
+    option = options.get(getattr(getattr(error, "param", None), "name", ""))
+    if hasattr(error, "option_name") and "requires" in error.message:
+        said = f"{error.option_name} takes a value, and none follows"
+    elif option and not error.message:
+        said = f"{' '.join(words)} takes {option.name.upper()}, which is missing"
+    elif option and option.kind in _KINDS:
+        least = "" if option.least is None else f" of at least {option.least}"
+        typed = [value for name, value in pairwise(_split(arguments)) if name in error.param.opts]
+        found = f"; found {shortened(typed[0])}" if len(typed) == 1 else ""
+        said = f"{option.flag} takes {_KINDS[option.kind]}{least}{found}"
+    else:
+        said = error.format_message().removesuffix(".")
+        said = said[:1].lower() + said[1:]
+    usage = command.get_usage(typer.Context(command, info_name=" ".join(["layerboard", *words])))
+    return InputError(f"{said}; {' '.join(usage.split()).replace('Usage', 'usage', 1)}")
+
+
+def _split(typed: Iterable[str]) -> list[str]:
+    """Words with ``--option=value`` as two."""
+    return [part for word in typed for part in (word.split("=", 1) if word[:2] == "--" else [word])]
+
+
 def require_present(typed: Sequence[str], commands: Iterable[Command[..., Any]]) -> None:
     """Raise InputError, with the line that does it now, for a command or an option of earlier versions."""
-    parts = [part for word in typed for part in (word.split("=", 1) if word.startswith("--") else [word])]
+    parts = _split(typed)
     flags = {part.replace("--no-", "--", 1) for part in parts}
     flags |= {f"{name}={value}" for name, value in pairwise(parts)}
     for former, line in sorted(FORMER.items(), reverse=True):  # options before their command

@@ -194,6 +194,34 @@ def test_a_slip_is_answered_with_what_was_meant(
     assert hint in said.error
 
 
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("compare mini-fs", "compare takes SECOND, which is missing; usage: layerboard compare [OPTIONS] "),
+        (
+            "submission verify",
+            "submission verify takes FOLDER, which is missing; usage: layerboard submission",
+        ),
+        ("run -b", "-b takes a value, and none follows; usage: layerboard run [OPTIONS]"),
+        ("run --floor=3", "option '--floor' does not take a value; usage: layerboard run [OPTIONS]"),
+        ("run --limit 0", "--limit takes a whole number of at least 1; found '0'; usage: layerboard run"),
+        ("recommend --max-ms=abc", "--max-ms takes a number; found 'abc'; usage: layerboard recommend "),
+        ("score fewshot --shots 1 x", "--shots takes whole numbers; usage: layerboard score [OPTIONS] "),
+    ],
+)
+def test_a_missing_value_is_answered_with_the_usage(
+    capsys: pytest.CaptureFixture[str], line: str, sentence: str
+) -> None:
+    said = command(capsys, *line.split())
+    assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)
+    assert said.error.startswith(f"error: {sentence}")
+
+
+def test_python_names_its_arguments_in_lower_case() -> None:
+    with pytest.raises(InputError, match="^form takes latex, csv"):
+        layerboard.export("word")  # type: ignore[arg-type]
+
+
 def test_folders_in_the_wrong_option_are_named(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     run = ("run", "-b", "mini-random", "--cache", here / "cache")
     assert "did you mean --images photos?" in command(capsys, *run, "--data", "photos").error
