@@ -218,7 +218,7 @@ def test_a_missing_value_is_answered_with_the_usage(
 
 
 def test_python_names_its_arguments_in_lower_case() -> None:
-    with pytest.raises(InputError, match="^form takes latex, csv"):
+    with pytest.raises(InputError, match=r"^form takes latex, csv"):
         layerboard.export("word")  # type: ignore[arg-type]
 
 
