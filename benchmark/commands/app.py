@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from layerboard.benchmark.commands.command import Command, say
-from layerboard.benchmark.commands.slips import require_understood
+from layerboard.benchmark.commands.slips import UsageError, misused, require_understood
 from layerboard.benchmark.engines.base import WorkerDiedError
 from layerboard.benchmark.forms.parsers import require_working_folder
 from layerboard.leaderboards.records.files import VERSION
@@ -118,7 +118,13 @@ def main() -> None:
         arguments = repeat_options(sys.argv[1:])
         words, command = named_command(arguments)
         require_understood(words, command, arguments[len(words) :], COMMANDS)
-        app(arguments, prog_name="layerboard")
+        try:
+            code = app(arguments, prog_name="layerboard", standalone_mode=False)
+        except UsageError as error:
+            if not error.message and not hasattr(error, "param"):  # without arguments, help was shown
+                sys.exit(2)
+            raise misused(error, words, command, arguments[len(words) :], COMMANDS) from None
+        sys.exit(code or 0)
 
 
 @contextmanager

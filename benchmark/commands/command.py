@@ -77,7 +77,8 @@ def _parameter(option: Option[Any, Any]) -> Parameter:
     extra: object
     if option.positional:
         words = f"{text}: {', '.join(option.choices)}." if option.choices else option.help
-        extra = typer.Argument(help=_literal(words), show_default=option.default is not None)
+        shown = option.default is not None
+        extra = typer.Argument(help=_literal(words), metavar=option.name.upper(), show_default=shown)
     else:
         choices = f"[{'|'.join(option.choices)}]" if option.choices else None
         if choices and len(choices) >= WIDEST_CHOICES:

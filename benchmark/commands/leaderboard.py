@@ -18,7 +18,7 @@ SHOWN = 20  # maximum rows of a table of moved numbers; the rest are counted
 class LeaderboardRequest(ResultsOptions):
     """Options of `leaderboard`: the pages to write or to check."""
 
-    tables: OptionalPath = Option(None, "Folder to write the pages to.", usual="OUTPUT/tables")
+    tables: OptionalPath = Option(None, "Folder of the pages to write, or to check.", usual="OUTPUT/tables")
     check: Plain[bool] = Option(False, "Compare with the pages in --tables, or --baseline; write nothing.")
     published: Paths = Option((), PUBLISHED)
     baseline: OptionalPath = Option(
@@ -43,7 +43,7 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
     from layerboard.leaderboards.published.literature import own_published
     from layerboard.leaderboards.records.record import read_records
     from layerboard.leaderboards.sections.published import published_table
-    from layerboard.leaderboards.writers.build import tables_folder, write_board
+    from layerboard.leaderboards.writers.build import write_board
 
     if request.baseline is None and (request.backbones or request.tolerance is not None):
         raise InputError("--backbones and --tolerance need --check --baseline DIR")
@@ -53,11 +53,11 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
     records = read_records([output / "records"])
     if request.baseline is not None:
         return _compare(records, request.baseline, request)
-    if request.check:
-        differences = check_pages(records, request.tables or tables_folder())
-        say("\n".join(differences or ["The committed pages are current."]))
-        return 1 if differences else 0
     folder = request.tables or output / "tables"
+    if request.check:
+        differences = check_pages(records, folder)
+        say("\n".join(differences or [f"The pages in {folder} are current."]))
+        return 1 if differences else 0
     published = own_published(request.published)
     boards = boards_of(records, output, None, published)
     for path in sorted(path for board in boards for path in write_board(board, folder)):

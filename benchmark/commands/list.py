@@ -14,7 +14,7 @@ from layerboard.leaderboards.blocks.display import count_text
 from layerboard.leaderboards.findings.facts import fits_licence
 from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.tasks.framework.registry import TASKS
-from layerboard.zoo.errors import InputError, counted, require_known
+from layerboard.zoo.errors import InputError, counted, unknown
 from layerboard.zoo.registry.find import all_specs, find, require_named
 from layerboard.zoo.spec import FAMILIES, BackboneSpec
 
@@ -28,9 +28,12 @@ Row = dict[str, object]  # cells by column title
 
 def families(value: object) -> tuple[str, ...]:
     """Families of backbones, in lower case."""
-    words = tuple(word.lower() for word in parsers.names(value))
-    require_known("family", words, [family.lower() for family in FAMILIES])
-    return words
+    words = parsers.names(value)
+    lower = [family.lower() for family in FAMILIES]
+    for word in words:
+        if word.lower() not in lower:
+            raise unknown("family", word, lower if word.islower() else FAMILIES)
+    return tuple(word.lower() for word in words)
 
 
 class BackboneFilters(Form):

@@ -165,6 +165,7 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     if all(rows.empty for rows in every.values()):
         raise InputError(" ".join(reasons).removesuffix(".") or "no backbone has a score")
     candidates, left_out = _within(every, request)
+    limited = bool(left_out)
     left_out += reasons
     if compressed is not None and compressed.empty:
         left_out.append("No compressed vectors were scored; `run --compress pca:64+int8` scores some.")
@@ -183,6 +184,7 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         device or "",
         (*left_out, *_notes(compared_columns, picks[0], device, command, request.licence == "commercial")),
         tuple(code_of(pick, read_local_names(request.output)) for pick in picks),
+        limited,
     )
 
 
@@ -238,7 +240,10 @@ def _notes(
     for column, comparison in columns.items():
         name = str(comparison.best["backbone"])
         choice = column.by_best_pooling.honest.get(name)
-        if choice and not comparison.best["transform"]:
+        rows = comparison.rows
+        left = {*rows.loc[rows["backbone"] == name, "layer"]}
+        # without the layers that halves of the data chose, another choice would have been made
+        if choice and left >= {layer for layer, _ in choice.shares} and not comparison.best["transform"]:
             yield (
                 f"{column.heading}: the best layer of {name} was chosen on the test data, which is "
                 f"optimistic; chosen on half of it and scored on the rest: {score_text(choice.score)}."

@@ -1,8 +1,13 @@
 """Words of a command line that no command understands: the likely meaning, in one sentence."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
+
+import typer
 
 from layerboard.benchmark.commands.command import Command
 from layerboard.benchmark.forms.option import declared
@@ -11,32 +16,36 @@ from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.zoo.errors import InputError, either, likely, shortened
 
 _HELP = ("help", "man", "usage")
+UsageError: Any = typer.BadParameter.__base__  # which Typer keeps in modules of its own
+_KINDS = {float: "a number", int: "a whole number", tuple[int, ...]: "whole numbers"}
 _VERSION = ("version", "-V", "-v")
 _TRAINING = "in a checkout, `python -m workshop.pretrain` trains the mini backbones"
 _MOVED = dict.fromkeys(("pretrain", "train", "fit"), _TRAINING)  # what no command does, and where it is
-# commands and options of earlier versions, and the line that does it now
+# Commands and options of earlier versions, and the line that does it now. What is in brackets stands for the
+# words that were typed, VALUE for that of the option, and capitals behind an option for its typed values.
 FORMER: Mapping[str, str] = {
     "cost": "run --tasks cost",
     "cost --index": "score index --features FILE",
     "data": "pack DIR --to PACK",
-    "decompose --dtype": "decompose spair --backbones NAME@bfloat16",
-    "decompose --fast-resize": "decompose spair --backbones NAME@fast-resize",
-    "decompose --images --labels --groups --target --copies": "decompose spair --data DIR",
-    "decompose --input-size": "decompose spair --backbones NAME@448",
-    "decompose --store-dtype --compile": "decompose spair",
+    "data pack": "pack [DIR --to PACK]",
+    "decompose --dtype --input-size": "decompose [spair] --backbones NAME@VALUE",
+    "decompose --fast-resize": "decompose [spair] --backbones NAME@fast-resize",
+    "decompose --images --labels --groups --target --copies": "decompose [spair] --data DIR",
+    "decompose --store-dtype --compile": "decompose [spair]",
     "doctor": "check",
     "features --compile": "features",
-    "features --dtype": "features --backbones NAME@bfloat16",
+    "features --dtype --input-size": "features --backbones NAME@VALUE",
     "features --fast-resize": "features --backbones NAME@fast-resize",
-    "features --input-size": "features --backbones NAME@448",
     "leaderboard --format": "export csv",
-    "parity": "compare FIRST SECOND --parity",
-    "score clustering --assignments": "score clustering --predictions FILE",
-    "score retrieval --similarity": "score retrieval --predictions FILE --ground-truth FILE",
-    "score spair --dataset": "score spair --ground-truth DIR",
-    "score task": "score NAME --features FILE",
-    "submit": "submission write FOLDER",
-    "verify": "submission verify FOLDER",
+    "leaderboard --format=hub": "export hub",
+    "leaderboard --format=latex": "export latex",
+    "parity": "compare [FIRST SECOND] --parity",
+    "score clustering --assignments": "score clustering --predictions VALUE",
+    "score retrieval --similarity": "score retrieval --predictions VALUE --ground-truth FILE",
+    "score spair --dataset": "score spair --ground-truth VALUE",
+    "score task": "score [NAME --features FILE]",
+    "submit": "submission write [FOLDER]",
+    "verify": "submission verify [FOLDER]",
 }
 
 
@@ -51,7 +60,7 @@ def require_understood(
     ``words`` name ``command``, an object of typer; each of the further ``arguments`` that is a value follows
     the name of its option. An unknown option may be one of the other ``commands``.
     """
-    require_present((*words, *arguments))
+    require_present((*words, *arguments), commands)
     options = {name: each for each in command.params for name in (*each.opts, *each.secondary_opts)}
     options |= dict.fromkeys(("-h", "--help", "--install-completion", "--show-completion"))
     if {"-h", "--help"} & {*arguments}:
@@ -63,21 +72,89 @@ def require_understood(
         if is_name and argument not in options:
             raise _unknown_option(words, argument, options, commands)
         if not is_name and below:
-            raise _unknown_command(words, argument, below)
+            raise _unknown_command(words, arguments, argument, below)
         free -= not is_name
         if free < 0:
             raise _further(words, argument, options)
 
 
-def require_present(typed: Sequence[str]) -> None:
+def misused(
+    error: Any,  # noqa: ANN401  # a usage error of Typer
+    words: Sequence[str],
+    command: Any,  # noqa: ANN401
+    arguments: Sequence[str],
+    commands: Iterable[Command[..., Any]],
+) -> InputError:
+    """The error, with the line of usage, for a value that is missing or that is no number.
+
+    The arguments are those of `require_understood`.
+    """
+    options = {
+        each.name: each for one in commands if one.name == " ".join(words) for each in declared(one.form)
+    }
+    option = options.get(getattr(getattr(error, "param", None), "name", ""))
+    if hasattr(error, "option_name") and "requires" in error.message:
+        said = f"{error.option_name} takes a value, and none follows"
+    elif option and not error.message:
+        said = f"{' '.join(words)} takes {option.name.upper()}, which is missing"
+    elif option and option.kind in _KINDS:
+        least = "" if option.least is None else f" of at least {option.least}"
+        typed = [value for name, value in pairwise(_split(arguments)) if name in error.param.opts]
+        found = f"; found {shortened(typed[0])}" if len(typed) == 1 else ""
+        said = f"{option.flag} takes {_KINDS[option.kind]}{least}{found}"
+    else:
+        said = error.format_message().removesuffix(".")
+        said = said[:1].lower() + said[1:]
+    usage = command.get_usage(typer.Context(command, info_name=" ".join(["layerboard", *words])))
+    return InputError(f"{said}; {' '.join(usage.split()).replace('Usage', 'usage', 1)}")
+
+
+def _split(typed: Iterable[str]) -> list[str]:
+    """Words with ``--option=value`` as two."""
+    return [part for word in typed for part in (word.split("=", 1) if word[:2] == "--" else [word])]
+
+
+def require_present(typed: Sequence[str], commands: Iterable[Command[..., Any]]) -> None:
     """Raise InputError, with the line that does it now, for a command or an option of earlier versions."""
-    names = [word for word in typed if not word.startswith("-")]
-    flags = {word.partition("=")[0].replace("--no-", "--") for word in typed}
+    parts = _split(typed)
+    flags = {part.replace("--no-", "--", 1) for part in parts}
+    flags |= {f"{name}={value}" for name, value in pairwise(parts)}
     for former, line in sorted(FORMER.items(), reverse=True):  # options before their command
         command, *options = former.split(" --")
         flag = next((f" --{option}" for option in options if f"--{option}" in flags), "")
-        if names[: len(command.split())] == command.split() and (flag or not options):
-            raise InputError(f"`layerboard {command}{flag}` is `layerboard {line}` now")
+        if parts[: len(command.split())] == command.split() and (flag or not options):
+            gone = {f"--{option.partition('=')[0]}" for option in options}
+            (taken,) = (each for each in commands if f"{line} ".startswith(f"{each.name} "))
+            now = _filled(line, parts[len(command.split()) :], gone, taken)
+            raise InputError(f"`layerboard {command}{flag.replace('=', ' ')}` is `layerboard {now}` now")
+
+
+def _filled(line: str, rest: Sequence[str], gone: Collection[str], command: Command[..., Any]) -> str:
+    """A line of `FORMER` with the typed words, and with those of their options that the command has.
+
+    ``rest`` follows the former command; ``gone`` are options of it that the line replaces.
+    """
+    options = declared(command.form)
+    known = {name: each.flag for each in options for name in (each.flag, *each.also.split())}
+    known |= {flag: flag for flag in (each.flag.replace("--", "--no-", 1) for each in options)}
+    words: list[str] = []
+    given: dict[str, list[str]] = {}
+    values = words  # of the option that came last
+    for part in rest:
+        if part.startswith("-"):
+            values = given.setdefault(known.get(part, part), [])
+        else:
+            values.append(shlex.quote(part))
+    value = next((given[name][0] for name in gone if given.get(name)), "VALUE")
+
+    def placed(found: re.Match[str]) -> str:
+        option, before, after = found.groups()
+        return " ".join([option, *(f"{each}{after}" for each in given.pop(option, [before]))])
+
+    line = re.sub(r"\[(.*)\]", lambda found: " ".join(words) or found[1], line)
+    line = re.sub(r"(--[a-z-]+) ([A-Z]+)(\S*)", placed, line).replace("VALUE", value)
+    kept = [(name, *each) for name, each in given.items() if name in known.values() and name not in gone]
+    return " ".join([line, *chain.from_iterable(kept)])
 
 
 def _parted(arguments: Sequence[str], options: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
@@ -113,19 +190,24 @@ def _unknown_option(
         for option in declared(command.form):
             every.setdefault(option.name, []).append(f"`{command.name}`")
     whole = f"`{' '.join(['layerboard', *words, '-h'])}` lists all"
+    if words and text in every:
+        have = [name for name in every[text] if name != f"`{' '.join(words)}`"][:3]
+        verb = "has" if len(have) == 1 else "have"
+        others = " and ".join(filter(None, [", ".join(have[:-1]), have[-1]]))
+        return InputError(f"{' '.join(words)} has no option {name}; {others} {verb}; {whole}")
     for each in likely("option", text, [*every])[:1]:
         here = f"which {either(every[each][:3])} has" if words else f"that of {either(every[each][:3])}"
         whole = f"did you mean --{each.replace('_', '-')}, {here}? {whole}"
     return InputError(f"there is no option {shortened(name)}; {whole}")
 
 
-def _unknown_command(words: Sequence[str], name: str, below: Mapping[str, Any]) -> InputError:
+def _unknown_command(
+    words: Sequence[str], arguments: Sequence[str], name: str, below: Mapping[str, Any]
+) -> InputError:
     whole = " ".join(["layerboard", *words])
     if name in _HELP:
-        return InputError(
-            f"there is no command '{name}'; `{whole} -h` lists commands, `{whole} {next(iter(below))} -h` "
-            "tells of one"
-        )
+        asked = [each for each in arguments if each in below][:1]
+        return InputError(f"`{whole} {name}` is `{' '.join([whole, *asked])} --help`")
     if name in _VERSION:
         return InputError(f"there is no command '{name}'; `layerboard --version` shows the version")
     kind = kind_of_name(name)
@@ -136,8 +218,8 @@ def _unknown_command(words: Sequence[str], name: str, below: Mapping[str, Any]) 
         hint = f"did you mean {either(f'`{whole} {each}`' for each in close)}?"
     elif kind and not words:
         hint = f"{name!r} is a {kind[0]}: did you mean `layerboard run --{kind[1]} {name}`?"
-    elif Path(name).exists() and not words:
-        hint = f"did you mean `layerboard run --images {name}`?"
+    elif not words and (_is_suite(name) or Path(name).exists()):
+        hint = f"did you mean `layerboard run --{'suite' if _is_suite(name) else 'images'} {name}`?"
     return InputError(f"there is no command {shortened(name)}; {hint}")
 
 
@@ -148,6 +230,8 @@ def _further(words: Sequence[str], word: str, options: Mapping[str, Any]) -> Inp
     kind = kind_of_name(word)
     if kind and f"--{kind[1]}" in options:
         option = f"--{kind[1]}"
+    elif "--suite" in options and _is_suite(word):
+        option = "--suite"
     elif (word.startswith(PREFIX) or Path(word).exists()) and "--images" in options:
         option = "--images"
     elif Path(word).exists() and "--output" in options:
@@ -155,7 +239,13 @@ def _further(words: Sequence[str], word: str, options: Mapping[str, Any]) -> Inp
     if option:
         hint = f"did you mean `layerboard {whole} {option} {word}`?"
     elif word in (*_HELP, *_VERSION):
-        hint = f"`layerboard {whole} -h` shows the help, `layerboard --version` the version"
+        hint = f"`layerboard {whole} --help` shows the help, `layerboard --version` the version"
     else:
         hint = f"values follow the name of an option; `layerboard {whole} -h` lists all"
     return InputError(f"{whole} does not take the word {shortened(word)} by itself; {hint}")
+
+
+def _is_suite(word: str) -> bool:
+    from layerboard.benchmark.plan.suites import SUITES  # its datasets import numpy
+
+    return word in {suite.name for suite in SUITES}

@@ -121,7 +121,7 @@ class Option(Generic[Given, Kept]):
         try:
             vars(instance)[self.name] = self.parse(value)
         except parsers.WrongValueError as error:
-            name = self.name if self.positional else self.flag
+            name = self.name.upper() if self.positional else self.flag
             advice = f": {error.advice}" if error.advice else ""
             raise InputError(
                 f"{name} takes {error.expected}; found {described(error.given)}{advice}"
@@ -254,8 +254,14 @@ _NAMED = re.compile(
 
 
 def in_python(text: str, options: Sequence[Option[Any, Any]]) -> str:
-    """A sentence with options as keywords of Python, ``images=`` for ``--images``; commands stay."""
+    """A sentence with options as in Python, ``images=`` for ``--images``, ``first`` for ``FIRST``.
+
+    Commands stay.
+    """
     names = {option.name for option in options if not option.positional}
+    arguments = {option.name.upper(): option.name for option in options if option.positional}
+    subject, takes, rest = text.partition(" takes ")
+    text = f"{arguments.get(subject, subject)}{takes}{rest}"
 
     def renamed(found: re.Match[str]) -> str:
         name = (found[2] or "").replace("-", "_")

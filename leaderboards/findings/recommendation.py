@@ -172,6 +172,7 @@ class Recommendation:
     device: str  # device of the latencies; "" without any
     notes: tuple[str, ...]  # caveats, one sentence each
     code: tuple[str, ...]  # for each pick, lines of Python that compute its vectors
+    limited: bool = False  # whether limits left candidates out
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -212,7 +213,8 @@ class Recommendation:
     def _compared(self, pick: Pick, column: Column) -> str:
         best, row = self.columns[column].best, pick.rows[column]
         if (best["backbone"], best["layer"]) == (row["backbone"], row["layer"]):
-            return f"scores best{_compression(best)}, {_score(best)}"
+            among = " of what the limits leave" if self.limited else ""
+            return f"scores best{among}{_compression(best)}, {_score(best)}"
         lost = f"loses at most {fixed(row['loss'], 1)} points against"
         lost = f"is {fixed(-row['difference'], 1)} points below" if math.isnan(row["loss"]) else lost
         reference = f"{best['backbone']} layer {best['layer']}{_compression(best)}"

@@ -200,7 +200,7 @@ def test_features_have_no_sets_of_layers_and_no_transforms(write) -> None:  # ty
     for name in ("fuse", "transform"):
         said = write(f"--{name}", "all")
         assert said.code == 2
-        assert f"there is no option '--{name}'; did you mean --{name}, which" in said.err
+        assert f"features has no option --{name}; `run` " in said.err
         with pytest.raises(InputError, match=rf"features\(\) has no option '{name}'"):
             layerboard.features("mini-fs", **{name: "all"})  # type: ignore[arg-type]
 
@@ -231,7 +231,7 @@ def test_two_backbones_are_compared(capsys: Capture, whole: Whole) -> None:
         (("mini-fs", "mini-dino"), "there is no backbone 'mini-dino'; did you mean"),
         (("mini-fs", "mini-resnet", "--layers", "worst"), "--layers takes best or same; found 'worst'"),
         (("mini-fs", "mini-resnet", "-t", "knm"), "there is no task 'knm'"),
-        (("mini-fs", ""), "second takes a word; found ''"),
+        (("mini-fs", ""), "SECOND takes a word; found ''"),
         (("mini-fs", "mini-resnet", "-o", "nowhere"), "at nowhere, which does not exist"),
     ],
 )
@@ -334,7 +334,7 @@ def test_sigterm_ends_export_with_a_sentence_and_whole_files(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("word",), "form takes latex, csv, hub or onnx; found 'word'"),
+        (("word",), "FORM takes latex, csv, hub or onnx; found 'word'"),
         (("csv", "-b", "mini-dnio"), "there is no backbone 'mini-dnio'"),
         (("hub", "--benchmarks", "imagenet"), "--benchmarks takes NAME=WORD; found 'imagenet'"),
         (("hub", "--benchmarks", "imagenet=x"), "DATASET=OWNER/NAME:TASK; found 'x'"),

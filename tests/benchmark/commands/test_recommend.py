@@ -216,6 +216,26 @@ def test_limits_choose_among_what_is_left(capsys: Capture, out: Path) -> None:
     assert all(row["ms"] <= 2 for row in pareto)
 
 
+def test_the_score_of_another_choice_than_the_limits_leave_is_not_said(
+    capsys: Capture, tmp_path: Path
+) -> None:
+    knn = to_frame(layers([40.0, 50.0, 60.0], backbone="mini-fs"))
+    knn = knn.assign(chosen=[0.0, 0.25, 0.75], held_out=[math.nan, 49.0, 57.0])
+    times = to_frame([one for layer in (1, 2, 3) for one in cost("mini-fs", layer, float(layer))])
+    for name, frame in (("knn", knn), ("cost", times)):
+        write_checked(frame, tmp_path / "records" / "mini-fs" / f"{name}.mini-imagenet.standard.parquet")
+
+    def answer(*limits: str) -> str:
+        return " ".join(command(capsys, "recommend", "-o", tmp_path, "--task", "knn", *limits).out.split())
+
+    free, all_chosen, cut = answer(), answer("--max-ms", "3"), answer("--max-ms", "2")
+    assert "scores best, 60.0" in free
+    assert "chosen on half of it and scored on the rest: 55.0" in free
+    assert "scores best, 60.0" in all_chosen
+    assert "scores best of what the limits leave, 50.0" in cut
+    assert "chosen on" not in cut
+
+
 def test_without_costs_the_command_that_measures_them_is_named(capsys: Capture, whole: Whole) -> None:
     place = whole.place / "out"
     notes = said(capsys, place, "--task", "knn", "--licence", "commercial")["notes"]

@@ -75,10 +75,13 @@ SLIPS = (
     ("run --num-workers 4", "did you mean --workers?"),
     ("run --gpu", "did you mean --device or --devices?"),
     ("run -x", "there is no option '-x'"),
-    ("help", "`layerboard -h` lists commands"),
-    ("help run", "`layerboard -h` lists commands"),
-    ("run help", "`layerboard run -h` shows the help"),
-    ("submission help", "`layerboard submission -h` lists commands"),
+    ("recommend --suite mini", "recommend has no option --suite; `run`, `show` and `report` have;"),
+    ("run mini", "did you mean `layerboard run --suite mini`?"),
+    ("mini", "did you mean `layerboard run --suite mini`?"),
+    ("help", "`layerboard help` is `layerboard --help`"),
+    ("help run", "`layerboard help` is `layerboard run --help`"),
+    ("run help", "`layerboard run --help` shows the help"),
+    ("submission help", "`layerboard submission help` is `layerboard submission --help`"),
     ("version", "`layerboard --version` shows the version"),
     ("-V", "`layerboard --version` shows the version"),
     ("benchmark", "did you mean `layerboard run`?"),
@@ -88,22 +91,76 @@ SLIPS = (
 )
 
 
-# what of each earlier command and option was typed, beside its name
-TYPED = {"parity": "a b", "score task": "knn", "submit": "out", "verify": "out", "data": "pack DATA"}
-FORMERS = [
-    (command, flag, line)
-    for command, *flags, line in ((*former.split(" --"), line) for former, line in FORMER.items())
-    for flag in (flags or [""])
-]
+FORMERS = (
+    ("cost", "cost", "run --tasks cost"),
+    ("cost -b mini-fs", "cost", "run --tasks cost --backbones mini-fs"),
+    ("cost --index -b mini-fs", "cost --index", "score index --features FILE"),
+    ("cost --index --features 'my f.npz'", "cost --index", "score index --features 'my f.npz'"),
+    ("data", "data", "pack DIR --to PACK"),
+    ("data pack", "data pack", "pack DIR --to PACK"),
+    ("data pack DATA --to=PACK", "data pack", "pack DATA --to PACK"),
+    ("decompose --dtype float16", "decompose --dtype", "decompose spair --backbones NAME@float16"),
+    (
+        "decompose davis -b dino-b16 --input-size 448",
+        "decompose --input-size",
+        "decompose davis --backbones dino-b16@448",
+    ),
+    ("decompose --no-fast-resize", "decompose --fast-resize", "decompose spair --backbones NAME@fast-resize"),
+    ("decompose davis --images x --labels y", "decompose --images", "decompose davis --data DIR"),
+    ("decompose --labels y", "decompose --labels", "decompose spair --data DIR"),
+    ("decompose --groups x --data d", "decompose --groups", "decompose spair --data d"),
+    ("decompose --target x", "decompose --target", "decompose spair --data DIR"),
+    ("decompose --copies x", "decompose --copies", "decompose spair --data DIR"),
+    ("decompose --store-dtype x", "decompose --store-dtype", "decompose spair"),
+    ("decompose --compile", "decompose --compile", "decompose spair"),
+    ("doctor", "doctor", "check"),
+    ("features --compile --no-floor -o out", "features --compile", "features --output out"),
+    ("features --dtype float16", "features --dtype", "features --backbones NAME@float16"),
+    (
+        "features -b dino-s16 mini-fs --dtype=float16 --layers 3",
+        "features --dtype",
+        "features --backbones dino-s16@float16 mini-fs@float16 --layers 3",
+    ),
+    ("features --fast-resize", "features --fast-resize", "features --backbones NAME@fast-resize"),
+    ("features --input-size 448", "features --input-size", "features --backbones NAME@448"),
+    ("leaderboard --format csv", "leaderboard --format", "export csv"),
+    ("leaderboard --format latex -o out", "leaderboard --format latex", "export latex --output out"),
+    ("leaderboard --format=hub", "leaderboard --format hub", "export hub"),
+    ("parity", "parity", "compare FIRST SECOND --parity"),
+    ("parity a b --no-json", "parity", "compare a b --parity --no-json"),
+    (
+        "score clustering --assignments f",
+        "score clustering --assignments",
+        "score clustering --predictions f",
+    ),
+    (
+        "score retrieval --similarity s --ground-truth g",
+        "score retrieval --similarity",
+        "score retrieval --predictions s --ground-truth g",
+    ),
+    ("score spair --dataset d", "score spair --dataset", "score spair --ground-truth d"),
+    ("score task", "score task", "score NAME --features FILE"),
+    ("score task knn", "score task", "score knn"),
+    ("submit out", "submit", "submission write out"),
+    ("verify", "verify", "submission verify FOLDER"),
+    ("verify out --again", "verify", "submission verify out --again"),
+)
 
 
-@pytest.mark.parametrize(("former", "flag", "line"), FORMERS)
+def test_every_former_name_is_typed_here() -> None:
+    every = {
+        f"{command} --{flag.replace('=', ' ')}" if flag else command
+        for command, *flags in (former.split(" --") for former in FORMER)
+        for flag in (flags or [""])
+    }
+    assert every == {name for _, name, _ in FORMERS}
+
+
+@pytest.mark.parametrize(("typed", "name", "line"), FORMERS)
 def test_a_name_of_earlier_versions_is_answered_with_the_line_that_does_it_now(
-    capsys: pytest.CaptureFixture[str], former: str, flag: str, line: str
+    capsys: pytest.CaptureFixture[str], typed: str, name: str, line: str
 ) -> None:
-    typed = [*former.split(), *TYPED.get(former, "").split(), *([f"--{flag}", "x"] if flag else [])]
-    name = f"{former} --{flag}" if flag else former
-    for words in (typed, [*typed, "--help"]):
+    for words in (shlex.split(typed), [*shlex.split(typed), "--help"]):
         said = command(capsys, *words)
         assert (said.code, said.out, said.error) == (
             2,
@@ -122,6 +179,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working folder, with a folder of photos."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "photos").mkdir()
+    (tmp_path / "mini").mkdir()
     Image.new("RGB", (8, 8)).save(tmp_path / "photos" / "one.png")
     return tmp_path
 
@@ -134,6 +192,34 @@ def test_a_slip_is_answered_with_what_was_meant(
     said = command(capsys, *line.split())
     assert (said.code, said.out) == (2, "")
     assert hint in said.error
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("compare mini-fs", "compare takes SECOND, which is missing; usage: layerboard compare [OPTIONS] "),
+        (
+            "submission verify",
+            "submission verify takes FOLDER, which is missing; usage: layerboard submission",
+        ),
+        ("run -b", "-b takes a value, and none follows; usage: layerboard run [OPTIONS]"),
+        ("run --floor=3", "option '--floor' does not take a value; usage: layerboard run [OPTIONS]"),
+        ("run --limit 0", "--limit takes a whole number of at least 1; found '0'; usage: layerboard run"),
+        ("recommend --max-ms=abc", "--max-ms takes a number; found 'abc'; usage: layerboard recommend "),
+        ("score fewshot --shots 1 x", "--shots takes whole numbers; usage: layerboard score [OPTIONS] "),
+    ],
+)
+def test_a_missing_value_is_answered_with_the_usage(
+    capsys: pytest.CaptureFixture[str], line: str, sentence: str
+) -> None:
+    said = command(capsys, *line.split())
+    assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)
+    assert said.error.startswith(f"error: {sentence}")
+
+
+def test_python_names_its_arguments_in_lower_case() -> None:
+    with pytest.raises(InputError, match=r"^form takes latex, csv"):
+        layerboard.export("word")  # type: ignore[arg-type]
 
 
 def test_folders_in_the_wrong_option_are_named(capsys: pytest.CaptureFixture[str], here: Path) -> None:

@@ -182,7 +182,7 @@ def test_help_shows_every_option(
     monkeypatch.setenv("COLUMNS", "200")
     said = " ".join(command(capsys, *name.split(), "--help").out.split())
     for option in declared(form):
-        assert (option.name if option.positional else option.flag) in said
+        assert (option.name.upper() if option.positional else option.flag) in said
         assert all(choice in said for choice in option.choices)
         if option.default not in (..., None, (), True, False) and not option.usual:
             assert f"[default: {option.default}]" in said
