@@ -90,7 +90,10 @@ def misused(
     The arguments are those of `require_understood`.
     """
     options = {
-        each.name: each for one in commands if one.name == " ".join(words) for each in declared(one.form)
+        option.name: option
+        for each in commands
+        if each.name == " ".join(words)
+        for option in declared(each.form)
     }
     option = options.get(getattr(getattr(error, "param", None), "name", ""))
     if hasattr(error, "option_name") and "requires" in error.message:
@@ -99,9 +102,9 @@ def misused(
         said = f"{' '.join(words)} takes {option.name.upper()}, which is missing"
     elif option and option.kind in _KINDS:
         least = "" if option.least is None else f" of at least {option.least}"
-        typed = [value for name, value in pairwise(_split(arguments)) if name in error.param.opts]
-        found = f"; found {shortened(typed[0])}" if len(typed) == 1 else ""
-        said = f"{option.flag} takes {_KINDS[option.kind]}{least}{found}"
+        typed = [after for before, after in pairwise(_split(arguments)) if before in error.param.opts]
+        value = f"; found {shortened(typed[0])}" if len(typed) == 1 else ""
+        said = f"{option.flag} takes {_KINDS[option.kind]}{least}{value}"
     else:
         said = error.format_message().removesuffix(".")
         said = said[:1].lower() + said[1:]
@@ -147,11 +150,11 @@ def _filled(line: str, rest: Sequence[str], gone: Collection[str], command: Comm
             values.append(shlex.quote(part))
     value = next((given[name][0] for name in gone if given.get(name)), "VALUE")
 
-    def placed(found: re.Match[str]) -> str:
-        option, before, after = found.groups()
+    def placed(match: re.Match[str]) -> str:
+        option, before, after = match.groups()
         return " ".join([option, *(f"{each}{after}" for each in given.pop(option, [before]))])
 
-    line = re.sub(r"\[(.*)\]", lambda found: " ".join(words) or found[1], line)
+    line = re.sub(r"\[(.*)\]", lambda match: " ".join(words) or match[1], line)
     line = re.sub(r"(--[a-z-]+) ([A-Z]+)(\S*)", placed, line).replace("VALUE", value)
     kept = [(name, *each) for name, each in given.items() if name in known.values() and name not in gone]
     return " ".join([line, *chain.from_iterable(kept)])
