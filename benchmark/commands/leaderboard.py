@@ -18,7 +18,11 @@ SHOWN = 20  # maximum rows of a table of moved numbers; the rest are counted
 class LeaderboardRequest(ResultsOptions):
     """Options of `leaderboard`: the pages to write or to check."""
 
-    tables: OptionalPath = Option(None, "Folder of the pages to write, or to check.", usual="OUTPUT/tables")
+    tables: OptionalPath = Option(
+        None,
+        "Folder to write the pages to, or with --check to compare with.",
+        usual="OUTPUT/tables; with --check the pages of the package",
+    )
     check: Plain[bool] = Option(False, "Compare with the pages in --tables, or --baseline; write nothing.")
     published: Paths = Option((), PUBLISHED)
     baseline: OptionalPath = Option(
@@ -38,7 +42,6 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
 
     Example: `layerboard leaderboard --check --baseline baseline -b my-net --tolerance 1`
     """
-    from layerboard.leaderboards.exchange.check import check_pages
     from layerboard.leaderboards.findings.reproduce import NOT_MEASURED, reproduce
     from layerboard.leaderboards.published.literature import own_published
     from layerboard.leaderboards.records.record import read_records
@@ -53,11 +56,9 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
     records = read_records([output / "records"])
     if request.baseline is not None:
         return _compare(records, request.baseline, request)
-    folder = request.tables or output / "tables"
     if request.check:
-        differences = check_pages(records, folder)
-        say("\n".join(differences or [f"The pages in {folder} are current."]))
-        return 1 if differences else 0
+        return _check(records, request.tables)
+    folder = request.tables or output / "tables"
     published = own_published(request.published)
     boards = boards_of(records, output, None, published)
     for path in sorted(path for board in boards for path in write_board(board, folder)):
@@ -67,6 +68,24 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
         table = table_text(published_table(unmatched))
         say(f"\nThese numbers of --published match no run:\n\n{table}", err=True)
     return 0
+
+
+def _check(records: "pd.DataFrame", tables: Path | None) -> int:
+    """Compare records with pages in a folder; without one, those of suites of which the package has pages."""
+    from layerboard.leaderboards.exchange.check import check_pages
+    from layerboard.leaderboards.writers.build import tables_folder
+
+    folder = tables or tables_folder()
+    if tables is None:
+        packaged = records["suite"].map(lambda suite: (folder / f"{suite}.csv").is_file())
+        if not packaged.any():
+            raise InputError(
+                f"the package has no pages of {records['suite'].iloc[0]}; name yours: --tables DIR"
+            )
+        records = records[packaged]
+    differences = check_pages(records, folder)
+    say("\n".join(differences or [f"The pages in {folder} are current."]))
+    return 1 if differences else 0
 
 
 def _compare(records: "pd.DataFrame", baseline: Path, request: LeaderboardRequest) -> int:
