@@ -378,17 +378,6 @@ def test_without_scripts_tables_are_shown_and_what_needs_them_is_not(browser, pa
         assert tab.locator("#tables details[open] table").first.is_visible()
 
 
-def test_a_link_to_a_section_lands_there_though_charts_above_are_drawn_later(browser, path):
-    for width in (1280, 390):
-        with browser.new_context(viewport={"width": width, "height": 700}) as context:
-            tab = context.new_page()
-            tab.goto(f"{path.as_uri()}#backbone-section")
-            tab.wait_for_selector("#view-task_map svg")
-            tab.wait_for_timeout(500)  # for the charts above, of which there may be none
-            top = tab.evaluate("document.querySelector('#backbone-section').getBoundingClientRect().top")
-            assert 0 <= top < 100
-
-
 def test_a_chart_is_named_by_its_title_and_choice(shared):
     show(shared, "curves")
     shared.wait_for_selector(f"#view-curves .chart[aria-label='Layer by layer: {KNN}']")
