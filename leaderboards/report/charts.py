@@ -404,10 +404,10 @@ def matrices() -> Spec:
     cells = _plotted(CELL | {"cursor": "pointer"}, places | {"color": _CKA, "tooltip": tips})
     some = f"slice({{=picked}}, 0, {MATRICES})"
     both = " && ".join(f"indexof({some}, datum.{name}) >= 0" for name in ("first", "second"))
-    sides = {side: {"step": "{side}", "for": "position"} for side in ("width", "height")}
+    sizes = {side: {"step": "{side}", "for": "position"} for side in ("width", "height")}
     spec = _flat({"filter": both})
     spec["transform"] += [
-        _calculate(place, f"datum.{name} + ', layer ' + datum.of_{name}")
-        for place, name in (("row", "first"), ("column", "second"))
+        _calculate(side, f"datum.{name} + ', layer ' + datum.of_{name}")
+        for side, name in (("row", "first"), ("column", "second"))
     ]
-    return spec | sides | {"layer": [cells]}
+    return spec | sizes | {"layer": [cells]}
