@@ -1,10 +1,13 @@
 """Pictures of the report and of `look` show the numbers of today, and every picture is shown somewhere."""
 
+import base64
+import gzip
 import re
 from pathlib import Path
 
 import pytest
 
+from layerboard.leaderboards.report.packing import packed
 from tests import gallery
 
 
@@ -19,12 +22,13 @@ def test_another_number_is_noticed_in_the_pictures_that_show_it(
     monkeypatch.setattr(gallery, "REPORT", tmp_path / "report.html")
     for before, after, expected in (
         (r'"value":\[[\d.]+', '"value":[1.5', ["report-first", "report-layers", "report-cost"]),
-        (r'"ms":\[[\d.]+', '"ms":[1.5', ["report-first", "report-cost"]),
-        ("Which backbone", "What backbone", []),
+        (r'"ms":\[[\d.]+', '"ms":[1.5', ["report-first", "report-layers", "report-cost"]),
+        (r'"highlight":"[^"]*"', '"highlight":"mini-fs"', []),
     ):
-        changed, count = re.subn(before, after, text)
+        (data,) = re.findall(r'id="data">(.*?)</script>', text, re.S)
+        changed, count = re.subn(before, after, gzip.decompress(base64.b64decode(data)).decode())
         assert count
-        gallery.REPORT.write_text(changed, "utf-8")
+        gallery.REPORT.write_text(text.replace(data, packed(changed)), "utf-8")
         assert gallery.outdated() == expected
 
 

@@ -214,7 +214,7 @@ class Recommendation:
         best, row = self.columns[column].best, pick.rows[column]
         if (best["backbone"], best["layer"]) == (row["backbone"], row["layer"]):
             among = " of what the limits leave" if self.limited else ""
-            return f"scores best{among}{_compression(best)}, {_score(best)}"
+            return f"scores best{_compression(best)}{among}, {_score(best)}"
         lost = f"loses at most {fixed(row['loss'], 1)} points against"
         lost = f"is {fixed(-row['difference'], 1)} points below" if math.isnan(row["loss"]) else lost
         reference = f"{best['backbone']} layer {best['layer']}{_compression(best)}"
