@@ -46,8 +46,8 @@ def features_command(given: PassOptions) -> int:
 def features(call: FeaturesCall) -> Files:
     """Write the vectors of backbones, layers and poolings as files for ``score`` or any other code.
 
-    Does what ``layerboard features`` does, with the same options. ``frame`` has one row per file:
-    backbone, task, layer, pooling and path.
+    Does what ``layerboard features`` does, with its options and those that show every backbone otherwise.
+    ``frame`` has one row per file: backbone, task, layer, pooling and path.
 
     Example:
         >>> import layerboard

@@ -7,7 +7,7 @@ from layerboard.benchmark.commands.command import PUBLISHED, boards_of, command,
 from layerboard.benchmark.commands.result import table_text
 from layerboard.benchmark.forms.option import Option, OptionalPath, Paths, Plain, Words
 from layerboard.benchmark.forms.request import ResultsOptions
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, some
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,16 +75,16 @@ def _check(records: "pd.DataFrame", tables: Path | None) -> int:
     from layerboard.leaderboards.exchange.check import check_pages
     from layerboard.leaderboards.writers.build import tables_folder
 
-    folder = tables or tables_folder()
+    folder, apart = tables or tables_folder(), []
     if tables is None:
-        packaged = records["suite"].map(lambda suite: (folder / f"{suite}.csv").is_file())
-        if not packaged.any():
-            raise InputError(
-                f"the package has no pages of {records['suite'].iloc[0]}; name yours: --tables DIR"
-            )
-        records = records[packaged]
+        apart = [suite for suite in records["suite"].unique() if not (folder / f"{suite}.csv").is_file()]
+        records = records[~records["suite"].isin(apart)]
+        if records.empty:
+            raise InputError(f"the package has no pages of {some(apart)}; name yours: --tables DIR")
     differences = check_pages(records, folder)
     say("\n".join(differences or [f"The pages in {folder} are current."]))
+    if apart:
+        say(f"Not compared, since the package has no pages of them: {', '.join(apart)}.")
     return 1 if differences else 0
 
 

@@ -1,14 +1,14 @@
 """Costs of searching vectors of a file with faiss indexes."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from layerboard.benchmark.exported.arrays import Array, as_floats, read_archive, read_array
+from layerboard.benchmark.exported.arrays import Arrays, read_archive, read_array
 from layerboard.benchmark.exported.report import ScoreReport, number
 from layerboard.tasks.retrieval.search_index import index_costs
 from layerboard.zoo.errors import InputError
@@ -63,19 +63,16 @@ def index_rows(path: Path, vectors: int | None) -> Iterator[Row]:
 def _read(path: Path) -> tuple[Floats, Floats]:
     """Database and queries of a file of vectors; where images are both, a fifth are queries for the rest."""
     names = (*DATABASE, *ASKED, "roles")
-    arrays: Mapping[str, Array] = (
-        {"features": read_array(path)} if path.suffix == ".npy" else read_archive(path, (), names)
+    arrays = (
+        Arrays(path, {"features": read_array(path)})
+        if path.suffix == ".npy"
+        else read_archive(path, (), names)
     )
     if (known := next((name for name in DATABASE if name in arrays), "")) == "":
         raise InputError(f"expected one of the arrays {', '.join(DATABASE)} in {path}, found none")
     asked = next((name for name in ASKED if name in arrays), known)
-    database, queries = (
-        as_floats(arrays[name], f"{name} of {path}", "[n dim]").astype(np.float32, copy=False)
-        for name in (known, asked)
-    )
-    if database.shape[1] != queries.shape[1]:
-        widths = f"{database.shape[1]} and {queries.shape[1]}"
-        raise InputError(f"expected {known} and {asked} of one width in {path}, found {widths}")
+    parts = arrays.feature_pair(known, asked) if asked != known else [arrays.features(known)] * 2
+    database, queries = (part.astype(np.float32, copy=False) for part in parts)
     if asked == known:
         asks = arrays["roles"] == "query" if "roles" in arrays else np.zeros(len(queries), np.bool_)
         asks = asks if asks.any() else np.arange(len(queries)) % HELD_OUT == 0

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from layerboard.leaderboards.charts.style import SCHEMA, Spec, config
-from layerboard.leaderboards.report.content import FIRST, MAYBE, UNTESTED
+from layerboard.leaderboards.report.content import FIRST, MAYBE, OTHERS, UNTESTED
 
 ACCENT = "#d55e00"  # colour of fronts, floors and published numbers
 
@@ -20,12 +20,12 @@ LINES = 340  # height of a chart of lines in pixels
 LABEL = 13  # minimum distance in pixels of labels at the ends of lines
 NEAR = 0.25  # share of the horizontal axis within which labels can overlap
 BANDS = 3  # maximum number of lines that have interval bands
-MATRICES = 12  # maximum number of backbones of which all matrices are shown together
+PAIRED = 12  # maximum number of backbones of which all matrices of CKA are shown together
 DARK = 0.62  # share of the colours, from the lowest, on which text is white
 INK = "{ink}"  # colour of text and axes, that of the paper or of the reader's theme
 CELL = {"type": "rect", "aria": False}  # a filled cell of a map
 IS_BEST = "datum.place == 'best'"  # whether a row is of the best layer of its backbone
-MEASURED = "datum.place != 'published'"
+MEASURED = f"datum.place != '{OTHERS}'"
 IS_PICKED = "indexof({=picked}, datum.backbone) >= 0"
 
 
@@ -149,7 +149,7 @@ def _others(field: str, places: Spec) -> Spec:
     mark = {"type": "point", "shape": "diamond", "size": 90, "filled": False}
     mark |= {"color": ACCENT, "strokeWidth": 2}
     tips = [_tip("backbone"), _tip("source", "published in"), _SCORE, _tip("verdict")]
-    return _plotted(mark, places | {"tooltip": tips}, f"datum.{field} == 'published'")
+    return _plotted(mark, places | {"tooltip": tips}, f"datum.{field} == '{OTHERS}'")
 
 
 def _by_backbone(values: str) -> Spec:
@@ -187,7 +187,7 @@ def ranking() -> Spec:
     """
     tips = [_tip("backbone"), *_SCORE_TIPS[1:], _tip("group", "as far as the data tell")]
     good = f"(datum.group == '{FIRST}' || datum.group == '{MAYBE}')"
-    measured = "datum.group != 'published'"
+    measured = f"datum.group != '{OTHERS}'"
     dash = {"condition": {"test": f"datum.group == '{UNTESTED}'", "value": [3, 3]}, "value": [1, 0]}
     points = _ROW | _marked(1) | {"x": _VALUE, "color": _COLOUR, "shape": _SHAPE, "tooltip": tips}
     interval = {"x": _LOW, "x2": {"field": "ci_high"}, "color": _COLOUR, "strokeDash": dash}
@@ -375,7 +375,7 @@ def alike() -> Spec:
         "y": {"field": "row", "type": "ordinal", "title": "layer of {first}", "sort": "descending"},
     }
     tips = [_tip("row", "row: layer of {first}"), _tip("column", "column: layer of {second}")]
-    tips.append(_tip("value", "CKA", ".3f"))
+    tips.append(_CKA_TIP)
     cells = _plotted(CELL, places | {"color": _CKA, "tooltip": tips})
     either = (
         "datum.first == {=first} && datum.second == {=second}",
@@ -391,7 +391,7 @@ def alike() -> Spec:
 
 
 def matrices() -> Spec:
-    """CKA of every pair of the picked backbones as small matrices side by side."""
+    """CKA of every pair of the first `PAIRED` picked backbones as small matrices side by side."""
     names = {"type": "nominal", "sort": "{order}", "title": None}
     blocks = {"type": "ordinal", "scale": {"padding": 0}}
     places = {
@@ -402,7 +402,7 @@ def matrices() -> Spec:
     }
     tips = [_tip("row"), _tip("column"), _CKA_TIP, _tip("mean", "mean CKA of the two", ".3f")]
     cells = _plotted(CELL | {"cursor": "pointer"}, places | {"color": _CKA, "tooltip": tips})
-    some = f"slice({{=picked}}, 0, {MATRICES})"
+    some = f"slice({{=picked}}, 0, {PAIRED})"
     both = " && ".join(f"indexof({some}, datum.{name}) >= 0" for name in ("first", "second"))
     sizes = {side: {"step": "{side}", "for": "position"} for side in ("width", "height")}
     spec = _flat({"filter": both})

@@ -119,10 +119,10 @@ VIEWS = (
     ),
     ReportView(
         "matrices",
-        "CKA of every pair of backbones",
-        "A square is a pair. Its rows are the layers of the backbone at the left, the first at the bottom; "
-        "its columns are those of the backbone above, the first at the left. The lighter, the more similar. "
-        "Press a square to enlarge it below.",
+        "CKA of pairs of backbones",
+        f"Of the first {charts.PAIRED} picked backbones. A square is a pair. Its rows are the layers of the "
+        "backbone at the left, the first at the bottom; its columns are those of the backbone above, the "
+        "first at the left. The lighter, the more similar. Press a square to enlarge it below.",
         charts.matrices(),
         ("matrices",),
         ("first", "second", "of_first", "of_second", "value", "mean"),
