@@ -23,7 +23,7 @@ from layerboard.leaderboards.sections.similarity import BlockCka, cka_matrices
 from layerboard.zoo.spec import entry_name
 
 BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters", "depth", "claim")
-COLUMNS = ("column", "task", "metric", "floor")
+COLUMNS = ("column", "task", "dataset", "protocol", "metric", "floor")
 BEST = (
     *("column", "backbone", "family", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
     *("honest", "optimism", "group", "n"),
@@ -95,7 +95,8 @@ class Report:
         for column in self.board.columns:
             floors = column.floors.loc[column.floors["family"] == RANDOM, "mean"]
             floor = float(floors.iloc[0]) if len(floors) else np.nan
-            rows.append((column.heading, column.task, column.metric, floor))
+            source = (column.task, column.dataset_name, column.protocol, column.metric)
+            rows.append((column.heading, *source, floor))
         return pd.DataFrame(rows, columns=[*COLUMNS])
 
     @cached_property
