@@ -13,7 +13,7 @@ from layerboard.leaderboards.records.checksum import companions_of, file_digest,
 from layerboard.leaderboards.records.items import Place
 from layerboard.leaderboards.records.record import UNREADABLE, Record, add_suite, read_frame, suite_names
 from layerboard.leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
-from layerboard.tasks.framework.assess import assess, intervals_of
+from layerboard.tasks.framework.assess import below_best, choices_of, intervals_of
 from layerboard.tasks.framework.base import Items, LayerOutcome, Outcome, Score
 from layerboard.tasks.framework.registry import TaskEntry
 from layerboard.zoo.spec import BackboneSpec, stands_for_set
@@ -37,20 +37,26 @@ def measured_items(outcomes: Sequence[LayerOutcome]) -> dict[Place, Items]:
 def assess_items(items: Mapping[Place, Items], primary: str | None) -> Assessments:
     """Intervals of all scores of one backbone and task, in every layer and pooling, from their items.
 
-    For the primary metric, if there is one, it also compares the blocks 1..depth with each other.
+    For the primary metric, if there is one, it also compares the blocks 1..depth with each other: within each
+    pooling which one halves of the data choose, and in all poolings together which may be the best.
     """
     assessed: dict[tuple[Place, str], dict[str, Any]] = {}
+    # a best is chosen among blocks, or among layer sets, which are scored separately
+    blocks = [key for key in items if key[0] > 0 and (key[1] == "block" or stands_for_set(key[1]))]
+    blocks = [key for key in blocks if primary is not None and primary in items[key].statistics]
     for pooling in dict.fromkeys(pooling for _, _, pooling in items):
         places = [key for key in items if key[2] == pooling]
-        layers = [items[key] for key in places]
-        for metric, ends in intervals_of(layers).items():
+        for metric, ends in intervals_of([items[key] for key in places]).items():
             for key, (low, high) in zip(places, ends, strict=True):
                 assessed[key, metric] = {"ci_low": low, "ci_high": high}
-        # a best is chosen among blocks, or among layer sets, which are scored separately
-        blocks = [key for key in places if key[0] > 0 and (key[1] == "block" or stands_for_set(key[1]))]
-        if blocks and primary is not None and primary in layers[0].statistics:
-            for key, choice in zip(blocks, assess([items[key] for key in blocks], primary), strict=True):
+        rivals = [key for key in blocks if key[2] == pooling]
+        if rivals and primary is not None:
+            choices = choices_of([items[key] for key in rivals], primary)
+            for key, choice in zip(rivals, choices, strict=True):
                 assessed[key, primary] |= choice._asdict()
+    if primary is not None:
+        for key, below in zip(blocks, below_best([items[key] for key in blocks], primary), strict=True):
+            assessed[key, primary]["tied"] = below is not None and below.maybe
     return assessed
 
 

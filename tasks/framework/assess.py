@@ -8,7 +8,7 @@ import numpy as np
 
 from layerboard.tasks.framework.base import AVERAGED, OF_PIXELS, Items, Over, Statistic
 from layerboard.tasks.metrics.arrays import Floats, Integers
-from layerboard.tasks.statistics.best_set import best_set
+from layerboard.tasks.statistics.mcb import Groups, compare_groups, compare_with_best
 from layerboard.tasks.statistics.uncertainty import (
     Differences,
     WeightedScores,
@@ -25,28 +25,78 @@ SHARED = 0.95  # least share of common items of two scores that are compared
 
 
 class Chosen(NamedTuple):
-    """Result of one score among its competitors, in its unit."""
+    """How often one score is chosen among its competitors on a half of the data, in its unit."""
 
     chosen: float  # share of 100 random halves of the units on which it scores best; NaN without halves
     held_out: float  # its mean score on the other halves in those splits; NaN if there are none
-    # whether it may be the best: such scores, and the best score, contain the true best with 95 % probability
-    tied: bool
 
 
-def assess(items: Sequence[Items], metric: str) -> list[Chosen]:
-    """Held-out scores and possible best layers, for layers that compete in one metric.
+def choices_of(items: Sequence[Items], metric: str) -> list[Chosen]:
+    """Held-out scores for layers that compete in one metric.
 
     If the items of the layers differ a little, such as regions that vanish in a coarser grid, the common
     items are used.
     """
-    measured, scale = measure(_common(items), metric), _scale(items, metric)
-    (chosen, held_out, best), possible = choose_on_halves(measured), best_set(measured)
-    tied = np.zeros(len(items), dtype=bool) if possible is None else possible
-    rows = zip(chosen.tolist(), held_out.tolist(), tied.tolist(), strict=True)
-    return [
-        Chosen(share, scale * score, may_be_best and row != best)
-        for row, (share, score, may_be_best) in enumerate(rows)
-    ]
+    chosen, held_out, _ = choose_on_halves(measure(_common(items), metric))
+    scale = _scale(items, metric)
+    rows = zip(chosen.tolist(), held_out.tolist(), strict=True)
+    return [Chosen(share, scale * score) for share, score in rows]
+
+
+class Below(NamedTuple):
+    """How far one of several scores may be below the best of them."""
+
+    loss: float  # the true best is at most so far above its true score, >= 0, in the unit of the scores
+    maybe: bool  # whether it may be the best: it is not shown to be worse
+
+
+def below_best(items: Sequence[Items], metric: str) -> list[Below | None]:
+    """How far each of several candidates may be below the best in one metric, all at once, with 95 %.
+
+    The first has the highest score. Later ones are compared on the items that they share with all before
+    them. The result is None for candidates with fewer than 95 % common items or other statistics, and for all
+    if there are too few units.
+    """
+    joined = _joined(items, metric)
+    found: list[Below | None] = [None] * len(items)
+    layers = [items[index] for index in joined]
+    compared = compare_with_best(measure(_common(layers), metric)) if layers else None
+    if compared is not None:
+        losses = (_scale(layers, metric) * compared.loss).tolist()
+        for index, loss, maybe in zip(joined, losses, compared.maybe.tolist(), strict=True):
+            found[index] = Below(loss, maybe)
+    return found
+
+
+def _joined(items: Sequence[Items], metric: str) -> list[int]:
+    """Indices of the first one, and of those with its statistic and most of the items of those before."""
+    if not items or metric not in items[0].statistics:
+        return []
+    joined, keys = list[int](), items[0].keys
+    shared, most = set(keys), len(keys)
+    for index, layer in enumerate(items):
+        if layer.statistics.get(metric) != items[0].statistics[metric]:
+            continue
+        common = shared if layer.keys == keys else shared.intersection(layer.keys)
+        if len(common) >= SHARED * max(most, len(layer.keys)):
+            joined.append(index)
+            shared, most = common, max(most, len(layer.keys))
+    return joined
+
+
+def group_difference(first: Sequence[Items], second: Sequence[Items], metric: str) -> Groups | None:
+    """The best of some candidates minus the best of others in one metric, with its 95 % interval.
+
+    They use the common items; None if these are fewer than 95 % of the items of any, or too few.
+    """
+    layers = [*first, *second]
+    if not _comparable(layers, metric):
+        return None
+    groups = compare_groups(measure(_common(layers), metric), np.arange(len(layers)) < len(first))
+    if groups is None:
+        return None
+    scale = _scale(layers, metric)
+    return Groups(scale * groups.value, scale * groups.low, scale * groups.high, groups.p)
 
 
 def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]:
@@ -89,24 +139,6 @@ def _together(items: Items) -> list[list[str]]:
     for metric, statistic in items.statistics.items():
         groups.setdefault((statistic.over, _gaps(items, statistic)), []).append(metric)
     return list(groups.values())
-
-
-def confidence_set(rivals: Sequence[Sequence[Items]], metric: str) -> list[bool | None]:
-    """Whether each of several rivals (backbones) may be the best in one metric, at 95 % confidence.
-
-    A rival is given by the items of its layers; its score is that of its best layer. The first rival has the
-    highest score. Later ones are compared on the items that they share with all before them. The result is
-    None for rivals with fewer than 95 % common items or other statistics, and if there are too few units.
-    """
-    joined = [0]
-    for index in range(1, len(rivals)):
-        if _comparable([layer for rival in (*joined, index) for layer in rivals[rival]], metric):
-            joined.append(index)
-    layers = [layer for index in joined for layer in rivals[index]]
-    owner = [number for number, index in enumerate(joined) for _ in rivals[index]]
-    inside = best_set(measure(_common(layers), metric), owner) if len(joined) > 1 else None
-    possible = {} if inside is None else dict(zip(joined, inside.tolist(), strict=True))
-    return [possible.get(index) for index in range(len(rivals))]
 
 
 def _comparable(items: Sequence[Items], metric: str) -> bool:

@@ -1,0 +1,230 @@
+"""Multiple comparisons with the best: by how much each candidate may be below the true best, at most."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
+
+from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
+from layerboard.tasks.statistics.uncertainty import LEVEL, Uncertainty, WeightedScores, without_rounding
+from layerboard.tasks.statistics.weighted import Ratios, group_members
+
+DRAWS = 2_000  # simulated values of the largest difference
+ALONE = float(ndtri((1 + LEVEL) / 2))  # least quantile, so that one statement alone is wrong in at most 2.5 %
+HOPELESS = 3.0  # rivals more than this many standard errors below a candidate do not widen its quantile
+STEPS = 40  # of a fixed point, each of which at least halves the error
+
+
+class Groups(NamedTuple):
+    """The best of one group of candidates minus the best of another, in the unit of the scores."""
+
+    value: float
+    low: float  # of the 95 % interval
+    high: float
+    p: float  # two-sided, of no difference
+
+
+class WithBest(NamedTuple):
+    """Candidates compared with the best of them, [scores] each."""
+
+    loss: (
+        Floats  # the true best score is at most so far above the true score, >= 0, in the unit of the scores
+    )
+    maybe: Mask  # whether it may be the best: it is not shown to be worse
+
+
+def compare_with_best(measured: WeightedScores, seed: int = 0) -> WithBest | None:
+    """By how much each of several scores is below the true best, at most, and which may be the best.
+
+    With 95 % probability all statements hold together: those that may be the best contain one that is truly
+    the best, and no score is further below the true best than its ``loss``. So they also hold for a candidate
+    that was picked by its score. A single statement is wrong with a probability of at most 2.5 %.
+
+    A candidate may be the best if no rival is above it by more than d standard errors of their paired
+    difference, where d is the 95 % quantile of the largest such difference if all were equal. Its draws are
+    normal, with the covariance of the scores and the tails of Student's t. The loss is the largest upper end
+    of such a difference between one that may be the best and the candidate.
+
+    Where scores are shares of hits, few units that differ say little about how many would: for the first
+    question each side counts one more unit that differs, for the second the variance is that of the
+    hypothesis at the end of the interval. If no unit of n differs, the loss is about d^2 / n.
+
+    Returns None if there are too few units to estimate a variance.
+
+    Sources: Hsu, Multiple Comparisons, 1996, chapter 4; Edwards and Hsu, Multiple Comparisons With the Best
+    Treatment, JASA 78, 1983; Bonett and Price, Adjusted Wald Confidence Interval for a Difference of Binomial
+    Proportions Based on Paired Data, JEBS 37, 2012 (the added units); Tango, Equivalence Test and Confidence
+    Interval for the Difference in Proportions for the Paired-Sample Design, Statistics in Medicine 17, 1998.
+    """
+    if (uncertainty := Uncertainty.of(measured)) is None:
+        return None
+    scores = measured.evaluate()[0]
+    above = without_rounding(scores - scores[:, None], scores)  # [candidate rival]
+    error, freedom = uncertainty.pairs()
+    step = _unit_step(measured)
+    added = np.sqrt(error**2 + 2 * step**2)
+    height = _z_scores(above, added, freedom)
+    near = height >= -HOPELESS
+    normal = _normal(uncertainty.covariance + step**2 * np.eye(len(scores)), seed)
+    least = height.max(axis=1)
+    maybe, inner, outer = least <= 0, *np.full((2, len(scores)), ALONE)
+    for each in np.flatnonzero(least <= _beyond(len(scores))):
+        inner[each] = _quantile(normal, added[each], each, near[each])
+        maybe[each] = least[each] <= inner[each]
+        if maybe[each] and not near[each].all():
+            outer[each] = _quantile(normal, added[each], each, np.ones_like(near[each]))
+    best = np.flatnonzero(maybe)
+    quantile = np.where(near[best], inner[best, None], np.maximum(inner, outer)[best, None])
+    reach = stdtrit(freedom[best], ndtr(quantile))
+    lead = -above[best]
+    if isinstance(measured, Ratios) and step:
+        margin = step * _margins(lead / step, error[best] / step, _differing(measured)[best] / step**2, reach)
+    else:
+        margin = reach * error[best]
+    upper = np.maximum(0, lead + margin)
+    upper[np.arange(len(best)), best] = 0  # no candidate is below itself
+    return WithBest(upper.max(axis=0), maybe)
+
+
+def compare_groups(measured: WeightedScores, first: Mask, seed: int = 0) -> Groups | None:
+    """The true best of some scores minus the true best of the others; None for too few units.
+
+    ``first`` [scores] marks those of the first group; neither may be empty. Each end holds with 97.5 %. For
+    whichever score is truly the best of its group, the others of the other group are above it by no more than
+    the quantile of the largest of these differences allows, so the choice of the best of each on the same
+    units is accounted for.
+
+    Source: as `compare_with_best`, with each score as the control of the scores of the other group.
+    """
+    if (uncertainty := Uncertainty.of(measured)) is None:
+        return None
+    scores, step = measured.evaluate()[0], _unit_step(measured)
+    above = without_rounding(scores - scores[:, None], scores)
+    error, freedom = uncertainty.pairs()
+    error = np.sqrt(error**2 + 2 * step**2)
+    height = _z_scores(above, error, freedom)
+    normal = _normal(uncertainty.covariance + step**2 * np.eye(len(scores)), seed)
+    ends, tails = [], []
+    for group in (first, ~first):
+        rivals = np.flatnonzero(group)
+        lowest, largest_p = math.inf, 0.0
+        for each in np.flatnonzero(~group):
+            draws = _largest(normal, error[each], each, rivals)
+            quantile = max(ALONE, _ranked(draws, (1 + LEVEL) / 2))
+            reach = stdtrit(freedom[each, rivals], ndtr(quantile)) * error[each, rivals]
+            lowest = min(lowest, float((above[each, rivals] - reach).max()))
+            above_it = height[each, rivals].max()
+            largest_p = max(largest_p, (1 + int((draws >= above_it).sum())) / (1 + len(draws)))
+        ends.append(lowest)
+        tails.append(largest_p)
+    value = float(scores[first].max() - scores[~first].max())
+    return Groups(value, ends[0], -ends[1], min(1.0, 2 * min(tails)))
+
+
+def _beyond(count: int) -> float:
+    """Number of standard errors beyond which no candidate of ``count`` may be the best (Bonferroni)."""
+    return float(-ndtri((1 - LEVEL) / max(2, 10 * count)))
+
+
+def _z_scores(above: Floats, error: Floats, freedom: Floats) -> Floats:
+    """Differences as normal z-scores with the tail probability of Student's t; infinite without variance."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(-ndtri(stdtr(freedom, -above / np.where(above == 0, 1, error))), np.float64)
+
+
+def _normal(covariance: Floats, seed: int) -> Floats:
+    """Normal draws [R scores] with mean 0 and a covariance [scores scores]."""
+    values, vectors = np.linalg.eigh(covariance)
+    # the symmetric root, which is unique: no sign of an eigenvector changes the draws
+    root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+    return np.asarray(np.random.default_rng(seed).normal(size=(DRAWS, len(root))) @ root)
+
+
+def _quantile(normal: Floats, error: Floats, candidate: int, rivals: Mask) -> float:
+    """Quantile of the largest difference of the rivals [scores] from a candidate, in standard errors."""
+    return max(ALONE, _ranked(_largest(normal, error, candidate, np.flatnonzero(rivals)), LEVEL))
+
+
+def _largest(normal: Floats, error: Floats, candidate: int, rivals: Integers) -> Floats:
+    """Largest difference of some rivals from a candidate in each draw [R], in standard errors."""
+    others = rivals[(error[rivals] > 0) & (rivals != candidate)]
+    differences = (normal[:, others] - normal[:, [candidate]]) / error[others]
+    return np.asarray(differences.max(axis=1, initial=-math.inf), np.float64)
+
+
+def _ranked(draws: Floats, level: float) -> float:
+    """The quantile of draws [R] at a level.
+
+    The measurement counts as one of the draws, so that a finite number of draws never increases the error
+    rate (Davison and Hinkley, Bootstrap Methods, 1997, section 4.2).
+    """
+    rank = math.ceil((len(draws) + 1) * level) - 1
+    return float(np.partition(draws, rank)[rank])
+
+
+def _unit_step(measured: WeightedScores) -> float:
+    """How far a share of hits moves if all trials of one unit of mean weight turn; 0 for other scores."""
+    if not isinstance(measured, Ratios) or measured.trials is None:
+        return 0.0
+    hit = measured.trials.hit
+    return float(hit[0] * (_weights(measured) ** 2).sum()) if np.isfinite(hit).all() else 0.0
+
+
+def _weights(measured: Ratios) -> Floats:
+    """Weight of each unit in a score, with sum 1: [units]."""
+    weight = np.zeros(len(measured.counts))
+    groups = [members for members in group_members(measured.group) if measured.counts[members].any()]
+    for members in groups:
+        weight[members] = measured.counts[members] / (measured.counts[members].sum() * len(groups))
+    return weight
+
+
+def _differing(measured: Ratios) -> Floats:
+    """Sum over the units of the squared differences of two scores: [scores scores]."""
+    weight = np.divide(
+        _weights(measured), measured.counts, out=np.zeros(len(measured.counts)), where=measured.counts > 0
+    )
+    parts = measured.totals * weight[:, None]
+    products = parts.T @ parts
+    each = np.diag(products)
+    return np.asarray(np.maximum(each[:, None] + each - 2 * products, 0), np.float64)
+
+
+def _margins(lead: Floats, error: Floats, differing: Floats, reach: Floats) -> Floats:
+    """How far the upper end of a difference is above it, in units: [first second].
+
+    The end x solves x - lead = reach * sqrt(variance(x)). The variance is the one that was estimated, plus
+    the number of differing units that x makes likelier than they were: of all pairs of rates with the
+    difference x, the likeliest is taken (Tango, 1998), in the limit of few.
+
+    Args:
+        lead: First score minus second, in units, [first second].
+        error: Its standard error.
+        differing: Number of units that differ, of which ``lead`` is a balance.
+        reach: Number of standard errors.
+    """
+    total = np.maximum(differing, np.abs(lead))
+    fewer = (total - lead) / 2  # units in which the second is better
+    margin = (reach**2 + reach * np.sqrt(reach**2 + 4 * error**2)) / 2
+    for _ in range(STEPS):
+        end = lead + margin
+        slack = total - 2 * end
+        likeliest = (slack + np.sqrt(np.maximum(slack**2 + 8 * fewer * end, 0))) / 4
+        margin = reach * np.sqrt(np.maximum(error**2 + 2 * likeliest + end - total, 0))
+    return np.asarray(margin, np.float64)
+
+
+def holm(p: Floats) -> Floats:
+    """Holm-adjusted p-values [tests], which control the family-wise error rate.
+
+    The tests may depend on each other in any way. A NaN counts as no test.
+
+    Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of Statistics
+    6, 1979.
+    """
+    adjusted = np.full(len(p), np.nan)
+    tested = np.flatnonzero(~np.isnan(p))
+    order = tested[np.argsort(p[tested], kind="stable")]
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)), 1)
+    return adjusted

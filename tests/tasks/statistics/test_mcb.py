@@ -1,0 +1,241 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from layerboard.tasks.statistics.mcb import compare_groups, compare_with_best, holm
+from layerboard.tasks.statistics.weighted import Partitions, Ratios, Trials
+
+
+def zeros(n):
+    return np.zeros(n, np.int64)
+
+
+def ratios(totals, counts=None, group=None, stratum=None):
+    totals = np.asarray(totals, float)
+    n = len(totals)
+    counts = np.ones(n) if counts is None else np.asarray(counts, float)
+    return Ratios(totals, counts, *(zeros(n) if ids is None else np.asarray(ids) for ids in (group, stratum)))
+
+
+def clusterings(g, wrong, count=240, starts=1):
+    labels = g.integers(6, size=count)
+    noise = g.random((len(wrong), starts, count)) < np.asarray(wrong)[:, None, None]
+    clusters = np.where(noise, g.integers(6, size=noise.shape), labels)
+    return Partitions(labels, clusters, ("purity",), np.arange(count) // 2, zeros(count // 2))
+
+
+def whitened(n, scores, seed=0):
+    """Columns of mean 0 whose sample covariance is exactly the identity."""
+    values = np.random.default_rng(seed).normal(size=(n, scores))
+    values -= values.mean(axis=0)
+    return np.linalg.qr(values)[0] * np.sqrt(n - 1)
+
+
+def maybe(measured, seed=0):
+    return compare_with_best(measured, seed).maybe.tolist()
+
+
+def hits(right):
+    right = np.asarray(right, float)
+    n, scores = right.shape
+    return replace(ratios(100 * right), trials=Trials(np.ones(n), np.full(scores, 100.0)))
+
+
+def nested(n, lost):
+    """All right, and layers that lose the first so many."""
+    return np.stack([np.arange(n) >= part for part in lost], axis=1)
+
+
+@pytest.mark.parametrize("rivals", [2, 12])
+def test_a_layer_as_good_as_the_best_is_rarely_lost(rivals):
+    lost = 0
+    for seed in range(300):
+        g = np.random.default_rng(seed)
+        values = g.normal(size=(60, 1)) + g.normal(size=(60, rivals))
+        lost += not maybe(ratios(values), seed)[0]
+    assert lost / 300 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
+
+
+def test_losses_hold_for_all_at_once_and_for_the_one_that_is_picked():
+    true = np.array([0.0, -0.1, -0.2, -0.3, -0.3, -0.5])
+    some = picked = 0
+    for seed in range(400):
+        values = true + np.random.default_rng(seed).normal(size=(80, 6))
+        loss = compare_with_best(ratios(values), seed).loss
+        wrong = loss < -true
+        some += wrong.any()
+        picked += wrong[np.argmax(values.mean(axis=0))]
+    assert some / 400 <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 400)
+    assert picked / 400 <= 0.025 + 2 * np.sqrt(0.025 * 0.975 / 400)
+
+
+def test_two_are_told_apart_as_by_the_paired_t_test_and_the_loss_is_its_end():
+    for n in (6, 30, 200):
+        for shift in (0.9, 1.1):
+            values = whitened(n, 2)
+            reach = np.sqrt(2 / n) * stats.t.ppf(0.975, n - 1)
+            values[:, 1] -= shift * reach
+            found = compare_with_best(ratios(values))
+            assert found.maybe.tolist() == [True, shift < 1], n
+            np.testing.assert_allclose(found.loss[1], (1 + shift) * reach)
+            np.testing.assert_allclose(found.loss[0], max(0, 1 - shift) * reach)
+
+
+@pytest.mark.parametrize("rivals", [3, 6])
+def test_the_last_of_several_is_out_where_dunnetts_one_sided_quantile_says_so(rivals):
+    values, n = whitened(4000, rivals), 4000
+    draws = np.random.default_rng(1).normal(size=(400_000, rivals))
+    bound = np.quantile((draws[:, :-1] - draws[:, -1:]).max(axis=1), 0.95) / np.sqrt(2) * np.sqrt(2 / n)
+    for shift in (0.94, 1.06):
+        moved = values.copy()
+        moved[:, -1] -= shift * bound
+        assert maybe(ratios(moved)) == [True] * (rivals - 1) + [shift < 1]
+
+
+def test_hopeless_rivals_do_not_keep_a_layer_in():
+    values, n = whitened(2000, 12), 2000
+    values[:, 2:] -= 1.0
+    values[:, 1] -= 1.05 * stats.norm.ppf(0.975) * np.sqrt(2 / n)
+    assert maybe(ratios(values)) == [True] + [False] * 11
+
+
+def test_strata_and_clusters_count():
+    """Differences that lie between strata say nothing about a sample with so many of each."""
+    g = np.random.default_rng(0)
+    stratum = np.arange(60) % 3
+    base = g.normal(size=(60, 1)) + 0.1 * g.normal(size=(60, 2))
+    base[:, 1] += 0.1 + 5.0 * (stratum - 1)
+    assert maybe(ratios(base, stratum=stratum)) == [False, True]
+    assert all(maybe(ratios(base)))
+    values = g.normal(size=(40, 2)) + np.array([0.0, 0.6])
+    many = np.repeat(values, 9, axis=0)
+    assert maybe(ratios(many)) == [False, True]
+    together = ratios(9 * values, np.full(40, 9))
+    assert maybe(together) == maybe(ratios(values))
+
+
+def test_partitions_hold_equal_layers_and_lose_worse_ones():
+    lost, apart = 0, []
+    for seed in range(40):
+        g = np.random.default_rng(seed)
+        lost += not maybe(clusterings(g, [0.4] * 4), seed)[0]
+        inside = maybe(clusterings(g, [0.2, 0.45, 0.45], starts=10), seed)
+        assert inside[0]
+        apart.append(1 - np.mean(inside[1:]))
+    assert lost <= 6
+    assert np.mean(apart) > 0.9
+
+
+def test_equal_columns_are_all_inside_and_what_never_varies_is_out():
+    column = np.random.default_rng(0).random(50)
+    values = np.stack([column - 0.2, column, column, column - 1e-16], axis=1)
+    found = compare_with_best(ratios(values))
+    assert found.maybe.tolist() == [False, True, True, True]
+    np.testing.assert_allclose(found.loss, [0.2, 0, 0, 0], atol=1e-12)
+    same = clusterings(np.random.default_rng(0), [0.4, 0.4])
+    same = replace(same, starts=same.starts[[0, 0]])
+    assert maybe(same) == [True, True]
+
+
+def test_a_statement_is_fixed_by_its_seed_and_follows_the_order_and_the_unit_of_the_scores():
+    values = np.random.default_rng(1).normal(size=(40, 5)) + 0.25 * np.arange(5)
+    found, again, scaled = (compare_with_best(ratios(each)) for each in (values, values, 100 * values + 7))
+    np.testing.assert_array_equal(found.loss, again.loss)
+    assert found.maybe.tolist() == scaled.maybe.tolist()
+    np.testing.assert_allclose(scaled.loss, 100 * found.loss)
+    assert found.maybe.tolist() == maybe(ratios(values[:, ::-1]))[::-1]
+
+
+@pytest.mark.parametrize("n", [20, 60, 300])
+def test_what_a_layer_may_lose_without_a_differing_image_is_an_exact_bound(n):
+    """As Clopper and Pearson's of no losses among n, or a little more."""
+    found = compare_with_best(hits(np.ones((n, 2))))
+    exact = 100 * stats.beta.ppf(0.975, 1, n)
+    assert found.maybe.all()
+    assert (found.loss >= 0.98 * exact).all()
+    assert (found.loss <= 1.35 * exact).all()
+
+
+def test_a_loss_grows_with_every_image_that_is_lost_and_is_about_the_exact_bound():
+    losses = [compare_with_best(hits(nested(300, [0, lost]))).loss[1] for lost in range(12)]
+    assert (np.diff(losses) > 0).all()
+    exact = [100 * stats.beta.ppf(0.975, lost + 1, 300 - lost) for lost in range(12)]
+    assert (np.array(losses) >= 0.97 * np.array(exact)).all()
+    assert (np.array(losses) <= 1.1 * np.array(exact)).all()
+
+
+def test_a_few_lost_images_do_not_show_that_a_layer_is_worse():
+    """By the exact sign test six of six are needed for 2.5 %, five for 5 %."""
+    inside = [maybe(hits(nested(100, [0, lost])))[1] for lost in range(9)]
+    assert inside == [True] * 6 + [False] * 3
+
+
+def test_units_count_and_not_their_items():
+    """Twenty patients of thirty photographs say as much as twenty photographs if none differs."""
+    photos = hits(np.ones((20, 2)))
+    patients = replace(
+        photos,
+        totals=30 * photos.totals,
+        counts=np.full(20, 30.0),
+        trials=Trials(np.full(20, 30.0), photos.trials.hit),
+    )
+    few, many = (compare_with_best(each).loss[1] for each in (photos, patients))
+    assert many >= few > 15
+
+
+def test_groups_of_one_are_the_paired_t_test():
+    values = whitened(30, 2)
+    values[:, 1] -= 0.5
+    found = compare_groups(ratios(values), np.array([True, False]))
+    reach = np.sqrt(2 / 30) * stats.t.ppf(0.975, 29)
+    np.testing.assert_allclose(found[:3], [0.5, 0.5 - reach, 0.5 + reach], atol=0.05)
+    p = 2 * stats.t.sf(0.5 / np.sqrt(2 / 30), 29)
+    assert found.p == pytest.approx(p, rel=0.5)
+
+
+def test_the_group_with_many_equal_layers_does_not_win_by_chance():
+    wins = np.zeros(2)
+    first = np.arange(9) < 8
+    for seed in range(300):
+        values = np.random.default_rng(seed).normal(size=(80, 9))
+        found = compare_groups(ratios(values), first, seed)
+        assert found.low <= found.value <= found.high
+        wins[int(found.value < 0)] += found.p < 0.05
+    assert (wins / 300 <= 0.025 + 2 * np.sqrt(0.025 * 0.975 / 300)).all()
+
+
+@pytest.mark.parametrize(
+    "measured",
+    [
+        ratios(np.zeros((0, 2))),
+        ratios(np.zeros((5, 2)), np.zeros(5)),
+        ratios(np.eye(3)[:, :2], stratum=[0, 1, 2]),
+        Partitions(zeros(4), np.zeros((2, 1, 4), np.int64), ("purity",), zeros(4), zeros(1)),
+    ],
+    ids=["no unit", "no count", "strata of one", "one image"],
+)
+def test_too_few_units_have_no_statement(measured):
+    assert compare_with_best(measured) is None
+    assert compare_groups(measured, np.array([True, False])) is None
+
+
+@pytest.mark.parametrize(
+    ("p", "adjusted"),
+    [
+        ([0.01, 0.04, 0.03, 0.005], [0.03, 0.06, 0.06, 0.02]),
+        ([0.5, 0.6], [1.0, 1.0]),
+        ([0.04], [0.04]),
+        ([0.02, np.nan, 0.03], [0.04, np.nan, 0.04]),
+        ([], []),
+    ],
+)
+def test_holm_by_hand(p: list[float], adjusted: list[float]) -> None:
+    np.testing.assert_allclose(holm(np.array(p)), adjusted)
+
+
+def test_a_wrong_rejection_is_as_rare_as_the_level_says() -> None:
+    p = np.random.default_rng(0).random((4000, 8))
+    wrong = np.mean([(holm(row) < 0.05).any() for row in p])
+    assert 0.04 < wrong < 0.06
