@@ -23,14 +23,13 @@ if TYPE_CHECKING:
 
     from layerboard.leaderboards.board.board import Board
 
-CAPTION = "The best layer of each backbone (layer/depth), in percent; the best in bold."
+CAPTION = "The best layer and pooling of each backbone (layer/depth), in percent; the best in bold."
 INTERVALS = r"$\pm$ is the 95\,\% margin of error."
 HONEST = (
     "The layer is chosen on half of the test data and scored on the rest; "
     "in brackets, the difference from the score of the best layer."
 )
 TIED = r"$^{\approx}$: tied with the best (95\,\%, corrected for the number of backbones)."
-ARROW = r"$\uparrow$: another pooling of the layers scores higher."
 PARTIAL = r"\dag: on a part of the dataset."
 PAIRED = (
     "Paired comparison at the best layer of each backbone (layer/depth), in points. Held-out differences "
@@ -58,7 +57,6 @@ def _latex(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
             continue
         notes = [CAPTION, *([INTERVALS] if board.has_intervals else []), *([TIED] if board.compared else [])]
         notes += [escaped("".join(map(str, untested(board).pieces)))]
-        notes += [ARROW] if any("↑" in str(cell) for cell in table.to_numpy().flat) else []
         notes += [PARTIAL] if any("†" in column for column in table.columns) else []
         yield f"{board.page}.tex", latex_table(table, 2, notes, board.page)
         if len(honest := honest_table(board)):

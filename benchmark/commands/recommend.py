@@ -239,7 +239,7 @@ def _notes(
         )
     for column, comparison in columns.items():
         name = str(comparison.best["backbone"])
-        choice = column.by_best_pooling.honest.get(name)
+        choice = column.honest.get(name)
         rows = comparison.rows
         left = {*rows.loc[rows["backbone"] == name, "layer"]}
         # without the layers that halves of the data chose, another choice would have been made
@@ -264,12 +264,15 @@ def _undecided(heading: str, found: "Compared", pick: "pd.Series") -> Iterator[s
         first = rows.iloc[0]
         near = f"{counted(len(rows), 'cheaper layers')} within {found.may_lose:g} points of the best"
         items, needed = counted(int(first["n"]), str(first["unit"])), float(f"{first['needed']:.2g}")
-        decided = f"about {needed:,.0f} would suffice for {first['backbone']} layer {first['layer']}"
+        decided = f"about {needed:,.0f} would suffice for {_place(first)}"
         yield f"{heading}: {near}; {items} are too few to bound their loss, {decided}."
     if len(untested):
-        rivals = zip(untested["backbone"], untested["layer"], strict=True)
-        places = ", ".join(f"{backbone} layer {layer}" for backbone, layer in rivals)
+        places = ", ".join(_place(row) for _, row in untested.iterrows())
         yield f"{heading}: not tested against the best, since the items differ: {places}."
+
+
+def _place(row: "pd.Series") -> str:
+    return f"{row['backbone']} layer {row['layer']} {row['pooling']}"
 
 
 def code_of(pick: "Pick", local: Collection[str] = ()) -> str:

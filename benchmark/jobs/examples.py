@@ -57,13 +57,15 @@ def write_examples(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> None:
 
 
 def _drawn(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> list[int]:
-    """Indices of the outcomes that are drawn: blocks at a few depths, and the best, in the given order."""
+    """Indices of the outcomes that are drawn: blocks at a few depths, and the best, in the given order.
+
+    They are in the pooling of the best one: of equal scores the usual pooling, then the lower layer.
+    """
+    usual = ("grid", table_pooling(job.setup.spec))
     blocks = [
         row
         for row, outcome in enumerate(outcomes)
-        if outcome.layer.tap == "block"
-        and outcome.layer.index > 0
-        and outcome.pooling in ("grid", table_pooling(job.setup.spec))
+        if outcome.layer.tap == "block" and outcome.layer.index > 0
     ]
     if not blocks:
         return []
@@ -73,7 +75,9 @@ def _drawn(job: ScoreJob, outcomes: Sequence[LayerOutcome]) -> list[int]:
         first = next((score.value for score in scores if score.metric == metric), -inf)
         return -inf if isnan(first) else first  # NaN counts as the lowest
 
-    return sorted({*(blocks[round(share * (len(blocks) - 1))] for share in SHARES), max(blocks, key=value)})
+    best = max(sorted(blocks, key=lambda row: outcomes[row].pooling not in usual), key=value)
+    blocks = [row for row in blocks if outcomes[row].pooling == outcomes[best].pooling]
+    return sorted({best, *(blocks[round(share * (len(blocks) - 1))] for share in SHARES)})
 
 
 def _thumbnail(sample: Sample, folder: Path) -> str:

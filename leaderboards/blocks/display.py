@@ -18,7 +18,6 @@ POOLINGS: dict[str, str] = {
     "all": "all tokens, class token and patches",
     "token": "single patch tokens",
 }
-GLOBAL_AVERAGE = "global average"  # the mean in place of the class token that a ConvNet lacks
 
 PARTS = ("", ".inside", ".cost", ".honest")  # endings of the names of pages and files of one suite
 
@@ -77,6 +76,11 @@ def pooling_rank(pooling: str) -> tuple[int, str]:
 def pooling_name(pooling: str) -> str:
     """A pooling in words."""
     return POOLINGS.get(pooling, pooling)
+
+
+def place_text(layer: int, depth: int, pooling: str) -> str:
+    """A layer of a backbone and how its vectors are pooled, as tables name it: ``9/12 cls``."""
+    return f"{layer}/{depth} {pooling}"
 
 
 def fixed(value: float, decimals: int) -> str:

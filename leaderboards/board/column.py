@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import pandas as pd
@@ -71,25 +71,37 @@ class Column(RecordGroup):
         return self.rows[self.rows["metric"] == self.metric]
 
     @cached_property
-    def poolings(self) -> dict[str, str]:
-        """The pooling that the leaderboard shows for each backbone."""
-        rows = self.scored[self.scored["primary"].astype(bool)]
-        return dict(zip(rows["backbone"], rows["pooling"], strict=True))
+    def poolings(self) -> Mapping[str, str]:
+        """The pooling in which each backbone is shown, everywhere: that of its best score.
+
+        The best is over all blocks and poolings. Of equal scores the one in the primary pooling counts, then
+        that of the lower layer. Random floors, whose layers are draws, and backbones without a score are
+        shown in the primary pooling.
+        """
+        usual = self.scored[self.scored["primary"].astype(bool)]
+        rows = candidates(self.scored[~is_floor(self.scored)])
+        rows = rows.assign(rank=rows["pooling"].map(pooling_rank))
+        rows = rows.sort_values(["value", "primary", "layer", "rank"], ascending=[False, False, True, True])
+        best = rows.drop_duplicates("backbone")
+        pairs = [*zip(usual["backbone"], usual["pooling"], strict=True)]
+        return dict(pairs) | dict(zip(best["backbone"], best["pooling"], strict=True))
 
     @cached_property
     def other_poolings(self) -> tuple[str, ...]:
-        """Other poolings in which its metric exists, in order."""
-        rows = self.scored[~self.scored["primary"].astype(bool)]
-        return tuple(sorted({str(pooling) for pooling in rows["pooling"]}, key=pooling_rank))
+        """Poolings in which backbones have scores that are not shown, in order."""
+        hidden = self.scored[self.scored["pooling"] != self.scored["backbone"].map(self.poolings)]
+        return tuple(sorted({str(pooling) for pooling in hidden["pooling"]}, key=pooling_rank))
 
     def in_pooling(self, pooling: str | None = None) -> pd.DataFrame:
-        """Its rows, all metrics, in one pooling; for None, in each backbone's primary pooling."""
-        wanted = self.rows["backbone"].map(self.poolings) if pooling is None else pooling
-        return self.rows[self.rows["pooling"] == wanted]
+        """Its rows, all metrics, as shown; or for another pooling, those of backbones not shown in it."""
+        shown = self.rows["backbone"].map(self.poolings)
+        if pooling is None:
+            return self.rows[self.rows["pooling"] == shown]
+        return self.rows[(self.rows["pooling"] == pooling) & (shown != pooling)]
 
     @cached_property
     def candidates(self) -> pd.DataFrame:
-        """Rows from which the best layer is chosen: scored blocks of the primary pooling, no random floor."""
+        """Scored blocks in the shown poolings, from which the best layers are taken; no random floor."""
         rows = self.in_pooling()
         return candidates(rows[(rows["metric"] == self.metric) & ~is_floor(rows)])
 
@@ -97,8 +109,9 @@ class Column(RecordGroup):
     def best(self) -> pd.DataFrame:
         """The best layer of each backbone that has a score, in table order.
 
-        Candidates are the blocks 1..depth (neither the input of block 1 nor the output of the final norm);
-        ties go to the lower layer. The random floor has none, since its layers are draws.
+        It is the best over all poolings, too (`poolings`). Candidates are the blocks 1..depth (neither the
+        input of block 1 nor the output of the final norm); ties go to the lower layer. The random floor has
+        none, since its layers are draws.
         """
         return in_order(best_rows(self.candidates), self.backbones)
 
@@ -111,8 +124,8 @@ class Column(RecordGroup):
     @cached_property
     def floors(self) -> pd.DataFrame:
         """The `floor_draws` of the leaderboard's scores of random floors, by its metric."""
-        floors = floor_draws(self.scored)
-        return floors[floors["primary"].astype(bool)]
+        rows = self.in_pooling()
+        return floor_draws(rows[rows["metric"] == self.metric])
 
     @cached_property
     def honest(self) -> Mapping[str, HonestChoice]:
@@ -125,32 +138,6 @@ class Column(RecordGroup):
                 shares = zip(chosen["layer"].tolist(), chosen["chosen"].tolist(), strict=True)
                 choices[str(name)] = HonestChoice(score, best[name] - score, tuple(shares))
         return choices
-
-    @cached_property
-    def other_sides(self) -> Mapping[str, tuple[Side, ...]]:
-        """For each backbone its best blocks in other poolings than the leaderboard's, the best one first."""
-        sides: dict[str, list[Side]] = {}
-        for pooling in self.other_poolings:
-            rows = self.scored[self.scored["pooling"] == pooling]
-            for row in best_rows(rows[~rows["primary"].astype(bool)]).to_dict("records"):
-                block = str(row["backbone"]), int(row["layer"]), int(row["depth"])
-                sides.setdefault(block[0], []).append(Side(*block, pooling, float(row["value"])))
-        return {name: tuple(sorted(few, key=lambda side: -side.score)) for name, few in sides.items()}
-
-    @cached_property
-    def better_poolings(self) -> Mapping[str, Side]:
-        """For each backbone whose best score is with another pooling than the leaderboard's, that score."""
-        primary = dict(zip(self.best["backbone"], self.best["value"], strict=True))
-        sides = {name: best for name, (best, *_) in self.other_sides.items()}
-        return {name: side for name, side in sides.items() if side.score > primary.get(name, -math.inf)}
-
-    @cached_property
-    def by_best_pooling(self) -> "Column":
-        """The column with each backbone in the pooling of its best score."""
-        taken = self.poolings | {name: side.pooling for name, side in self.better_poolings.items()}
-        best = self.rows["pooling"] == self.rows["backbone"].map(taken)
-        primary = (self.rows["metric"] == self.metric) & best
-        return replace(self, rows=self.rows.assign(primary=primary)) if self.better_poolings else self
 
 
 def chosen_elsewhere(rows: pd.DataFrame) -> tuple[float, pd.DataFrame]:

@@ -41,9 +41,9 @@ def tidy_frame(board: Board) -> pd.DataFrame:
     """The numbers of one suite as text, columns `TIDY`, in the order of the page.
 
     They are the scores by the primary metric of every layer in every pooling, including draws of the random
-    floor, and the CKA between last blocks of each two backbones; ``best`` marks the layer that the
-    leaderboard shows, ``tied`` those that are tied with the best of their backbone. Analyses have a file of
-    their own.
+    floor, and the CKA between last blocks of each two backbones; ``best`` marks the layer and pooling
+    that the leaderboard shows, ``tied`` those that are tied with the best of their backbone and pooling.
+    Analyses have a file of their own.
     """
     primary = [(column.task, column.metric) for column in board.columns]
     scores = board.scores[pd.MultiIndex.from_frame(board.scores[["task", "metric"]]).isin(primary)]

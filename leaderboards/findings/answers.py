@@ -7,11 +7,11 @@ from operator import attrgetter
 
 import pandas as pd
 
-from layerboard.leaderboards.blocks.display import fixed, ranges_text, score_text
+from layerboard.leaderboards.blocks.display import fixed, pooling_rank, ranges_text, score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import COLUMN_FIELDS, Column, Side
 from layerboard.leaderboards.board.costs import find_measured_device, layer_costs
-from layerboard.leaderboards.board.differences import Ties, best_side, column_ties
+from layerboard.leaderboards.board.differences import Ties, best_side
 from layerboard.zoo.errors import some
 
 MOST_NAMED = 3  # backbones named in a row of the table; of more than that, only the number is given
@@ -33,7 +33,6 @@ class Answer(Side):
     untested: tuple[str, ...]  # backbones that could not be compared with the best
     compared: int  # number of other backbones that could be
     layers: tuple[int, ...]  # further blocks that are statistically tied with the best
-    others: tuple[Side, ...]  # its best blocks in other poolings, none of which scores higher
     milliseconds: float  # latency of one image up to the layer; NaN if not measured
     device: str  # device of the latency; "" if not measured
 
@@ -45,6 +44,11 @@ class Choice:
     backbone: str
     layer: int
     losses: Mapping[Column, float]  # by how many points it is below the best of each column
+
+    @property
+    def poolings(self) -> tuple[str, ...]:
+        """The poolings of its vectors in these columns, each once, in order."""
+        return tuple(sorted({column.poolings[self.backbone] for column in self.losses}, key=pooling_rank))
 
 
 def fewest_choices(answers: Sequence[Answer]) -> tuple[Choice, ...]:
@@ -77,17 +81,12 @@ def _fitting(answer: Answer) -> dict[tuple[str, int], float]:
 
 
 def answers_of(board: Board) -> tuple[Answer, ...]:
-    """The answers of all columns with a score, in the order of the leaderboard.
-
-    Each backbone is shown with its best pooling, even if the leaderboard shows another one.
-    """
+    """The answers of all columns with a score, in the order of the leaderboard."""
     costs = board.costs.records
     device = find_measured_device(costs)
     times = layer_costs(costs, device).set_index(["backbone", "layer"])["ms"].to_dict()
-    columns = [column.by_best_pooling for column in board.columns if len(column.best)]
-    changed = [column.by_best_pooling for column in board.columns if column.better_poolings]
-    ties = {**board.ties, **column_ties(changed, board.items)} if board.items else board.ties
-    return tuple(_answer(column, ties.get(column.key), times, device or "") for column in columns)
+    columns = [column for column in board.columns if len(column.best)]
+    return tuple(_answer(column, board.ties.get(column.key), times, device or "") for column in columns)
 
 
 def _answer(column: Column, ties: Ties | None, times: Mapping[Hashable, float], device: str) -> Answer:
@@ -113,7 +112,6 @@ def _answer(column: Column, ties: Ties | None, times: Mapping[Hashable, float], 
         untested=tuple(other for other in rivals if other in untested),
         compared=sum(other not in untested for other in rivals) if ties else 0,
         layers=tuple(sorted({*good["layer"].astype(int)} - {layer})),
-        others=column.other_sides.get(name, ()),
         milliseconds=milliseconds,
         device="" if math.isnan(milliseconds) else device,
     )
@@ -167,12 +165,6 @@ def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
         notes.append("Honest: score if the layer is chosen on half of the test data and scored on the rest.")
     if devices := " and ".join(sorted({answer.device for answer in answers} - {""})):
         notes.append(f"ms: latency of one image up to that layer, on {devices}.")
-    others = [
-        f"{answer.column.heading} {score_text(other.score)} ({other.pooling}, {other.layer}/{other.depth})"
-        for answer in answers
-        for other in answer.others
-    ]
-    notes += [f"In other poolings: {'; '.join(others)}."] if others else []
     if any(answer.column.partial for answer in answers):
         notes.append("†: measured on a part of the data.")
     return tuple(notes)

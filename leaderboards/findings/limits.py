@@ -5,7 +5,6 @@ from math import nan
 
 import pandas as pd
 
-from layerboard.leaderboards.blocks.display import score_text
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import UP_TO, VECTOR, Vector, bytes_of
 from layerboard.leaderboards.board.frames import candidates, half_widths, is_floor
@@ -15,9 +14,8 @@ from layerboard.zoo.spec import entry_name
 
 CANDIDATE = [
     *("backbone", "layer", "depth", "pooling", "tap", "protocol", "value", "half", "n", "unit"),
-    *("ms", "parameters", "gflops", "dim", "licence", "other_poolings", "transform", "bytes"),
+    *("ms", "parameters", "gflops", "dim", "licence", "transform", "bytes"),
 ]
-LOADED = ("cls", "mean")  # poolings in which any vectors can be loaded, besides the one of the tables
 MOST_NAMED = 5  # maximum number of backbones named in a sentence
 
 
@@ -27,7 +25,7 @@ def candidates_of(
     facts: Mapping[str, Facts],
     compressed: pd.DataFrame | None = None,
 ) -> dict[Column, pd.DataFrame]:
-    """Scored blocks of trained and untrained backbones, each in its best pooling, with their costs.
+    """Scored blocks of trained and untrained backbones, in the poolings of the leaderboard, with their costs.
 
     Weights are those up to the layer if these were measured for all candidates. Otherwise they are those of
     whole networks for all, from the facts or else from the deepest measured layer, since the two cannot be
@@ -37,7 +35,7 @@ def candidates_of(
     """
     costs = costs.astype({"layer": int})
     sizes = {} if compressed is None else bytes_of(compressed)
-    every = {column: _best_poolings(column, compressed) for column in columns}
+    every = {column: _scored(column, compressed) for column in columns}
     by_column = {column: _with_costs(rows, costs, facts, sizes) for column, rows in every.items()}
     if any(rows["parameters"].isna().any() for rows in by_column.values()):
         measured = costs.groupby("backbone")["parameters"].max()
@@ -51,20 +49,15 @@ def _known(name: str, facts: Mapping[str, Facts]) -> Facts:
     return facts.get(entry_name(name), UNKNOWN)
 
 
-def _best_poolings(column: Column, compressed: pd.DataFrame | None) -> pd.DataFrame:
-    """The scored blocks of a column, each in its best pooling, with the scores of other poolings."""
-    rows = column.scored
+def _scored(column: Column, compressed: pd.DataFrame | None) -> pd.DataFrame:
+    """The scored blocks of a column, and those of compressed vectors in the same poolings."""
+    rows = column.candidates
     if compressed is not None:
         also = column.select(compressed)
-        rows = pd.concat([rows, also[also["metric"] == column.metric]], ignore_index=True)
-    rows = candidates(rows[~is_floor(rows)])
-    rows = rows[rows["primary"].astype(bool) | rows["pooling"].isin(LOADED)]
-    rows = rows.sort_values(["value", "primary"], ascending=False, kind="stable")
-    texts = rows["pooling"] + " " + rows["value"].map(score_text)
-    keys = ["backbone", "layer", "transform"]
-    others = texts.groupby([rows[key] for key in keys]).transform(lambda own: ", ".join(own[1:]))
-    rows = rows.assign(half=half_widths(rows), other_poolings=others)
-    return rows.drop_duplicates(keys).sort_index()
+        shown = also["pooling"] == also["backbone"].map(column.poolings)
+        also = candidates(also[(also["metric"] == column.metric) & shown & ~is_floor(also)])
+        rows = pd.concat([rows, also], ignore_index=True)
+    return rows.assign(half=half_widths(rows))
 
 
 def _with_costs(

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.blocks.display import fixed, score_text
+from layerboard.leaderboards.blocks.display import fixed, place_text, score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import COLUMN_FIELDS, Column, Side
 from layerboard.leaderboards.board.differences import best_side, sides_of
@@ -75,7 +75,6 @@ class Match:
     which: Which
     rows: tuple[Versus, ...]
     left_out: tuple[str, ...]  # one sentence for each task that could not be compared
-    better: tuple[str, ...] = ()  # higher scores with other poolings than those compared, with their layers
 
 
 def match_backbones(board: Board, names: tuple[str, str], which: Which, tasks: Sequence[str] = ()) -> Match:
@@ -83,7 +82,7 @@ def match_backbones(board: Board, names: tuple[str, str], which: Which, tasks: S
 
     Raises InputError for an unknown backbone or task, or if nothing can be compared.
     """
-    rows = board.scores[board.scores["primary"].astype(bool) & (board.scores["metric"] != "")]
+    rows = board.scores[board.scores["metric"] != ""]
     require_known("backbone", names, sorted({str(name) for name in rows["backbone"]}))
     require_known("task", tasks, sorted({str(name) for name in rows["task"]}))
     for name in names:
@@ -106,19 +105,7 @@ def match_backbones(board: Board, names: tuple[str, str], which: Which, tasks: S
         raise InputError(f"{names[0]} and {names[1]} cannot be compared: {reasons}")
     corrected = holm(np.array([versus.p for versus in compared]))
     together = (replace(versus, p_corrected=float(p)) for versus, p in zip(compared, corrected, strict=True))
-    return Match(names, which, tuple(together), tuple(dict.fromkeys(left_out)), _better(board, compared))
-
-
-def _better(board: Board, compared: Sequence[Versus]) -> tuple[str, ...]:
-    """Higher scores that other poolings of the backbones reach in the compared columns, in words."""
-    poolings = {column.key: column.better_poolings for column in board.columns}
-    headings = {versus.column.key: versus.column.heading for versus in compared}
-    return tuple(
-        f"{name} {score_text(side.score)} on {heading} ({side.layer}/{side.depth}, {side.pooling})"
-        for key, heading in headings.items()
-        for name in (compared[0].first.backbone, compared[0].second.backbone)
-        if (side := poolings[key].get(name))
-    )
+    return Match(names, which, tuple(together), tuple(dict.fromkeys(left_out)))
 
 
 def _planned(
@@ -234,8 +221,7 @@ def conclusion(result: Match) -> str:
         return finding
     known = any(not math.isnan(versus.held_out) for versus in result.rows)
     alone = f" {AT_ONCE}" if any(versus.higher for versus in result.rows) else ""
-    better = f" Other poolings score higher: {'; '.join(result.better)}." if result.better else ""
-    return f"{finding} {OPTIMISTIC}{HELD_OUT if known else ''}.{alone}{better}"
+    return f"{finding} {OPTIMISTIC}{HELD_OUT if known else ''}.{alone}"
 
 
 def _where(result: Match, higher: str) -> str:
@@ -248,9 +234,9 @@ def _where(result: Match, higher: str) -> str:
 
 
 def _score(side: Side, versus: Versus) -> str:
-    """A score with its layer, and its pooling if the other backbone has another."""
-    pooling = f", {side.pooling}" if versus.first.pooling != versus.second.pooling else ""
-    return f"{score_text(side.score)} ({side.layer}/{side.depth}{pooling})"
+    """A score with its layer."""
+    place = place_text(side.layer, side.depth, side.pooling)
+    return f"{score_text(side.score)} ({place})"
 
 
 def _number(value: float, form: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.blocks.display import count_text, fixed, ms_text, score_text
+from layerboard.leaderboards.blocks.display import count_text, fixed, ms_text, place_text, score_text
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import UP_TO
 from layerboard.leaderboards.board.differences import differences_of, sides_of
@@ -217,7 +217,7 @@ class Recommendation:
             return f"scores best{_compression(best)}{among}, {_score(best)}"
         lost = f"loses at most {fixed(row['loss'], 1)} points against"
         lost = f"is {fixed(-row['difference'], 1)} points below" if math.isnan(row["loss"]) else lost
-        reference = f"{best['backbone']} layer {best['layer']}{_compression(best)}"
+        reference = f"{best['backbone']} layer {best['layer']} {best['pooling']}{_compression(best)}"
         return f"{lost} {reference} ({_score(best)}), {_saving(row, best)}"
 
 
@@ -240,7 +240,7 @@ def pick_table(recommendation: Recommendation) -> pd.DataFrame:
         {
             "backbone": pick.backbone,
             "layer": f"{', '.join(map(str, pick.layers))}/{row['depth']}",
-            "pooling": ", ".join(dict.fromkeys(map(_pooling, pick.rows.values()))),
+            "pooling": ", ".join(dict.fromkeys(str(row["pooling"]) for row in pick.rows.values())),
             **{column.heading: _score(layer) for column, layer in pick.rows.items()},
             "loses at most": ", ".join(fixed(layer["loss"], 1) for layer in pick.rows.values()),
             "ms": ms_text(row["ms"]),
@@ -262,7 +262,7 @@ def pareto_table(recommendation: Recommendation, column: Column) -> pd.DataFrame
     return pd.DataFrame(
         {
             "backbone": row["backbone"],
-            "layer": f"{row['layer']}/{row['depth']}",
+            "layer": place_text(row["layer"], row["depth"], row["pooling"]),
             column.heading: _score(row),
             "loses at most": fixed(row["loss"], 1),
             "ms": ms_text(row["ms"]),
@@ -281,10 +281,6 @@ def _layer_fields(column: Column, row: pd.Series) -> dict[str, object]:
         "score": float(row["value"]),
         **{name: float(row[name]) for name in ("half", "difference", "loss", *UP_TO)},
     }
-
-
-def _pooling(row: pd.Series) -> str:
-    return f"{row['pooling']} ({row['other_poolings']})" if row["other_poolings"] else str(row["pooling"])
 
 
 def _score(row: pd.Series) -> str:

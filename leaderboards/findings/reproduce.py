@@ -103,7 +103,7 @@ def _by_run(records: pd.DataFrame, published: Sequence[Published]) -> dict[_Run,
     """The scores of every backbone, task, dataset, protocol and pooling of a published number."""
     if records.empty:
         return {}
-    primary = records.groupby(_RUN)["primary"].transform("any")  # of the pooling that tables show
+    primary = records.groupby(_RUN)["primary"].transform("any")  # in the usual pooling
     records = pd.concat([records, records[primary].assign(pooling="")], ignore_index=True)
     wanted = {_run_of(number) for number in published if number.comparable}
     rows = records[[run in wanted for run in _runs_of(records)]]
@@ -125,7 +125,7 @@ def _absent(number: Published, runs: Sequence[_Run]) -> str:
             return f"{start} the {what} {some(there, 6)}, not {wanted}" if there else "there are no records"
         alike.append(wanted)
         runs = [run for run in runs if run[column] == wanted]
-    return "none of its poolings is the one that tables show"
+    return "none of its poolings is the usual one, the class token or the mean without one"
 
 
 def _compared(number: Published, run: pd.DataFrame | None, absent: str) -> _Finding:

@@ -52,7 +52,7 @@ class Record:
     pooling: str  # ``cls``, ``mean`` or ``grid``; for an analysis, the tokens that it uses
     head: int = -1  # attention head, from 0; -1: all heads, or none
     metric: str
-    primary: bool  # whether the leaderboard shows this metric and pooling of the task
+    primary: bool  # whether it is the primary metric in the usual pooling: the class token, or the mean
     analysis: bool = False  # whether it describes the backbone and does not rank it
     value: float  # percent for scores; CKA in -1..1; NaN without one
     ci_low: float = float("nan")  # of the 95 % interval; NaN if none was computed

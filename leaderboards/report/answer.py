@@ -54,7 +54,7 @@ def _verdict(answers: Sequence[Answer], titles: Mapping[Column, str], report: Re
         *most, last = (titles[column] for column in each.losses)
         pieces.append(f"; for {', '.join(most)} and {last} " if most else f"; for {last} ")
         same = each.backbone == first.backbone
-        pieces += ["its ", Strong(f"layer {each.layer}")] if same else [_named(each, report)]
+        pieces += ["its ", Strong(_layer(each))] if same else [_named(each, report)]
     rest = sum(len(each.losses) for each in others[EXCEPTIONS:])
     pieces.append(f"; for the other {rest} tasks see below." if rest else ".")
     sure = "By scores alone: whether others are tied with the best was not tested. "
@@ -67,7 +67,11 @@ def _verdict(answers: Sequence[Answer], titles: Mapping[Column, str], report: Re
 
 
 def _named(choice: Choice, report: Report) -> Strong:
-    return Strong(f"{report.board.labels[choice.backbone]}, layer {choice.layer}")
+    return Strong(f"{report.board.labels[choice.backbone]}, {_layer(choice)}")
+
+
+def _layer(choice: Choice) -> str:
+    return f"layer {choice.layer} ({', '.join(choice.poolings)})"
 
 
 def _loss(choice: Choice, answers: Sequence[Answer], titles: Mapping[Column, str]) -> str:
@@ -124,10 +128,6 @@ def _details(answer: Answer, report: Report) -> list[str]:
         facts.append(f"tied with its {several} {ranges_text(list(answer.layers))}")
     if not math.isnan(answer.honest):
         facts.append(f"{fixed(answer.honest, 1)} % {HONEST}")
-    facts += [
-        f"{fixed(other.score, 1)} % from another pooling: {pooling_name(other.pooling)}, layer {other.layer}"
-        for other in answer.others
-    ]
     costs = _cost(answer.backbone, answer.layer, report)
     return [*facts, *([", ".join(costs)] if costs else [])]
 

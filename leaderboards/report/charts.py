@@ -56,7 +56,8 @@ _SURE = _calculate(
 )
 _WHERE = _calculate(
     "where",
-    "datum.layer + ' of ' + datum.depth + (datum.place == 'best' ? ', its best layer' :"
+    "datum.layer + ' of ' + datum.depth + (isValid(datum.pooling) ? ', ' + datum.pooling : '')"
+    " + (datum.place == 'best' ? ', its best layer' :"
     " datum.place == 'tied' ? ', tied with its best layer' : '')",
 )
 _SCORE = _tip("value", "{metric}", ".1f")
@@ -194,7 +195,7 @@ def ranking() -> Spec:
     rule = {"type": "rule", "strokeWidth": 2.5, "aria": False}
     hollow = {"type": "point", "filled": True, "size": 60, "fill": "{ground}", "strokeWidth": 1.8}
     label = {"x": {"value": "width"}, "text": {"field": "label"}}
-    said = "{=narrow} ? '' : datum.score + ', layer ' + datum.layer + '/' + datum.depth"
+    said = "{=narrow} ? '' : datum.score + ', layer ' + datum.layer + '/' + datum.depth + ' ' + datum.pooling"
     layers = [
         _floor("x"),
         _plotted(rule, _ROW | _marked(0.55) | interval, measured),

@@ -112,7 +112,7 @@ class Report:
 
     @cached_property
     def layers(self) -> pd.DataFrame:
-        """Columns `LAYERS` and `SCORE`: every block in its backbone's primary pooling, with what it costs.
+        """Columns `LAYERS` and `SCORE`: every block in the pooling that is shown, with what it costs.
 
         ``place`` is best, tied or empty, ``relative`` the share of the depth; ``parameters`` are in millions.
         """

@@ -20,10 +20,11 @@ HONEST_CAPTION = f"{CAPTION} with an honest choice"
 
 READING = """\
 Each row is a frozen, pretrained vision backbone; each column is a task that is solved from its features
-alone. The features of **every layer** were scored; a cell shows the best layer's score and which layer
-that is: `61.2{half} (9/12)` is 61.2 %, reached by the features after block 9 of 12. {sure}Higher is
-better, 100 is perfect, and the best backbone of each column is in **bold**. {tied}An empty cell is a
-missing score, not a zero; the last section gives the reason."""
+alone. The features of **every layer** were scored; a cell shows the best layer's score and which layer that
+is: `61.2{half} (9/12 cls)` is 61.2 %, reached by the features after block 9 of 12, pooled by `cls`; each
+backbone is shown in the pooling of its best score. {sure}Higher is better, 100 is perfect, and the best
+backbone of each column is in **bold**. {tied}An empty cell is a missing score, not a zero; the last section
+gives the reason."""
 
 INTERVAL = """\
 ± is the 95 % margin of error. """
@@ -42,8 +43,6 @@ APART = """\
 **Different images.** Only scores on the same images and ground truth are ranked together. Scores on others,
 such as a subset, have columns of their own, named by a digest of the data:"""
 
-BETTER = "↑ marks scores that the same backbone exceeds with another pooling, each at its best layer:"
-
 EVERY = """\
 **Every image is tested once**, against the others: no images are set aside for testing. To tell the two best
 backbones of a column apart, it would take about:"""
@@ -54,8 +53,6 @@ MANY = 1_000_000  # more images than this are not told by number
 PARTIAL = "† PARTIAL data: not comparable with scores on the complete dataset."
 
 FEATURES = "Features: {uses}."
-
-AVERAGED = "The {average} of the feature map replaces a missing class token: {names}."
 
 CLAIMED = """\
 The column `measured` says who measured a backbone. Numbers `by the authors` of the backbone or `by others`
@@ -108,7 +105,6 @@ def best_blocks(board: Board) -> list[Block]:
         Table(table_with_means(board), left=3 if board.claims else 2, caption=CAPTION, head=1),
         wrapped(CLAIMED if board.claims else ""),
         _pooling_note(board),
-        *_better_blocks(board),
         *mean_blocks(board),
         *list_blocks(APART, [f"{column.heading}: {join(column.rows['coverage'])}" for column in apart]),
         *list_blocks(PARTIAL, [f"{name}: {join(rows['coverage'])}" for name, rows in partial]),
@@ -124,35 +120,15 @@ def best_blocks(board: Board) -> list[Block]:
 
 def _pooling_note(board: Board) -> Text:
     """The features of a layer from which cells are computed."""
-    labels = {backbone.name: backbone.label for backbone in board.scored_backbones if not backbone.floor}
     tasks: dict[str, list[str]] = {}
-    averaged: set[str] = set()
     for column in board.columns:
-        taken = {name: pooling for name, pooling in column.poolings.items() if name in labels}
-        averaged |= {name for name, pooling in taken.items() if pooling == "mean"}
-        for pooling in {"cls" if pooling == "mean" else pooling for pooling in taken.values()}:
+        for pooling in {*column.best["pooling"]}:
             tasks.setdefault(pooling, []).append(column.task)
     uses = "; ".join(
-        f"{', '.join(dict.fromkeys(tasks[pooling]))}: {display.pooling_name(pooling)}"
+        f"{pooling} is {display.pooling_name(pooling)} ({', '.join(dict.fromkeys(tasks[pooling]))})"
         for pooling in sorted(tasks, key=display.pooling_rank)
     )
-    names = ", ".join(label for name, label in labels.items() if name in averaged)
-    words = " ".join([*([FEATURES] if uses else []), *([AVERAGED] if names else [])])
-    return said(words, uses=uses, average=display.GLOBAL_AVERAGE, names=names)
-
-
-def _better_blocks(board: Board) -> list[Block]:
-    """One line per column with the backbones that score higher in another pooling; empty without any."""
-    lines = []
-    for column in board.columns:
-        names = [
-            f"{label} {display.score_text(better.score)} "
-            f"({better.layer}/{better.depth}, {display.pooling_name(better.pooling)})"
-            for name, label in board.labels.items()
-            if (better := column.better_poolings.get(name))
-        ]
-        lines += [f"{column.heading}: {', '.join(names)}"] if names else []
-    return list_blocks(BETTER, lines)
+    return said(FEATURES if uses else "", uses=uses)
 
 
 def untested(board: Board) -> Text:

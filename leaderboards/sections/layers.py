@@ -3,7 +3,7 @@
 import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, said, wrapped
-from layerboard.leaderboards.blocks.display import fixed, pooling_name, pooling_rank, score_text
+from layerboard.leaderboards.blocks.display import fixed, place_text, pooling_name, pooling_rank, score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.differences import known_items, sides_of
@@ -13,10 +13,10 @@ from layerboard.leaderboards.sections.provenance import partial_line, units_text
 SHOWN_SHARE = 0.05  # blocks chosen by a smaller share of the splits are not listed
 
 NOTE = """\
-Layer k is the output of block k, before any final norm. The bold score of each row is the one in the
-table above. {tied}{choices}`final` is the output of the final norm; it is shown for comparison and is
-never chosen as the best layer. Cells beyond the last block of a backbone, and `final` of a backbone
-without a final norm, are empty."""
+Layer k is the output of block k, before any final norm. The bold score of each row is its best; that of the
+first table of each task is the one above. {tied}{choices}`final` is the output of the final norm; it is shown
+for comparison and is never chosen as the best layer. Cells beyond the last block of a backbone, and `final`
+of a backbone without a final norm, are empty."""
 
 TIES = """\
 `≈` marks blocks that are statistically tied with the best of their row: these and the bold one include the
@@ -79,8 +79,6 @@ def _pooling_blocks(board: Board, column: Column, pooling: str | None, title: st
     if rows.empty:
         return [said("{floor}", floor=floor)]
     names = sorted({str(name) for name in rows["pooling"]}, key=pooling_rank)
-    if "cls" in names and pooling is None:
-        names = [name for name in names if name != "mean"]
     caption = ", ".join(map(pooling_name, names))
     bold, units = f"{caption[:1].upper()}{caption[1:]}", units_text(rows)
     if board.items and len(column.best):
@@ -102,7 +100,7 @@ def choice_table(column: Column) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "backbone": backbone.label,
-            "best": f"{score_text(row['value'])} ({row['layer']}/{row['depth']})",
+            "best": f"{score_text(row['value'])} ({place_text(row['layer'], row['depth'], row['pooling'])})",
             "honest": score_text(choice.score),
             "optimism": score_text(choice.optimism),
             "blocks chosen": ", ".join(

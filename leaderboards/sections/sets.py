@@ -24,13 +24,13 @@ from layerboard.zoo.spec import Layer
 
 SET_NOTE = """\
 Scores of sets of layers, from the same forward passes. The similarity of a set is the mean of the cosine
-similarities of its layers; probes get the concatenated unit vectors. These scores are in no other table.
-`gain` is the score of the set minus that of the best single layer, in points, with its 95 % interval over the
-same items. The best layer was chosen on the test data, but the blocks of `last4`, `quarters` and `all` were
-not, so their gains are a little too low; the best pair was chosen among many more candidates than the best
-layer, so its gain is too high. The last row of a backbone is fair: set and layer are both chosen on one half
-of the data and scored on the other. The temperature of a vote is the task's own; averaging with an
-uninformative layer has the effect of a higher one."""
+similarities of its layers; probes get the concatenated unit vectors, in the pooling of the best single layer.
+These scores are in no other table. `gain` is the score of the set minus that of the best single layer, in
+points, with its 95 % interval over the same items. The best layer was chosen on the test data, but the blocks
+of `last4`, `quarters` and `all` were not, so their gains are a little too low; the best pair was chosen among
+many more candidates than the best layer, so its gain is too high. The last row of a backbone is fair: set and
+layer are both chosen on one half of the data and scored on the other. The temperature of a vote is the task's
+own; averaging with an uninformative layer has the effect of a higher one."""
 
 PAIR = "best pair of {count}"
 CHOSEN = "chosen on other data, of {count}"

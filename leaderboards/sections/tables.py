@@ -6,10 +6,10 @@ import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Cell, Mark
 from layerboard.leaderboards.blocks.display import (
-    GLOBAL_AVERAGE,
     fixed,
     metric_rank,
     natural,
+    place_text,
     score_text,
     task_display,
 )
@@ -68,16 +68,16 @@ def cell_table(
 
 
 def main_table(board: Board) -> pd.DataFrame:
-    """The leaderboard: backbones by columns, cells ``score ± half interval (layer/depth)``.
+    """The leaderboard: backbones by columns, cells ``score ± half interval (layer/depth pooling)``.
 
-    Marked are each column's best, scores tied with it, and cells that another pooling exceeds. If several
-    parties measured backbones, a column names them. The random floor's row is last, its cells are ``mean ±
+    Marked are each column's best and scores tied with it. If several parties measured backbones, a column
+    names them. The random floor's row is last, its cells are ``mean ±
     s.d.``, and it is never marked.
     """
 
     def cells(column: Column) -> Cells:
         tied = board.ties.get(column.key, Ties()).tied
-        return _floor_cells(column.floors) | _best_cells(column.best, tied, column.better_poolings)
+        return _floor_cells(column.floors) | _best_cells(column.best, tied)
 
     table = board_table(board, cells)
     if board.claims:
@@ -99,7 +99,7 @@ def board_table(board: Board, cells: Callable[[Column], Cells], *, floor: bool =
 
 
 def layer_table(column: Column, pooling: str | None = None) -> pd.DataFrame:
-    """Scores of every layer in one column, in one pooling or in each backbone's primary one.
+    """Scores of every layer in one column, as shown, or in another pooling.
 
     One row per backbone without the random floor, columns ``1``..greatest depth and, if there is one,
     ``final``. Each row's best block, which the leaderboard shows, and layers tied with it are marked.
@@ -114,22 +114,20 @@ def layer_table(column: Column, pooling: str | None = None) -> pd.DataFrame:
     for name, layer, tap, value, tied, spread in fields.itertuples(index=False, name=None):
         key = (str(name), "final" if tap == "final" else str(layer))
         cells[key] = Cell(score_text(value, spread), mark_of(best=key in best, tied=bool(tied)))
-    # the name of the row says if the global average replaces the class token
-    means = column.poolings if pooling in (None, "mean") else {}
-    averaged = {name: f", {GLOBAL_AVERAGE}" for name, primary in means.items() if primary == "mean"}
-    labels = {each.name: each.label + averaged.get(each.name, "") for each in backbones}
+    named = dict(zip(rows["backbone"], rows["pooling"], strict=True))
+    labels = {each.name: f"{each.label}, {named[each.name]}" for each in backbones}
     body = [[label, *(cells.get((name, head), EMPTY) for head in heads)] for name, label in labels.items()]
     return pd.DataFrame(body, columns=["backbone", *heads], dtype=object)
 
 
 def every_layer(column: Column, pooling: str | None) -> pd.DataFrame:
-    """Scores of blocks and final norms by a column's metric, in one pooling or the primary ones; no floor."""
+    """Scores of blocks and final norms by a column's metric, as shown or in another pooling; no floor."""
     rows = column.in_pooling(pooling)
     return rows[rows["tap"].isin(["block", "final"]) & (rows["metric"] == column.metric) & ~is_floor(rows)]
 
 
 def metrics_table(column: Column) -> pd.DataFrame:
-    """All metrics of a task in the primary pooling, each at its own best layer; empty for a single one."""
+    """All metrics of a task in the shown pooling, each at its own best layer; empty for a single one."""
     rows = column.in_pooling()
     # kinds, ceilings and rules have tables of their own
     metrics = {str(metric) for metric in rows["metric"] if metric and not str(metric).endswith(CEILINGS)}
@@ -200,18 +198,18 @@ def floor_sentence(column: Column, pooling: str | None = None) -> str:
     return " ".join(words)
 
 
-def _best_cells(best: pd.DataFrame, tied: Collection[str] = (), better: Collection[str] = ()) -> Cells:
-    """The cell of each best layer; the highest and those tied with it are marked, ↑ follows exceeded ones."""
+def _best_cells(best: pd.DataFrame, tied: Collection[str] = ()) -> Cells:
+    """The cell of each best layer; the highest and those tied with it are marked."""
     top = best["value"].max()
-    fields = best[["backbone", "value", "layer", "depth"]].assign(spread=half_widths(best))
+    fields = best[["backbone", "value", "layer", "depth", "pooling"]].assign(spread=half_widths(best))
     return {
         str(name): Cell(
             score_text(float(value), spread),
             mark_of(best=value == top, tied=name in tied),
-            f"({layer}/{depth}){' ↑' if name in better else ''}",
+            f"({place_text(layer, depth, pooling)})",
             float(value),
         )
-        for name, value, layer, depth, spread in fields.itertuples(index=False, name=None)
+        for name, value, layer, depth, pooling, spread in fields.itertuples(index=False, name=None)
     }
 
 

@@ -12,11 +12,12 @@ from itertools import chain
 import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Block, Bullets, Heading, Plot, Table, said
-from layerboard.leaderboards.blocks.display import fixed, natural, score_text, signed_text
+from layerboard.leaderboards.blocks.display import fixed, natural, place_text, score_text, signed_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column, Side
 from layerboard.leaderboards.board.costs import Vector, bytes_of
 from layerboard.leaderboards.board.differences import MISSING, Estimate, best_side, differences_of, sides_of
+from layerboard.leaderboards.board.frames import candidates
 from layerboard.leaderboards.sections.drift import drift_blocks
 from layerboard.leaderboards.sections.trainings import training_blocks, trainings_of
 from layerboard.tasks.framework.transforms import is_compression
@@ -127,7 +128,8 @@ def _gains(
         if name in there and reference in plain:
             before = best_side(column.candidates, reference)
             best = best_side(changed.candidates, name, transform)
-            sides = sides_of(changed.candidates, name, transform)
+            scored = candidates(changed.scored)  # in every pooling
+            sides = sides_of(scored[scored["pooling"] == before.pooling], name, transform)
             same = [side for side in sides if side.layer == before.layer]
             gain, *others = differences_of(column, [best, *same], before, board.items)
             chosen, again = column.honest.get(reference), changed.honest.get(name)
@@ -225,8 +227,8 @@ def _bytes_blocks(board: Board, gains: Sequence[Gain]) -> Iterator[Block]:
 
 
 def side_text(side: Side) -> str:
-    """A score with its layer: ``61.2 (9/12)``."""
-    return f"{score_text(side.score)} ({side.layer}/{side.depth})"
+    """A score with its layer: ``61.2 (9/12 cls)``."""
+    return f"{score_text(side.score)} ({place_text(side.layer, side.depth, side.pooling)})"
 
 
 def difference_text(difference: Estimate) -> str:

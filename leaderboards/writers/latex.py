@@ -16,7 +16,6 @@ _SPECIAL = {letter: rf"\{letter}" for letter in "{}$&#%_"} | {
     "|": r"\textbar{}",
     "±": r"$\pm$",
     "≈": r"$\approx$",
-    "↑": r"$\uparrow$",
     "†": r"\dag{}",
 }
 _ANY = re.compile("|".join(map(re.escape, _SPECIAL)))

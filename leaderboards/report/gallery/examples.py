@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layerboard.leaderboards.board.column import Column
+from layerboard.leaderboards.board.column import Column, Side
 from layerboard.leaderboards.records.files import task_key
 from layerboard.leaderboards.records.record import known_arrays
 from layerboard.leaderboards.records.thumbnails import FOLDER, NAMES
@@ -24,6 +24,7 @@ class ExampleSet:
 
     backbone: str
     layer: int  # its best layer
+    pooling: str  # the pooling of its best score
     value: float  # the score of that layer
     metric: str
     arrays: Mapping[str, Array]  # the arrays of the file of examples (docs/reference/examples.md)
@@ -31,8 +32,14 @@ class ExampleSet:
 
     @cached_property
     def places(self) -> NDArray[np.int64]:
-        """Indices of the layers that are drawn, in forward order."""
-        return np.flatnonzero(self.arrays["drawn"])
+        """Indices of the layers that are drawn, in forward order: those of the file, and the best one.
+
+        They are in the pooling of the best score, even if the file was drawn in another one.
+        """
+        numbers = self.arrays["layer"]
+        wanted = np.isin(numbers, [*numbers[self.arrays["drawn"]], self.layer])
+        pooled = self.arrays["pooling"] == self.pooling
+        return np.flatnonzero(wanted & pooled & (self.arrays["tap"] == "block"))
 
     @property
     def layers(self) -> list[int]:
@@ -41,8 +48,8 @@ class ExampleSet:
 
     @property
     def best(self) -> int:
-        """Index of the best layer among those that are drawn; the last if it is none of them."""
-        return self.layers.index(self.layer) if self.layer in self.layers else len(self.layers) - 1
+        """Index of the best layer among those that are drawn."""
+        return self.layers.index(self.layer)
 
     def at_layers(self, values: Sequence[str]) -> str:
         """Values of drawn layers in words: of the first, the best and the last, each once."""
@@ -77,10 +84,13 @@ class ExampleSet:
 ExampleSets = Sequence[ExampleSet]  # of several backbones, the best first
 
 
-def read_examples(output: Path, column: Column, backbone: str, layer: int, value: float) -> ExampleSet | None:
-    """A backbone's examples in a column, with its best layer and score; None if the records differ."""
+def read_examples(output: Path, column: Column, best: Side) -> ExampleSet | None:
+    """A backbone's examples in a column; None if the records differ or its best layer has none."""
     key = task_key(column.task, column.dataset, column.protocol)
-    arrays = known_arrays(output / "examples", key, [backbone])
-    if not np.array_equal(arrays.get("version", -1), VERSION) or not arrays["drawn"].any():
+    arrays = known_arrays(output / "examples", key, [best.backbone])
+    if not np.array_equal(arrays.get("version", -1), VERSION):
         return None
-    return ExampleSet(backbone, layer, value, column.metric, arrays, output / FOLDER)
+    found = ExampleSet(
+        best.backbone, best.layer, best.pooling, best.score, column.metric, arrays, output / FOLDER
+    )
+    return found if best.layer in found.layers else None

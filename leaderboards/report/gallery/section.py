@@ -9,6 +9,7 @@ import pandas as pd
 
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
+from layerboard.leaderboards.board.differences import best_side
 from layerboard.leaderboards.report.gallery.classes import class_accuracy, class_table
 from layerboard.leaderboards.report.gallery.drawing import (
     GOOD,
@@ -61,8 +62,7 @@ def example_sections(board: Board, output: Path) -> list[PageSection]:
 def column_examples(column: Column, output: Path) -> list[ExampleSet]:
     """The saved examples of backbones of a column, the best first."""
     rows = column.best.sort_values(["value", "backbone"], ascending=[False, True])
-    places = rows[["backbone", "layer", "value"]].itertuples(index=False, name=None)
-    every = (read_examples(output, column, *choice) for choice in places)
+    every = (read_examples(output, column, best_side(rows, name)) for name in rows["backbone"])
     return list(islice((examples for examples in every if examples is not None), BACKBONES))
 
 
@@ -75,7 +75,7 @@ def failure_frames(board: Board, output: Path) -> Iterator[tuple[str, pd.DataFra
     for column in board.columns:
         if every := column_examples(column, output) if column.task in DRAWINGS else []:
             best = every[0]
-            who = f"{column.heading}, {best.backbone} layer {best.layers[best.best]}"
+            who = f"{column.heading}, {best.backbone} layer {best.layer} {best.pooling}"
             yield from ((f"{who}: {title}", frame) for title, frame in _classes(every))
             rows = _missed(DRAWINGS[column.task], every)
             if len(rows):

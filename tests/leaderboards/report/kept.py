@@ -28,6 +28,7 @@ def keep(output: Path, records: list[Any], arrays: dict[str, Any], pictures: lis
     colours = np.random.default_rng(len(pictures)).integers(0, 256, (len(pictures), 3)).tolist()
     made = [write_thumbnail(Image.new("RGB", (40, 30), tuple(c)), output / FOLDER) for c in colours]
     places = {"version": VERSION, "layer": np.arange(1, LAYERS + 1), "drawn": np.ones(LAYERS, bool)}
+    places |= {"tap": ["block"] * LAYERS, "pooling": [one["pooling"]] * LAYERS}
     named = {"picture": np.array(pictures), "thumbnail": np.array(made)}
     write_arrays({name: np.asarray(values) for name, values in (places | named | arrays).items()}, path)
     write_checked(
