@@ -5,13 +5,12 @@
     python -m tests.simulate_uncertainty --quick        the same tables from few samples, seconds
 
 Prints Markdown: coverage of the intervals of hits, of means over few videos and groups of queries, of
-metrics of predictions, and of few shots; what the cheapest layer loses that is shown to lose at most two
-points; how often a row of layers or a column of backbones loses one that is as good as the best, also where
-their clusters are those of k-means; and how often truly worse layers and backbones are told apart. Every
-sample of every cell of rows and tables has a seed of its own. Items are hits where a normal number lies
-below a bound, which makes the share exact; numbers of the items of a cluster are correlated by 0.3, and
-those of different layers of one item by 0.8, or by 0.5 where power of backbones is asked. Shots and k-means
-see the 1,797 images of handwritten digits that scikit-learn brings, with noise of each layer's own.
+metrics of predictions, and of few shots; whether layers of k-means differ that are equal; how often what is
+said of layers against the best one is wrong, what it finds, and what the cheapest layer loses that is said to
+lose at most two points. Items are hits where a normal number lies below a bound, which makes the share exact;
+numbers of the items of a cluster are correlated by 0.3, and those of different layers of one item by 0.8.
+Shots and k-means see the 1,797 images of handwritten digits that scikit-learn brings, with noise of each
+layer's own.
 """
 
 import argparse
@@ -20,7 +19,6 @@ from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 from sklearn.datasets import load_digits
 
@@ -39,33 +37,30 @@ from layerboard.tasks.retrieval.instances import (
     retrieve_instances,
 )
 from layerboard.tasks.statistics import linearised
-from layerboard.tasks.statistics.best_set import best_set
 from layerboard.tasks.statistics.linearised import placements
+from layerboard.tasks.statistics.mcb import compare_with_best
 from layerboard.tasks.statistics.uncertainty import differences, intervals
 from layerboard.tasks.statistics.weighted import Index, Partitions, Ratios, Trials
 from layerboard.tasks.targets.task import FEW_LABELS
+from tests import simulated_best
 
 Kind = Literal["independent", "clustered", "stratified"]
 KINDS: tuple[Kind, ...] = ("independent", "clustered", "stratified")
 LARGEST, WITHIN, PAIRED = 9, 0.3, 0.8  # items of a cluster; correlations within a cluster and of layers
-Part = Literal[
-    "coverage", "means", "ranks", "predictions", "shots", "losses", "rows", "kmeans", "tables", "powers"
-]
+Part = Literal["coverage", "means", "ranks", "predictions", "shots", "kmeans", "best", "groups", "cheapest"]
 PARTS: tuple[Part, ...] = (
     "coverage",
     "means",
     "ranks",
     "predictions",
     "shots",
-    "losses",
-    "rows",
     "kmeans",
-    "tables",
-    "powers",
+    "best",
+    "groups",
+    "cheapest",
 )
 Draw = Callable[[np.random.Generator, int, float], Items]  # items of so many images, predicted so well
 STRATA = 5
-DRAWS = 1_000  # in each confidence set
 VIDEOS = (2, 3, 4, 6, 8, 12, 30)
 LANDMARKS = ((11, 0.2), (11, 0.5), (12, 0.2), (12, 0.5))  # groups of queries, and their correlation
 IMAGES = ((10, 10), (12, 16), (30, 30), (20, 60), (100, 100))  # good and defective ones
@@ -75,8 +70,6 @@ SHOTS = (1, 5, 10)
 NOISES = (0.3, 0.8)  # of the images of digits that few shots are of; pixels are 0 to 1
 TESTED = 200  # test images of few shots
 OWN = 4  # equal layers of k-means
-MAY_LOSE = 0.02  # of what the best layer scores
-LAYERS = 12  # of each backbone of a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +77,12 @@ class Size:
     """How much is simulated."""
 
     samples: int  # of a cell of coverage
-    rivals: tuple[int, ...]  # how many candidates are equally good
-    rows: tuple[int, ...]  # samples of a row of so many
-    tables: tuple[int, ...]  # samples of a table of so many
-    few: int  # samples of a cell of power and of k-means
+    few: int  # samples of a cell of k-means and of the cheapest layer
+    layers: int  # samples of a cell of layers that are compared with the best
+    many_layers: int  # the same of more than 12 layers
     counts: tuple[int, ...]  # items of the grid of coverage
     shares: tuple[float, ...]  # true shares of hits there
-    items: tuple[int, ...]  # of rows, tables and powers
+    best: tuple[int, ...]  # items of layers that are compared with the best
     clustered: tuple[int, ...]  # images that k-means clusters
     losing: tuple[int, ...]  # items of what a choice loses
     predicted: tuple[int, ...]  # images whose numbers, labels, confidence or things are predicted
@@ -99,13 +91,12 @@ class Size:
 
 FULL = Size(
     samples=2_000,
-    rivals=(2, 7, 12),
-    rows=(2_000, 2_000, 2_000),
-    tables=(1_000, 600, 600),
     few=400,
+    layers=2_000,
+    many_layers=400,
     counts=(20, 50, 100, 200, 500),
     shares=(0.02, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.97, 0.98),
-    items=(50, 200, 500),
+    best=(60, 100, 300, 1_000, 2_000),
     clustered=(300, 800),
     losing=(200, 1_000, 10_000),
     predicted=(20, 50, 200),
@@ -113,13 +104,12 @@ FULL = Size(
 )
 QUICK = Size(
     samples=40,
-    rivals=(2, 7),
-    rows=(40, 40),
-    tables=(8, 8),
     few=5,
+    layers=20,
+    many_layers=4,
     counts=(20, 200),
     shares=(0.02, 0.5, 0.97),
-    items=(200,),
+    best=(100,),
     clustered=(200,),
     losing=(200,),
     predicted=(50,),
@@ -256,106 +246,17 @@ def of_shots(samples: int, shots: int, noise: float) -> list[float]:
 
 
 def of_kmeans(samples: int, count: int, *, same: bool) -> list[float]:
-    """Share of pairs of equal layers that differ by each index, and of their rows that lose one."""
+    """Share of pairs of equal layers that differ by each index, and of samples that lose a given one."""
     wrong = dict.fromkeys(("purity", "NMI", "ARI"), 0.0)
-    lost_rows = 0
+    lost = 0
     for seed in range(samples):
         measured = clusterings(np.random.default_rng((seed, count)), count, same=same)
         for index in wrong:
             paired = differences(replace(measured, indices=(cast("Index", index),)), 0)
             wrong[index] += float((paired.p[1:] < 0.05).mean())
-        inside = best_set(measured, seed=seed, draws=DRAWS)
-        lost_rows += inside is not None and not inside.all()
-    return [*(each / samples for each in wrong.values()), lost_rows / samples]
-
-
-LOSING: dict[str, tuple[float, ...]] = {
-    "12, falling by 0.5 points each": (*np.linspace(0.055, 0, LAYERS),),
-    "12, falling by 1 point each": (*np.linspace(0.11, 0, LAYERS),),
-    "12, all but the best 2.5 points below it": (0.025,) * (LAYERS - 1) + (0.0,),
-    "60, all but the best 2.2 points below it": (0.022,) * 59 + (0.0,),
-}
-"""How far each layer is below the best one, the cheapest first."""
-
-
-def of_losses(samples: int, count: int, layers: str) -> list[float]:
-    """What the cheapest layer loses that is shown to lose little against the one with the highest score.
-
-    Share of the samples in which it loses more than is said; true loss, in points, of it and of the other.
-    """
-    below = np.asarray(LOSING[layers])
-    result = np.zeros(3)
-    for seed in range(samples):
-        measured = hits(np.random.default_rng((seed, count)), "independent", count, (0.7 - below).tolist())
-        highest = int(np.argmax(measured.evaluate()[0]))
-        paired = differences(measured, highest)
-        safe = (paired.value >= -MAY_LOSE) & (-paired.low <= MAY_LOSE)
-        safe[highest] = True
-        taken = int(np.flatnonzero(safe)[0])
-        result += below[taken] - below[highest] > -paired.low[taken], below[taken], below[highest]
-    return [float(each) for each in result / samples]
-
-
-def lost(make: Callable[[np.random.Generator], Ratios], samples: int, cell: Sequence[int]) -> float:
-    """Share of the samples in which one of equal candidates is left out; cells have samples of their own."""
-    wrong = 0
-    for seed in range(samples):
-        inside = best_set(make(np.random.default_rng((seed, *cell))), seed=seed, draws=DRAWS)
-        wrong += inside is not None and not inside.all()
-    return wrong / samples
-
-
-def possible(measured: Ratios, owner: Integers, seed: int) -> NDArray[np.bool_]:
-    """Whether each backbone may be the best, by all of its layers that its own row marks: [backbones]."""
-    layers = [np.flatnonzero(owner == backbone) for backbone in range(owner.max() + 1)]
-    rows = [best_set(measured.columns(places), seed=seed, draws=DRAWS) for places in layers]
-    marked = np.concatenate([places[row] for places, row in zip(layers, rows, strict=True)])
-    inside = best_set(measured.columns(marked), owner[marked].tolist(), seed=seed, draws=DRAWS)
-    return np.ones(len(layers), np.bool_) if inside is None else inside
-
-
-KNOWN = "the best layer alone, as if it were known"
-PROFILES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
-    "all equal": ((0.0,) * LAYERS,) * 2,
-    "every second backbone has one good layer": ((0.0,) + (0.2,) * (LAYERS - 1), (0.0,) * LAYERS),
-    "its other layers are 8 points worse": ((0.0,) + (0.08,) * (LAYERS - 1), (0.0,) * LAYERS),
-    "layers fall off by 2 points each": ((*np.linspace(0, 0.22, LAYERS),), (0.0,) * LAYERS),
-    KNOWN: ((0.0,), (0.0,)),
-}
-"""How far each layer is below the best one, of every second backbone and of the others."""
-
-
-def lost_backbones(samples: int, rivals: int, count: int, profile: str) -> float:
-    """Share of the tables of equal backbones in which one is left out, its layers chosen before."""
-    below = np.stack([PROFILES[profile][backbone % 2] for backbone in range(rivals)])
-    owner, wrong = np.repeat(np.arange(rivals), below.shape[1]), 0
-    for seed in range(samples):
-        random = np.random.default_rng((seed, rivals, count))
-        measured = hits(random, "independent", count, (0.7 - below).ravel().tolist())
-        wrong += not possible(measured, owner, seed).all()
-    return wrong / samples
-
-
-def found_backbones(samples: int, rivals: int, count: int, profile: str) -> float:
-    """Share of the backbones told apart that are worse than another one by ten points."""
-    below = np.stack([PROFILES[profile][0]] * rivals) + 0.1 * (np.arange(rivals) > 0)[:, None]
-    owner, apart = np.repeat(np.arange(rivals), below.shape[1]), 0.0
-    for seed in range(samples):
-        random = np.random.default_rng((seed, rivals, count))
-        measured = hits(random, "independent", count, (0.7 - below).ravel().tolist(), paired=0.5)
-        apart += 1 - float(possible(measured, owner, seed)[1:].mean())
-    return apart / samples
-
-
-def power(size: Size, rivals: int, count: int, points: int) -> float:
-    """Share of the worse layers that are told apart from the one that is better by so many points."""
-    shares = [0.7] + [0.7 - points / 100] * (rivals - 1)
-    apart = 0.0
-    for seed in range(size.few):
-        measured = hits(np.random.default_rng((seed, rivals, count)), "independent", count, shares)
-        inside = best_set(measured, seed=seed, draws=DRAWS)
-        apart += 0.0 if inside is None else 1 - float(inside[1:].mean())
-    return apart / size.few
+        compared = compare_with_best(measured, seed)
+        lost += compared is not None and not compared.maybe[0]
+    return [*(each / samples for each in wrong.values()), lost / samples]
 
 
 def of_ranks(samples: int, good: int, bad: int, auroc: float) -> float:
@@ -505,17 +406,8 @@ def _coverages(size: Size, parts: Sequence[Part]) -> Iterator[str]:
 
 
 def _choices(size: Size, parts: Sequence[Part]) -> Iterator[str]:
-    """What is lost, and what is found, where the best is chosen."""
+    """What is said of the best layer where it is chosen on the same data."""
     rows: list[list[object]]
-    heads = [f"{rivals} equal" for rivals in size.rivals]
-    if "losses" in parts:
-        yield f"The cheapest layer shown to lose at most 2 points ({size.samples:,} samples a cell):\n"
-        rows = [
-            [layers, count, *of_losses(size.samples, count, layers)]
-            for layers in LOSING
-            for count in size.losing
-        ]
-        yield from table(["layers", "n", "loses more than said, %", "loses", "the highest loses"], rows)
     if "kmeans" in parts:
         yield f"Equal clusterings by k-means that differ, in percent ({size.few:,} samples a cell):\n"
         rows = [
@@ -523,60 +415,20 @@ def _choices(size: Size, parts: Sequence[Part]) -> Iterator[str]:
             for count in size.clustered
             for name, same in (("other features", False), ("other seeds", True))
         ]
-        yield from table(["layers", "n", "purity", "NMI", "ARI", f"rows of {OWN} that lose one"], rows)
-    if "rows" in parts:
-        yield (
-            f"Rows that lose a layer as good as the best, in percent ({_listed(size.rows)} samples a cell):\n"
-        )
-        yield from table(["items", "n", "p", *heads], _lost_rows(size))
-    if "tables" in parts:
-        yield (
-            f"Tables that lose a backbone as good as the best, {LAYERS} layers each "
-            f"({_listed(size.tables)} samples a cell):\n"
-        )
-        yield from table(["layers of a backbone", "n", *heads], _lost_tables(size))
-    if "powers" in parts:
-        yield "Layers told apart that are worse by 2, 5 and 10 points (of 70 %), in percent:\n"
-        points = (f"{points} points" for points in (2, 5, 10))
-        yield from table(["candidates", "n", *points], _powers(size))
-        yield f"Backbones of {LAYERS} layers told apart that are worse by 10 points, n = 200, in percent:\n"
-        rows = [
-            [profile, *(found_backbones(size.few, rivals, 200, profile) for rivals in size.rivals)]
-            for profile in PROFILES
-        ]
-        yield from table(["layers of each", *(f"{rivals} backbones" for rivals in size.rivals)], rows)
-
-
-def _listed(counts: Sequence[int]) -> str:
-    return ", ".join(f"{count:,}" for count in counts)
-
-
-def _lost_rows(size: Size) -> Iterator[list[object]]:
-    for number, kind in enumerate(KINDS):
-        for count in size.items:
-            for share in (0.5, 0.95):
-                errors = [
-                    lost(
-                        lambda random, n=rivals: hits(random, kind, count, [share] * n),  # type: ignore[misc]  # noqa: B023
-                        samples,
-                        (number, count, int(100 * share), rivals),
-                    )
-                    for rivals, samples in zip(size.rivals, size.rows, strict=True)
-                ]
-                yield [kind, count, f"{share:g}", *errors]
-
-
-def _lost_tables(size: Size) -> Iterator[list[object]]:
-    for profile in [name for name in PROFILES if name != KNOWN]:
-        for count in size.items[-2:]:
-            samples = zip(size.rivals, size.tables, strict=True)
-            yield [profile, count, *(lost_backbones(many, n, count, profile) for n, many in samples)]
-
-
-def _powers(size: Size) -> Iterator[list[object]]:
-    for rivals in size.rivals:
-        for count in (*size.items, 10 * size.items[-1]):
-            yield [rivals, count, *(power(size, rivals, count, points) for points in (2, 5, 10))]
+        yield from table(["layers", "n", "purity", "NMI", "ARI", "a given one of 4 lost"], rows)
+    if "best" in parts:
+        yield "Statements on layers, in percent of the samples:\n"
+        head = ["layers", "n", "samples", "best lost", "some loss larger", "of one layer", "of the highest"]
+        head += ["a given equal one lost", "5 to 10 points worse, told apart"]
+        yield from table(head, simulated_best.best_rows(size.best, size.layers, size.many_layers))
+    if "groups" in parts:
+        yield f"Equally good backbones, in percent of the samples ({size.layers:,} a cell):\n"
+        head = ["layers", "n", "interval misses", "first is called higher", "second is"]
+        yield from table(head, simulated_best.group_rows(size.best, size.layers))
+    if "cheapest" in parts:
+        yield f"The cheapest layer that loses at most 2 points ({size.few:,} samples a cell):\n"
+        head = ["layers", "n", "there is one, %", "it loses more than said, %", "it loses, points"]
+        yield from table(head, simulated_best.cheapest_rows(size.losing, size.few))
 
 
 def main() -> None:

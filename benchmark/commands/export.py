@@ -29,7 +29,7 @@ HONEST = (
     "The layer is chosen on half of the test data and scored on the rest; "
     "in brackets, the difference from the score of the best layer."
 )
-TIED = r"$^{\approx}$: tied with the best (95\,\%, corrected for the number of backbones)."
+MAYBE = r"$^{\approx}$: not shown to be worse than the best of its column (95\,\%)."
 PARTIAL = r"\dag: on a part of the dataset."
 PAIRED = (
     "Paired comparison at the best layer of each backbone (layer/depth), in points. Held-out differences "
@@ -55,7 +55,7 @@ def _latex(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
         table = main_table(board)
         if len(table.columns) <= 2:
             continue
-        notes = [CAPTION, *([INTERVALS] if board.has_intervals else []), *([TIED] if board.compared else [])]
+        notes = [CAPTION, *([INTERVALS] if board.has_intervals else []), *([MAYBE] if board.compared else [])]
         notes += [escaped("".join(map(str, untested(board).pieces)))]
         notes += [PARTIAL] if any("†" in column for column in table.columns) else []
         yield f"{board.page}.tex", latex_table(table, 2, notes, board.page)

@@ -76,8 +76,9 @@ def show(request: ShowRequest) -> None:
 def best(request: ShowRequest) -> Result:
     """``frame`` has one row per task and dataset, with the columns of ``leaderboards.answers.answer_frame``.
 
-    After ``suite`` come scores in percent with 95 % intervals, the honest score, and what is statistically
-    tied with the best (``rivals``, ``layers``). Failures are ``parts``, whose frames have all rows.
+    After ``suite`` come scores in percent with 95 % intervals, the maximum ``loss`` against the true best,
+    the held-out score, and what is not shown to be worse (``rivals``, ``layers``). Failures are ``parts``,
+    whose frames have all rows.
 
     Example:
         >>> import layerboard

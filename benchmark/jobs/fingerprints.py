@@ -13,7 +13,7 @@ from layerboard.tasks.framework.task import Task
 from layerboard.zoo.view.views import View
 
 FORMAT = 2  # raise it when stored features, measurements or scores change for the same input
-SCORING = 6  # raise it when scores, intervals or ties change for the same features
+SCORING = 7  # raise it when scores, intervals or marks change for the same features
 DEBIAS = 1  # raise it when tokens without their position change for the same tokens
 
 

@@ -56,7 +56,7 @@ def assess_items(items: Mapping[Place, Items], primary: str | None) -> Assessmen
                 assessed[key, primary] |= choice._asdict()
     if primary is not None:
         for key, below in zip(blocks, below_best([items[key] for key in blocks], primary), strict=True):
-            assessed[key, primary]["tied"] = below is not None and below.maybe
+            assessed[key, primary]["maybe_best"] = below is not None and below.maybe
     return assessed
 
 

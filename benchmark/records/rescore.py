@@ -13,7 +13,7 @@ from layerboard.tasks.framework.assess import score_of
 from layerboard.tasks.framework.base import Items
 
 CLOSE = 1e-5  # relative tolerance for numbers of one machine whose items are rounded to float32
-UNCHOSEN = {"ci_low": nan, "ci_high": nan, "chosen": nan, "held_out": nan, "tied": False}
+UNCHOSEN = {"ci_low": nan, "ci_high": nan, "chosen": nan, "held_out": nan, "maybe_best": False}
 
 
 def rescore(result: StoredResult) -> tuple[int, list[str]]:

@@ -18,17 +18,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 WIDTH = 105  # characters of a line of plain text
-TIED = "≈"  # mark of a score that is statistically tied with the best one
+MAYBE = "≈"  # mark of a score that is not shown to be worse than the best one
 
 Numbers2D = NDArray[np.floating[Any]]
 Rgb = NDArray[np.uint8]
 Span = tuple[float, float]
-Mark = Literal["best", "tied", "none"]
+Mark = Literal["best", "maybe", "none"]
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table, which may be the best of its row or column, or tied with the best."""
+    """A cell of a table, which may be the best of its row or column, or not shown to be worse."""
 
     text: str
     mark: Mark = "none"

@@ -9,7 +9,7 @@ import pandas as pd
 
 from layerboard.leaderboards.blocks.display import page_name
 from layerboard.leaderboards.board.column import Column, columns_of
-from layerboard.leaderboards.board.differences import ColumnTies, column_ties
+from layerboard.leaderboards.board.differences import Bounds, bounds_of
 from layerboard.leaderboards.board.frames import (
     SOURCE,
     BoardBackbone,
@@ -181,14 +181,14 @@ class Board:
         return in_order(pd.concat(parts or [self.scores[:0]]), self.backbones)
 
     @cached_property
-    def ties(self) -> ColumnTies:
-        """The backbones that may be the best of each column, by `Column.key`; empty without items."""
-        return {} if self.items is None else column_ties(self.columns, self.items)
+    def bounds(self) -> Mapping[tuple[str, str, str, str], Bounds]:
+        """How far the layers of each column may be below its best, by `Column.key`."""
+        return {column.key: bounds_of(column, column.family, self.items) for column in self.columns}
 
     @cached_property
     def compared(self) -> bool:
         """Whether any two backbones of a column were compared."""
-        return any(ties.tied or ties.apart for ties in self.ties.values())
+        return any(bounds.maybe or bounds.worse for bounds in self.bounds.values())
 
     @cached_property
     def has_intervals(self) -> bool:

@@ -71,6 +71,11 @@ class Column(RecordGroup):
         return self.rows[self.rows["metric"] == self.metric]
 
     @cached_property
+    def family(self) -> pd.DataFrame:
+        """Its scored blocks in all poolings, which compete with each other; no random floor."""
+        return candidates(self.scored[~is_floor(self.scored)])
+
+    @cached_property
     def poolings(self) -> Mapping[str, str]:
         """The pooling in which each backbone is shown, everywhere: that of its best score.
 
@@ -79,8 +84,7 @@ class Column(RecordGroup):
         shown in the primary pooling.
         """
         usual = self.scored[self.scored["primary"].astype(bool)]
-        rows = candidates(self.scored[~is_floor(self.scored)])
-        rows = rows.assign(rank=rows["pooling"].map(pooling_rank))
+        rows = self.family.assign(rank=self.family["pooling"].map(pooling_rank))
         rows = rows.sort_values(["value", "primary", "layer", "rank"], ascending=[False, False, True, True])
         best = rows.drop_duplicates("backbone")
         pairs = [*zip(usual["backbone"], usual["pooling"], strict=True)]

@@ -1,8 +1,9 @@
-"""What the data can distinguish: backbones that may be the best of a column, and pairs of layers."""
+"""What the data can distinguish: how far layers may be below the best of a column, and pairs of layers."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
@@ -12,60 +13,70 @@ from layerboard.leaderboards.board.frames import best_rows
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import Place, read_items
 from layerboard.leaderboards.records.record import companion
-from layerboard.tasks.framework.assess import confidence_set, paired_differences
+from layerboard.tasks.framework.assess import below_best, paired_differences
 from layerboard.tasks.framework.base import Items
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import stands_for_set
 
-SetTest = Callable[[Sequence[Sequence[Items]], str], list[bool | None]]
-"""Whether each rival, given by its layers, may be the best in a metric; None where that cannot be told."""
 
+@dataclass(frozen=True)
+class Bounds:
+    """How far the candidates of one column may be below the best of them, all at once, with 95 %.
 
-@dataclass(frozen=True, slots=True)
-class Ties:
-    """Confidence set of the best of one column, by names of backbones."""
-
-    tied: frozenset[str] = frozenset()  # these and the column's best include the true best with 95 %
-    apart: frozenset[str] = frozenset()  # worse
-    untested: frozenset[str] = frozenset()  # no measurements, too few, or of other items than the best's
-
-
-ColumnTies = Mapping[tuple[str, str, str, str], Ties]  # by `Column.key`
-
-
-def column_ties(columns: Iterable[Column], folder: Path, test: SetTest = confidence_set) -> ColumnTies:
-    """The backbones that may be the best of each column, by `Column.key`, from a folder of items.
-
-    A backbone takes part with its best layer and all layers tied with that one, since the layer was chosen on
-    the same data. The column's best is the first backbone, in table order, that reaches the best score;
-    randomness is seeded, and the result does not depend on the order of the records. Others with the same
-    score are best, too, and take part unmarked; the random floor does not take part.
+    ``rows`` are the candidates: layers in all poolings. ``loss`` is by how many points the true best is above
+    the candidate, at most; NaN if it could not be compared. ``maybe`` says whether it may be the best itself:
+    it is not shown to be worse.
     """
-    return {column.key: _ties(column, folder, test) for column in columns}
+
+    rows: pd.DataFrame
+
+    @cached_property
+    def highest(self) -> frozenset[str]:
+        """The backbones with the highest score."""
+        return self._names(self.rows["value"] == self.rows["value"].max())
+
+    @cached_property
+    def maybe(self) -> frozenset[str]:
+        """Other backbones that have a candidate that may be the best."""
+        return self._names(self.rows["maybe"]) - self.highest
+
+    @cached_property
+    def untested(self) -> frozenset[str]:
+        """Others without measurements, with too few, or with measurements of other items than the best."""
+        return self._names(self.rows["loss"] >= -math.inf, inverted=True) - self.highest
+
+    @cached_property
+    def worse(self) -> frozenset[str]:
+        """Others that are shown to be worse than the best."""
+        return frozenset(self.rows["backbone"]) - self.highest - self.maybe - self.untested
+
+    def _names(self, rows: "pd.Series[bool]", *, inverted: bool = False) -> frozenset[str]:
+        named = frozenset(map(str, self.rows.loc[rows, "backbone"]))
+        return frozenset(map(str, self.rows["backbone"])) - named if inverted else named
 
 
-def _ties(column: Column, folder: Path, test: SetTest) -> Ties:
-    best = column.best.sort_values("value", ascending=False, kind="stable")
-    below = set(best.loc[best["value"] < best["value"].max(), "backbone"])
-    if not below:
-        return Ties()
-    measured = {str(name): _measured(best_side(best, name), column, folder) for name in best["backbone"]}
-    verdicts: dict[str, bool | None] = dict.fromkeys(below)
-    if next(iter(measured.values())):
-        there = {name: items for name, items in measured.items() if items}
-        verdicts |= zip(there, test([*there.values()], column.metric), strict=True)
-    tied, apart, untested = (
-        frozenset(name for name in below if verdicts[name] is verdict) for verdict in (True, False, None)
-    )
-    return Ties(tied, apart, untested)
+def bounds_of(column: Column, rows: pd.DataFrame, folder: Path | None) -> Bounds:
+    """The bounds of some candidates of a column, layers in poolings, from a folder of items.
 
-
-def _measured(best: Side, column: Column, folder: Path) -> list[Items]:
-    """Items of a backbone's best layer and of those tied with it; none if those of the best are missing."""
-    layers = column.candidates
-    sides = [best, *sides_of(layers[layers["tied"].astype(bool)], best.backbone)]
-    items = known_items(column, sides, folder)
-    return [items[side.place] for side in sides if side.place in items] if best.place in items else []
+    The highest score in table order comes first; randomness is seeded, and the result does not depend on the
+    order of the records.
+    """
+    rows = rows.assign(loss=math.nan, maybe=False)
+    if folder is None:
+        return Bounds(rows)
+    order = rows.sort_values("value", ascending=False, kind="stable").index
+    measured: dict[Hashable, Items] = {}
+    for (name, transform), part in rows.groupby(["backbone", "transform"], sort=False):
+        sides = dict(zip(part.index, sides_of(part, str(name), str(transform), sort=False), strict=True))
+        items = known_items(column, [*sides.values()], folder)
+        measured |= {row: items[side.place] for row, side in sides.items() if side.place in items}
+    if len(order) and order[0] in measured:
+        there = [row for row in order if row in measured]
+        found = below_best([measured[row] for row in there], column.metric)
+        below = {row: each for row, each in zip(there, found, strict=True) if each is not None}
+        rows.loc[[*below], "loss"] = [each.loss for each in below.values()]
+        rows.loc[[*below], "maybe"] = [each.maybe for each in below.values()]
+    return Bounds(rows)
 
 
 def known_items(column: Column, sides: Sequence[Side], folder: Path) -> dict[Place, Items]:
@@ -82,9 +93,10 @@ def known_items(column: Column, sides: Sequence[Side], folder: Path) -> dict[Pla
         return {}
 
 
-def sides_of(rows: pd.DataFrame, name: str, transform: str = "") -> list[Side]:
-    """The layers of a backbone that have a score, in order."""
-    rows = rows[rows["backbone"] == name].sort_values("layer", kind="stable")
+def sides_of(rows: pd.DataFrame, name: str, transform: str = "", *, sort: bool = True) -> list[Side]:
+    """The layers of a backbone that have a score, in order of depth, or of the rows."""
+    rows = rows[rows["backbone"] == name]
+    rows = rows.sort_values("layer", kind="stable") if sort else rows
     fields = rows[["layer", "depth", "pooling", "value", "tap"]].itertuples(index=False, name=None)
     return [
         Side(name, int(layer), int(depth), str(pooling), float(value), str(tap), transform)

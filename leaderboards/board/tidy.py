@@ -13,13 +13,13 @@ from layerboard.leaderboards.records.key import COMPARISON_TASK
 from layerboard.zoo.spec import Layer
 
 DECIMALS = 4
-NUMBERS = ["value", "ci_low", "ci_high", "chosen", "held_out"]
+NUMBERS = ["value", "ci_low", "ci_high", "loss", "chosen", "held_out"]
 # Columns of the CSV: ``other`` ones are empty for scores, ``value`` without a score, and those on uncertainty
 # if it is unknown; the digest ``data`` distinguishes datasets of one name.
 TIDY = [
     *("backbone", "family", "trained", "task", "dataset", "protocol", "pooling", "metric"),
     *("layer", "tap", "other", "other_layer", "other_tap", "value", "ci_low", "ci_high"),
-    *("n", "partial", "data", "best", "tied", "chosen", "held_out"),
+    *("n", "partial", "data", "best", "loss", "maybe_best", "chosen", "held_out"),
 ]
 INSIDE_DECIMALS = 6
 # Columns of the CSV of analyses: ``layer`` is -1 for a whole backbone, ``head`` is -1 for all heads together,
@@ -41,8 +41,9 @@ def tidy_frame(board: Board) -> pd.DataFrame:
     """The numbers of one suite as text, columns `TIDY`, in the order of the page.
 
     They are the scores by the primary metric of every layer in every pooling, including draws of the random
-    floor, and the CKA between last blocks of each two backbones; ``best`` marks the layer and pooling
-    that the leaderboard shows, ``tied`` those that are tied with the best of their backbone and pooling.
+    floor, and the CKA between last blocks of each two backbones. ``best`` marks the layer and pooling that
+    the leaderboard shows, ``loss`` is by how many points the true best of the column is above it, at most,
+    and ``maybe_best`` marks those that are not shown to be worse than the best of their own backbone.
     Analyses have a file of their own.
     """
     primary = [(column.task, column.metric) for column in board.columns]
@@ -52,7 +53,8 @@ def tidy_frame(board: Board) -> pd.DataFrame:
     fields = ["backbone", *COLUMN, "pooling", "layer"]
     chosen = pd.MultiIndex.from_frame(rows[fields]).isin(pd.MultiIndex.from_frame(board.best[fields]))
     chosen = chosen & (rows["tap"] == "block") & (rows["task"] != COMPARISON_TASK)
-    rows = rows.assign(best=chosen, family=rows["backbone"].map(families))
+    losses = pd.concat([pd.Series(dtype=float), *(bounds.rows["loss"] for bounds in board.bounds.values())])
+    rows = rows.assign(best=chosen, loss=losses.reindex(rows.index), family=rows["backbone"].map(families))
 
     def rest(row: Row) -> tuple[object, ...]:
         tap, layer = row["tap"], Layer.of_record(row["layer"], row["tap"])

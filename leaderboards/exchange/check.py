@@ -38,10 +38,10 @@ def check_pages(records: pd.DataFrame, folder: Path, tolerance: Tolerance = TOLE
 
     Reported are missing and new rows, values beyond the tolerance, counts and partial data; not dates,
     versions, devices or which layer is best. Intervals are only checked for presence; they move with the
-    scores, and how often a layer is chosen and what is tied move more than the scores do. Analyses are
-    compared if the records have any, since they are run only if named. Costs are not compared: every machine
-    has its own. If either side has several sets of data under one name, each is compared with that of the
-    same digest.
+    scores, and how often a layer is chosen and how far it may be below the best move more than the scores do.
+    Analyses are compared if the records have any, since they are run only if named. Costs are not compared:
+    every machine has its own. If either side has several sets of data under one name, each is compared with
+    that of the same digest.
     """
     sentences: list[str] = []
     for suite in suites_of(records):

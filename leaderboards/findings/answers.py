@@ -1,22 +1,23 @@
-"""The answer of each leaderboard column: the best backbone and layer, its uncertainty, and its cost."""
+"""The answer of each column: the backbone and layer that score highest, how sure that is, and the cost."""
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from operator import attrgetter
 
+import numpy as np
 import pandas as pd
 
 from layerboard.leaderboards.blocks.display import fixed, pooling_rank, ranges_text, score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import COLUMN_FIELDS, Column, Side
 from layerboard.leaderboards.board.costs import find_measured_device, layer_costs
-from layerboard.leaderboards.board.differences import Ties, best_side
+from layerboard.leaderboards.board.differences import Bounds, best_side
 from layerboard.zoo.errors import some
 
 MOST_NAMED = 3  # backbones named in a row of the table; of more than that, only the number is given
 _FIELDS = (
-    *("backbone", "layer", "depth", "pooling", "score", "ci_low", "ci_high", "honest"),
+    *("backbone", "layer", "depth", "pooling", "score", "ci_low", "ci_high", "loss", "held_out"),
     *("milliseconds", "device", "rivals", "untested", "layers"),
 )
 
@@ -28,11 +29,13 @@ class Answer(Side):
     column: Column
     ci_low: float  # of the 95 % interval; NaN without one
     ci_high: float
-    honest: float  # score with the layer chosen on held-out data; NaN without a split
-    rivals: tuple[str, ...]  # together with the best, these include the true best with 95 % confidence
+    loss: float  # it is at most so many points below the true best, with 95 %; NaN if not compared
+    held_out: float  # score with the layer chosen on held-out data; NaN without a split
+    rivals: tuple[str, ...]  # other backbones that are not shown to be worse than the best
     untested: tuple[str, ...]  # backbones that could not be compared with the best
     compared: int  # number of other backbones that could be
-    layers: tuple[int, ...]  # further blocks that are statistically tied with the best
+    layers: tuple[int, ...]  # further blocks of the same vectors that are not shown to be worse
+    bounds: Bounds  # of all candidates of the column
     milliseconds: float  # latency of one image up to the layer; NaN if not measured
     device: str  # device of the latency; "" if not measured
 
@@ -43,7 +46,7 @@ class Choice:
 
     backbone: str
     layer: int
-    losses: Mapping[Column, float]  # by how many points it is below the best of each column
+    losses: Mapping[Column, float]  # it is at most so many points below the best of each column, with 95 %
 
     @property
     def poolings(self) -> tuple[str, ...]:
@@ -54,9 +57,8 @@ class Choice:
 def fewest_choices(answers: Sequence[Answer]) -> tuple[Choice, ...]:
     """A small set of layers that are good enough for all columns, the one for most columns first.
 
-    A layer is good enough for a column if its backbone is the best or tied with the best, and the layer is
-    the best of that backbone or tied with it. Each next choice is the one for most of the remaining columns
-    (a greedy cover); among several, the one that loses least.
+    A layer is good enough for a column if it is not shown to be worse than the best. Each next choice is the
+    one for most of the remaining columns (a greedy cover); among several, the one that loses least.
     """
     left, choices = {answer.column: _fitting(answer) for answer in answers}, list[Choice]()
     while left:
@@ -64,7 +66,7 @@ def fewest_choices(answers: Sequence[Answer]) -> tuple[Choice, ...]:
         for column, losses in left.items():
             for option, loss in losses.items():
                 options.setdefault(option, {})[column] = loss
-        chosen = min(options, key=lambda each: (-len(options[each]), sum(options[each].values())))
+        chosen = min(options, key=lambda each: (-len(options[each]), np.nansum([*options[each].values()])))
         choices.append(Choice(*chosen, options[chosen]))
         left = {column: losses for column, losses in left.items() if column not in options[chosen]}
     return tuple(choices)
@@ -72,12 +74,11 @@ def fewest_choices(answers: Sequence[Answer]) -> tuple[Choice, ...]:
 
 def _fitting(answer: Answer) -> dict[tuple[str, int], float]:
     """The layers that are good enough for a column, by backbone and number, with their losses."""
-    rows = answer.column.candidates
-    rows = rows[rows["backbone"].isin([answer.backbone, *answer.rivals])]
-    top = rows.groupby("backbone")["value"].transform("max")
-    rows = rows[rows["tied"].astype(bool) | (rows["value"] == top)]
-    fields = rows[["backbone", "layer", "value"]].itertuples(index=False, name=None)
-    return {(str(name), int(layer)): answer.score - value for name, layer, value in fields}
+    rows = answer.bounds.rows
+    rows = rows[rows["maybe"] | (rows["value"] == answer.score)]
+    rows = rows[rows["pooling"] == rows["backbone"].map(answer.column.poolings)]
+    fields = rows[["backbone", "layer", "loss"]].itertuples(index=False, name=None)
+    return {(str(name), int(layer)): float(loss) for name, layer, loss in fields}
 
 
 def answers_of(board: Board) -> tuple[Answer, ...]:
@@ -86,32 +87,32 @@ def answers_of(board: Board) -> tuple[Answer, ...]:
     device = find_measured_device(costs)
     times = layer_costs(costs, device).set_index(["backbone", "layer"])["ms"].to_dict()
     columns = [column for column in board.columns if len(column.best)]
-    return tuple(_answer(column, board.ties.get(column.key), times, device or "") for column in columns)
+    return tuple(_answer(column, board.bounds[column.key], times, device or "") for column in columns)
 
 
-def _answer(column: Column, ties: Ties | None, times: Mapping[Hashable, float], device: str) -> Answer:
-    """The answer of one column; a backbone with the same score as the best is tied with it."""
+def _answer(column: Column, bounds: Bounds, times: Mapping[Hashable, float], device: str) -> Answer:
+    """The answer of one column; a backbone with the same score as the best is not worse."""
     best = column.best
     top = best.loc[best["value"] == best["value"].max()].iloc[0]
     side = best_side(best, str(top["backbone"]))
     name, layer = side.backbone, side.layer
     rivals = [str(other) for other in best["backbone"] if other != name]
-    equal = set(best.loc[best["value"] == top["value"], "backbone"])
-    tied, untested = (ties.tied, ties.untested) if ties else (frozenset(), frozenset())
+    own = bounds.rows[(bounds.rows["backbone"] == name) & (bounds.rows["pooling"] == side.pooling)]
+    good = own[own["maybe"] | (own["value"] == side.score)]
     milliseconds = float(times.get((name, layer), math.nan))
     honest = column.honest.get(name)
-    good = column.candidates[column.candidates["backbone"] == name]
-    good = good[good["tied"].astype(bool) | (good["value"] == top["value"])]
     return Answer(
         *astuple(side),
         column=column,
         ci_low=float(top["ci_low"]),
         ci_high=float(top["ci_high"]),
-        honest=math.nan if honest is None else honest.score,
-        rivals=tuple(other for other in rivals if other in equal | tied),
-        untested=tuple(other for other in rivals if other in untested),
-        compared=sum(other not in untested for other in rivals) if ties else 0,
+        loss=float(own.loc[own["layer"] == layer, "loss"].iloc[0]),
+        held_out=math.nan if honest is None else honest.score,
+        rivals=tuple(other for other in rivals if other in bounds.highest | bounds.maybe),
+        untested=tuple(other for other in rivals if other in bounds.untested),
+        compared=sum(other not in bounds.untested for other in rivals),
         layers=tuple(sorted({*good["layer"].astype(int)} - {layer})),
+        bounds=bounds,
         milliseconds=milliseconds,
         device="" if math.isnan(milliseconds) else device,
     )
@@ -133,9 +134,10 @@ def answer_table(answers: Sequence[Answer], labels: Mapping[str, str]) -> pd.Dat
             "layer": f"{answer.layer}/{answer.depth}",
             "vectors": answer.pooling,
             "score": score_text(answer.score, (answer.ci_high - answer.ci_low) / 2),
-            "honest": score_text(answer.honest),
+            "loses at most": fixed(answer.loss, 1),
+            "held out": score_text(answer.held_out),
             "ms": fixed(answer.milliseconds, 1),
-            "tied with the best": _others(answer, labels),
+            "not shown to be worse": _others(answer, labels),
         }
         for answer in answers
     )
@@ -158,11 +160,19 @@ def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
     notes = []
     if any(answer.rivals or answer.layers for answer in answers):
         notes.append(
-            "Tied with the best: with 95 % confidence the true best is one of these or the best shown; all "
-            "backbones and layers are tested jointly. `compare` tests only two, and may separate tied ones."
+            "Not shown to be worse: the best on average is among these and the one shown (95 %); each row "
+            "holds by itself."
         )
-    if any(not math.isnan(answer.honest) for answer in answers):
-        notes.append("Honest: score if the layer is chosen on half of the test data and scored on the rest.")
+    if any(not math.isnan(answer.loss) for answer in answers):
+        notes.append(
+            "Loses at most: the true best of all that were measured is no more points above it (95 %), "
+            "although it was picked on the same data."
+        )
+    if any(not math.isnan(answer.held_out) for answer in answers):
+        notes.append(
+            "Held out: score if the layer is chosen on half of the test data and scored on the rest; the "
+            "choice of backbone and vectors is not corrected."
+        )
     if devices := " and ".join(sorted({answer.device for answer in answers} - {""})):
         notes.append(f"ms: latency of one image up to that layer, on {devices}.")
     if any(answer.column.partial for answer in answers):

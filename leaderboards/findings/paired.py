@@ -17,29 +17,31 @@ from layerboard.leaderboards.board.frames import is_floor
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import Place, read_items
 from layerboard.leaderboards.records.record import companion
-from layerboard.tasks.framework.assess import paired_differences
+from layerboard.tasks.framework.assess import group_difference, paired_differences
 from layerboard.tasks.framework.base import Items
-from layerboard.tasks.statistics.best_set import holm
+from layerboard.tasks.statistics.mcb import holm
 from layerboard.zoo.errors import InputError, require_known
 
 Which = Literal["best", "same", "numbered"]
 
 LEVEL = 0.05  # corrected p-values below it count as differences
 
-OPTIMISTIC = "Each backbone is shown at its best layer on the items that are compared, which is optimistic"
-HELD_OUT = "; the held-out difference chooses layers on half of the items and compares on the rest"
-AT_ONCE = "Leaderboards test all backbones and layers jointly, and may show two as tied that differ here."
+CHOSEN = (
+    "Each backbone is shown at its highest layer; intervals and p are of the difference of their true best "
+    "layers, whichever these are."
+)
 
 _SIDE = ("layer", "depth", "pooling", "score")
-_NUMBERS = ("difference", "ci_low", "ci_high", "p", "p_corrected", "held_out")
+_NUMBERS = ("difference", "ci_low", "ci_high", "p", "p_corrected")
 
 
 @dataclass(frozen=True, slots=True)
 class Versus:
     """One layer of one backbone against one of the other, on their common items.
 
-    ``difference`` is first minus second, in points; its 95 % interval and p are NaN if there are too few
-    items to vary.
+    ``difference`` is first minus second, in points. Its 95 % interval and p are of these layers, or if they
+    are the best of their backbones, of the true best of all layers and poolings of either. They are NaN if
+    there are too few items to vary.
     """
 
     column: Column
@@ -50,17 +52,11 @@ class Versus:
     ci_high: float
     p: float  # two-sided, of no difference
     p_corrected: float = math.nan  # by Holm's method for all comparisons that are made together
-    held_out: float = math.nan  # with layers chosen on held-out halves of the data; NaN without a choice
 
     @property
     def higher(self) -> str:
-        """The backbone that the data show to score higher; "" if they show none.
-
-        A best layer was chosen on the items that score it; if the difference vanishes when the layers are
-        chosen on other items, nothing is shown.
-        """
-        turned = not math.isnan(self.held_out) and self.held_out * self.difference <= 0
-        if turned or not self.p_corrected < LEVEL:
+        """The backbone that the data show to score higher; "" if they show none."""
+        if not self.p_corrected < LEVEL:
             return ""
         return (self.first if self.difference > 0 else self.second).backbone
 
@@ -126,6 +122,8 @@ def _planned(
         pairs = [(side, other) for side in first for other in second if side.layer == other.layer]
     else:
         pairs = [(best_side(column.candidates, names[0]), best_side(column.candidates, names[1]))]
+        every = [sides_of(column.family, name) for name in names]
+        return pairs, [_items(board, column, sides) for sides in every]
     return pairs, [_items(board, column, sides) for sides in zip(*pairs, strict=True)]
 
 
@@ -166,15 +164,17 @@ def _compared(
     column: Column, sides: tuple[Side, Side], places: Sequence[Mapping[Place, Items]], which: Which
 ) -> Versus:
     """One comparison; raises InputError if the items differ."""
+    if which == "best":
+        groups = group_difference(*([*by_place.values()] for by_place in places), column.metric)
+        if groups is None:
+            raise InputError("the backbones were scored on different items")
+        return Versus(column, *sides, *groups)
     items = [by_place[side.place] for by_place, side in zip(places, sides, strict=True)]
     difference = paired_differences(items, column.metric, reference=1)
     if difference is None:
         raise InputError("the backbones were scored on different items")
-    honest = column.honest if which == "best" else {}
-    scores = [honest[side.backbone].score for side in sides if side.backbone in honest]
-    value, low, high = (float(ends[0]) for ends in (difference.value, difference.low, difference.high))
-    held_out = scores[0] - scores[1] if len(scores) == 2 else math.nan
-    return Versus(column, *sides, value, low, high, float(difference.p[0]), held_out=held_out)
+    numbers = (difference.value, difference.low, difference.high, difference.p)
+    return Versus(column, *sides, *(float(each[0]) for each in numbers))
 
 
 def match_frame(result: Match) -> pd.DataFrame:
@@ -193,7 +193,7 @@ def match_frame(result: Match) -> pd.DataFrame:
 def match_table(result: Match) -> pd.DataFrame:
     """The comparisons as text: scores with layers in brackets, differences in points."""
     first, second = result.names
-    table = pd.DataFrame(
+    return pd.DataFrame(
         {
             "task": versus.column.heading,
             first: _score(versus.first, versus),
@@ -202,12 +202,10 @@ def match_table(result: Match) -> pd.DataFrame:
             "95 % interval": " to ".join(filter(None, (fixed(versus.ci_low, 1), fixed(versus.ci_high, 1)))),
             "p": _number(versus.p, ".2g"),
             "p (Holm)": _number(versus.p_corrected, ".2g"),
-            "held-out difference": _number(versus.held_out, "+.1f"),
             "higher": versus.higher or ("too few items" if math.isnan(versus.p) else "not shown"),
         }
         for versus in result.rows
     )
-    return table.drop(columns="held-out difference") if (table["held-out difference"] == "").all() else table
 
 
 def conclusion(result: Match) -> str:
@@ -217,11 +215,7 @@ def conclusion(result: Match) -> str:
     states = {name: f"{name} scores higher" for name in result.names} | {"": "no difference shows"}
     parts = [f"{words} on {where}" for name, words in states.items() if (where := _where(result, name))]
     finding = f"At {100 * LEVEL:g} %{corrected} {'; '.join(parts)}."
-    if result.which != "best":
-        return finding
-    known = any(not math.isnan(versus.held_out) for versus in result.rows)
-    alone = f" {AT_ONCE}" if any(versus.higher for versus in result.rows) else ""
-    return f"{finding} {OPTIMISTIC}{HELD_OUT if known else ''}.{alone}"
+    return f"{finding} {CHOSEN}" if result.which == "best" else finding
 
 
 def _where(result: Match, higher: str) -> str:

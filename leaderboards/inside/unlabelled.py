@@ -19,7 +19,6 @@ from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.frames import candidates
 from layerboard.leaderboards.sections.tables import cell_table
 from layerboard.tasks.metrics.arrays import Floats, Integers
-from layerboard.tasks.statistics.best_set import holm
 from layerboard.tasks.statistics.layer_choice import (
     below_zero,
     mean_reach,
@@ -27,6 +26,7 @@ from layerboard.tasks.statistics.layer_choice import (
     rank_correlation,
     regret,
 )
+from layerboard.tasks.statistics.mcb import holm
 
 TASK = "label-free"
 LEVEL = 0.05  # p-value below which a criterion is said to beat the rules

@@ -23,9 +23,9 @@ from layerboard.leaderboards.report.content import Report
 from layerboard.leaderboards.report.templates.environment import filled
 from layerboard.zoo.errors import some
 
-NAMED = 3  # maximum number of tied backbones named on a card
+NAMED = 3  # maximum number of backbones named on a card
 EXCEPTIONS = 3  # choices that the verdict names besides the first
-HONEST = "if the layer is chosen on half of the test data and scored on the rest"
+HELD_OUT = "if the layer is chosen on half of the test data and scored on the rest"
 
 
 def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
@@ -57,12 +57,11 @@ def _verdict(answers: Sequence[Answer], titles: Mapping[Column, str], report: Re
         pieces += ["its ", Strong(_layer(each))] if same else [_named(each, report)]
     rest = sum(len(each.losses) for each in others[EXCEPTIONS:])
     pieces.append(f"; for the other {rest} tasks see below." if rest else ".")
-    sure = "By scores alone: whether others are tied with the best was not tested. "
-    if any(answer.compared for answer in answers):
-        largest = max(loss for each in (first, *others) for loss in each.losses.values())
-        below = f", at most {largest:.1f} points below it" if round(largest, 1) else ""
-        best = "Each is the best of its tasks" if others else "It is the best of every task"
-        sure = f"{best} or statistically tied with the best (95 %){below}. "
+    losses = [loss for each in (first, *others) for loss in each.losses.values() if not math.isnan(loss)]
+    sure = "By scores alone: how far they may be below the best was not tested. "
+    if losses:
+        which, whose = ("Each", "its tasks") if others else ("It", "every task")
+        sure = f"{which} is at most {max(losses):.1f} points below the best measured of {whose} (95 %). "
     return [Text(tuple(pieces)), Text((sure, _loss(first, answers, titles)))]
 
 
@@ -75,30 +74,32 @@ def _layer(choice: Choice) -> str:
 
 
 def _loss(choice: Choice, answers: Sequence[Answer], titles: Mapping[Column, str]) -> str:
-    """The largest loss of a choice over columns; "" unless it was scored in all."""
+    """The largest loss of a choice over columns; "" unless it was compared in all."""
     losses = {}
     for answer in answers:
-        rows = answer.column.candidates
-        scores = rows.loc[(rows["backbone"] == choice.backbone) & (rows["layer"] == choice.layer), "value"]
-        losses[titles[answer.column]] = float(answer.score - scores.max())
-    worst = max(losses, key=losses.__getitem__)
+        rows = answer.bounds.rows
+        rows = rows[rows["pooling"] == rows["backbone"].map(answer.column.poolings)]
+        own = rows.loc[(rows["backbone"] == choice.backbone) & (rows["layer"] == choice.layer), "loss"]
+        losses[titles[answer.column]] = float(own.max())
     if len(choice.losses) == len(answers) or any(map(math.isnan, losses.values())):
         return ""
-    return f"The first one alone for everything would lose up to {losses[worst]:.1f} points ({worst})."
+    worst = max(losses, key=losses.__getitem__)
+    return f"The first one alone for everything may lose up to {losses[worst]:.1f} points ({worst})."
 
 
 def _sure(answer: Answer, labels: Mapping[str, str]) -> Text:
-    """The backbones that are tied with the best, as far as they were compared."""
+    """How far it may be below the best, and the backbones that are not shown to be worse."""
     others = len(answer.column.best) - 1
     if answer.rivals:
         many = len(answer.rivals) == others > 1
         rivals = f"all {others} others" if many else some((labels[name] for name in answer.rivals), NAMED)
-        return Text((Strong("tied with the best:"), f" {rivals}"))
+        below = "" if math.isnan(answer.loss) else f"at most {answer.loss:.1f} points below the best (95 %); "
+        return Text((below, Strong("not shown to be worse:"), f" {rivals}"))
     if not others:
         return Text(("the only backbone with a score here",))
     if answer.compared == others:
         rest = "other" if others == 1 else f"{others} others"
-        return Text((f"better than the {rest} (95 %)",))
+        return Text((f"shown to be better than the {rest} (95 %)",))
     return Text((f"not compared with {'all' if answer.compared else 'the'} other backbones",))
 
 
@@ -119,15 +120,15 @@ def _details(answer: Answer, report: Report) -> list[str]:
     dataset = plain_name(column.dataset_name)
     facts = [f"scored by {column.heading} on {dataset}", f"features: {pooling_name(answer.pooling)}"]
     if len(answer.rivals) > NAMED:
-        facts.append(f"tied with the best: {', '.join(labels[name] for name in answer.rivals)}")
+        facts.append(f"not shown to be worse: {', '.join(labels[name] for name in answer.rivals)}")
     if answer.untested:
         names = some(labels[name] for name in answer.untested)
         facts.append(f"not compared with {names}: per-item scores of the same images are missing")
     if answer.layers:
         several = "layers" if len(answer.layers) > 1 else "layer"
-        facts.append(f"tied with its {several} {ranges_text(list(answer.layers))}")
-    if not math.isnan(answer.honest):
-        facts.append(f"{fixed(answer.honest, 1)} % {HONEST}")
+        facts.append(f"its {several} {ranges_text(list(answer.layers))} not shown to be worse")
+    if not math.isnan(answer.held_out):
+        facts.append(f"{fixed(answer.held_out, 1)} % {HELD_OUT}")
     costs = _cost(answer.backbone, answer.layer, report)
     return [*facts, *([", ".join(costs)] if costs else [])]
 

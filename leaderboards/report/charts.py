@@ -58,7 +58,7 @@ _WHERE = _calculate(
     "where",
     "datum.layer + ' of ' + datum.depth + (isValid(datum.pooling) ? ', ' + datum.pooling : '')"
     " + (datum.place == 'best' ? ', its best layer' :"
-    " datum.place == 'tied' ? ', tied with its best layer' : '')",
+    " datum.place == 'maybe' ? ', not shown to be worse than its best layer' : '')",
 )
 _SCORE = _tip("value", "{metric}", ".1f")
 _SCORE_TIPS = [

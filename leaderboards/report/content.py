@@ -12,7 +12,7 @@ from layerboard.leaderboards.blocks.display import score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import DISTURBANCE, disturbances, find_measured_device, layer_costs
-from layerboard.leaderboards.board.differences import Estimate, Ties
+from layerboard.leaderboards.board.differences import Bounds, Estimate
 from layerboard.leaderboards.board.frames import RANDOM, BoardBackbone, half_widths
 from layerboard.leaderboards.board.ranks import mean_ranks
 from layerboard.leaderboards.board.tidy import numbers_of
@@ -37,8 +37,8 @@ COST = ("backbone", "layer", "ms", "parameters", "dim")
 MATRICES = ("table", "first", "second", "mean", "columns", "numbers")
 SCORE = "score"  # further column of the first two: the score as tables show it
 
-# groups of backbones in a column; the first two include the true best with 95 % confidence
-FIRST, MAYBE, WORSE, UNTESTED = "best score", "tied with the best", "worse", "not compared"
+# groups of backbones in a column; with 95 % the best on average is in one of the first two
+FIRST, MAYBE, WORSE, UNTESTED = "best score", "not shown to be worse", "worse", "not compared"
 OTHERS = "published"  # in place of a group: a number of others
 
 # costs for the horizontal axis, in order of preference, and their names
@@ -102,7 +102,7 @@ class Report:
     @cached_property
     def best(self) -> pd.DataFrame:
         """Columns `BEST` and `SCORE`: the best layer of each backbone in each column, the highest first."""
-        parts = [_best(column, self.board.ties.get(column.key, Ties())) for column in self.board.columns]
+        parts = [_best(column, self.board.bounds[column.key]) for column in self.board.columns]
         return self._labelled(parts, (*BEST, SCORE))
 
     @cached_property
@@ -114,7 +114,8 @@ class Report:
     def layers(self) -> pd.DataFrame:
         """Columns `LAYERS` and `SCORE`: every block in the pooling that is shown, with what it costs.
 
-        ``place`` is best, tied or empty, ``relative`` the share of the depth; ``parameters`` are in millions.
+        ``place`` is best, maybe (not shown to be worse) or empty, ``relative`` the share of the depth;
+        ``parameters`` are in millions.
         """
         rows = self._labelled([_layers(column) for column in self.board.columns], (*LAYERS, SCORE))
         if rows.empty:
@@ -225,10 +226,10 @@ def report_of(board: Board, facts: Mapping[str, Facts], highlight: str = "") -> 
     return Report(board, facts, board.labels.get(highlight, ""))
 
 
-def _best(column: Column, ties: Ties) -> pd.DataFrame:
+def _best(column: Column, bounds: Bounds) -> pd.DataFrame:
     rows = column.best.sort_values("value", ascending=False, kind="stable")
     choices = [column.honest.get(name) for name in rows["backbone"]]
-    marks = dict.fromkeys(ties.apart, WORSE) | dict.fromkeys(ties.tied, MAYBE)
+    marks = dict.fromkeys(bounds.worse, WORSE) | dict.fromkeys(bounds.maybe, MAYBE)
     marks |= dict.fromkeys(rows["backbone"][rows["value"] == rows["value"].max()], FIRST)
     return rows.assign(
         column=column.heading,
@@ -242,8 +243,8 @@ def _best(column: Column, ties: Ties) -> pd.DataFrame:
 def _layers(column: Column) -> pd.DataFrame:
     rows = column.candidates
     best = set(zip(column.best["backbone"], column.best["layer"], strict=True))
-    fields = rows[["backbone", "layer", "tied"]].itertuples(index=False, name=None)
-    places = ["best" if (name, layer) in best else "tied" if tied else "" for name, layer, tied in fields]
+    fields = rows[["backbone", "layer", "maybe_best"]].itertuples(index=False, name=None)
+    places = ["best" if (name, layer) in best else "maybe" if maybe else "" for name, layer, maybe in fields]
     rows = rows.assign(column=column.heading, place=places, score=_texts(rows))
     return rows.sort_values(["backbone", "layer"], kind="stable")
 

@@ -67,9 +67,9 @@ VIEWS = (
     ),
     ReportView(
         "ranking",
-        "The best and who is tied with it",
-        "The best layer of each backbone, with its 95 % interval. Filled: the best, or statistically "
-        "tied with it; hollow: worse; dashed interval: not compared. Dashed line: random features. "
+        "The best and who is not shown to be worse",
+        "The best layer of each backbone, with its 95 % interval. Filled: the best, and those not shown to "
+        "be worse; hollow: worse; dashed interval: not compared. Dashed line: random features. "
         "Diamonds: published numbers.",
         charts.ranking(),
         ("best", "published"),

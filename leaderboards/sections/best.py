@@ -23,21 +23,21 @@ Each row is a frozen, pretrained vision backbone; each column is a task that is 
 alone. The features of **every layer** were scored; a cell shows the best layer's score and which layer that
 is: `61.2{half} (9/12 cls)` is 61.2 %, reached by the features after block 9 of 12, pooled by `cls`; each
 backbone is shown in the pooling of its best score. {sure}Higher is better, 100 is perfect, and the best
-backbone of each column is in **bold**. {tied}An empty cell is a missing score, not a zero; the last section
+backbone of each column is in **bold**. {maybe}An empty cell is a missing score, not a zero; the last section
 gives the reason."""
 
 INTERVAL = """\
 ± is the 95 % margin of error. """
 
-COLUMN_TIES = """\
-`≈` marks backbones that are statistically tied with the best of their column: these and the bold one
-include the true best with 95 % confidence. """
+COLUMN_MAYBE = """\
+`≈` marks backbones that are not shown to be worse than the best of their column: the best on average is among
+these and the bold one (95 %; each column holds by itself). """
 
 UNTESTED = """\
 Not tested against the best of the column, since per-item scores of the same images are missing: {names}."""
 
 NOTHING_COMPARED = """\
-Ties are not marked: per-item scores of the same images, which the test needs, were missing or too few."""
+They are not marked: per-item scores of the same images, which the test needs, were missing or too few."""
 
 APART = """\
 **Different images.** Only scores on the same images and ground truth are ranked together. Scores on others,
@@ -89,7 +89,7 @@ def best_blocks(board: Board) -> list[Block]:
     reading = READING.format(
         half=" ± 0.8" if board.has_intervals else "",
         sure=INTERVAL if board.has_intervals else "",
-        tied=COLUMN_TIES if board.compared else "",
+        maybe=COLUMN_MAYBE if board.compared else "",
     )
     apart = [column for column in board.columns if column.apart]
     parts = [column.rows[column.rows["partial"].astype(bool)] for column in board.columns if column.partial]
@@ -136,8 +136,8 @@ def untested(board: Board) -> Text:
     labels = {backbone.name: backbone.label for backbone in board.scored_backbones if not backbone.floor}
     if len(labels) < 2 or not board.has_intervals:
         return Text(())
-    names = {column.heading: board.ties[column.key].untested for column in board.columns if board.ties}
-    if not board.ties or (any(names.values()) and not board.compared):
+    names = {column.heading: board.bounds[column.key].untested for column in board.columns}
+    if any(names.values()) and not board.compared:
         return said(NOTHING_COMPARED)
     lines = "; ".join(
         f"{heading} ({', '.join(label for name, label in labels.items() if name in untested)})"
@@ -178,7 +178,7 @@ def honest_table(board: Board) -> pd.DataFrame:
         return {
             name: Cell(
                 f"{display.score_text(choice.score)} ({display.signed_text(-choice.optimism)})",
-                mark_of(best=choice.score == top, tied=False),
+                mark_of(best=choice.score == top, maybe=False),
             )
             for name, choice in column.honest.items()
         }

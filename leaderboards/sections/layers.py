@@ -13,14 +13,14 @@ from layerboard.leaderboards.sections.provenance import partial_line, units_text
 SHOWN_SHARE = 0.05  # blocks chosen by a smaller share of the splits are not listed
 
 NOTE = """\
-Layer k is the output of block k, before any final norm. The bold score of each row is its best; that of the
-first table of each task is the one above. {tied}{choices}`final` is the output of the final norm; it is shown
-for comparison and is never chosen as the best layer. Cells beyond the last block of a backbone, and `final`
-of a backbone without a final norm, are empty."""
+Layer k is the output of block k, before any final norm. The bold score of each row is the one in the table
+above; tables of other poolings have none. {maybe}{choices}`final` is the output of the final norm; it is
+shown for comparison and is never chosen as the best layer. Cells beyond the last block of a backbone, and
+`final` of a backbone without a final norm, are empty."""
 
-TIES = """\
-`≈` marks blocks that are statistically tied with the best of their row: these and the bold one include the
-true best with 95 % confidence. """
+MAYBE = """\
+`≈` marks blocks that are not shown to be worse than the best block of their backbone in any pooling: its best
+on average is among these and the bold one (95 %; each backbone holds by itself). """
 
 CHOICES_NOTE = """\
 A short table follows: the honest score, how much lower it is (optimism), and how often each block was
@@ -42,7 +42,7 @@ def layer_blocks(board: Board) -> list[Block]:
         return []
     least = f"{fixed(100 * SHOWN_SHARE, 0)} %"
     choices = CHOICES_NOTE.format(least=least) if any(column.honest for column in board.columns) else ""
-    note = NOTE.format(tied=TIES if board.has_intervals else "", choices=choices)
+    note = NOTE.format(maybe=MAYBE if board.has_intervals else "", choices=choices)
     blocks: list[Block] = [Heading(2, "Every layer"), wrapped(note)]
     for column in board.columns:
         blocks += _column_blocks(board, column)

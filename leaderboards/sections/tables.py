@@ -15,7 +15,6 @@ from layerboard.leaderboards.blocks.display import (
 )
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
-from layerboard.leaderboards.board.differences import Ties
 from layerboard.leaderboards.board.frames import (
     RANDOM,
     backbones_of,
@@ -50,9 +49,9 @@ def kind_suffix(task: str, metric: str) -> str:
     return metric[len(whole) + 1 :]
 
 
-def mark_of(*, best: bool, tied: bool) -> Mark:
-    """The mark of a score: best, tied with the best, or neither."""
-    return "best" if best else "tied" if tied else "none"
+def mark_of(*, best: bool, maybe: bool) -> Mark:
+    """The mark of a score: best, not shown to be worse, or neither."""
+    return "best" if best else "maybe" if maybe else "none"
 
 
 def cell_table(
@@ -70,14 +69,13 @@ def cell_table(
 def main_table(board: Board) -> pd.DataFrame:
     """The leaderboard: backbones by columns, cells ``score ± half interval (layer/depth pooling)``.
 
-    Marked are each column's best and scores tied with it. If several parties measured backbones, a column
-    names them. The random floor's row is last, its cells are ``mean ±
-    s.d.``, and it is never marked.
+    Marked are each column's best and scores not shown to be worse. If several parties measured backbones, a
+    column names them. The random floor's row is last, its cells are ``mean ± s.d.``, and it is never marked.
     """
 
     def cells(column: Column) -> Cells:
-        tied = board.ties.get(column.key, Ties()).tied
-        return _floor_cells(column.floors) | _best_cells(column.best, tied)
+        maybe = board.bounds[column.key].maybe
+        return _floor_cells(column.floors) | _best_cells(column.best, maybe)
 
     table = board_table(board, cells)
     if board.claims:
@@ -102,18 +100,19 @@ def layer_table(column: Column, pooling: str | None = None) -> pd.DataFrame:
     """Scores of every layer in one column, as shown, or in another pooling.
 
     One row per backbone without the random floor, columns ``1``..greatest depth and, if there is one,
-    ``final``. Each row's best block, which the leaderboard shows, and layers tied with it are marked.
+    ``final``. The best block, which the leaderboard shows, and those not shown to be worse are marked.
     """
     rows = every_layer(column, pooling)
     backbones = backbones_of(rows)
     heads = [str(layer) for layer in range(1, 1 + max((backbone.depth for backbone in backbones), default=0))]
     heads += ["final"] if (rows["tap"] == "final").any() else []
-    best = {(str(row["backbone"]), str(row["layer"])) for _, row in best_rows(rows).iterrows()}
+    best = {(str(row["backbone"]), str(row["layer"])) for _, row in column.best.iterrows()}
+    best = best if pooling is None else set()  # no backbone is shown in another pooling
     cells: dict[tuple[str, str], Cell] = {}
-    fields = rows[["backbone", "layer", "tap", "value", "tied"]].assign(spread=half_widths(rows))
-    for name, layer, tap, value, tied, spread in fields.itertuples(index=False, name=None):
+    fields = rows[["backbone", "layer", "tap", "value", "maybe_best"]].assign(spread=half_widths(rows))
+    for name, layer, tap, value, maybe, spread in fields.itertuples(index=False, name=None):
         key = (str(name), "final" if tap == "final" else str(layer))
-        cells[key] = Cell(score_text(value, spread), mark_of(best=key in best, tied=bool(tied)))
+        cells[key] = Cell(score_text(value, spread), mark_of(best=key in best, maybe=bool(maybe)))
     named = dict(zip(rows["backbone"], rows["pooling"], strict=True))
     labels = {each.name: f"{each.label}, {named[each.name]}" for each in backbones}
     body = [[label, *(cells.get((name, head), EMPTY) for head in heads)] for name, label in labels.items()]
@@ -198,14 +197,14 @@ def floor_sentence(column: Column, pooling: str | None = None) -> str:
     return " ".join(words)
 
 
-def _best_cells(best: pd.DataFrame, tied: Collection[str] = ()) -> Cells:
-    """The cell of each best layer; the highest and those tied with it are marked."""
+def _best_cells(best: pd.DataFrame, maybe: Collection[str] = ()) -> Cells:
+    """The cell of each best layer; the highest and those not shown to be worse are marked."""
     top = best["value"].max()
     fields = best[["backbone", "value", "layer", "depth", "pooling"]].assign(spread=half_widths(best))
     return {
         str(name): Cell(
             score_text(float(value), spread),
-            mark_of(best=value == top, tied=name in tied),
+            mark_of(best=value == top, maybe=name in maybe),
             f"({place_text(layer, depth, pooling)})",
             float(value),
         )

@@ -1,4 +1,4 @@
-"""Tables of cells as LaTeX for papers: booktabs, no wider than the page, best in bold, ties marked."""
+"""Tables of cells as LaTeX for papers: booktabs, no wider than the page, marked as on the leaderboard."""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _SPECIAL = {letter: rf"\{letter}" for letter in "{}$&#%_"} | {
 _ANY = re.compile("|".join(map(re.escape, _SPECIAL)))
 _MINUS = re.compile(r"(?<![\w.)-])-(?=\d)")  # not the hyphen of a name or a range
 
-TIED = r"$^{\approx}$"
+MAYBE = r"$^{\approx}$"
 
 
 def escaped(text: str) -> str:
@@ -34,7 +34,7 @@ def latex_cell(cell: Cell | str) -> str:
     if not isinstance(cell, Cell):
         return escaped(str(cell))
     text = escaped(cell.words)
-    return {"best": rf"\textbf{{{text}}}", "tied": f"{text}{TIED}", "none": text}[cell.mark]
+    return {"best": rf"\textbf{{{text}}}", "maybe": f"{text}{MAYBE}", "none": text}[cell.mark]
 
 
 def latex_table(frame: pd.DataFrame, left: int, caption: Sequence[str], label: str) -> str:

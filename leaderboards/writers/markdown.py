@@ -8,7 +8,7 @@ import pandas as pd
 from tabulate import tabulate
 
 from layerboard.leaderboards.blocks import blocks
-from layerboard.leaderboards.blocks.blocks import TIED, Block, Cell, Page, Piece
+from layerboard.leaderboards.blocks.blocks import MAYBE, Block, Cell, Page, Piece
 from layerboard.leaderboards.writers.figures import figure_path
 from layerboard.zoo.errors import printable
 
@@ -41,7 +41,7 @@ def cell_text(cell: Cell | str) -> str:
     if not isinstance(cell, Cell):
         return plain(str(cell))
     text = plain(cell.words)
-    return {"best": f"**{text}**", "tied": f"{text} {TIED}", "none": text}[cell.mark]
+    return {"best": f"**{text}**", "maybe": f"{text} {MAYBE}", "none": text}[cell.mark]
 
 
 def plain(text: str) -> str:

@@ -1,5 +1,6 @@
 """Uncertainty of a task's scores: its per-item values as units for intervals, tests and splits."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple, get_args
@@ -87,15 +88,17 @@ def _joined(items: Sequence[Items], metric: str) -> list[int]:
 def group_difference(first: Sequence[Items], second: Sequence[Items], metric: str) -> Groups | None:
     """The best of some candidates minus the best of others in one metric, with its 95 % interval.
 
-    They use the common items; None if these are fewer than 95 % of the items of any, or too few.
+    They use the common items; None if these are fewer than 95 % of the items of any. The interval and p are
+    NaN for too few units.
     """
     layers = [*first, *second]
     if not _comparable(layers, metric):
         return None
-    groups = compare_groups(measure(_common(layers), metric), np.arange(len(layers)) < len(first))
-    if groups is None:
-        return None
+    measured, of_first = measure(_common(layers), metric), np.arange(len(layers)) < len(first)
     scale = _scale(layers, metric)
+    if (groups := compare_groups(measured, of_first)) is None:
+        scores = measured.evaluate()[0]
+        return Groups(scale * float(scores[of_first].max() - scores[~of_first].max()), *[math.nan] * 3)
     return Groups(scale * groups.value, scale * groups.low, scale * groups.high, groups.p)
 
 

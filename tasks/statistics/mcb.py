@@ -11,6 +11,7 @@ from layerboard.tasks.statistics.uncertainty import LEVEL, Uncertainty, Weighted
 from layerboard.tasks.statistics.weighted import Ratios, group_members
 
 DRAWS = 2_000  # simulated values of the largest difference
+GROUP_DRAWS = 20_000  # the same of two groups, whose p-values are corrected for several comparisons
 ALONE = float(ndtri((1 + LEVEL) / 2))  # least quantile, so that one statement alone is wrong in at most 2.5 %
 HOPELESS = 3.0  # rivals more than this many standard errors below a candidate do not widen its quantile
 STEPS = 40  # of a fixed point, each of which at least halves the error
@@ -104,7 +105,7 @@ def compare_groups(measured: WeightedScores, first: Mask, seed: int = 0) -> Grou
     error, freedom = uncertainty.pairs()
     error = np.sqrt(error**2 + 2 * step**2)
     height = _z_scores(above, error, freedom)
-    normal = _normal(uncertainty.covariance + step**2 * np.eye(len(scores)), seed)
+    normal = _normal(uncertainty.covariance + step**2 * np.eye(len(scores)), seed, GROUP_DRAWS)
     ends, tails = [], []
     for group in (first, ~first):
         rivals = np.flatnonzero(group)
@@ -133,12 +134,12 @@ def _z_scores(above: Floats, error: Floats, freedom: Floats) -> Floats:
         return np.asarray(-ndtri(stdtr(freedom, -above / np.where(above == 0, 1, error))), np.float64)
 
 
-def _normal(covariance: Floats, seed: int) -> Floats:
+def _normal(covariance: Floats, seed: int, draws: int = DRAWS) -> Floats:
     """Normal draws [R scores] with mean 0 and a covariance [scores scores]."""
     values, vectors = np.linalg.eigh(covariance)
     # the symmetric root, which is unique: no sign of an eigenvector changes the draws
     root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
-    return np.asarray(np.random.default_rng(seed).normal(size=(DRAWS, len(root))) @ root)
+    return np.asarray(np.random.default_rng(seed).normal(size=(draws, len(root))) @ root)
 
 
 def _quantile(normal: Floats, error: Floats, candidate: int, rivals: Mask) -> float:

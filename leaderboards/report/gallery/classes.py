@@ -68,7 +68,7 @@ def class_table(every: ExampleSets, pictures: SharedPictures) -> dict[str, objec
         low, high = betaincinv(hits, count - hits + 1, TAIL), betaincinv(hits + 1, count - hits, 1 - TAIL)
         ends = 100 * np.where(hits > 0, low, 0), 100 * np.where(hits < count, high, 1)
         cells = [
-            Cell(f"{share:.0f} ({least:.0f} to {most:.0f})", mark_of(best=share == shares.max(), tied=False))
+            Cell(f"{share:.0f} ({least:.0f} to {most:.0f})", mark_of(best=share == shares.max(), maybe=False))
             for share, least, most in zip(shares, *ends, strict=True)
         ]
         named = ", ".join(taken.get(row, [])[:NAMED])

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from layerboard.leaderboards.blocks.blocks import TIED
+from layerboard.leaderboards.blocks.blocks import MAYBE
 
 
 @cache
@@ -19,7 +19,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.globals["TIED"] = TIED
+    templates.globals["MAYBE"] = MAYBE
     templates.tests["kind"] = lambda value, name: type(value).__name__ == name
     return templates
 
