@@ -114,8 +114,9 @@ def layer_table(column: Column, pooling: str | None = None) -> pd.DataFrame:
     for name, layer, tap, value, tied, spread in fields.itertuples(index=False, name=None):
         key = (str(name), "final" if tap == "final" else str(layer))
         cells[key] = Cell(score_text(value, spread), mark_of(best=key in best, tied=bool(tied)))
-    named = dict(zip(rows["backbone"], rows["pooling"], strict=True))
-    labels = {each.name: f"{each.label}, {named[each.name]}" for each in backbones}
+    poolings = dict(zip(rows["backbone"], rows["pooling"], strict=True))
+    several = len({*poolings.values()}) > 1  # a single one is in the caption
+    labels = {each.name: each.label + f", {poolings[each.name]}" * several for each in backbones}
     body = [[label, *(cells.get((name, head), EMPTY) for head in heads)] for name, label in labels.items()]
     return pd.DataFrame(body, columns=["backbone", *heads], dtype=object)
 
