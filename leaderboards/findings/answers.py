@@ -12,12 +12,13 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import COLUMN_FIELDS, Column, Side
 from layerboard.leaderboards.board.costs import find_measured_device, layer_costs
 from layerboard.leaderboards.board.differences import Ties, best_side
+from layerboard.leaderboards.findings.thresholds import threshold_text
 from layerboard.zoo.errors import some
 
 MOST_NAMED = 3  # backbones named in a row of the table; of more than that, only the number is given
 _FIELDS = (
     *("backbone", "layer", "depth", "pooling", "score", "ci_low", "ci_high", "honest"),
-    *("milliseconds", "device", "rivals", "untested", "layers"),
+    *("milliseconds", "device", "rivals", "untested", "layers", "thresholds"),
 )
 
 
@@ -35,6 +36,7 @@ class Answer(Side):
     layers: tuple[int, ...]  # further blocks that are statistically tied with the best
     milliseconds: float  # latency of one image up to the layer; NaN if not measured
     device: str  # device of the latency; "" if not measured
+    thresholds: str  # of its cosines, in words; "" for tasks without any
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,7 @@ def _answer(column: Column, ties: Ties | None, times: Mapping[Hashable, float], 
         layers=tuple(sorted({*good["layer"].astype(int)} - {layer})),
         milliseconds=milliseconds,
         device="" if math.isnan(milliseconds) else device,
+        thresholds=threshold_text(column.rows, column.task, top),
     )
 
 
@@ -165,6 +168,9 @@ def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
         notes.append("Honest: score if the layer is chosen on half of the test data and scored on the rest.")
     if devices := " and ".join(sorted({answer.device for answer in answers} - {""})):
         notes.append(f"ms: latency of one image up to that layer, on {devices}.")
+    for answer in answers:
+        named = f"{answer.column.heading}, {answer.backbone} layer {answer.layer} {answer.pooling}"
+        notes += [f"{named}: {answer.thresholds}."] if answer.thresholds else []
     if any(answer.column.partial for answer in answers):
         notes.append("†: measured on a part of the data.")
     return tuple(notes)

@@ -128,6 +128,7 @@ def _details(answer: Answer, report: Report) -> list[str]:
         facts.append(f"tied with its {several} {ranges_text(list(answer.layers))}")
     if not math.isnan(answer.honest):
         facts.append(f"{fixed(answer.honest, 1)} % {HONEST}")
+    facts += [answer.thresholds] if answer.thresholds else []
     costs = _cost(answer.backbone, answer.layer, report)
     return [*facts, *([", ".join(costs)] if costs else [])]
 

@@ -42,6 +42,7 @@ def candidates(*rows: tuple[str, int, float, float], **facts: object) -> pd.Data
         "unit": "images",
         "transform": "",
         "bytes": 384.0,
+        "thresholds": "",
     } | facts
     body = [
         {"backbone": name, "layer": layer, "value": value, "ms": ms, **usual}
