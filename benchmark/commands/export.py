@@ -7,10 +7,10 @@ from contextlib import suppress
 from dataclasses import KW_ONLY
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from layerboard.benchmark.commands.command import boards_of, command, ended_by_signals, records_of, say
-from layerboard.benchmark.commands.load import LoadRequest, Pooling, whole_backbone
+from layerboard.benchmark.commands.load import LoadRequest, whole_backbone
 from layerboard.benchmark.commands.result import Files, files_result
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Paths, Plain, Words, of_form
@@ -135,7 +135,7 @@ class OnnxOptions(Form):
         str,
         usual="the last block",
     )
-    pooling: Plain[Pooling] = Option(
+    pooling: Plain[Literal["auto", "cls", "mean", "grid", "patchwise"]] = Option(
         "auto",
         "Output of each layer. cls: the class token; mean: mean of the patch tokens; grid: patch "
         "tokens in their places; patchwise: as in `run`, for a ConvNet; auto: class token and grid.",

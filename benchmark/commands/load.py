@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from layerboard.zoo.view.views import View
 
 _LOG = logging.getLogger(__name__)
-Pooling = Literal["auto", "cls", "mean", "grid", "patchwise"]
+Pooling = Literal["auto", "cls", "mean", "all", "grid", "patchwise"]
 
 
 def layer(value: object) -> str:
@@ -46,7 +46,8 @@ class LoadRequest(DeviceOptions, kw_only=False):
     )
     pooling: Plain[Pooling] = Option(
         "auto",
-        "cls: the class token; mean: mean of the patch tokens; grid: patch tokens in their places; "
+        "cls: the class token; mean: mean of the patch tokens; all: mean of the class token and the patch "
+        "tokens; grid: patch tokens in their places; "
         "patchwise: for a ConvNet, blocks of neighbouring cells are concatenated, then averaged; auto: cls "
         "if there is one.",
     )

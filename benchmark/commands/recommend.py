@@ -299,6 +299,8 @@ def code_of(pick: "Pick", local: Collection[str] = ()) -> str:
             lines += [f"{fit}  # images that are there before queries come"]
             made, shape = (f"compress{ending}({made})", f"images numbers], {row['bytes']:.0f} bytes each")
         lines += [f"vectors{ending} = {made}  # images of Pillow to float32 [{shape}"]
+        texts = {column.heading: str(pick.rows[column]["thresholds"]) for column in columns}
+        lines += [f"# {heading}, {text}" for heading, text in texts.items() if text]
     return "\n".join(lines)
 
 

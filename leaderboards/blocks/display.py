@@ -98,6 +98,13 @@ def number_text(value: float, spread: float = math.nan) -> str:
     return spread_text(value, spread, 3 if abs(value) < 10 else 1)
 
 
+def cosine_text(value: float) -> str:
+    """A cosine threshold, rounded up, since a lower one is less precise; near 1 with more digits."""
+    value, apart = min(value, 1.0), 1 - value  # beyond 1 by rounding
+    decimals = max(3, 1 - math.floor(math.log10(apart))) if apart > 1e-9 else 3
+    return f"{math.ceil(round(value * 10**decimals, 6)) / 10**decimals:.{decimals}f}"
+
+
 def ms_text(value: float) -> str:
     """Milliseconds: no decimal from 100 on, one from 10 on, two below; "" if unknown."""
     return fixed(value, 0 if value >= 100 else 1 if value >= 10 else 2)

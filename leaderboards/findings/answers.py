@@ -13,12 +13,13 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import COLUMN_FIELDS, Column, Side
 from layerboard.leaderboards.board.costs import find_measured_device, layer_costs
 from layerboard.leaderboards.board.differences import Bounds, best_side
+from layerboard.leaderboards.findings.thresholds import threshold_text
 from layerboard.zoo.errors import some
 
 MOST_NAMED = 3  # backbones named in a row of the table; of more than that, only the number is given
 _FIELDS = (
     *("backbone", "layer", "depth", "pooling", "score", "ci_low", "ci_high", "loss", "held_out"),
-    *("milliseconds", "device", "rivals", "untested", "layers"),
+    *("milliseconds", "device", "rivals", "untested", "layers", "thresholds"),
 )
 
 
@@ -38,6 +39,7 @@ class Answer(Side):
     bounds: Bounds  # of all candidates of the column
     milliseconds: float  # latency of one image up to the layer; NaN if not measured
     device: str  # device of the latency; "" if not measured
+    thresholds: str  # of its cosines, in words; "" for tasks without any
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,7 @@ def _answer(column: Column, bounds: Bounds, times: Mapping[Hashable, float], dev
         bounds=bounds,
         milliseconds=milliseconds,
         device="" if math.isnan(milliseconds) else device,
+        thresholds=threshold_text(column.rows, column.task, top),
     )
 
 
@@ -175,6 +178,9 @@ def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
         )
     if devices := " and ".join(sorted({answer.device for answer in answers} - {""})):
         notes.append(f"ms: latency of one image up to that layer, on {devices}.")
+    for answer in answers:
+        named = f"{answer.column.heading}, {answer.backbone} layer {answer.layer} {answer.pooling}"
+        notes += [f"{named}: {answer.thresholds}."] if answer.thresholds else []
     if any(answer.column.partial for answer in answers):
         notes.append("†: measured on a part of the data.")
     return tuple(notes)

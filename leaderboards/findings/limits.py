@@ -9,12 +9,13 @@ from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import UP_TO, VECTOR, Vector, bytes_of
 from layerboard.leaderboards.board.frames import candidates, half_widths, is_floor
 from layerboard.leaderboards.findings.facts import UNKNOWN, Facts, fits_licence
+from layerboard.leaderboards.findings.thresholds import threshold_text
 from layerboard.tasks.framework.transforms import FLOAT32
 from layerboard.zoo.spec import entry_name
 
 CANDIDATE = [
     *("backbone", "layer", "depth", "pooling", "tap", "protocol", "value", "half", "n", "unit"),
-    *("ms", "parameters", "gflops", "dim", "licence", "transform", "bytes"),
+    *("ms", "parameters", "gflops", "dim", "licence", "transform", "bytes", "thresholds"),
 ]
 MOST_NAMED = 5  # maximum number of backbones named in a sentence
 
@@ -51,13 +52,15 @@ def _known(name: str, facts: Mapping[str, Facts]) -> Facts:
 
 def _scored(column: Column, compressed: pd.DataFrame | None) -> pd.DataFrame:
     """The scored blocks of a column, and those of compressed vectors in the same poolings."""
-    rows = column.candidates
+    rows, scores = column.candidates, column.rows
     if compressed is not None:
         also = column.select(compressed)
+        scores = pd.concat([scores, also], ignore_index=True)
         shown = also["pooling"] == also["backbone"].map(column.poolings)
         also = candidates(also[(also["metric"] == column.metric) & shown & ~is_floor(also)])
         rows = pd.concat([rows, also], ignore_index=True)
-    return rows.assign(half=half_widths(rows))
+    thresholds = [threshold_text(scores, column.task, row) for row in rows.to_dict("records")]
+    return rows.assign(half=half_widths(rows), thresholds=thresholds)
 
 
 def _with_costs(

@@ -16,7 +16,7 @@ from layerboard.leaderboards.board.differences import differences_of, sides_of
 PICK = [
     *("rank", "backbone", "layer", "depth", "pooling", "task", "dataset", "protocol", "metric"),
     *("score", "half", "difference", "loss", "ms", "parameters", "gflops", "dim", "bytes", "licence"),
-    *("compression", "other_layers", "reason"),
+    *("compression", "thresholds", "other_layers", "reason"),
 ]
 
 COMPROMISE = (
@@ -184,6 +184,7 @@ class Recommendation:
                 "bytes": float(row["bytes"]),
                 "licence": row["licence"],
                 "compression": row["transform"],
+                "thresholds": row["thresholds"],
                 "other_layers": list(pick.others),
                 "reason": self.reason(pick),
             }
@@ -211,6 +212,10 @@ class Recommendation:
         return "; ".join(texts)
 
     def _compared(self, pick: Pick, column: Column) -> str:
+        text = self._lost(pick, column)
+        return ", ".join(filter(None, (text, str(pick.rows[column]["thresholds"]))))
+
+    def _lost(self, pick: Pick, column: Column) -> str:
         best, row = self.columns[column].best, pick.rows[column]
         if (best["backbone"], best["layer"]) == (row["backbone"], row["layer"]):
             among = " of what the limits leave" if self.limited else ""

@@ -129,6 +129,7 @@ def _details(answer: Answer, report: Report) -> list[str]:
         facts.append(f"its {several} {ranges_text(list(answer.layers))} not shown to be worse")
     if not math.isnan(answer.held_out):
         facts.append(f"{fixed(answer.held_out, 1)} % {HELD_OUT}")
+    facts += [answer.thresholds] if answer.thresholds else []
     costs = _cost(answer.backbone, answer.layer, report)
     return [*facts, *([", ".join(costs)] if costs else [])]
 

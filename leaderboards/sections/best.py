@@ -125,7 +125,7 @@ def _pooling_note(board: Board) -> Text:
         for pooling in {*column.best["pooling"]}:
             tasks.setdefault(pooling, []).append(column.task)
     uses = "; ".join(
-        f"{pooling} is {display.pooling_name(pooling)} ({', '.join(dict.fromkeys(tasks[pooling]))})"
+        f"{pooling}: {display.pooling_name(pooling)} ({', '.join(dict.fromkeys(tasks[pooling]))})"
         for pooling in sorted(tasks, key=display.pooling_rank)
     )
     return said(FEATURES if uses else "", uses=uses)

@@ -67,9 +67,10 @@ def _column_blocks(board: Board, column: Column) -> list[Block]:
             Table(alone, left=1, caption=f"{title}: at the best layer"),
         ]
     if not kinds.empty:
-        turned = {*kinds["kind"]} & {*tables.TURNS}
+        named = {*kinds["kind"]} - {tables.LAYER}
+        turned = named & {*tables.TURNS}
         known = f"{OF_KEYPOINTS}\n{AZIMUTHS}" if turned else OF_KEYPOINTS
-        note = said(known if {*kinds["kind"]} <= {*tables.KIND_NAMES} else KINDS, metric=column.metric)
+        note = said(known if named <= {*tables.KIND_NAMES} else KINDS, metric=column.metric)
         blocks += [note, Table(kinds, left=1, caption=f"{column.heading} by kind")]
     return blocks
 

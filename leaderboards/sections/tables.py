@@ -6,6 +6,7 @@ import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Cell, Mark
 from layerboard.leaderboards.blocks.display import (
+    cosine_text,
     fixed,
     metric_rank,
     natural,
@@ -29,6 +30,7 @@ from layerboard.tasks.framework.registry import PULL
 from layerboard.zoo.errors import counted
 
 EMPTY = Cell("")
+LAYER = "layer"  # name of the row that says which layer the numbers of a table are of
 Cells = dict[str, Cell]  # of a column, by backbone
 Texts = Mapping[tuple[str, str], str]  # cells of a table, by backbone and column
 
@@ -113,8 +115,9 @@ def layer_table(column: Column, pooling: str | None = None) -> pd.DataFrame:
     for name, layer, tap, value, maybe, spread in fields.itertuples(index=False, name=None):
         key = (str(name), "final" if tap == "final" else str(layer))
         cells[key] = Cell(score_text(value, spread), mark_of(best=key in best, maybe=bool(maybe)))
-    named = dict(zip(rows["backbone"], rows["pooling"], strict=True))
-    labels = {each.name: f"{each.label}, {named[each.name]}" for each in backbones}
+    poolings = dict(zip(rows["backbone"], rows["pooling"], strict=True))
+    several = len({*poolings.values()}) > 1  # a single one is in the caption
+    labels = {each.name: each.label + f", {poolings[each.name]}" * several for each in backbones}
     body = [[label, *(cells.get((name, head), EMPTY) for head in heads)] for name, label in labels.items()]
     return pd.DataFrame(body, columns=["backbone", *heads], dtype=object)
 
@@ -151,7 +154,7 @@ def kind_table(column: Column) -> pd.DataFrame:
     rows = rows[(rows["kind"] != "") & metrics.str.startswith(f"{column.metric} ")]
     ranks = {kind: rank for rank, kind in enumerate(KIND_NAMES)}
     kinds = sorted(set(rows["kind"]), key=lambda kind: (ranks.get(kind, len(ranks)), natural(kind)))
-    return _by_backbone(column, rows, "kind", kinds, "{:.1f}".format)
+    return _by_backbone(column, rows, "kind", kinds, lambda _, value: fixed(value, 1))
 
 
 def at_best_table(column: Column) -> pd.DataFrame:
@@ -168,21 +171,30 @@ def at_best_table(column: Column) -> pd.DataFrame:
         (metric for metric, whole in wholes.items() if whole in names and metric not in parted),
         key=lambda metric: (names.index(wholes[metric]), natural(metric)),
     )
-    # a cosine needs more decimals than a percentage
-    return _by_backbone(column, rows, "metric", there, lambda value: fixed(value, 3 if abs(value) < 1 else 1))
+    return _by_backbone(column, rows, "metric", there, _alone_text)
 
 
 def _by_backbone(
-    column: Column, rows: pd.DataFrame, field: str, names: Sequence[str], text: Callable[[float], str]
+    column: Column, rows: pd.DataFrame, field: str, names: Sequence[str], text: Callable[[str, float], str]
 ) -> pd.DataFrame:
-    """Values by backbone, with one row per name in ``field``."""
+    """Values by backbone, with one row per name in ``field``, below the layer that they are of."""
     keys = zip(rows["backbone"], rows[field], strict=True)
-    values = dict(zip(keys, rows["value"].map(text), strict=True))
+    texts = map(text, rows[field], rows["value"].astype(float))
+    values = dict(zip(keys, texts, strict=True))
+    places = column.best[["backbone", "layer", "depth", "pooling"]].itertuples(index=False, name=None)
+    values |= {(name, LAYER): place_text(*place) for name, *place in places}
     backbones = backbones_of(rows)
     return pd.DataFrame(
         {field: name} | {backbone.label: values.get((backbone.name, name), "") for backbone in backbones}
-        for name in names
+        for name in ((LAYER, *names) if names else ())
     )
+
+
+def _alone_text(metric: str, value: float) -> str:
+    """A number of the best layer alone: a cosine needs more decimals than a percentage."""
+    if metric.startswith("cosine"):
+        return cosine_text(value)
+    return fixed(value, 3 if abs(value) < 1 else 1)
 
 
 def floor_sentence(column: Column, pooling: str | None = None) -> str:

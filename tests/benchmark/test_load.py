@@ -103,7 +103,7 @@ def test_the_page_of_costs_is_right() -> None:
         ({"layer": 13}, "mini-fs has no layer 13; its layers are"),
         ({"layer": "last"}, "layer= takes the number of a block, or 'final'; found 'last'"),
         ({"layer": True}, "layer= takes the number of a block"),
-        ({"pooling": "max"}, "pooling= takes auto, cls, mean, grid or patchwise; found 'max'"),
+        ({"pooling": "max"}, "pooling= takes auto, cls, mean, all, grid or patchwise; found 'max'"),
         ({"task": "knm"}, "there is no task 'knm'"),
         ({"task": "cost"}, "cost uses no images; name a task that does, such as knn"),
         ({"protocol": "mine"}, "there is no protocol 'mine'"),

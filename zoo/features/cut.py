@@ -19,9 +19,10 @@ from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.view.photos import as_seen, decoding, open_file
 from layerboard.zoo.view.views import View, tiles_of
 
-# What is read of a layer: its class token, the mean of its patch tokens, the patch tokens in their places, or
-# their mean after blocks of cells were concatenated (`zoo.features.LayerFeatures.patchwise`).
-Pooled = Literal["cls", "mean", "grid", "patchwise"]
+# What is read of a layer: its class token, the mean of its patch tokens, the mean of both together, the patch
+# tokens in their places, or their mean after blocks of cells were concatenated
+# (`zoo.features.LayerFeatures.patchwise`).
+Pooled = Literal["cls", "mean", "all", "grid", "patchwise"]
 ImageOrPath = Image.Image | str | Path
 Images = ImageOrPath | Sequence[ImageOrPath] | Tensor
 
@@ -41,6 +42,10 @@ def pooled(features: LayerFeatures, pooling: Pooled, width: int) -> Tensor:
         return features.mean
     if pooling == "patchwise":
         return features.patchwise(width)
+    if pooling == "all":
+        assert features.cls is not None
+        patches = features.grid.shape[1] * features.grid.shape[2]
+        return (features.cls.to(torch.float32) + patches * features.mean) / (patches + 1)
     tokens = features.cls if pooling == "cls" else features.grid
     assert tokens is not None
     return tokens.to(torch.float32, copy=True)  # a view would keep the whole activation
@@ -50,10 +55,10 @@ def require_pooling(spec: BackboneSpec, pooling: Pooled) -> None:
     """Raise InputError if a backbone's layers do not support the pooling."""
     if spec.vectors not in (None, pooling):
         raise InputError(f"{spec.name} gives vectors of the pooling {spec.vectors!r} only")
-    if pooling == "cls" and not spec.has_cls:
+    if pooling in ("cls", "all") and not spec.has_cls:
         raise InputError(f"{spec.name} has no class token; take the pooling 'mean' or 'grid'")
     if pooling == "patchwise" and spec.has_cls:
-        raise InputError(f"{spec.name} has a class token; take the pooling 'cls', 'mean' or 'grid'")
+        raise InputError(f"{spec.name} has a class token; take the pooling 'cls', 'mean', 'all' or 'grid'")
 
 
 def _seen(image: ImageOrPath) -> Image.Image:
@@ -114,7 +119,7 @@ class CutBackbone:
                 if (cut := tiles_of(self.view)) is None:
                     yield self._pooled(self._show(torch.cat(pixels)))
                     continue
-                if self.pooling == "cls":
+                if self.pooling in ("cls", "all"):
                     raise InputError(
                         f"{self.spec.name} is shown images in tiles, which have no one class token"
                     )

@@ -136,7 +136,7 @@ def test_analyses_that_a_backbone_has_nothing_of_are_said_together() -> None:
     )
 
 
-def test_the_best_pooling_is_the_answer_with_the_others_beside_it() -> None:
+def test_the_best_pooling_is_the_answer() -> None:
     better = unsure(layers([30.0, 5.0], pooling="mean", primary=False), half=2.0, chosen={1: 1.0}, loss=0.5)
     found = answers_of(Board.of(frame(layers([10.0, 20.0]), better, floor([3.0]))))
     (row,) = answer_table(found, {"mini-dino": "mini-dino"}).to_dict("records")
@@ -146,7 +146,6 @@ def test_the_best_pooling_is_the_answer_with_the_others_beside_it() -> None:
         "30.0 ± 2.0",
         "29.5",
     )
-    assert answer_notes(found)[-1] == "In other poolings: knn top-1 20.0 (cls, 2/2)."
     assert found[0].column.floors["mean"].tolist() == [3]
 
 

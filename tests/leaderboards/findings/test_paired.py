@@ -88,12 +88,14 @@ def test_the_best_layers_are_paired_item_by_item(two, tmp_path):
     assert "may show two as tied that differ here" in conclusion(found)
 
 
-def test_a_pooling_that_is_not_compared_and_scores_higher_is_said(two, tmp_path):
+def test_each_side_is_compared_in_the_pooling_of_its_best_score(two, tmp_path):
     better = layers([90.0, 95.0], **COLUMNS["knn"] | DATA | {"pooling": "mean", "primary": False})
+    path = tmp_path / scored_path(task_key("knn", "mini-imagenet", "standard"), NAMES[0])
+    write_items({(2, "block", "mean"): measured(list(hits(right=36)))}, path)
     every = pd.concat([two, frame(better)], ignore_index=True)
-    found = match_backbones(Board.of(every, items=tmp_path), NAMES, "best")
-    assert conclusion(found).endswith("Other poolings score higher: mini-dino 95.0 on knn top-1 (2/2, mean).")
-    assert "Other poolings" not in conclusion(match_backbones(Board.of(two, items=tmp_path), NAMES, "best"))
+    found = match_backbones(Board.of(every, items=tmp_path), NAMES, "best", ["knn"])
+    assert [(one.first.pooling, one.second.pooling) for one in found.rows] == [("mean", "cls")]
+    assert match_table(found)[NAMES[0]].tolist() == ["95.0 (2/2 mean)"]
 
 
 def test_the_other_way_round_the_signs_turn(two, tmp_path):
@@ -215,7 +217,7 @@ def test_a_table_says_pooling_where_they_differ_and_too_few_items(tmp_path):
     )
     found: Match = match_backbones(Board.of(records, items=tmp_path), NAMES, "best")
     (row,) = match_table(found).to_dict("records")
-    assert row["mini-clip"] == "0.0 (1/1, mean)"
+    assert row["mini-clip"] == "0.0 (1/1 mean)"
     assert (row["p"], row["higher"]) == ("", "too few items")
     assert "scores higher" not in conclusion(found)
     (numbers,) = match_frame(found).to_dict("records")

@@ -32,7 +32,7 @@ def reasons(found: Recommendation) -> list[str]:
 def test_the_reason_names_the_best_and_what_is_lost_and_saved() -> None:
     found = recommendation(knn=shown(("clip-b16", 11, 61.2, 9.8), ("dino-s16", 8, 60.4, 4.13)))
     assert reasons(found) == [
-        "loses at most 0.8 points against clip-b16 layer 11 (61.2 ± 1.0), 4.13 ms instead of 9.80",
+        "loses at most 0.8 points against clip-b16 layer 11 cls (61.2 ± 1.0), 4.13 ms instead of 9.80",
         "scores best, 61.2 ± 1.0",
     ]
     assert pick_table(found)["loses at most"].tolist() == ["0.8", "0.0"]
@@ -42,25 +42,25 @@ def test_without_times_weights_are_told_and_without_these_depths() -> None:
     rows = shown(("b", 11, 61, NAN), ("b", 8, 60, NAN), ("a", 3, 60.5, NAN), parameters=2e6).rows
     rows.loc[rows["backbone"] == "a", "parameters"] = 1_600_000
     small, *_ = reasons(recommendation(knn=Compared(rows, 2)))
-    assert small == "loses at most 0.5 points against b layer 11 (61.0 ± 1.0), 1.6M parameters instead of 2M"
+    assert (
+        small == "loses at most 0.5 points against b layer 11 cls (61.0 ± 1.0), 1.6M parameters instead of 2M"
+    )
     rows["parameters"] = NAN
     texts = reasons(recommendation(knn=Compared(rows, 2)))
     assert texts[0].endswith("layer 3 of 12")
     (text,) = reasons(recommendation(knn=Compared(rows[rows["backbone"] == "b"], 2)))
-    assert text == "loses at most 1.0 points against b layer 11 (61.0 ± 1.0), layer 8 of 12"
+    assert text == "loses at most 1.0 points against b layer 11 cls (61.0 ± 1.0), layer 8 of 12"
 
 
 def test_several_tasks_have_a_reason_each() -> None:
-    found = recommendation(
-        knn=shown(("a", 9, 61, 9)), spair=shown(("b", 2, 31, 3), ("a", 4, 30, 4), other_poolings="cls 3.0")
-    )
+    found = recommendation(knn=shown(("a", 9, 61, 9)), spair=shown(("b", 2, 31, 3), ("a", 4, 30, 4)))
     (reason,) = reasons(found)
     assert reason == (
-        "knn top-1: scores best, 61.0 ± 1.0; spair PCK@0.1: loses at most 1.0 points against b layer 2 "
+        "knn top-1: scores best, 61.0 ± 1.0; spair PCK@0.1: loses at most 1.0 points against b layer 2 cls "
         "(31.0 ± 1.0), 4.00 ms against 3.00; no single layer is enough for all tasks, use layers 4 and 9"
     )
     (row,) = pick_table(found).to_dict("records")
-    assert (row["layer"], row["pooling"]) == ("4, 9/12", "cls, cls (cls 3.0)")
+    assert (row["layer"], row["pooling"]) == ("4, 9/12", "cls")
     assert (row["ms"], row["dim"], row["GB per million vectors"]) == ("9.00", "96", "0.38")
     assert found.frame[["rank", "backbone", "task", "layer", "ms", "bytes", "loss"]].to_numpy().tolist() == [
         [1, "a", "knn", 9, 9.0, 384.0, 0.0],
@@ -74,7 +74,7 @@ def test_a_compromise_says_that_it_is_one() -> None:
     found = recommendation(Pick("a", {KNN: rows.iloc[1]}, compromise=True), knn=Compared(rows, 2.5))
     assert reasons(found) == [
         "no backbone is shown to lose at most 2.5 points in every task; this one loses least by its "
-        "scores; is 3.1 points below b layer 9 (61.0 ± 1.0), layer 9 of 12"
+        "scores; is 3.1 points below b layer 9 cls (61.0 ± 1.0), layer 9 of 12"
     ]
 
 

@@ -6,7 +6,6 @@ import pytest
 from scipy.stats import rankdata
 
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.column import Side
 from layerboard.leaderboards.board.ranks import mean_ranks
 from layerboard.leaderboards.findings.answers import answers_of, fewest_choices
 from layerboard.leaderboards.findings.facts import Facts
@@ -45,9 +44,9 @@ def test_who_cannot_be_told_from_the_best_is_named():
     assert "all 3 others" in card(compared=3, rivals=("mini-clip", "mini-fs", HOSTILE))
 
 
-def test_another_pooling_and_a_cost_are_told_where_they_are_known():
-    text = card(others=(Side("mini-dino", 2, 3, "mean", 64.04),))
-    assert "64.0 % from another pooling: mean of the patch tokens, layer 2" in text
+def test_the_pooling_stands_beside_the_layer_and_a_cost_is_told_where_it_is_known():
+    text = card()
+    assert "layer 3 of 3, cls</p>" in text
     assert "64-dimensional vectors, about 600 M parameters" in text
     assert " ms an image" not in text
     assert "4.00 ms an image on a card" in card(backbone="mini-clip", layer=2)
@@ -56,8 +55,8 @@ def test_another_pooling_and_a_cost_are_told_where_they_are_known():
 def test_the_verdict_names_few_layers_and_what_one_alone_would_lose():
     text = answer_html(answers_of(found().board), found())
     # each backbone's scores in davis are half of those in knn, in reverse
-    assert "Take <strong>mini-dino, layer 3</strong> (about 600 M parameters)" in text
-    assert "; for video mask propagation its <strong>layer 1</strong>." in text
+    assert "Take <strong>mini-dino, layer 3 (cls)</strong> (about 600 M parameters)" in text
+    assert "; for video mask propagation its <strong>layer 1 (grid)</strong>." in text
     assert "The first one alone for everything would lose up to 18.6 points (video mask propagation)" in text
 
 

@@ -272,10 +272,10 @@ def test_the_csv_of_the_table_says_what_its_cells_say(shared):
     own = {row["backbone"]: row for row in rows if row["column"] == KNN}
     assert len(own) == 4
     for name, row in own.items():
-        shown = re.match(r"([\d.]+) ± ([\d.]+).* \((\d+)/(\d+)\)$", cells[name])
+        shown = re.match(r"([\d.]+) ± ([\d.]+).* \((\d+)/(\d+) (\w+)\)$", cells[name])
         assert shown[1] == f"{float(row['value']):.1f}"
         assert shown[2] == f"{(float(row['ci_high']) - float(row['ci_low'])) / 2:.1f}"
-        assert (shown[3], shown[4]) == (row["layer"], row["depth"])
+        assert shown.groups()[2:] == (row["layer"], row["depth"], row["pooling"])
 
 
 def test_all_numbers_come_out_as_the_leaderboard_writes_them(shared, found):

@@ -76,10 +76,10 @@ def test_labels_say_the_scores_the_highest_first(figures):
     root = ET.fromstring(engine.render_chart(figures["knn-best"]))
     labels = [text for text, *_ in placed(root) if "layer" in text]
     assert labels == [
-        "62.2 ± 1.0, layer 3/3",
-        "61.5 ± 1.0, layer 2/3",
-        "60.1 ± 1.0, layer 3/3",
-        "12.0 ± 1.0, layer 3/3",
+        "62.2 ± 1.0, layer 3/3 cls",
+        "61.5 ± 1.0, layer 2/3 cls",
+        "60.1 ± 1.0, layer 3/3 cls",
+        "12.0 ± 1.0, layer 3/3 cls",
     ]
 
 

@@ -30,12 +30,12 @@ def test_the_honest_score_is_the_mean_over_the_splits_and_the_optimism_the_rest(
     assert choice.shares == ((2, 0.7), (1, 0.25), (3, 0.05))
 
 
-def test_only_blocks_of_the_primary_metric_and_pooling_are_chosen():
+def test_only_blocks_of_the_primary_metric_and_the_shown_pooling_are_chosen():
     records = frame(
         split([10.0, 30.0], {2: 1.0}, final=99.0),
         [record(layer=0, depth=2, value=50.0, chosen=0.0)],
         split([80.0, 90.0], {1: 1.0}, metric="top-5", primary=False),
-        split([80.0, 90.0], {1: 1.0}, pooling="mean", primary=False),
+        split([20.0, 10.0], {1: 1.0}, pooling="mean", primary=False),
     )
     assert Board.of(records).columns[0].honest == {"mini-dino": HonestChoice(29.5, 0.5, ((2, 1.0),))}
 
@@ -82,6 +82,6 @@ def test_the_choice_table_lists_the_blocks_that_were_chosen_often():
         layers([1.0, 2.0, 3.0], backbone="mini-fs", family="FS"),
     )
     assert choice_table(only(records)).to_numpy().tolist() == [
-        ["mini-clip", "12.0 (3/3)", "10.9", "1.1", "2 (48 %), 3 (48 %)"],
-        ["mini-dino", "30.0 (2/3)", "24.0", "6.0", "2 (70 %), 1 (25 %), 3 (5 %)"],
+        ["mini-clip", "12.0 (3/3 cls)", "10.9", "1.1", "2 (48 %), 3 (48 %)"],
+        ["mini-dino", "30.0 (2/3 cls)", "24.0", "6.0", "2 (70 %), 1 (25 %), 3 (5 %)"],
     ]

@@ -10,6 +10,7 @@ from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
 from tests.leaderboards.shown import shown, tied
 
 CLIP = {"backbone": "mini-clip", "family": "CLIP"}
+OTHERS = {"mean": [3.0, 7.0], "all": [7.0, 3.0]}
 
 
 def cell(records, backbone, column):
@@ -31,18 +32,31 @@ def test_neither_the_final_norm_nor_the_input_of_block_1_can_be_best():
     assert Board.of(records).best["layer"].tolist() == [2]
 
 
-def test_secondary_metrics_and_poolings_are_not_shown():
-    other = layers([90.0, 95.0], pooling="mean", primary=False)
+@pytest.mark.parametrize(
+    ("mean", "shown"),
+    [([9.0, 5.0], ("mean", 1, 9.0)), ([2.0, 1.0], ("cls", 2, 2.0)), ([NAN] * 2, ("cls", 2, 2.0))],
+)
+def test_the_pooling_of_the_best_score_is_shown_of_equal_ones_the_primary_one(mean, shown):
+    other = layers(mean, pooling="mean", primary=False)
     metric = layers([99.0, 99.0], metric="top-5", primary=False)
     found = Board.of(frame(layers([1.0, 2.0]), other, metric)).best
-    assert found[["metric", "pooling", "value"]].to_numpy().tolist() == [["top-1", "cls", 2.0]]
+    assert found[["metric", "pooling", "layer", "value"]].to_numpy().tolist() == [["top-1", *shown]]
+
+
+def test_of_equal_scores_in_other_poolings_that_of_the_lower_layer_is_shown():
+    poolings = [layers(values, pooling=name, primary=False) for name, values in OTHERS.items()]
+    (column,) = Board.of(frame(layers([1.0, 2.0]), *poolings)).columns
+    assert column.best[["pooling", "layer"]].to_numpy().tolist() == [["all", 1]]
+    assert column.other_poolings == ("cls", "mean")
+    assert column.in_pooling("mean")["value"].tolist() == [3.0, 7.0]
+    assert column.in_pooling("all").empty  # it is shown
 
 
 def test_a_missing_score_is_an_empty_cell_and_has_no_best_layer():
     records = frame(layers([NAN, NAN]), layers([NAN, 2.0], **CLIP))
     assert Board.of(records).best["backbone"].tolist() == ["mini-clip"]
     assert cell(records, "mini-dino", "knn top-1") == ""
-    assert cell(records, "mini-clip", "knn top-1") == "**2.0 (2/2)**"
+    assert cell(records, "mini-clip", "knn top-1") == "**2.0 (2/2 cls)**"
 
 
 def test_rows_follow_the_families_then_the_names():
@@ -64,15 +78,15 @@ def test_an_unknown_family_stands_with_the_others():
 def test_the_best_of_a_column_is_bold_and_equal_ones_share_it():
     records = frame(layers([5.0]), layers([5.0], **CLIP), layers([4.0], backbone="mini-fs", family="FS"))
     assert shown(main_table(Board.of(records)))["knn top-1"].tolist() == [
-        "4.0 (1/1)",
-        "**5.0 (1/1)**",
-        "**5.0 (1/1)**",
+        "4.0 (1/1 cls)",
+        "**5.0 (1/1 cls)**",
+        "**5.0 (1/1 cls)**",
     ]
 
 
 def test_the_random_floor_is_last_with_its_spread_and_never_bold():
     records = frame(floor([98.0, 99.0, 100.0]), layers([5.0]))
-    assert shown(main_table(Board.of(records)))["knn top-1"].tolist() == ["**5.0 (1/1)**", "99.0 ± 1.0"]
+    assert shown(main_table(Board.of(records)))["knn top-1"].tolist() == ["**5.0 (1/1 cls)**", "99.0 ± 1.0"]
     assert shown(main_table(Board.of(records)))["backbone"].tolist() == ["mini-dino", "random floor"]
 
 
@@ -117,14 +131,17 @@ def test_columns_name_the_dataset_or_protocol_only_where_there_are_several():
 
 def test_a_cell_has_half_the_width_of_its_interval_where_there_is_one():
     records = frame(unsure(layers([5.0, 6.0]), half=0.83), layers([4.0, 3.0], **CLIP))
-    assert shown(main_table(Board.of(records)))["knn top-1"].tolist() == ["4.0 (1/2)", "**6.0 ± 0.8 (2/2)**"]
+    assert shown(main_table(Board.of(records)))["knn top-1"].tolist() == [
+        "4.0 (1/2 cls)",
+        "**6.0 ± 0.8 (2/2 cls)**",
+    ]
     sure = frame(unsure(layers([5.0]), half=0.0))
-    assert shown(main_table(Board.of(sure)))["knn top-1"].tolist() == ["**5.0 ± 0.0 (1/1)**"]
+    assert shown(main_table(Board.of(sure)))["knn top-1"].tolist() == ["**5.0 ± 0.0 (1/1 cls)**"]
 
 
 def test_a_lopsided_interval_is_as_wide_as_it_is():
     assert cell(frame([record(ci_low=48.0, ci_high=51.0, depth=1)]), "mini-dino", "knn top-1") == (
-        "**50.0 ± 1.5 (1/1)**"
+        "**50.0 ± 1.5 (1/1 cls)**"
     )
 
 
@@ -134,9 +151,9 @@ def test_backbones_that_are_tied_with_the_best_are_marked():
         Board.of(records).columns[0].key: Ties(tied=frozenset({"mini-clip"}), apart=frozenset({"mini-fs"}))
     }
     assert shown(main_table(tied(records, ties)))["knn top-1"].tolist() == [
-        "3.0 (1/1)",
-        "4.0 (1/1) ≈",
-        "**5.0 (1/1)**",
+        "3.0 (1/1 cls)",
+        "4.0 (1/1 cls) ≈",
+        "**5.0 (1/1 cls)**",
     ]
 
 
@@ -154,8 +171,8 @@ def test_all_metrics_have_intervals():
         floor([1.0, 2.0]),
     )
     table = shown(metrics_table(Board.of(records).columns[0]))
-    assert table["top-1"].tolist() == ["**5.0 ± 0.5 (2/2)**", "1.5 ± 0.7"]
-    assert table["top-5"].tolist() == ["**8.0 ± 0.2 (1/2)**", ""]
+    assert table["top-1"].tolist() == ["**5.0 ± 0.5 (2/2 cls)**", "1.5 ± 0.7"]
+    assert table["top-5"].tolist() == ["**8.0 ± 0.2 (1/2 cls)**", ""]
 
 
 def test_every_layer_is_shown_and_the_best_block_is_bold():
@@ -168,17 +185,16 @@ def test_every_layer_is_shown_and_the_best_block_is_bold():
     ]
 
 
-def test_the_mean_that_stands_in_for_the_class_token_is_called_global_average():
+def test_a_table_of_several_poolings_names_them_and_the_next_holds_the_rest():
     records = frame(
-        layers([1.0]),
+        layers([2.5]),
         layers([2.0], pooling="mean", primary=False),
         layers([3.0], backbone="mini-resnet", family="ResNet", pooling="mean"),
     )
     column = Board.of(records).columns[0]
-    assert shown(layer_table(column))["backbone"].tolist() == ["mini-dino", "mini-resnet, global average"]
-    secondary = shown(layer_table(column, "mean"))
-    assert secondary["backbone"].tolist() == ["mini-dino", "mini-resnet, global average"]
-    assert secondary["1"].tolist() == ["**2.0**", "**3.0**"]
+    assert shown(layer_table(column))["backbone"].tolist() == ["mini-dino, cls", "mini-resnet, mean"]
+    rest = shown(layer_table(column, "mean"))
+    assert rest[["backbone", "1"]].to_numpy().tolist() == [["mini-dino", "**2.0**"]]
 
 
 def test_the_newest_of_two_records_of_one_score_counts():

@@ -136,7 +136,7 @@ def test_every_variant_has_a_row_and_every_task_a_column(items: Path) -> None:
     assert [*cells["davis J&F"]] == ["", "+15.0", "", ""]
     assert [*same["variant"]] == [*held_out["variant"]] == [*changes["variant"]]
     dino = scored[scored["backbone"] == "mini-dino"].set_index("variant")["davis J&F"]
-    assert dino[["as it is", "mini-dino@128px"]].tolist() == ["45.0 (1/1)", "60.0 (1/1)"]
+    assert dino[["as it is", "mini-dino@128px"]].tolist() == ["45.0 (1/1 grid)", "60.0 (1/1 grid)"]
 
 
 def test_no_other_table_and_no_number_of_the_page_has_transformed_scores(items: Path) -> None:

@@ -96,7 +96,7 @@ def test_backbones_are_compared_by_the_items_of_the_run(tmp_path):
     write_pages(uncertain(), tmp_path / "with", tmp_path / "items")
     write_pages(uncertain(), tmp_path / "without")
     texts = [(tmp_path / name / "mini.md").read_text() for name in ("with", "without")]
-    assert ["68.0 ± 9.0 (2/3) ≈" in text for text in texts] == [True, False]
+    assert ["68.0 ± 9.0 (2/3 cls) ≈" in text for text in texts] == [True, False]
     assert check_pages(uncertain(), tmp_path / "without") == check_pages(uncertain(), tmp_path / "with") == []
 
 

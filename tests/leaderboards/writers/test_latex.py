@@ -19,7 +19,7 @@ from tests.leaderboards.report.boards import cost
         ("my_net & 50 % {x}", r"my\_net \& 50 \% \{x\}"),
         (r"\input{/etc/passwd}", r"\textbackslash{}input\{/etc/passwd\}"),
         ("a^2 ~ $1 #3", r"a\textasciicircum{}2 \textasciitilde{} \$1 \#3"),
-        ("1.0 ± 0.5 ↑ †", r"1.0 $\pm$ 0.5 $\uparrow$ \dag{}"),
+        ("1.0 ± 0.5 †", r"1.0 $\pm$ 0.5 \dag{}"),
         ("-2.5 to 1.0; 3-5; vit-16; (-0.2)", r"$-$2.5 to 1.0; 3-5; vit-16; ($-$0.2)"),
         ("a <b> |c|\n d", r"a \textless{}b\textgreater{} \textbar{}c\textbar{} d"),
     ],

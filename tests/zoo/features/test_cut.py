@@ -109,12 +109,23 @@ def test_grids_keep_their_places_also_of_tiles(loader: Loader) -> None:
         CutBackbone(loader(spec), Layer(2), "cls", view)(photos()[:1])
 
 
+def test_all_tokens_are_averaged_alike(loader: Loader) -> None:
+    backbone = loader(find(["mini-fs"])[0])
+    cls, grid, both = (
+        CutBackbone(backbone, Layer(2), name, VIEW)(photos()) for name in ("cls", "grid", "all")
+    )
+    tokens = torch.cat([cls[:, None], grid.flatten(1, 2)], dim=1)
+    torch.testing.assert_close(both, tokens.mean(dim=1), rtol=1e-5, atol=1e-5)
+
+
 def test_what_a_backbone_has_not_got_is_refused(loader: Loader) -> None:
     resnet = loader(find(["mini-resnet"])[0])
     with pytest.raises(InputError, match="has no class token; take the pooling 'mean' or 'grid'"):
         CutBackbone(resnet, Layer(1), "cls", VIEW)
+    with pytest.raises(InputError, match="has no class token"):
+        CutBackbone(resnet, Layer(1), "all", VIEW)
     with pytest.raises(
-        InputError, match="mini-fs has a class token; take the pooling 'cls', 'mean' or 'grid'"
+        InputError, match="mini-fs has a class token; take the pooling 'cls', 'mean', 'all' or 'grid'"
     ):
         CutBackbone(loader(find(["mini-fs"])[0]), Layer(1), "patchwise", VIEW)
     with pytest.raises(InputError, match="mini-resnet has no layer 13"):

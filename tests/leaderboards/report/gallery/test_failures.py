@@ -24,7 +24,7 @@ def test_classes_confusions_and_what_another_gets_right(tmp_path: Path) -> None:
     keep_knn(tmp_path, "mini-dino", [50, 90, 40], dino, more=CLASSES | {"class_right": [[3, 2, 0]] * 3})
     keep_knn(tmp_path, "mini-clip", [50, 80, 40], clip, more=CLASSES | {"class_right": [[2, 4, 0]] * 3})
     tables = dict(failure_frames(Board.of(read(tmp_path)), tmp_path))
-    who = "knn top-1, mini-dino layer 2"
+    who = "knn top-1, mini-dino layer 2 cls"
     assert [*tables] == [
         f"{who}: accuracy by class, percent",
         f"{who}: commonest confusions",
@@ -50,7 +50,7 @@ def test_of_other_tasks_what_is_missed_alone_the_most_first(tmp_path: Path) -> N
         }
         keep(tmp_path, layers([10, top, 30], backbone=backbone, **task), ranking, ["a", "b", "c", "x"])
     ((title, missed),) = failure_frames(Board.of(read(tmp_path)), tmp_path)
-    assert title.endswith("mini-dino layer 2: missed, and another backbone does well")
+    assert title.endswith("mini-dino layer 2 cls: missed, and another backbone does well")
     assert missed.values.tolist() == [["b", "AP 10", "mini-clip: AP 90"], ["a", "AP 20", "mini-clip: AP 80"]]
 
 
