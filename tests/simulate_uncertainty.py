@@ -92,8 +92,8 @@ class Size:
 FULL = Size(
     samples=2_000,
     few=400,
-    layers=2_000,
-    many_layers=400,
+    layers=1_000,
+    many_layers=200,
     counts=(20, 50, 100, 200, 500),
     shares=(0.02, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.97, 0.98),
     best=(60, 100, 300, 1_000, 2_000),
