@@ -26,9 +26,12 @@ BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters
 COLUMNS = ("column", "task", "dataset", "protocol", "metric", "floor")
 BEST = (
     *("column", "backbone", "family", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
-    *("honest", "optimism", "group", "n"),
+    *("loss", "honest", "optimism", "group", "n"),
 )
-LAYERS = ("column", "backbone", "pooling", "layer", "depth", "value", "ci_low", "ci_high", "place", "chosen")
+LAYERS = (
+    *("column", "backbone", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
+    *("loss", "place", "chosen"),
+)
 PUBLISHED = (
     *("column", "backbone", "layer", "depth", "value", "source", "measured", "difference", "verdict"),
     "conditions",
@@ -117,7 +120,10 @@ class Report:
         ``place`` is best, maybe (not shown to be worse) or empty, ``relative`` the share of the depth;
         ``parameters`` are in millions.
         """
-        rows = self._labelled([_layers(column) for column in self.board.columns], (*LAYERS, SCORE))
+        rows = self._labelled(
+            [_layers(column, self.board.bounds[column.key]) for column in self.board.columns],
+            (*LAYERS, SCORE),
+        )
         if rows.empty:
             return rows
         costs = self.costs.assign(parameters=self.costs["parameters"] / 1e6)
@@ -233,6 +239,7 @@ def _best(column: Column, bounds: Bounds) -> pd.DataFrame:
     marks |= dict.fromkeys(rows["backbone"][rows["value"] == rows["value"].max()], FIRST)
     return rows.assign(
         column=column.heading,
+        loss=bounds.losses_of(rows),
         honest=[choice.score if choice else np.nan for choice in choices],
         optimism=[choice.optimism if choice else np.nan for choice in choices],
         group=[marks.get(name, UNTESTED) for name in rows["backbone"]],
@@ -240,12 +247,12 @@ def _best(column: Column, bounds: Bounds) -> pd.DataFrame:
     )
 
 
-def _layers(column: Column) -> pd.DataFrame:
+def _layers(column: Column, bounds: Bounds) -> pd.DataFrame:
     rows = column.candidates
     best = set(zip(column.best["backbone"], column.best["layer"], strict=True))
     fields = rows[["backbone", "layer", "maybe_best"]].itertuples(index=False, name=None)
     places = ["best" if (name, layer) in best else "maybe" if maybe else "" for name, layer, maybe in fields]
-    rows = rows.assign(column=column.heading, place=places, score=_texts(rows))
+    rows = rows.assign(column=column.heading, loss=bounds.losses_of(rows), place=places, score=_texts(rows))
     return rows.sort_values(["backbone", "layer"], kind="stable")
 
 
