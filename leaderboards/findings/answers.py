@@ -1,7 +1,7 @@
 """The answer of each leaderboard column: the best backbone and layer, its uncertainty, and its cost."""
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from operator import attrgetter
 
@@ -10,14 +10,16 @@ import pandas as pd
 from layerboard.leaderboards.blocks.display import fixed, ranges_text, score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import COLUMN_FIELDS, Column, Side
-from layerboard.leaderboards.board.costs import find_measured_device, layer_costs
+from layerboard.leaderboards.board.costs import find_measured_device, layer_costs, with_costs
 from layerboard.leaderboards.board.differences import Ties, best_side, column_ties
 from layerboard.zoo.errors import some
 
+# what records that do not say the size of their images are of
+SIZE_OWN = " at the network's own input size, which may be smaller than what the task shows,"
 MOST_NAMED = 3  # backbones named in a row of the table; of more than that, only the number is given
 _FIELDS = (
     *("backbone", "layer", "depth", "pooling", "score", "ci_low", "ci_high", "honest"),
-    *("milliseconds", "device", "rivals", "untested", "layers"),
+    *("milliseconds", "timed_at", "disturbed", "device", "rivals", "untested", "layers"),
 )
 
 
@@ -35,6 +37,8 @@ class Answer(Side):
     layers: tuple[int, ...]  # further blocks that are statistically tied with the best
     others: tuple[Side, ...]  # its best blocks in other poolings, none of which scores higher
     milliseconds: float  # latency of one image up to the layer; NaN if not measured
+    timed_at: str  # view size of the latency: of the task, or else the network's own; "" if unknown
+    disturbed: bool  # whether other work disturbed the time
     device: str  # device of the latency; "" if not measured
 
 
@@ -83,14 +87,14 @@ def answers_of(board: Board) -> tuple[Answer, ...]:
     """
     costs = board.costs.records
     device = find_measured_device(costs)
-    times = layer_costs(costs, device).set_index(["backbone", "layer"])["ms"].to_dict()
+    times = layer_costs(costs, device)
     columns = [column.by_best_pooling for column in board.columns if len(column.best)]
     changed = [column.by_best_pooling for column in board.columns if column.better_poolings]
     ties = {**board.ties, **column_ties(changed, board.items)} if board.items else board.ties
     return tuple(_answer(column, ties.get(column.key), times, device or "") for column in columns)
 
 
-def _answer(column: Column, ties: Ties | None, times: Mapping[Hashable, float], device: str) -> Answer:
+def _answer(column: Column, ties: Ties | None, costs: pd.DataFrame, device: str) -> Answer:
     """The answer of one column; a backbone with the same score as the best is tied with it."""
     best = column.best
     top = best.loc[best["value"] == best["value"].max()].iloc[0]
@@ -99,7 +103,8 @@ def _answer(column: Column, ties: Ties | None, times: Mapping[Hashable, float], 
     rivals = [str(other) for other in best["backbone"] if other != name]
     equal = set(best.loc[best["value"] == top["value"], "backbone"])
     tied, untested = (ties.tied, ties.untested) if ties else (frozenset(), frozenset())
-    milliseconds = float(times.get((name, layer), math.nan))
+    timed = with_costs(best[best["backbone"] == name].head(1).assign(layer=layer), costs).iloc[0]
+    milliseconds = float(timed["ms"])
     honest = column.honest.get(name)
     good = column.candidates[column.candidates["backbone"] == name]
     good = good[good["tied"].astype(bool) | (good["value"] == top["value"])]
@@ -115,6 +120,8 @@ def _answer(column: Column, ties: Ties | None, times: Mapping[Hashable, float], 
         layers=tuple(sorted({*good["layer"].astype(int)} - {layer})),
         others=column.other_sides.get(name, ()),
         milliseconds=milliseconds,
+        timed_at="" if math.isnan(milliseconds) else str(timed["timed_at"]),
+        disturbed=not math.isnan(milliseconds) and bool(timed["disturbed"]),
         device="" if math.isnan(milliseconds) else device,
     )
 
@@ -136,7 +143,8 @@ def answer_table(answers: Sequence[Answer], labels: Mapping[str, str]) -> pd.Dat
             "vectors": answer.pooling,
             "score": score_text(answer.score, (answer.ci_high - answer.ci_low) / 2),
             "honest": score_text(answer.honest),
-            "ms": fixed(answer.milliseconds, 1),
+            "ms": fixed(answer.milliseconds, 1) + ", disturbed" * answer.disturbed,
+            "at, px": answer.timed_at,
             "tied with the best": _others(answer, labels),
         }
         for answer in answers
@@ -166,7 +174,9 @@ def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
     if any(not math.isnan(answer.honest) for answer in answers):
         notes.append("Honest: score if the layer is chosen on half of the test data and scored on the rest.")
     if devices := " and ".join(sorted({answer.device for answer in answers} - {""})):
-        notes.append(f"ms: latency of one image up to that layer, on {devices}.")
+        sized = any(answer.timed_at for answer in answers)
+        size = " at the size beside it, that of the task or else the network's own," if sized else SIZE_OWN
+        notes.append(f"ms: latency of one image up to that layer,{size} on {devices}.")
     others = [
         f"{answer.column.heading} {score_text(other.score)} ({other.pooling}, {other.layer}/{other.depth})"
         for answer in answers
