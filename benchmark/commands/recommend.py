@@ -16,7 +16,7 @@ from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Option, Plain, Words
 from layerboard.benchmark.forms.request import JsonOption, ResultsOptions
 from layerboard.leaderboards.blocks.display import enough_text, score_text
-from layerboard.zoo.errors import InputError, counted, require_known
+from layerboard.zoo.errors import InputError, counted, require_known, some
 from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.registry.local_names import as_path, read_local_names
 from layerboard.zoo.spec import Variant
@@ -56,6 +56,9 @@ class RecommendRequest(JsonOption, ResultsOptions, kw_only=False):
     licence: Plain[Literal["any", "commercial"]] = Option(
         "any", "commercial: only licences whose name permits commercial use (no legal advice)."
     )
+    details: Plain[bool] = Option(
+        False, "Also print the reason for each task, the Pareto fronts, all notes, and the lines of Python."
+    )
     device: Plain[str | None] = Option(
         None, "Device whose latencies count: cpu, cuda, or part of its name.", usual="the last measured"
     )
@@ -67,8 +70,8 @@ def recommend_command(request: RecommendRequest) -> None:
 
     They score nearly as well as the best: a backbone is recommended if its paired 95 % interval shows that it
     loses at most `--may-lose` points in every task. Scores come from a run, latencies from its task `cost`.
-    Each recommendation comes with its reason, and with lines of Python that load the backbone, cut after the
-    layer.
+    Each recommendation comes with its reason, and for one task, or with `--details`, with lines of Python
+    that load the backbone, cut after the layer.
 
     Example: `layerboard recommend --tasks knn spair --may-lose 1 --max-ms 10 --licence commercial`
     """
@@ -77,18 +80,31 @@ def recommend_command(request: RecommendRequest) -> None:
     advice = recommended(request)
     if request.json:
         content = {"recommended": rows_of(advice.frame), "pareto": rows_of(advice.pareto)}
-        say_json({**content, "device": advice.device, "notes": advice.notes, "python": advice.code})
+        say_json(
+            {
+                **content,
+                "device": advice.device,
+                "notes": (*advice.notes, *advice.details),
+                "python": advice.code,
+            }
+        )
         return
     say(table_text(pick_table(advice)) + "\n")
+    every = request.details
     for rank, pick in enumerate(advice.picks, start=1):
-        say(wrap_text(f"{rank}. {pick.backbone}: {advice.reason(pick)}."))
-    for column, front in advice.fronts.items():
+        reason = advice.reason(pick) if every else advice.summary(pick)
+        say(wrap_text(f"{rank}. {pick.backbone}: {reason}."))
+    for column, front in advice.fronts.items() if every else ():
         if len(front):
             say(f"\nPareto front, score against time, {column.heading}:\n")
             say(table_text(pareto_table(advice, column)))
-    say(f"\nThe first of them in Python:\n\n{advice.code[0]}\n")
-    for note in advice.notes:
+    short = every or len(advice.columns) == 1
+    say(f"\nThe first of them in Python:\n\n{advice.code[0]}\n" if short else "")
+    for note in (*advice.notes, *(advice.details if short else ())):
         say(wrap_text(note))
+    if not every:
+        more = "the Pareto front" if short else "each task, its Pareto front, and the lines of Python"
+        say(f"`recommend --details` adds {more}.")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -120,7 +136,11 @@ def recommend(request: RecommendRequest) -> Advice:
         title=f"recommended for {names}",
         frame=advice.frame,
         table=pick_table(advice),
-        notes=(*(f"{pick.backbone}: {advice.reason(pick)}." for pick in advice.picks), *advice.notes),
+        notes=(
+            *(f"{pick.backbone}: {advice.reason(pick)}." for pick in advice.picks),
+            *advice.notes,
+            *advice.details,
+        ),
         pareto=advice.pareto,
         code=advice.code,
     )
@@ -164,9 +184,12 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     reasons = unscored(board.only(board.records[board.records["task"].isin([each.task for each in columns])]))
     if all(rows.empty for rows in every.values()):
         raise InputError(" ".join(reasons).removesuffix(".") or "no backbone has a score")
-    candidates, left_out = _within(every, request)
-    limited = bool(left_out)
-    left_out += reasons
+    candidates, details = _within(every, request)
+    left_out = [*reasons]
+    if request.max_ms is not None and (names := _spared(every, request.max_ms)):
+        left_out.append(
+            f"--max-ms {request.max_ms:g} is not applied to times that other work disturbed, of {names}."
+        )
     if compressed is not None and compressed.empty:
         left_out.append("No compressed vectors were scored; `run --compress pca:64+int8` scores some.")
     left_out += [DISTURBANCE.format(**each) for each in disturbances(board.costs.records, device)]
@@ -184,8 +207,15 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         device or "",
         (*left_out, *_notes(compared_columns, picks[0], device, command, request.licence == "commercial")),
         tuple(code_of(pick, read_local_names(request.output)) for pick in picks),
-        limited,
+        _best_left_out(every, candidates),
+        (*details, *_details(compared_columns, picks[0])),
     )
+
+
+def _best_left_out(every: "Candidates", left: "Candidates") -> "dict[Column, pd.Series]":
+    """The best of all candidates of each column of which limits leave none that scores as much."""
+    best = {column: every[column].loc[every[column]["value"].idxmax()] for column in left}
+    return {column: row for column, row in best.items() if row["value"] > left[column]["value"].max()}
 
 
 def _columns(board: "Board", tasks: Sequence[str]) -> "tuple[Column, ...]":
@@ -216,6 +246,14 @@ def _within(every: "Candidates", request: RecommendRequest) -> "tuple[Candidates
     return candidates, left_out
 
 
+def _spared(every: "Candidates", max_ms: float) -> str:
+    """The backbones of candidates that a limit of time spares, in words; "" for none."""
+    from layerboard.leaderboards.findings.limits import MOST_NAMED, spared
+
+    names = {str(name) for rows in every.values() for name in rows.loc[spared(rows, max_ms), "backbone"]}
+    return some(sorted(names), MOST_NAMED)
+
+
 def _measuring(every: "Candidates", output: Path) -> str:
     """The command that measures missing costs; "" if none is missing."""
     names = sorted({str(name) for rows in every.values() for name in rows.loc[rows["ms"].isna(), "backbone"]})
@@ -231,12 +269,37 @@ def _notes(
     from layerboard.leaderboards.findings.facts import NOTE
 
     if device:
-        yield f"Milliseconds are for one image on {device}, up to the layer."
+        yield f"Milliseconds are for one image on {device}, up to the layer{_sizes(first)}."
     if command:
         yield (
-            f"{'Not all' if device else 'No'} latencies are known: candidates without one are sorted by the "
-            f"parameters of the whole network and by depth; `{command}` measures them."
+            f"{'Not all' if device else 'No'} latencies are known: without one, weights up to a layer are "
+            "about an equal share a block, and candidates are sorted by these and by depth; "
+            f"`{command}` measures them."
         )
+    if len(columns) > 1:
+        yield f"The maximum loss holds with 95 % confidence for each of the {len(columns)} tasks by itself."
+    if any(column.partial for column in columns):
+        yield "†: on a part of the dataset."
+    if commercial:
+        yield NOTE
+
+
+def _sizes(pick: "Pick") -> str:
+    """At which sizes the times of a pick are, as the end of a sentence."""
+    rows = {column: row for column, row in pick.rows.items() if row["ms"] >= 0}
+    shown = [bool(row["timed_at"]) and row["timed_at"] == row["view_size"] for row in rows.values()]
+    own = [column.task for column, is_shown in zip(rows, shown, strict=True) if not is_shown]
+    texts = []
+    if len(own) < len(rows):
+        texts.append(f"at the size that the task shows{', one pass for each' if len(pick.timed) > 1 else ''}")
+    if own:
+        of = f"of {', '.join(dict.fromkeys(own))} " if texts else ""
+        texts.append(f"{of}at the network's own input size, which may be smaller than what the task shows")
+    return f", {'; '.join(texts)}" if texts else ""
+
+
+def _details(columns: "Mapping[Column, Compared]", first: "Pick") -> Iterator[str]:
+    """Caveats of single tasks, one sentence each."""
     for column, comparison in columns.items():
         name = str(comparison.best["backbone"])
         choice = column.honest.get(name)
@@ -249,12 +312,6 @@ def _notes(
                 f"optimistic; chosen on half of it and scored on the rest: {score_text(choice.score)}."
             )
         yield from _undecided(column.heading, comparison, first.rows[column])
-    if len(columns) > 1:
-        yield f"The maximum loss holds with 95 % confidence for each of the {len(columns)} tasks by itself."
-    if any(column.partial for column in columns):
-        yield "†: on a part of the dataset."
-    if commercial:
-        yield NOTE
 
 
 def _undecided(heading: str, found: "Compared", pick: "pd.Series") -> Iterator[str]:

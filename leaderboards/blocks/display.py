@@ -125,6 +125,16 @@ def count_text(value: float | None) -> str:
     return f"{value:.0f}"
 
 
+def bytes_text(value: float) -> str:
+    """A number of bytes in a unit that fits: ``384 B``, ``24.6 kB``; "" if unknown."""
+    if math.isnan(value):
+        return ""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}" if value < 999.5 * size else f"{value / size:.0f} {unit}"
+    return f"{value:.0f} B"
+
+
 def signed_text(value: float) -> str:
     """A difference of scores as tables show it: one decimal and a sign, ``0.0`` if it rounds to that."""
     text = fixed(value, 1)

@@ -1,22 +1,29 @@
 """Recommendations: the cheapest backbones and layers that are shown to lose little in every column."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
 
-from layerboard.leaderboards.blocks.display import count_text, fixed, ms_text, place_text, score_text
+from layerboard.leaderboards.blocks.display import (
+    bytes_text,
+    count_text,
+    fixed,
+    ms_text,
+    place_text,
+    score_text,
+)
 from layerboard.leaderboards.board.column import Column
-from layerboard.leaderboards.board.costs import UP_TO
+from layerboard.leaderboards.board.costs import UP_TO, image_bytes
 from layerboard.leaderboards.board.differences import differences_of, sides_of
 from layerboard.tasks.statistics.resolution import CRITICAL, Enough, enough_units
 
 PICK = [
     *("rank", "backbone", "layer", "depth", "pooling", "task", "dataset", "protocol", "metric"),
-    *("score", "half", "difference", "loss", "ms", "parameters", "gflops", "dim", "bytes", "licence"),
-    *("compression", "thresholds", "other_layers", "reason"),
+    *("score", "half", "difference", "loss", "ms", "timed_at", "parameters", "gflops", "dim", "bytes"),
+    *("image_bytes", "licence", "compression", "thresholds", "other_layers", "reason"),
 ]
 
 COMPROMISE = (
@@ -117,8 +124,30 @@ class Pick:
 
     @property
     def deepest(self) -> pd.Series:
-        """The candidate that determines its cost: one forward pass up to it provides all others."""
+        """The candidate that determines its weights: a network up to it provides all others."""
         return max(self.rows.values(), key=lambda row: int(row["layer"]))
+
+    @property
+    def timed(self) -> list[pd.Series]:
+        """The slowest candidate at each view size: one forward pass up to it provides those of its size."""
+        slowest: dict[str, pd.Series] = {}
+        for row in sorted(self.rows.values(), key=lambda row: int(row["layer"])):
+            slowest[str(row["timed_at"])] = row
+        return [*slowest.values()]
+
+    @property
+    def total(self) -> pd.Series:
+        """Its time: fields ``ms``, of one pass at each view size, ``timed_at`` and ``disturbed``."""
+        rows = self.timed
+        sizes = str(rows[0]["timed_at"]) if len(rows) == 1 else f"{len(rows)} sizes"
+        disturbed = any(row["disturbed"] == 1 for row in rows)
+        time = sum(float(row["ms"]) for row in rows)
+        return pd.Series({"ms": time, "timed_at": sizes, "disturbed": disturbed})
+
+    @property
+    def costs(self) -> dict[str, float]:
+        """Its `COSTS`: milliseconds of a pass of an image at each view size, and weights; NaN if unknown."""
+        return {"ms": self.total["ms"], "parameters": float(self.deepest["parameters"])}
 
     def beats(self, other: "Pick") -> bool:
         """Whether it scores at least as much in every column."""
@@ -151,9 +180,14 @@ def picks_of(columns: Mapping[Column, Compared]) -> tuple[Pick, ...]:
 
 def by_cost(picks: Sequence[Pick]) -> list[Pick]:
     """Picks with the cheapest first: by time if known for all, then by weights if known, then by depth."""
-    known = [name for name in COSTS if all(pick.deepest[name] >= 0 for pick in picks)]
-    costs = [*known, "layer"]
-    return sorted(picks, key=lambda pick: (*(pick.deepest[name] for name in costs), pick.backbone))
+    costs = [pick.costs for pick in picks]
+    known = [name for name in COSTS if all(each[name] >= 0 for each in costs)]
+
+    def order(place: int) -> tuple[object, ...]:
+        pick = picks[place]
+        return *(costs[place][name] for name in known), pick.deepest["layer"], pick.backbone
+
+    return [picks[place] for place in sorted(range(len(picks)), key=order)]
 
 
 def least_loss(columns: Mapping[Column, Compared]) -> Pick | None:
@@ -178,7 +212,9 @@ class Recommendation:
     device: str  # device of the latencies; "" without any
     notes: tuple[str, ...]  # caveats, one sentence each
     code: tuple[str, ...]  # for each pick, lines of Python that compute its vectors
-    limited: bool = False  # whether limits left candidates out
+    # by column, the best of all candidates if limits left it out
+    left_out: Mapping[Column, pd.Series] = field(default_factory=dict)
+    details: tuple[str, ...] = ()  # further caveats, each of one column
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -187,7 +223,9 @@ class Recommendation:
             {
                 "rank": rank,
                 **_layer_fields(column, row),
+                "timed_at": row["timed_at"],
                 "bytes": float(row["bytes"]),
+                "image_bytes": image_bytes(row),
                 "licence": row["licence"],
                 "compression": row["transform"],
                 "thresholds": row["thresholds"],
@@ -223,21 +261,57 @@ class Recommendation:
 
     def _lost(self, pick: Pick, column: Column) -> str:
         best, row = self.columns[column].best, pick.rows[column]
+        limits = self._price(column, row)
         if (best["backbone"], best["layer"]) == (row["backbone"], row["layer"]):
-            among = " of what the limits leave" if self.limited else ""
-            return f"scores best{_compression(best)}{among}, {_score(best)}"
+            among = " of what the limits leave" if limits else ""
+            return f"scores best{_compression(best)}{among}, {_score(best)}{_speed(row)}{limits}"
         lost = f"loses at most {fixed(row['loss'], 1)} points against"
         lost = f"is {fixed(-row['difference'], 1)} points below" if math.isnan(row["loss"]) else lost
         reference = f"{best['backbone']} layer {best['layer']} {best['pooling']}{_compression(best)}"
-        return f"{lost} {reference} ({_score(best)}), {_saving(row, best)}"
+        return f"{lost} {reference} ({_score(best)}), {_saving(row, best)}{limits}"
+
+    def _price(self, column: Column, row: pd.Series) -> str:
+        """What the limits cost: how far a layer is below the best of all, if they leave that one out."""
+        if (best := self.left_out.get(column)) is None:
+            return ""
+        below = fixed(best["value"] - row["value"], 1)
+        return f", {below} points below {_place(best)} ({_score(best)}), left out"
+
+    def summary(self, pick: Pick) -> str:
+        """Why a pick is recommended, in short: for several tasks, how far it is below the best at worst."""
+        if len(pick.rows) == 1:
+            return self.reason(pick)
+        texts = [COMPROMISE.format(lost=f"{next(iter(self.columns.values())).may_lose:g}")] * pick.compromise
+        bounds = {column: row["loss"] for column, row in pick.rows.items()}
+        gaps = {column: -row["difference"] for column, row in pick.rows.items()}
+        if any(math.isnan(bound) for bound in bounds.values()):
+            bounds = gaps
+        worst: Column | None = max(bounds, key=bounds.__getitem__)
+        if worst is not None and any(gaps.values()):
+            texts.append(f"at worst, {worst.heading}: {self._compared(pick, worst)}")
+        else:
+            worst, among = None, " of what the limits leave" * bool(self.left_out)
+            texts.append(f"scores best in each of {len(gaps)} tasks{among}{_speed(pick.total)}")
+        prices = {
+            column: best["value"] - pick.rows[column]["value"] for column, best in self.left_out.items()
+        }
+        if prices and (most := max(prices, key=prices.__getitem__)) != worst:
+            texts.append(f"the limits cost most in {most.heading}{self._price(most, pick.rows[most])}")
+        return "; ".join(texts)
+
+
+def _speed(row: pd.Series) -> str:
+    """The time of an image up to a layer, as the end of a sentence; "" if it is unknown."""
+    size = f" at {row['timed_at']}" if row["timed_at"] else ""
+    return f", {_milliseconds(row, ' ms an image' + size)}" if row["ms"] >= 0 else ""
 
 
 def _saving(row: pd.Series, best: pd.Series) -> str:
     """What one candidate costs instead of another: time, or if unknown, weights, or its layer."""
-    for name, text, unit in (("ms", ms_text, " ms"), ("parameters", count_text, " parameters")):
+    for name, text, unit in (("ms", _milliseconds, " ms"), ("parameters", _weights, " parameters")):
         if row[name] >= 0 and best[name] >= 0 and row[name] != best[name]:
             than = "instead of" if row[name] < best[name] else "against"
-            return f"{text(row[name])}{unit} {than} {text(best[name])}"
+            return f"{text(row, unit)} {than} {text(best)}"
     return f"layer {row['layer']} of {row['depth']}"
 
 
@@ -246,7 +320,7 @@ def _compression(row: pd.Series) -> str:
 
 
 def pick_table(recommendation: Recommendation) -> pd.DataFrame:
-    """The picks as text; with a column of compressions if there are any."""
+    """The picks as text; with columns of compressions and of view sizes if there are any."""
     table = pd.DataFrame(
         {
             "backbone": pick.backbone,
@@ -254,18 +328,35 @@ def pick_table(recommendation: Recommendation) -> pd.DataFrame:
             "pooling": ", ".join(dict.fromkeys(str(row["pooling"]) for row in pick.rows.values())),
             **{column.heading: _score(layer) for column, layer in pick.rows.items()},
             "loses at most": ", ".join(fixed(layer["loss"], 1) for layer in pick.rows.values()),
-            "ms": ms_text(row["ms"]),
-            "weights": count_text(row["parameters"]),
+            "ms": _milliseconds(pick.total),
+            "at, px": str(pick.total["timed_at"]),
+            "weights": _weights(row),
             "dim": fixed(row["dim"], 0),
             "compression": ", ".join(pick.compressions),
-            "GB per million vectors": fixed(max(layer["bytes"] for layer in pick.rows.values()) / 1000, 2),
+            "a vector": _each(layer["bytes"] for layer in pick.rows.values()),
+            "an image": _each(map(image_bytes, pick.rows.values())),
             "licence": str(row["licence"]),
             "other layers": ", ".join(map(str, pick.others)),
         }
         for pick in recommendation.picks
         for row in [pick.deepest]
     )
-    return table if table["compression"].any() else table.drop(columns="compression")
+    empty = [name for name in ("compression", "at, px") if not table[name].any()]
+    return table.drop(columns=empty)
+
+
+def _each(sizes: Iterable[float]) -> str:
+    return ", ".join(dict.fromkeys(filter(None, map(bytes_text, sizes))))
+
+
+def _milliseconds(row: pd.Series, unit: str = "") -> str:
+    return f"{ms_text(row['ms'])}{unit}" + " (disturbed)" * bool(row["disturbed"] == 1)
+
+
+def _weights(row: pd.Series, unit: str = "") -> str:
+    """Weights up to a layer; only about if they were not measured, as times were not."""
+    text = count_text(row["parameters"]) + unit
+    return f"about {text}" if row["parameters"] >= 0 and math.isnan(row["ms"]) else text
 
 
 def pareto_table(recommendation: Recommendation, column: Column) -> pd.DataFrame:
@@ -276,8 +367,8 @@ def pareto_table(recommendation: Recommendation, column: Column) -> pd.DataFrame
             "layer": place_text(row["layer"], row["depth"], row["pooling"]),
             column.heading: _score(row),
             "loses at most": fixed(row["loss"], 1),
-            "ms": ms_text(row["ms"]),
-            "weights": count_text(row["parameters"]),
+            "ms": _milliseconds(row),
+            "weights": _weights(row),
         }
         for _, row in recommendation.fronts[column].iterrows()
     )
