@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from layerboard.leaderboards.board.board import Board
     from layerboard.leaderboards.board.column import Column
+    from layerboard.leaderboards.board.differences import Bounds
     from layerboard.leaderboards.findings.recommendation import Compared, Pick, Recommendation
 
     Candidates = Mapping[Column, pd.DataFrame]
@@ -40,7 +41,9 @@ class RecommendRequest(JsonOption, ResultsOptions, kw_only=False):
     )
     _: KW_ONLY
     backbones: Words = Option((), "Names or patterns ('dino-*') to choose from.", also="-b", usual="all")
-    may_lose: Plain[float] = Option(2.0, "Maximum loss against the best in points, with 95 % confidence.")
+    max_loss: Plain[float] = Option(
+        2.0, "Maximum loss against the best of all that were measured in points, with 95 % confidence."
+    )
     max_ms: Plain[float | None] = Option(
         None, "Maximum latency per image in ms, up to the chosen layer.", parsers.positive
     )
@@ -68,12 +71,12 @@ class RecommendRequest(JsonOption, ResultsOptions, kw_only=False):
 def recommend_command(request: RecommendRequest) -> None:
     """Recommend backbones and layers, the cheapest first.
 
-    They score nearly as well as the best: a backbone is recommended if its paired 95 % interval shows that it
-    loses at most `--may-lose` points in every task. Scores come from a run, latencies from its task `cost`.
+    They score nearly as well as the best: a backbone is recommended if it is shown, with 95 % confidence, to
+    lose at most `--max-loss` points in every task. Scores come from a run, latencies from its task `cost`.
     Each recommendation comes with its reason, and for one task, or with `--details`, with lines of Python
     that load the backbone, cut after the layer.
 
-    Example: `layerboard recommend --tasks knn spair --may-lose 1 --max-ms 10 --licence commercial`
+    Example: `layerboard recommend --tasks knn spair --max-loss 1 --max-ms 10 --licence commercial`
     """
     from layerboard.leaderboards.findings.recommendation import pareto_table, pick_table
 
@@ -170,9 +173,9 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         picks_of,
     )
 
-    if request.may_lose < 0:
-        raise InputError(f"--may-lose takes a number of at least 0; found {request.may_lose:g}")
-    board = Board.of(chosen(records_of(request.output), request.backbones))
+    if request.max_loss < 0:
+        raise InputError(f"--max-loss takes a number of at least 0; found {request.max_loss:g}")
+    board = Board.of(chosen(records_of(request.output), request.backbones), items=request.output / "items")
     columns = _columns(board, request.tasks)
     device = find_measured_device(board.costs.records, request.device)
     costs, facts = layer_costs(board.costs.records, device), known_facts()
@@ -193,9 +196,9 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     if compressed is not None and compressed.empty:
         left_out.append("No compressed vectors were scored; `run --compress pca:64+int8` scores some.")
     left_out += [DISTURBANCE.format(**each) for each in disturbances(board.costs.records, device)]
-    items, may_lose = request.output / "items", request.may_lose
     compared_columns = {
-        key: compare_candidates(rows, key, items, may_lose) for key, rows in candidates.items()
+        column: compare_candidates(rows, every[column], _bounds(board, column, compressed), request.max_loss)
+        for column, rows in candidates.items()
     }
     picks = picks_of(compared_columns) or tuple(filter(None, [least_loss(compared_columns)]))
     if not picks:
@@ -207,15 +210,21 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         device or "",
         (*left_out, *_notes(compared_columns, picks[0], device, command, request.licence == "commercial")),
         tuple(code_of(pick, read_local_names(request.output)) for pick in picks),
-        _best_left_out(every, candidates),
         (*details, *_details(compared_columns, picks[0])),
     )
 
 
-def _best_left_out(every: "Candidates", left: "Candidates") -> "dict[Column, pd.Series]":
-    """The best of all candidates of each column of which limits leave none that scores as much."""
-    best = {column: every[column].loc[every[column]["value"].idxmax()] for column in left}
-    return {column: row for column, row in best.items() if row["value"] > left[column]["value"].max()}
+def _bounds(board: "Board", column: "Column", compressed: "pd.DataFrame | None") -> "Bounds":
+    """How far the candidates of a column may be below its best, compressed vectors included if offered."""
+    import pandas as pd
+
+    from layerboard.leaderboards.board.differences import bounds_of
+    from layerboard.leaderboards.findings.limits import compressed_of
+
+    if compressed is None:
+        return board.bounds[column.key]
+    rows = pd.concat([column.family, compressed_of(column, compressed)], ignore_index=True)
+    return bounds_of(column, rows, board.items)
 
 
 def _columns(board: "Board", tasks: Sequence[str]) -> "tuple[Column, ...]":
@@ -315,20 +324,20 @@ def _details(columns: "Mapping[Column, Compared]", first: "Pick") -> Iterator[st
 
 
 def _undecided(heading: str, found: "Compared", pick: "pd.Series") -> Iterator[str]:
-    """Sentences about cheaper layers that the data cannot decide about, and how many items would suffice."""
+    """Sentences about a pick and cheaper layers that may lose too much, and how many items would tell."""
     rows, untested = found.undecided(pick), found.near[found.near["loss"].isna()]
     if len(rows):
         first = rows.iloc[0]
-        near = f"{counted(len(rows), 'cheaper layers')} within {found.may_lose:g} points of the best"
         items = counted(count := int(first["n"]), unit := str(first["unit"]))
         enough = enough_text(first["enough"], count, unit)
         yield (
-            f"{heading}: {near}; {items} are too few to bound their loss. If {_place(first)} "
-            f"loses what it seems to, it would take {enough} to show it in 80 % of cases."
+            f"{heading}: {items} cannot decide whether {counted(len(rows), 'layers')} within "
+            f"{found.max_loss:g} points of the best and no more expensive lose more than that. "
+            f"If {_place(first)} loses what it seems to, it would take {enough} to show it in 80 % of cases."
         )
     if len(untested):
         places = ", ".join(_place(row) for _, row in untested.iterrows())
-        yield f"{heading}: not tested against the best, since the items differ: {places}."
+        yield f"{heading}: not compared with the best, since the items differ: {places}."
 
 
 def _place(row: "pd.Series") -> str:

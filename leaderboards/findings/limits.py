@@ -48,13 +48,17 @@ def _scored(column: Column, compressed: pd.DataFrame | None) -> pd.DataFrame:
     """The scored blocks of a column, and those of compressed vectors in the same poolings."""
     rows, scores = column.candidates, column.rows
     if compressed is not None:
-        also = column.select(compressed)
-        scores = pd.concat([scores, also], ignore_index=True)
-        shown = also["pooling"] == also["backbone"].map(column.poolings)
-        also = candidates(also[(also["metric"] == column.metric) & shown & ~is_floor(also)])
-        rows = pd.concat([rows, also], ignore_index=True)
+        scores = pd.concat([scores, column.select(compressed)], ignore_index=True)
+        rows = pd.concat([rows, compressed_of(column, compressed)], ignore_index=True)
     thresholds = [threshold_text(scores, column.task, row) for row in rows.to_dict("records")]
     return rows.assign(half=half_widths(rows), thresholds=thresholds)
+
+
+def compressed_of(column: Column, compressed: pd.DataFrame) -> pd.DataFrame:
+    """The scored blocks of a column with compressed vectors, in the poolings that are shown."""
+    rows = column.select(compressed)
+    shown = rows["pooling"] == rows["backbone"].map(column.poolings)
+    return candidates(rows[(rows["metric"] == column.metric) & shown & ~is_floor(rows)])
 
 
 def _with_costs(

@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -17,8 +16,8 @@ from layerboard.leaderboards.blocks.display import (
 )
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import UP_TO, image_bytes
-from layerboard.leaderboards.board.differences import differences_of, sides_of
-from layerboard.tasks.statistics.resolution import CRITICAL, Enough, enough_units
+from layerboard.leaderboards.board.differences import Bounds
+from layerboard.tasks.statistics.resolution import CRITICAL, enough_units
 
 PICK = [
     *("rank", "backbone", "layer", "depth", "pooling", "task", "dataset", "protocol", "metric"),
@@ -27,80 +26,58 @@ PICK = [
 ]
 
 COMPROMISE = (
-    "no backbone is shown to lose at most {lost} points in every task; this one loses least by its scores"
+    "nothing is shown to lose at most {lost} points in every task; of this one the maximum loss is smallest"
 )
 COSTS = ("ms", "parameters")  # costs to sort picks by, if known for all of them
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Candidates of one column compared with the best, which comes first.
+    """Candidates of one column that limits leave, compared with the best of all.
 
-    ``difference`` is a candidate's score minus the best one, in points. ``loss`` is its maximum loss: minus
-    the lower end of the paired 95 % interval of that difference (`unseen_loss` if no item differs); NaN if it
-    loses more than allowed already, or if the difference has no interval.
+    ``difference`` is a candidate's score minus the highest one, in points. ``loss`` is by how many points the
+    true best of all candidates is above it, at most (`leaderboards.board.differences.Bounds`); NaN if it
+    could not be compared. The highest of ``rows`` comes first; ``best`` is the highest of all.
     """
 
     rows: pd.DataFrame
-    may_lose: float  # points
+    best: pd.Series
+    max_loss: float  # points
 
     @property
-    def best(self) -> pd.Series:
-        return self.rows.iloc[0]
+    def left_out(self) -> bool:
+        """Whether limits left out the candidate with the highest score."""
+        return bool(self.rows["difference"].iloc[0] < 0)
 
     @property
     def near(self) -> pd.DataFrame:
-        """Candidates that score no more than ``may_lose`` below the best."""
-        return self.rows[self.rows["difference"] >= -self.may_lose]
+        """Candidates that score no more than ``max_loss`` below the best."""
+        return self.rows[self.rows["difference"] >= -self.max_loss]
 
     @property
     def safe(self) -> pd.DataFrame:
         """Candidates that are shown to lose no more than that."""
-        return self.near[self.near["loss"] <= self.may_lose]
+        return self.rows[self.rows["loss"] <= self.max_loss]
 
     def undecided(self, pick: pd.Series) -> pd.DataFrame:
-        """Cheaper candidates than a pick that are not safe, by the items that would suffice (``enough``)."""
-        rows = self.near[
-            (self.near["loss"] > self.may_lose) & (self.near["difference"] > -self.may_lose)
-        ].copy()
+        """A pick and cheaper candidates that may lose too much, by the items that would suffice (``enough``)."""
+        rows = self.near[(self.near["loss"] > self.max_loss) & (self.near["difference"] > -self.max_loss)]
         cost = next(name for name in (*COSTS, "layer") if not pd.isna([*rows[name], pick[name]]).any())
-        reach, room = rows["difference"] + rows["loss"], rows["difference"] + self.may_lose
-        # the bound on unseen differences shrinks with the number of items, and none of them is random
-        unseen = rows["loss"] == rows["n"].map(unseen_loss)
-        numbers = zip(rows["n"], reach, room, unseen, strict=True)
-        rows["enough"] = [
-            Enough(*[n * bound / far] * 3) if none else enough_units(far, bound / CRITICAL, n)
-            for n, bound, far, none in numbers
-        ]
-        cheaper: pd.DataFrame = rows[rows[cost] < pick[cost]]
-        return cheaper.sort_values("enough", kind="stable")
+        rows = rows[(rows[cost] < pick[cost]) | (rows.index == pick.name)].copy()
+        reach, room = rows["difference"] + rows["loss"], rows["difference"] + self.max_loss
+        numbers = zip(rows["n"], reach, room, strict=True)
+        rows["enough"] = [enough_units(far, bound / CRITICAL, n) for n, bound, far in numbers]
+        return rows.sort_values("enough", kind="stable")
 
 
-def unseen_loss(items: int) -> float:
-    """Maximum loss in points, with 97.5 % confidence, if no item differs: the bound of a share of none.
-
-    Clopper and Pearson, 1934; the lower end of a 95 % interval has the same level.
-    """
-    return float(100 * (1 - 0.025 ** (1 / items)))
-
-
-def compare_candidates(rows: pd.DataFrame, column: Column, items: Path, may_lose: float) -> Compared:
-    """The candidates of a column, at least one, each compared with the best if it may be close enough."""
-    order = ["value", "layer", "backbone"]
-    rows = rows.sort_values(order, ascending=[False, True, True], kind="stable").reset_index(drop=True)
-    top = rows.iloc[0]
-    (best,) = sides_of(rows[:1], top["backbone"], top["transform"])
-    rows = rows.assign(difference=rows["value"] - top["value"], loss=math.nan)
-    near = rows[rows["difference"] >= -may_lose]
-    for (name, transform), part in near.groupby(["backbone", "transform"], sort=True):
-        part = part.sort_values("layer", kind="stable")
-        differences = differences_of(column, sides_of(part, str(name), str(transform)), best, items)
-        rows.loc[part.index, "difference"] = [each.value for each in differences]
-        seen = [each.low < each.high or math.isnan(each.low) for each in differences]
-        losses = zip(differences, seen, part["n"], strict=True)
-        rows.loc[part.index, "loss"] = [-each.low if varies else unseen_loss(n) for each, varies, n in losses]
-    rows.loc[0, ["difference", "loss"]] = 0.0
-    return Compared(rows.assign(loss=rows["loss"].clip(lower=0)), may_lose)
+def compare_candidates(rows: pd.DataFrame, every: pd.DataFrame, bounds: Bounds, max_loss: float) -> Compared:
+    """The candidates of a column that limits leave, at least one, compared with ``every`` candidate."""
+    order = {"by": ["value", "layer", "backbone"], "ascending": [False, True, True], "kind": "stable"}
+    best = every.sort_values(**order).iloc[0]
+    rows = rows.sort_values(**order).reset_index(drop=True)
+    return Compared(
+        rows.assign(difference=rows["value"] - best["value"], loss=bounds.losses_of(rows)), best, max_loss
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,15 +168,22 @@ def by_cost(picks: Sequence[Pick]) -> list[Pick]:
 
 
 def least_loss(columns: Mapping[Column, Compared]) -> Pick | None:
-    """The backbone, at its best layers, with the smallest maximum loss; None if none has all columns."""
-    frames = {column: comparison.rows for column, comparison in columns.items()}
+    """The backbone whose maximum loss over all columns is smallest, each at the layer that loses least there.
+
+    Losses that are unknown are replaced by what is observed. None if no backbone has all columns.
+    """
+    frames = {
+        column: each.rows.assign(least=each.rows["loss"].fillna(-each.rows["difference"]))
+        for column, each in columns.items()
+    }
     names = set.intersection(*({*rows["backbone"].astype(str)} for rows in frames.values()))
-    picks = []
+    picks, most = [], dict[str, float]()
     for name in sorted(names):
-        first = {column: rows[rows["backbone"] == name].iloc[0] for column, rows in frames.items()}
-        picks.append(Pick(name, first, compromise=True))
-    worst = {pick.backbone: min(row["difference"] for row in pick.rows.values()) for pick in picks}
-    return max(by_cost(picks), key=lambda pick: worst[pick.backbone], default=None)
+        own = {column: rows[rows["backbone"] == name] for column, rows in frames.items()}
+        taken = {column: rows.loc[rows["least"].idxmin()] for column, rows in own.items()}
+        picks.append(Pick(name, taken, compromise=True))
+        most[name] = max(row["least"] for row in taken.values())
+    return min(by_cost(picks), key=lambda pick: most[pick.backbone], default=None)
 
 
 @dataclass(frozen=True)
@@ -212,8 +196,6 @@ class Recommendation:
     device: str  # device of the latencies; "" without any
     notes: tuple[str, ...]  # caveats, one sentence each
     code: tuple[str, ...]  # for each pick, lines of Python that compute its vectors
-    # by column, the best of all candidates if limits left it out
-    left_out: Mapping[Column, pd.Series] = field(default_factory=dict)
     details: tuple[str, ...] = ()  # further caveats, each of one column
 
     @property
@@ -252,7 +234,7 @@ class Recommendation:
             layers = " and ".join(map(str, pick.layers))
             texts.append(f"no single layer is enough for all tasks, use layers {layers}")
         if pick.compromise:
-            texts.insert(0, COMPROMISE.format(lost=f"{next(iter(self.columns.values())).may_lose:g}"))
+            texts.insert(0, COMPROMISE.format(lost=f"{next(iter(self.columns.values())).max_loss:g}"))
         return "; ".join(texts)
 
     def _compared(self, pick: Pick, column: Column) -> str:
@@ -260,44 +242,31 @@ class Recommendation:
         return ", ".join(filter(None, (text, str(pick.rows[column]["thresholds"]))))
 
     def _lost(self, pick: Pick, column: Column) -> str:
-        best, row = self.columns[column].best, pick.rows[column]
-        limits = self._price(column, row)
-        if (best["backbone"], best["layer"]) == (row["backbone"], row["layer"]):
-            among = " of what the limits leave" if limits else ""
-            return f"scores best{_compression(best)}{among}, {_score(best)}{_speed(row)}{limits}"
-        lost = f"loses at most {fixed(row['loss'], 1)} points against"
-        lost = f"is {fixed(-row['difference'], 1)} points below" if math.isnan(row["loss"]) else lost
-        reference = f"{best['backbone']} layer {best['layer']} {best['pooling']}{_compression(best)}"
-        return f"{lost} {reference} ({_score(best)}), {_saving(row, best)}{limits}"
-
-    def _price(self, column: Column, row: pd.Series) -> str:
-        """What the limits cost: how far a layer is below the best of all, if they leave that one out."""
-        if (best := self.left_out.get(column)) is None:
-            return ""
-        below = fixed(best["value"] - row["value"], 1)
-        return f", {below} points below {_place(best)} ({_score(best)}), left out"
+        found, row = self.columns[column], pick.rows[column]
+        best = found.best
+        known = not math.isnan(row["loss"])
+        at_most = f"loses at most {fixed(row['loss'], 1)} points"
+        if not row["difference"]:
+            return (
+                f"scores best{_compression(row)}, {_score(row)}{f', {at_most}' if known else ''}{_speed(row)}"
+            )
+        below = (
+            f"{fixed(-row['difference'], 1)} points below {_place(best)}{_compression(best)} ({_score(best)})"
+        )
+        out = ", which the limits leave out" if found.left_out else ""
+        below = f"{at_most}, {below}" if known else f"is {below}"
+        return f"{below}{out}, {_saving(row, best)}"
 
     def summary(self, pick: Pick) -> str:
-        """Why a pick is recommended, in short: for several tasks, how far it is below the best at worst."""
+        """Why a pick is recommended, in short: for several tasks, that in which it may lose most."""
         if len(pick.rows) == 1:
             return self.reason(pick)
-        texts = [COMPROMISE.format(lost=f"{next(iter(self.columns.values())).may_lose:g}")] * pick.compromise
-        bounds = {column: row["loss"] for column, row in pick.rows.items()}
-        gaps = {column: -row["difference"] for column, row in pick.rows.items()}
-        if any(math.isnan(bound) for bound in bounds.values()):
-            bounds = gaps
-        worst: Column | None = max(bounds, key=bounds.__getitem__)
-        if worst is not None and any(gaps.values()):
-            texts.append(f"at worst, {worst.heading}: {self._compared(pick, worst)}")
-        else:
-            worst, among = None, " of what the limits leave" * bool(self.left_out)
-            texts.append(f"scores best in each of {len(gaps)} tasks{among}{_speed(pick.total)}")
-        prices = {
-            column: best["value"] - pick.rows[column]["value"] for column, best in self.left_out.items()
-        }
-        if prices and (most := max(prices, key=prices.__getitem__)) != worst:
-            texts.append(f"the limits cost most in {most.heading}{self._price(most, pick.rows[most])}")
-        return "; ".join(texts)
+        texts = [COMPROMISE.format(lost=f"{next(iter(self.columns.values())).max_loss:g}")] * pick.compromise
+        losses = {column: row["loss"] for column, row in pick.rows.items()}
+        if any(math.isnan(loss) for loss in losses.values()):
+            losses = {column: -row["difference"] for column, row in pick.rows.items()}
+        worst = max(losses, key=losses.__getitem__)
+        return "; ".join([*texts, f"at worst, {worst.heading}: {self._compared(pick, worst)}"])
 
 
 def _speed(row: pd.Series) -> str:
@@ -313,6 +282,10 @@ def _saving(row: pd.Series, best: pd.Series) -> str:
             than = "instead of" if row[name] < best[name] else "against"
             return f"{text(row, unit)} {than} {text(best)}"
     return f"layer {row['layer']} of {row['depth']}"
+
+
+def _place(row: pd.Series) -> str:
+    return f"{row['backbone']} layer {row['layer']} {row['pooling']}"
 
 
 def _compression(row: pd.Series) -> str:
