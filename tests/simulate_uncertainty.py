@@ -92,8 +92,8 @@ class Size:
 FULL = Size(
     samples=2_000,
     few=400,
-    layers=2_000,
-    many_layers=400,
+    layers=1_000,
+    many_layers=200,
     counts=(20, 50, 100, 200, 500),
     shares=(0.02, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.97, 0.98),
     best=(60, 100, 300, 1_000, 2_000),
@@ -420,7 +420,9 @@ def _choices(size: Size, parts: Sequence[Part]) -> Iterator[str]:
         yield "Statements on layers, in percent of the samples:\n"
         head = ["layers", "n", "samples", "best lost", "some loss larger", "of one layer", "of the highest"]
         head += ["a given equal one lost", "5 to 10 points worse, told apart"]
-        yield from table(head, simulated_best.best_rows(size.best, size.layers, size.many_layers))
+        yield from table(
+            head, simulated_best.best_rows(size.best, size.layers, size.many_layers, mini=size is FULL)
+        )
     if "groups" in parts:
         yield f"Equally good backbones, in percent of the samples ({size.layers:,} a cell):\n"
         head = ["layers", "n", "interval misses", "first is called higher", "second is"]

@@ -15,7 +15,7 @@ from layerboard.benchmark.commands.result import Result, table_text, wrap_text
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Option, Plain, Words
 from layerboard.benchmark.forms.request import JsonOption, ResultsOptions
-from layerboard.leaderboards.blocks.display import score_text
+from layerboard.leaderboards.blocks.display import enough_text, score_text
 from layerboard.zoo.errors import InputError, counted, require_known
 from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.registry.local_names import as_path, read_local_names
@@ -263,9 +263,12 @@ def _undecided(heading: str, found: "Compared", pick: "pd.Series") -> Iterator[s
     if len(rows):
         first = rows.iloc[0]
         near = f"{counted(len(rows), 'cheaper layers')} within {found.may_lose:g} points of the best"
-        items, needed = counted(int(first["n"]), str(first["unit"])), float(f"{first['needed']:.2g}")
-        decided = f"about {needed:,.0f} would suffice for {_place(first)}"
-        yield f"{heading}: {near}; {items} are too few to bound their loss, {decided}."
+        items = counted(count := int(first["n"]), unit := str(first["unit"]))
+        enough = enough_text(first["enough"], count, unit)
+        yield (
+            f"{heading}: {near}; {items} are too few to bound their loss. If {_place(first)} "
+            f"loses what it seems to, it would take {enough} to show it in 80 % of cases."
+        )
     if len(untested):
         places = ", ".join(_place(row) for _, row in untested.iterrows())
         yield f"{heading}: not tested against the best, since the items differ: {places}."

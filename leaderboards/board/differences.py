@@ -15,6 +15,7 @@ from layerboard.leaderboards.records.items import Place, read_items
 from layerboard.leaderboards.records.record import companion
 from layerboard.tasks.framework.assess import below_best, paired_differences
 from layerboard.tasks.framework.base import Items
+from layerboard.tasks.statistics.resolution import CRITICAL, Enough, enough_units
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import stands_for_set
 
@@ -138,12 +139,10 @@ def differences_of(column: Column, sides: Sequence[Side], base: Side, items: Pat
     return [Estimate(*map(float, numbers)) for numbers in ends][: len(sides)]
 
 
-def enough_images(column: Column, items: Path) -> tuple[str, str, float] | None:
+def enough_images(column: Column, items: Path) -> tuple[str, str, Enough] | None:
     """The two best backbones of a column, and about how many such images would tell them apart.
 
-    Intervals shrink with the square root of the number of images: the interval of their paired difference
-    excludes 0 when half its width equals the difference. Infinite for equal scores; None without a second
-    backbone, or without items of both.
+    None if these images do, without a second backbone, and without items of both.
     """
     best = column.best.sort_values("value", ascending=False, kind="stable")
     names = [str(name) for name in best["backbone"][:2]]
@@ -152,7 +151,7 @@ def enough_images(column: Column, items: Path) -> tuple[str, str, float] | None:
     first, second = (best_side(best, name) for name in names)
     (difference,) = differences_of(column, [first], second, items)
     half = (difference.high - difference.low) / 2
-    if math.isnan(half):
+    if not difference.value <= half or not half:
         return None
-    ratio = half / difference.value if difference.value else math.inf
-    return first.backbone, second.backbone, float(best["n"].iloc[0]) * ratio**2
+    enough = enough_units(difference.value, half / CRITICAL, float(best["n"].iloc[0]))
+    return first.backbone, second.backbone, enough

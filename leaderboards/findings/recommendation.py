@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from layerboard.leaderboards.blocks.display import count_text, fixed, ms_text, place_text, score_text
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import UP_TO
 from layerboard.leaderboards.board.differences import differences_of, sides_of
+from layerboard.tasks.statistics.resolution import CRITICAL, Enough, enough_units
 
 PICK = [
     *("rank", "backbone", "layer", "depth", "pooling", "task", "dataset", "protocol", "metric"),
@@ -52,15 +52,21 @@ class Compared:
         return self.near[self.near["loss"] <= self.may_lose]
 
     def undecided(self, pick: pd.Series) -> pd.DataFrame:
-        """Cheaper candidates than a pick that are not safe, by the items that would suffice (``needed``)."""
-        rows = self.near[(self.near["loss"] > self.may_lose) & (self.near["difference"] > -self.may_lose)]
+        """Cheaper candidates than a pick that are not safe, by the items that would suffice (``enough``)."""
+        rows = self.near[
+            (self.near["loss"] > self.may_lose) & (self.near["difference"] > -self.may_lose)
+        ].copy()
         cost = next(name for name in (*COSTS, "layer") if not pd.isna([*rows[name], pick[name]]).any())
         reach, room = rows["difference"] + rows["loss"], rows["difference"] + self.may_lose
-        # errors shrink with the square root of the items, the bound on unseen differences with their number
+        # the bound on unseen differences shrinks with the number of items, and none of them is random
         unseen = rows["loss"] == rows["n"].map(unseen_loss)
-        needed = rows["n"] * (reach / room) ** np.where(unseen, 1, 2)
-        cheaper: pd.DataFrame = rows.assign(needed=needed)[rows[cost] < pick[cost]]
-        return cheaper.sort_values("needed", kind="stable")
+        numbers = zip(rows["n"], reach, room, unseen, strict=True)
+        rows["enough"] = [
+            Enough(*[n * bound / far] * 3) if none else enough_units(far, bound / CRITICAL, n)
+            for n, bound, far, none in numbers
+        ]
+        cheaper: pd.DataFrame = rows[rows[cost] < pick[cost]]
+        return cheaper.sort_values("enough", kind="stable")
 
 
 def unseen_loss(items: int) -> float:

@@ -12,7 +12,7 @@ from layerboard.leaderboards.blocks.display import score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import DISTURBANCE, disturbances, find_measured_device, layer_costs
-from layerboard.leaderboards.board.differences import Bounds, Estimate
+from layerboard.leaderboards.board.differences import Bounds
 from layerboard.leaderboards.board.frames import RANDOM, BoardBackbone, half_widths
 from layerboard.leaderboards.board.ranks import mean_ranks
 from layerboard.leaderboards.board.tidy import numbers_of
@@ -106,7 +106,7 @@ class Report:
         return self._labelled(parts, (*BEST, SCORE))
 
     @cached_property
-    def ranks(self) -> dict[str, Estimate]:
+    def ranks(self) -> dict[str, float]:
         """Mean ranks of backbones by label; empty unless all have scores in each of several columns."""
         return {self.board.labels[name]: rank for name, rank in mean_ranks(self.board.columns).items()}
 

@@ -10,6 +10,8 @@ import numpy as np
 from layerboard.tasks.framework.base import AVERAGED, OF_PIXELS, Items, Over, Statistic
 from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.statistics.mcb import Groups, compare_groups, compare_with_best
+from layerboard.tasks.statistics.ranks import rank_ranges
+from layerboard.tasks.statistics.resolution import smallest_difference
 from layerboard.tasks.statistics.uncertainty import (
     Differences,
     WeightedScores,
@@ -142,6 +144,38 @@ def _together(items: Items) -> list[list[str]]:
     for metric, statistic in items.statistics.items():
         groups.setdefault((statistic.over, _gaps(items, statistic)), []).append(metric)
     return list(groups.values())
+
+
+class Standing(NamedTuple):
+    """What the items of several rivals tell about their order."""
+
+    # the first and the last rank of each rival that the items allow, 1 for the best; None for too few units,
+    # and if some rivals have other items
+    ranks: list[tuple[int, int]] | None
+    smallest: float  # smallest difference from the best that is shown, in the metric's unit; NaN for none
+    units: int  # number of sampled units, which may have several items
+    unit: str  # what they are, in the plural; "groups" for units of several items
+
+
+def standing_of(rivals: Sequence[Sequence[Items]], metric: str) -> Standing:
+    """The ranks that the items allow for each rival (backbone), and the smallest difference that they show.
+
+    A rival is given by the items of its layers. The smallest difference is that of the layers which share
+    most of their items with the first rival.
+    """
+    joined = [row for row, each in enumerate(rivals) if _comparable([*rivals[0], *each], metric)]
+    layers = _common([layer for row in joined for layer in rivals[row]])
+    measured = measure(layers, metric)
+    ranges = None
+    if len(joined) == len(rivals) > 1:
+        ranges = rank_ranges(measured, [row for row, each in enumerate(rivals) for _ in each])
+    units = len({*layers[0].clusters})
+    return Standing(
+        ranks=None if ranges is None else [(int(first), int(last)) for first, last in ranges],
+        smallest=smallest_difference(measured) * _scale(layers, metric),
+        units=units,
+        unit=layers[0].unit if units == len(layers[0].keys) else "groups",
+    )
 
 
 def _comparable(items: Sequence[Items], metric: str) -> bool:
