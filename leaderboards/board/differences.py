@@ -43,12 +43,12 @@ class Bounds:
 
     @cached_property
     def untested(self) -> frozenset[str]:
-        """Others without measurements, with too few, or with measurements of other items than the best."""
-        return self._names(self.rows["loss"] >= -math.inf, inverted=True) - self.highest
+        """Others with a candidate that lacks measurements of the items of the best, or enough of them."""
+        return self._names(self.rows["loss"].isna()) - self.highest - self.maybe
 
     @cached_property
     def worse(self) -> frozenset[str]:
-        """Others that are shown to be worse than the best."""
+        """Others of which every candidate is shown to be worse than the best."""
         return frozenset(self.rows["backbone"]) - self.highest - self.maybe - self.untested
 
     def losses_of(self, rows: pd.DataFrame) -> list[float]:
@@ -57,9 +57,8 @@ class Bounds:
         known = dict(zip(self.rows[keys].itertuples(index=False, name=None), self.rows["loss"], strict=True))
         return [float(known.get(key, math.nan)) for key in rows[keys].itertuples(index=False, name=None)]
 
-    def _names(self, rows: "pd.Series[bool]", *, inverted: bool = False) -> frozenset[str]:
-        named = frozenset(map(str, self.rows.loc[rows, "backbone"]))
-        return frozenset(map(str, self.rows["backbone"])) - named if inverted else named
+    def _names(self, rows: "pd.Series[bool]") -> frozenset[str]:
+        return frozenset(map(str, self.rows.loc[rows, "backbone"]))
 
 
 def bounds_of(column: Column, rows: pd.DataFrame, folder: Path | None) -> Bounds:

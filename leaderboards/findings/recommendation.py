@@ -60,7 +60,7 @@ class Compared:
         return self.rows[self.rows["loss"] <= self.max_loss]
 
     def undecided(self, pick: pd.Series) -> pd.DataFrame:
-        """A pick and cheaper candidates that may lose too much, by the items that would suffice (``enough``)."""
+        """A pick and cheaper candidates that may lose too much, by the items that would be ``enough``."""
         rows = self.near[(self.near["loss"] > self.max_loss) & (self.near["difference"] > -self.max_loss)]
         cost = next(name for name in (*COSTS, "layer") if not pd.isna([*rows[name], pick[name]]).any())
         rows = rows[(rows[cost] < pick[cost]) | (rows.index == pick.name)].copy()
@@ -245,14 +245,12 @@ class Recommendation:
         found, row = self.columns[column], pick.rows[column]
         best = found.best
         known = not math.isnan(row["loss"])
-        at_most = f"loses at most {fixed(row['loss'], 1)} points"
+        at_most = f"loses at most {fixed(row['loss'], 1)} points" if row["loss"] else "shown to be the best"
         if not row["difference"]:
-            return (
-                f"scores best{_compression(row)}, {_score(row)}{f', {at_most}' if known else ''}{_speed(row)}"
-            )
-        below = (
-            f"{fixed(-row['difference'], 1)} points below {_place(best)}{_compression(best)} ({_score(best)})"
-        )
+            head = f"scores best{_compression(row)}, {_score(row)}"
+            return f"{head}{f', {at_most}' if known else ''}{_speed(row)}"
+        below = f"{fixed(-row['difference'], 1)} points below {_place(best)}{_compression(best)}"
+        below += f" ({_score(best)})"
         out = ", which the limits leave out" if found.left_out else ""
         below = f"{at_most}, {below}" if known else f"is {below}"
         return f"{below}{out}, {_saving(row, best)}"

@@ -37,7 +37,8 @@ UNTESTED = """\
 Not tested against the best of the column, since per-item scores of the same images are missing: {names}."""
 
 NOTHING_COMPARED = """\
-They are not marked: per-item scores of the same images, which the test needs, were missing or too few."""
+Which backbones may be the best is not marked: per-item scores of the same images, which the test needs, were
+missing or too few."""
 
 APART = """\
 **Different images.** Only scores on the same images and ground truth are ranked together. Scores on others,

@@ -16,7 +16,7 @@ from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.zoo.registry.find import find
 from tests.benchmark.runs import PUBLIC, Tally, command, files, run
 
-NUMBERS = ["value", "ci_low", "ci_high", "chosen", "held_out", "tied", "n", "reason", "data"]
+NUMBERS = ["value", "ci_low", "ci_high", "chosen", "held_out", "maybe_best", "n", "reason", "data"]
 PLACE = ["backbone", "task", "dataset", "transform", "layer", "tap", "pooling", "metric"]
 NAMES = ("knn", "linear", "retrieval", "davis", "spair", "segment")
 BACKBONES = ("mini-fs", "mini-resnet")
