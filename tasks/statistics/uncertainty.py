@@ -25,7 +25,7 @@ WeightedScores = Ratios | Partitions | ClassRatios
 
 LEVEL = 0.95  # confidence of all intervals
 DIGITS = 12  # significant digits of a score that are free of rounding errors
-ALIKE = 1e-10  # variances of differences below this share of the largest variance are rounding errors
+ALIKE = 1e-10  # variances of differences below this share of the two scores' variances are rounding errors
 FEWER = 1  # degree of freedom lost if units have several items: found by simulation with about ten units
 PRIOR = 1.0  # weight, in units, of the prior assumption that all trials of a unit have the same outcome
 
@@ -101,23 +101,28 @@ class Uncertainty:
 
     def errors(self, reference: int | None = None) -> tuple[Floats, Floats]:
         """Standard errors and degrees of freedom [scores] of all scores, or of their differences from one."""
-        parts = [rows if reference is None else rows - rows[:, [reference]] for rows, _ in self.parts]
-        return self._welch([(rows**2).sum(axis=0) for rows in parts])
+        variances = [(rows**2).sum(axis=0) for rows, _ in self.parts]
+        if reference is None:
+            return self._welch(variances)
+        both = np.sum([each + each[reference] for each in variances], axis=0)
+        apart = [((rows - rows[:, [reference]]) ** 2).sum(axis=0) for rows, _ in self.parts]
+        return self._welch(apart, both)
 
     def pairs(self) -> tuple[Floats, Floats]:
         """Standard errors and degrees of freedom of all pairwise differences: [scores scores] each."""
-        variances = []
-        for rows, _ in self.parts:
-            covariance = rows.T @ rows
-            each = np.diag(covariance)
-            variances.append(each[:, None] + each - 2 * covariance)
-        return self._welch(variances)
+        covariances = [rows.T @ rows for rows, _ in self.parts]
+        sums = [np.add.outer(np.diag(each), np.diag(each)) for each in covariances]
+        apart = [both - 2 * each for both, each in zip(sums, covariances, strict=True)]
+        return self._welch(apart, np.sum(sums, axis=0))
 
-    def _welch(self, variances: list[Floats]) -> tuple[Floats, Floats]:
-        """Standard errors and degrees of freedom of sums of variances. Source: Welch, Biometrika 34, 1947."""
-        largest = max((rows**2).sum(axis=0).max(initial=0) for rows, _ in self.parts)
+    def _welch(self, variances: list[Floats], both: Floats | None = None) -> tuple[Floats, Floats]:
+        """Standard errors and degrees of freedom of sums of variances. Source: Welch, Biometrika 34, 1947.
+
+        Variances of differences are 0 below a share `ALIKE` of ``both``, those of the two scores together.
+        """
         total = np.sum(variances, axis=0)
-        total = np.where(total > ALIKE * largest, total, 0)
+        if both is not None:
+            total = np.where(total > ALIKE * both, total, 0)
         per_freedom = sum(
             variance**2 / freedom for variance, (_, freedom) in zip(variances, self.parts, strict=True)
         )

@@ -306,6 +306,20 @@ def test_constant_scores_have_no_width():
     assert (paired.p == 1).all()
 
 
+def test_a_score_keeps_its_error_beside_those_of_much_larger_numbers():
+    """The mean error of prices in one currency, and a billion times as much in another."""
+    small = np.random.default_rng(0).normal(60, 9, (40, 2))
+    alone, beside = ratios(small), ratios(np.column_stack([small, 1e9 * small]))
+    np.testing.assert_allclose(np.stack(intervals(beside))[:, :2], np.stack(intervals(alone)), rtol=1e-9)
+    for paired in (differences(alone, 0), differences(beside, 0)):
+        assert paired.low[1] < paired.value[1] < paired.high[1]
+        assert paired.p[1] == pytest.approx(differences(alone, 0).p[1])
+    of_all, of_two = (Uncertainty.of(measured) for measured in (beside, alone))
+    assert of_all is not None
+    assert of_two is not None
+    np.testing.assert_allclose(of_all.pairs()[0][:2, :2], of_two.pairs()[0], rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     "measured",
     [
