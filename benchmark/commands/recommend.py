@@ -77,8 +77,11 @@ def recommend_command(request: RecommendRequest) -> None:
     advice = recommended(request)
     if request.json:
         content = {"recommended": rows_of(advice.frame), "pareto": rows_of(advice.pareto)}
-        say_json({**content, "device": advice.device, "notes": advice.notes, "python": advice.code})
+        notes = (*advice.warnings, *advice.notes)
+        say_json({**content, "device": advice.device, "notes": notes, "python": advice.code})
         return
+    for warning in advice.warnings:
+        say(wrap_text(warning) + "\n")
     say(table_text(pick_table(advice)) + "\n")
     for rank, pick in enumerate(advice.picks, start=1):
         say(wrap_text(f"{rank}. {pick.backbone}: {advice.reason(pick)}."))
@@ -120,7 +123,11 @@ def recommend(request: RecommendRequest) -> Advice:
         title=f"recommended for {names}",
         frame=advice.frame,
         table=pick_table(advice),
-        notes=(*(f"{pick.backbone}: {advice.reason(pick)}." for pick in advice.picks), *advice.notes),
+        notes=(
+            *advice.warnings,
+            *(f"{pick.backbone}: {advice.reason(pick)}." for pick in advice.picks),
+            *advice.notes,
+        ),
         pareto=advice.pareto,
         code=advice.code,
     )
@@ -152,7 +159,8 @@ def recommended(request: RecommendRequest) -> "Recommendation":
 
     if request.may_lose < 0:
         raise InputError(f"--may-lose takes a number of at least 0; found {request.may_lose:g}")
-    board = Board.of(chosen(records_of(request.output), request.backbones))
+    records = records_of(request.output)
+    board = Board.of(chosen(records, request.backbones))
     columns = _columns(board, request.tasks)
     device = find_measured_device(board.costs.records, request.device)
     costs, facts = layer_costs(board.costs.records, device), known_facts()
@@ -185,6 +193,7 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         (*left_out, *_notes(compared_columns, picks[0], device, command, request.licence == "commercial")),
         tuple(code_of(pick, read_local_names(request.output)) for pick in picks),
         limited,
+        tuple(_warnings(columns, Board.of(records), items)),
     )
 
 
@@ -197,6 +206,16 @@ def _columns(board: "Board", tasks: Sequence[str]) -> "tuple[Column, ...]":
             "for images without labels"
         )
     return tuple(column for column in board.columns if not tasks or column.task in tasks)
+
+
+def _warnings(columns: "Sequence[Column]", board: "Board", items: Path) -> Iterator[str]:
+    """Sentences about tests in which baselines, of all backbones that were run, do as well as the best."""
+    from layerboard.leaderboards.findings.baselines import cannot_rank, equal_baselines
+
+    whole = {column.key: column for column in board.columns}
+    for column in columns:
+        if baselines := equal_baselines(whole[column.key], items):
+            yield f"{column.heading}: {cannot_rank(baselines)}."
 
 
 def _within(every: "Candidates", request: RecommendRequest) -> "tuple[Candidates, list[str]]":

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from operator import attrgetter
 
 import pandas as pd
@@ -12,13 +12,14 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import COLUMN_FIELDS, Column, Side
 from layerboard.leaderboards.board.costs import find_measured_device, layer_costs
 from layerboard.leaderboards.board.differences import Ties, best_side
+from layerboard.leaderboards.findings.baselines import cannot_rank, equal_baselines
 from layerboard.leaderboards.findings.thresholds import threshold_text
 from layerboard.zoo.errors import some
 
 MOST_NAMED = 3  # backbones named in a row of the table; of more than that, only the number is given
 _FIELDS = (
     *("backbone", "layer", "depth", "pooling", "score", "ci_low", "ci_high", "honest"),
-    *("milliseconds", "device", "rivals", "untested", "layers", "thresholds"),
+    *("milliseconds", "device", "rivals", "untested", "layers", "baselines", "thresholds"),
 )
 
 
@@ -36,6 +37,7 @@ class Answer(Side):
     layers: tuple[int, ...]  # further blocks that are statistically tied with the best
     milliseconds: float  # latency of one image up to the layer; NaN if not measured
     device: str  # device of the latency; "" if not measured
+    baselines: tuple[str, ...]  # labels of baselines that are not shown to be worse: the test cannot rank
     thresholds: str  # of its cosines, in words; "" for tasks without any
 
 
@@ -88,7 +90,8 @@ def answers_of(board: Board) -> tuple[Answer, ...]:
     device = find_measured_device(costs)
     times = layer_costs(costs, device).set_index(["backbone", "layer"])["ms"].to_dict()
     columns = [column for column in board.columns if len(column.best)]
-    return tuple(_answer(column, board.ties.get(column.key), times, device or "") for column in columns)
+    answers = (_answer(column, board.ties.get(column.key), times, device or "") for column in columns)
+    return tuple(replace(each, baselines=equal_baselines(each.column, board.items)) for each in answers)
 
 
 def _answer(column: Column, ties: Ties | None, times: Mapping[Hashable, float], device: str) -> Answer:
@@ -116,6 +119,7 @@ def _answer(column: Column, ties: Ties | None, times: Mapping[Hashable, float], 
         layers=tuple(sorted({*good["layer"].astype(int)} - {layer})),
         milliseconds=milliseconds,
         device="" if math.isnan(milliseconds) else device,
+        baselines=(),
         thresholds=threshold_text(column.rows, column.task, top),
     )
 
@@ -158,7 +162,9 @@ def _others(answer: Answer, labels: Mapping[str, str]) -> str:
 
 def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
     """How to read the table: one sentence for each thing that it shows."""
-    notes = []
+    notes = [
+        f"{answer.column.heading}: {cannot_rank(answer.baselines)}." for answer in answers if answer.baselines
+    ]
     if any(answer.rivals or answer.layers for answer in answers):
         notes.append(
             "Tied with the best: with 95 % confidence the true best is one of these or the best shown; all "

@@ -173,6 +173,7 @@ class Recommendation:
     notes: tuple[str, ...]  # caveats, one sentence each
     code: tuple[str, ...]  # for each pick, lines of Python that compute its vectors
     limited: bool = False  # whether limits left candidates out
+    warnings: tuple[str, ...] = ()  # first of all: tests that cannot rank, one sentence each
 
     @property
     def frame(self) -> pd.DataFrame:

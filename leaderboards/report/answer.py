@@ -19,6 +19,7 @@ from layerboard.leaderboards.blocks.display import (
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.frames import PIXELS, RANDOM
 from layerboard.leaderboards.findings.answers import Answer, Choice, fewest_choices
+from layerboard.leaderboards.findings.baselines import cannot_rank
 from layerboard.leaderboards.report.content import Report
 from layerboard.leaderboards.report.templates.environment import filled
 from layerboard.zoo.errors import some
@@ -63,7 +64,12 @@ def _verdict(answers: Sequence[Answer], titles: Mapping[Column, str], report: Re
         below = f", at most {largest:.1f} points below it" if round(largest, 1) else ""
         best = "Each is the best of its tasks" if others else "It is the best of every task"
         sure = f"{best} or statistically tied with the best (95 %){below}. "
-    return [Text(tuple(pieces)), Text((sure, _loss(first, answers, titles)))]
+    first_of_all = [
+        Text((Strong(f"{titles[answer.column]}: {cannot_rank(answer.baselines)}."),))
+        for answer in answers
+        if answer.baselines
+    ]
+    return [*first_of_all, Text(tuple(pieces)), Text((sure, _loss(first, answers, titles)))]
 
 
 def _named(choice: Choice, report: Report) -> Strong:
@@ -88,7 +94,9 @@ def _loss(choice: Choice, answers: Sequence[Answer], titles: Mapping[Column, str
 
 
 def _sure(answer: Answer, labels: Mapping[str, str]) -> Text:
-    """The backbones that are tied with the best, as far as they were compared."""
+    """The baselines that do as well, else the backbones that are tied with the best, if compared."""
+    if answer.baselines:
+        return Text((Strong(cannot_rank(answer.baselines)),))
     others = len(answer.column.best) - 1
     if answer.rivals:
         many = len(answer.rivals) == others > 1
