@@ -83,15 +83,11 @@ def recommend_command(request: RecommendRequest) -> None:
     advice = recommended(request)
     if request.json:
         content = {"recommended": rows_of(advice.frame), "pareto": rows_of(advice.pareto)}
-        say_json(
-            {
-                **content,
-                "device": advice.device,
-                "notes": (*advice.notes, *advice.details),
-                "python": advice.code,
-            }
-        )
+        notes = (*advice.warnings, *advice.notes, *advice.details)
+        say_json({**content, "device": advice.device, "notes": notes, "python": advice.code})
         return
+    for warning in advice.warnings:
+        say(wrap_text(warning) + "\n")
     say(table_text(pick_table(advice)) + "\n")
     every = request.details
     for rank, pick in enumerate(advice.picks, start=1):
@@ -140,6 +136,7 @@ def recommend(request: RecommendRequest) -> Advice:
         frame=advice.frame,
         table=pick_table(advice),
         notes=(
+            *advice.warnings,
             *(f"{pick.backbone}: {advice.reason(pick)}." for pick in advice.picks),
             *advice.notes,
             *advice.details,
@@ -175,7 +172,8 @@ def recommended(request: RecommendRequest) -> "Recommendation":
 
     if request.max_loss < 0:
         raise InputError(f"--max-loss takes a number of at least 0; found {request.max_loss:g}")
-    board = Board.of(chosen(records_of(request.output), request.backbones), items=request.output / "items")
+    records, items = records_of(request.output), request.output / "items"
+    board = Board.of(chosen(records, request.backbones), items=items)
     columns = _columns(board, request.tasks)
     device = find_measured_device(board.costs.records, request.device)
     costs, facts = layer_costs(board.costs.records, device), known_facts()
@@ -211,6 +209,7 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         (*left_out, *_notes(compared_columns, picks[0], device, command, request.licence == "commercial")),
         tuple(code_of(pick, read_local_names(request.output)) for pick in picks),
         (*details, *_details(compared_columns, picks[0])),
+        tuple(_warnings(columns, Board.of(records), items)),
     )
 
 
@@ -236,6 +235,16 @@ def _columns(board: "Board", tasks: Sequence[str]) -> "tuple[Column, ...]":
             "for images without labels"
         )
     return tuple(column for column in board.columns if not tasks or column.task in tasks)
+
+
+def _warnings(columns: "Sequence[Column]", board: "Board", items: Path) -> Iterator[str]:
+    """Sentences about tests in which baselines, of all backbones that were run, do as well as the best."""
+    from layerboard.leaderboards.findings.baselines import cannot_rank, equal_baselines
+
+    whole = {column.key: column for column in board.columns}
+    for column in columns:
+        if baselines := equal_baselines(whole[column.key], items):
+            yield f"{column.heading}: {cannot_rank(baselines)}."
 
 
 def _within(every: "Candidates", request: RecommendRequest) -> "tuple[Candidates, list[str]]":

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from operator import attrgetter
 
 import numpy as np
@@ -13,6 +13,7 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import COLUMN_FIELDS, Column, Side
 from layerboard.leaderboards.board.costs import find_measured_device, layer_costs, with_costs
 from layerboard.leaderboards.board.differences import Bounds, best_side
+from layerboard.leaderboards.findings.baselines import cannot_rank, equal_baselines
 from layerboard.leaderboards.findings.thresholds import threshold_text
 from layerboard.zoo.errors import some
 
@@ -21,7 +22,8 @@ SIZE_OWN = " at the network's own input size, which may be smaller than what the
 MOST_NAMED = 3  # backbones named in a row of the table; of more than that, only the number is given
 _FIELDS = (
     *("backbone", "layer", "depth", "pooling", "score", "ci_low", "ci_high", "loss", "held_out"),
-    *("milliseconds", "timed_at", "disturbed", "device", "rivals", "untested", "layers", "thresholds"),
+    *("milliseconds", "timed_at", "disturbed", "device", "rivals", "untested", "layers"),
+    *("baselines", "thresholds"),
 )
 
 
@@ -43,6 +45,7 @@ class Answer(Side):
     timed_at: str  # view size of the latency: of the task, or else the network's own; "" if unknown
     disturbed: bool  # whether other work disturbed the time
     device: str  # device of the latency; "" if not measured
+    baselines: tuple[str, ...]  # labels of baselines that are not shown to be worse: the test cannot rank
     thresholds: str  # of its cosines, in words; "" for tasks without any
 
 
@@ -93,7 +96,8 @@ def answers_of(board: Board) -> tuple[Answer, ...]:
     device = find_measured_device(costs)
     times = layer_costs(costs, device)
     columns = [column for column in board.columns if len(column.best)]
-    return tuple(_answer(column, board.bounds[column.key], times, device or "") for column in columns)
+    answers = (_answer(column, board.bounds[column.key], times, device or "") for column in columns)
+    return tuple(replace(each, baselines=equal_baselines(each.column, board.items)) for each in answers)
 
 
 def _answer(column: Column, bounds: Bounds, costs: pd.DataFrame, device: str) -> Answer:
@@ -124,6 +128,7 @@ def _answer(column: Column, bounds: Bounds, costs: pd.DataFrame, device: str) ->
         timed_at="" if math.isnan(milliseconds) else str(timed["timed_at"]),
         disturbed=not math.isnan(milliseconds) and bool(timed["disturbed"]),
         device="" if math.isnan(milliseconds) else device,
+        baselines=(),
         thresholds=threshold_text(column.rows, column.task, top),
     )
 
@@ -168,7 +173,9 @@ def _others(answer: Answer, labels: Mapping[str, str]) -> str:
 
 def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
     """How to read the table: one sentence for each thing that it shows."""
-    notes = []
+    notes = [
+        f"{answer.column.heading}: {cannot_rank(answer.baselines)}." for answer in answers if answer.baselines
+    ]
     if any(answer.rivals or answer.layers for answer in answers):
         notes.append(
             "Not shown to be worse: the best on average is among these and the one shown (95 %); each row "

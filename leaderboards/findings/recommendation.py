@@ -197,6 +197,7 @@ class Recommendation:
     notes: tuple[str, ...]  # caveats, one sentence each
     code: tuple[str, ...]  # for each pick, lines of Python that compute its vectors
     details: tuple[str, ...] = ()  # further caveats, each of one column
+    warnings: tuple[str, ...] = ()  # first of all: tests that cannot rank, one sentence each
 
     @property
     def frame(self) -> pd.DataFrame:

@@ -21,6 +21,7 @@ from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import with_costs
 from layerboard.leaderboards.board.frames import PIXELS, RANDOM
 from layerboard.leaderboards.findings.answers import Answer, Choice, fewest_choices
+from layerboard.leaderboards.findings.baselines import cannot_rank
 from layerboard.leaderboards.report.content import Report
 from layerboard.leaderboards.report.templates.environment import filled
 from layerboard.zoo.errors import some
@@ -65,7 +66,12 @@ def _verdict(answers: Sequence[Answer], titles: Mapping[Column, str], report: Re
     if losses:
         which, whose = ("Each", "its tasks") if others else ("It", "every task")
         sure = f"{which} is at most {max(losses):.1f} points below the best measured of {whose} (95 %). "
-    return [Text(tuple(pieces)), Text((sure, _loss(first, answers, titles)))]
+    first_of_all = [
+        Text((Strong(f"{titles[answer.column]}: {cannot_rank(answer.baselines)}."),))
+        for answer in answers
+        if answer.baselines
+    ]
+    return [*first_of_all, Text(tuple(pieces)), Text((sure, _loss(first, answers, titles)))]
 
 
 def _named(choice: Choice, report: Report) -> Strong:
@@ -91,7 +97,9 @@ def _loss(choice: Choice, answers: Sequence[Answer], titles: Mapping[Column, str
 
 
 def _sure(answer: Answer, labels: Mapping[str, str]) -> Text:
-    """How far it may be below the best, and the backbones that are not shown to be worse."""
+    """The baselines that do as well, else how far it may be below the best and what is not shown worse."""
+    if answer.baselines:
+        return Text((Strong(cannot_rank(answer.baselines)),))
     others = len(answer.column.best) - 1
     if answer.rivals:
         many = len(answer.rivals) == others > 1

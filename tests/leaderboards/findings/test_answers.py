@@ -106,7 +106,9 @@ def test_the_table_and_its_notes(three: pd.DataFrame, tmp_path: Path) -> None:
     assert next(iter(row)) == "task"
     for cell in ("knn top-1", "DINO!", "2/2", "cls", "50.0 ± 2.0", "49.5", "2.0", "mini-clip; layer 1"):
         assert cell in row.values()
-    assert [note.split(":")[0] for note in answer_notes(found)] == ["Tied with the best", "Honest", "ms"]
+    assert [note.split(":")[0] for note in answer_notes(found)] == [
+        *("knn top-1", "Tied with the best", "Honest", "ms")  # the random floor is higher
+    ]
 
 
 def test_the_table_leaves_out_what_is_not_known() -> None:
