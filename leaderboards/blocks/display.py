@@ -19,7 +19,12 @@ POOLINGS: dict[str, str] = {
     "token": "single patch tokens",
 }
 
-PARTS = ("", ".inside", ".cost", ".honest")  # endings of the names of pages and files of one suite
+PARTS = ("", ".inside", ".cost", ".held-out")  # endings of the names of pages and files of one suite
+
+
+# what a held-out score is, and what it is not
+HELD_OUT = """\
+held-out choice of the layer; it does not correct the choice of backbone, pooling, set or transform"""
 
 
 def task_display(name: str) -> TaskEntry:

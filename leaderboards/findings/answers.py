@@ -8,7 +8,7 @@ from operator import attrgetter
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.blocks.display import fixed, pooling_rank, ranges_text, score_text
+from layerboard.leaderboards.blocks.display import HELD_OUT, fixed, pooling_rank, ranges_text, score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import COLUMN_FIELDS, Column, Side
 from layerboard.leaderboards.board.costs import find_measured_device, layer_costs
@@ -102,14 +102,14 @@ def _answer(column: Column, bounds: Bounds, times: Mapping[Hashable, float], dev
     own = bounds.rows[(bounds.rows["backbone"] == name) & (bounds.rows["pooling"] == side.pooling)]
     good = own[own["maybe"] | (own["value"] == side.score)]
     milliseconds = float(times.get((name, layer), math.nan))
-    honest = column.honest.get(name)
+    choice = column.held_out.get(name)
     return Answer(
         *astuple(side),
         column=column,
         ci_low=float(top["ci_low"]),
         ci_high=float(top["ci_high"]),
         loss=float(own.loc[own["layer"] == layer, "loss"].iloc[0]),
-        held_out=math.nan if honest is None else honest.score,
+        held_out=math.nan if choice is None else choice.score,
         rivals=tuple(other for other in rivals if other in bounds.highest | bounds.maybe),
         untested=tuple(other for other in rivals if other in bounds.untested),
         compared=sum(other not in bounds.untested for other in rivals),
@@ -173,8 +173,7 @@ def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
         )
     if any(not math.isnan(answer.held_out) for answer in answers):
         notes.append(
-            "Held out: score if the layer is chosen on half of the test data and scored on the rest; the "
-            "choice of backbone and vectors is not corrected."
+            f"Held out: layers are chosen on half of the test data and scored on the rest ({HELD_OUT})."
         )
     if devices := " and ".join(sorted({answer.device for answer in answers} - {""})):
         notes.append(f"ms: latency of one image up to that layer, on {devices}.")

@@ -25,7 +25,7 @@ from layerboard.zoo.registry.find import find
 from tests.benchmark.runs import PUBLIC, Tally, command, files, run
 from tests.fakes import write_fake_class_folders
 
-NUMBERS = ["value", "ci_low", "ci_high", "chosen", "held_out", "tied", "n", "reason", "data"]
+NUMBERS = ["value", "ci_low", "ci_high", "chosen", "held_out", "maybe_best", "n", "reason", "data"]
 PLACE = ["task", "dataset", "layer", "tap", "pooling", "metric"]
 NAMES = ("spair", "davis", "knn")
 COMPRESSED = ("pca:96", "first:32+int8", "binary", "pq:96", "rp:97")

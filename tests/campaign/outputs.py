@@ -42,7 +42,7 @@ KINDS = (
     "records",
     "a\nb",
 )
-REASONS = (UNLIKE, ABSENT, "not compared", "Ties are not marked")
+REASONS = (UNLIKE, ABSENT, "not compared", "They are not marked")
 DIGESTS = (None, "", 1, [], {}, "0" * 32, "../x", "x" * 100_000)
 
 

@@ -53,7 +53,7 @@ def test_an_analysis_is_nowhere_on_the_leaderboard(tmp_path):
         column_ties(Board.of(records).columns, tmp_path).keys()
         == column_ties(Board.of(without).columns, tmp_path).keys()
     )
-    assert Board.of(records).columns[0].honest == Board.of(without).columns[0].honest
+    assert Board.of(records).columns[0].held_out == Board.of(without).columns[0].held_out
     assert tidy_frame(Board.of(records, "mini")).equals(tidy_frame(Board.of(without, "mini")))
     assert empty_cells(Board.of(records)) == empty_cells(Board.of(without))
     page = render_page(records, "mini")
