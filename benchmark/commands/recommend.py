@@ -15,7 +15,7 @@ from layerboard.benchmark.commands.result import Result, table_text, wrap_text
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Option, Plain, Words
 from layerboard.benchmark.forms.request import JsonOption, ResultsOptions
-from layerboard.leaderboards.blocks.display import enough_text, score_text
+from layerboard.leaderboards.blocks.display import HELD_OUT, enough_text, score_text
 from layerboard.zoo.errors import InputError, counted, require_known, some
 from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.registry.local_names import as_path, read_local_names
@@ -320,14 +320,14 @@ def _details(columns: "Mapping[Column, Compared]", first: "Pick") -> Iterator[st
     """Caveats of single tasks, one sentence each."""
     for column, comparison in columns.items():
         name = str(comparison.best["backbone"])
-        choice = column.honest.get(name)
+        choice = column.held_out.get(name)
         rows = comparison.rows
         left = {*rows.loc[rows["backbone"] == name, "layer"]}
         # without the layers that halves of the data chose, another choice would have been made
         if choice and left >= {layer for layer, _ in choice.shares} and not comparison.best["transform"]:
             yield (
                 f"{column.heading}: the best layer of {name} was chosen on the test data, which is "
-                f"optimistic; chosen on half of it and scored on the rest: {score_text(choice.score)}."
+                f"optimistic; held out it scores {score_text(choice.score)} ({HELD_OUT})."
             )
         yield from _undecided(column.heading, comparison, first.rows[column])
 

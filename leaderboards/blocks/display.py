@@ -24,7 +24,12 @@ POOLINGS: dict[str, str] = {
 }
 
 FURTHEST = 20  # numbers of units are told up to this many times those that are there
-PARTS = ("", ".inside", ".cost", ".honest")  # endings of the names of pages and files of one suite
+PARTS = ("", ".inside", ".cost", ".held-out")  # endings of the names of pages and files of one suite
+
+
+# what a held-out score is, and what it is not
+HELD_OUT = """\
+held-out choice of the layer; it does not correct the choice of backbone, pooling, set or transform"""
 
 
 def task_display(name: str) -> TaskEntry:

@@ -8,10 +8,10 @@ from operator import attrgetter
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.blocks.display import fixed, pooling_rank, ranges_text, score_text
+from layerboard.leaderboards.blocks.display import HELD_OUT, fixed, pooling_rank, ranges_text, score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import COLUMN_FIELDS, Column, Side
-from layerboard.leaderboards.board.costs import find_measured_device, layer_costs, with_costs
+from layerboard.leaderboards.board.costs import find_measured_device, layer_costs
 from layerboard.leaderboards.board.differences import Bounds, best_side
 from layerboard.leaderboards.findings.baselines import cannot_rank, equal_baselines
 from layerboard.leaderboards.findings.thresholds import threshold_text
@@ -111,14 +111,14 @@ def _answer(column: Column, bounds: Bounds, costs: pd.DataFrame, device: str) ->
     good = own[own["maybe"] | (own["value"] == side.score)]
     timed = with_costs(best[best["backbone"] == name].head(1).assign(layer=layer), costs).iloc[0]
     milliseconds = float(timed["ms"])
-    honest = column.honest.get(name)
+    choice = column.held_out.get(name)
     return Answer(
         *astuple(side),
         column=column,
         ci_low=float(top["ci_low"]),
         ci_high=float(top["ci_high"]),
         loss=float(own.loc[own["layer"] == layer, "loss"].iloc[0]),
-        held_out=math.nan if honest is None else honest.score,
+        held_out=math.nan if choice is None else choice.score,
         rivals=tuple(other for other in rivals if other in bounds.highest | bounds.maybe),
         untested=tuple(other for other in rivals if other in bounds.untested),
         compared=sum(other not in bounds.untested for other in rivals),
@@ -188,8 +188,7 @@ def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
         )
     if any(not math.isnan(answer.held_out) for answer in answers):
         notes.append(
-            "Held out: score if the layer is chosen on half of the test data and scored on the rest; the "
-            "choice of backbone and vectors is not corrected."
+            f"Held out: layers are chosen on half of the test data and scored on the rest ({HELD_OUT})."
         )
     if devices := " and ".join(sorted({answer.device for answer in answers} - {""})):
         sized = any(answer.timed_at for answer in answers)

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from layerboard.leaderboards.blocks.blocks import Strong, Text
 from layerboard.leaderboards.blocks.display import (
+    HELD_OUT,
     fixed,
     ms_text,
     plain_name,
@@ -28,7 +29,6 @@ from layerboard.zoo.errors import some
 
 NAMED = 3  # maximum number of backbones named on a card
 EXCEPTIONS = 3  # choices that the verdict names besides the first
-HELD_OUT = "if the layer is chosen on half of the test data and scored on the rest"
 
 
 def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
@@ -139,7 +139,7 @@ def _details(answer: Answer, report: Report) -> list[str]:
         several = "layers" if len(answer.layers) > 1 else "layer"
         facts.append(f"its {several} {ranges_text(list(answer.layers))} not shown to be worse")
     if not math.isnan(answer.held_out):
-        facts.append(f"{fixed(answer.held_out, 1)} % {HELD_OUT}")
+        facts.append(f"held out: {fixed(answer.held_out, 1)} % ({HELD_OUT})")
     facts += [answer.thresholds] if answer.thresholds else []
     costs = _cost(answer.backbone, answer.layer, [column], report)
     return [*facts, *([", ".join(costs)] if costs else [])]

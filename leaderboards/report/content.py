@@ -32,7 +32,7 @@ BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters
 COLUMNS = ("column", "task", "dataset", "protocol", "metric", "floor")
 BEST = (
     *("column", "backbone", "family", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
-    *("loss", "honest", "optimism", "group", "n"),
+    *("loss", "held_out", "optimism", "group", "n"),
 )
 LAYERS = (
     *("column", "backbone", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
@@ -238,13 +238,13 @@ def report_of(board: Board, facts: Mapping[str, Facts], highlight: str = "") -> 
 
 def _best(column: Column, bounds: Bounds) -> pd.DataFrame:
     rows = column.best.sort_values("value", ascending=False, kind="stable")
-    choices = [column.honest.get(name) for name in rows["backbone"]]
+    choices = [column.held_out.get(name) for name in rows["backbone"]]
     marks = dict.fromkeys(bounds.worse, WORSE) | dict.fromkeys(bounds.maybe, MAYBE)
     marks |= dict.fromkeys(rows["backbone"][rows["value"] == rows["value"].max()], FIRST)
     return rows.assign(
         column=column.heading,
         loss=bounds.losses_of(rows),
-        honest=[choice.score if choice else np.nan for choice in choices],
+        held_out=[choice.score if choice else np.nan for choice in choices],
         optimism=[choice.optimism if choice else np.nan for choice in choices],
         group=[marks.get(name, UNTESTED) for name in rows["backbone"]],
         score=_texts(rows),

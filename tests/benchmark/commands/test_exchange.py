@@ -214,7 +214,7 @@ def test_two_backbones_are_compared(capsys: Capture, whole: Whole) -> None:
     head, _, *rows = table.splitlines()
     assert head.split()[:4] == ["task", "mini-fs", "mini-resnet", "difference"]
     assert len(rows) == 2
-    assert "Each backbone is shown at its best layer" in said.out.splitlines()[-1]
+    assert "Each backbone is shown at its highest layer" in said.out.splitlines()[-1]
     said = command(capsys, "compare", "mini-fs", "mini-resnet", "-o", out, "-t", "knn", "--json")
     found = json.loads(said.out, parse_constant=pytest.fail)
     (row,) = found["comparisons"]
@@ -290,12 +290,12 @@ def test_merge_refuses_in_a_sentence(capsys: Capture, arguments, words) -> None:
 def test_export_writes_each_form(capsys: Capture, whole: Whole, tmp_path: Path) -> None:
     out, to = whole.place / "out", tmp_path / "paper"
     said = command(capsys, "export", "latex", "-o", out, "--to", to)
-    assert (said.code, said.out) == (0, f"{to / 'standard.tex'}\n{to / 'standard.honest.tex'}\n")
+    assert (said.code, said.out) == (0, f"{to / 'standard.tex'}\n{to / 'standard.held-out.tex'}\n")
     said = command(capsys, "export", "latex", "-o", out, "--to", to, "-b", "mini-resnet", "mini-fs")
     assert "standard.mini-resnet--mini-fs.tex\n" in said.out
     paired = (to / "standard.mini-resnet--mini-fs.tex").read_text()
     assert "& mini-resnet & mini-fs & difference &" in paired
-    assert "chosen on half of the test data" in (to / "standard.honest.tex").read_text()
+    assert "chosen on half of the test data" in (to / "standard.held-out.tex").read_text()
     text = (to / "standard.tex").read_text()
     assert text.count(r"\\") == 3
     assert r"\textbf{" in text

@@ -61,7 +61,7 @@ def three(tmp_path: Path) -> pd.DataFrame:
 def test_the_best_layer_of_the_best_backbone(three: pd.DataFrame, tmp_path: Path) -> None:
     (found,) = answers_of(Board.of(three, items=tmp_path))
     assert (found.backbone, found.layer, found.depth, found.pooling) == ("mini-dino", 2, 2, "cls")
-    assert (found.score, found.ci_low, found.ci_high, found.honest) == (50.0, 48.0, 52.0, 49.5)
+    assert (found.score, found.ci_low, found.ci_high, found.held_out) == (50.0, 48.0, 52.0, 49.5)
     assert (found.rivals, found.untested, found.compared) == (("mini-clip",), (), 2)
     assert found.layers == (1,)
     assert (found.milliseconds, found.device) == (2.04, "a card")
@@ -107,7 +107,13 @@ def test_the_table_and_its_notes(three: pd.DataFrame, tmp_path: Path) -> None:
     for cell in ("knn top-1", "DINO!", "2/2", "cls", "50.0 ± 2.0", "49.5", "2.0", "mini-clip; layer 1"):
         assert cell in row.values()
     assert [note.split(":")[0] for note in answer_notes(found)] == [
-        *("knn top-1", "Tied with the best", "Honest", "ms")  # the random floor is higher
+        *(
+            "knn top-1",
+            "Not shown to be worse",
+            "Loses at most",
+            "Held out",
+            "ms",
+        )  # the random floor is higher
     ]
 
 
@@ -142,7 +148,7 @@ def test_the_best_pooling_is_the_answer() -> None:
     better = unsure(layers([30.0, 5.0], pooling="mean", primary=False), half=2.0, chosen={1: 1.0}, loss=0.5)
     found = answers_of(Board.of(frame(layers([10.0, 20.0]), better, floor([3.0]))))
     (row,) = answer_table(found, {"mini-dino": "mini-dino"}).to_dict("records")
-    assert (row["vectors"], row["layer"], row["score"], row["honest"]) == (
+    assert (row["vectors"], row["layer"], row["score"], row["held_out"]) == (
         "mean",
         "1/2",
         "30.0 ± 2.0",

@@ -52,7 +52,7 @@ def test_an_analysis_is_nowhere_on_the_leaderboard(tmp_path):
     assert found.keys() == expected.keys()
     for key, bounds in found.items():
         pd.testing.assert_frame_equal(bounds.rows.reset_index(drop=True), expected[key].rows)
-    assert Board.of(records).columns[0].honest == Board.of(without).columns[0].honest
+    assert Board.of(records).columns[0].held_out == Board.of(without).columns[0].held_out
     assert tidy_frame(Board.of(records, "mini")).equals(tidy_frame(Board.of(without, "mini")))
     assert empty_cells(Board.of(records)) == empty_cells(Board.of(without))
     page = render_page(records, "mini")
