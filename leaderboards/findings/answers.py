@@ -11,7 +11,7 @@ import pandas as pd
 from layerboard.leaderboards.blocks.display import HELD_OUT, fixed, pooling_rank, ranges_text, score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import COLUMN_FIELDS, Column, Side
-from layerboard.leaderboards.board.costs import find_measured_device, layer_costs
+from layerboard.leaderboards.board.costs import find_measured_device, layer_costs, with_costs
 from layerboard.leaderboards.board.differences import Bounds, best_side
 from layerboard.leaderboards.findings.baselines import cannot_rank, equal_baselines
 from layerboard.leaderboards.findings.thresholds import threshold_text
