@@ -175,9 +175,9 @@ class ExportRequest(OnnxOptions, ResultsOptions, kw_only=False):
 def export_command(request: ExportRequest) -> None:
     """Export tables, results for model cards, or a network as ONNX.
 
-    - `latex`: booktabs tables of the best layer of each backbone, with intervals, the best in bold and ties
-      marked; the same with the layer chosen on held-out data; CKA between last blocks; costs. With
-      `--backbones A B C` also paired comparisons of A with B and C.
+    - `latex`: booktabs tables of the best layer of each backbone, with intervals, the best in bold and those
+      not shown to be worse marked; the same with the layer chosen on held-out data; CKA between last blocks;
+      costs. With `--backbones A B C` also paired comparisons of A with B and C.
     - `csv`: the numbers of every layer, as on the leaderboard, with checksums in SHA256SUMS.
     - `hub`: BACKBONE/model-index.yaml for each trained backbone, for the front matter of its model card
       (`huggingface_hub.metadata_update`); with `--benchmarks` also BACKBONE/.eval_results/*.yaml.

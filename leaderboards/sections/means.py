@@ -19,7 +19,7 @@ LEAST = 2  # minimum number of datasets in a mean
 MEANS = """\
 Means over datasets average the scores of a backbone in the columns to their left, each at the best layer of
 that dataset, so no single layer reaches them. They include the datasets on which every backbone of the task
-has a score; ± assumes that datasets are independent. Means are not tested for ties. Datasets of each mean:"""
+has a score; ± assumes that datasets are independent. Means are not tested. Datasets of each mean:"""
 
 
 MeanScore = tuple[float, float]

@@ -39,8 +39,10 @@ def test_texts_are_shown_as_they_are() -> None:
 
 def test_a_table_fits_the_screen_and_breaks_no_word(monkeypatch: pytest.MonkeyPatch) -> None:
     names = "mini-dino; mini-resnet; layers 5 to 7"
-    texts = pd.DataFrame({"task": ["knn top-1"], "score": ["31.0 ± 1.0"], "tied with the best": [names]})
-    result = Result(title="t", frame=pd.DataFrame(), table=texts, notes=("Tied with the best: a note. " * 3,))
+    texts = pd.DataFrame({"task": ["knn top-1"], "score": ["31.0 ± 1.0"], "not shown to be worse": [names]})
+    result = Result(
+        title="t", frame=pd.DataFrame(), table=texts, notes=("Not shown to be worse: a note. " * 3,)
+    )
     assert max(map(len, repr(result).splitlines())) > 60
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "40")

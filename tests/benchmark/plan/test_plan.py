@@ -115,7 +115,7 @@ def test_a_layer_without_a_score_has_an_empty_record_with_its_reason(data: Path,
     assert first.coverage.endswith("2 unreadable images left out")
     assert first.ci_low < 50 < first.ci_high
     assert first.chosen == 1
-    assert not first.tied
+    assert first.maybe_best
     assert np.isnan([second.ci_low, second.chosen, second.held_out]).all()
     assert measured_items(outcomes) == {(1, "block", "cls"): items}
 
