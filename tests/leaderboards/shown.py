@@ -13,7 +13,6 @@ from layerboard.leaderboards.sections.gaps import empty_cells
 from layerboard.leaderboards.writers.build import ENDINGS, leaderboard_page, write_board
 from layerboard.leaderboards.writers.markdown import cell_text, markdown_page
 
-
 # loss of a backbone, or of one of its layers, and whether it may be the best; others were not compared
 Losses = Mapping[str | tuple[str, int], tuple[float, bool]]
 

@@ -22,7 +22,7 @@ from layerboard.leaderboards.records.items import read_items, write_items
 from layerboard.tasks.framework.assess import group_difference
 from layerboard.tasks.framework.base import Statistic
 from layerboard.zoo.errors import InputError
-from tests.leaderboards.builder import floor, frame, layers, measured, record, unsure
+from tests.leaderboards.builder import floor, frame, layers, measured, record
 
 NAMES = ("mini-dino", "mini-clip")
 DATA = {"data": "d1"}
