@@ -91,8 +91,8 @@ def test_the_best_layers_are_paired_item_by_item(two, tmp_path):
     assert [one.higher for one in found.rows] == [NAMES[0], ""]
     assert conclusion(found).startswith(
         "At 5 %, corrected for 2 comparisons, mini-dino scores higher on knn top-1; no difference shows on "
-        "spair PCK@0.1. Each backbone is shown at its highest layer; intervals and p are of the difference of "
-        "their true best layers"
+        "spair PCK@0.1. Each backbone is shown at its highest layer; intervals and p are of the difference "
+        "of their true best layers"
     )
     assert "held out" not in " ".join(match_table(found))
 
