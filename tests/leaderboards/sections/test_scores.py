@@ -192,7 +192,7 @@ def test_a_table_of_several_poolings_names_them_and_the_next_holds_the_rest():
     column = Board.of(records).columns[0]
     assert shown(layer_table(column))["backbone"].tolist() == ["mini-dino, cls", "mini-resnet, mean"]
     rest = shown(layer_table(column, "mean"))
-    assert rest[["backbone", "1"]].to_numpy().tolist() == [["mini-dino", "**2.0**"]]
+    assert rest[["backbone", "1"]].to_numpy().tolist() == [["mini-dino", "2.0"]]
 
 
 def test_the_newest_of_two_records_of_one_score_counts():
