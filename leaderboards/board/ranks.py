@@ -7,6 +7,7 @@ import pandas as pd
 
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.differences import Estimate
+from layerboard.leaderboards.board.frames import INTERVAL
 
 DRAWS, SEED = 2_000, 0
 SIGMAS = 1.959964  # standard errors in half of a 95 % interval
@@ -19,7 +20,7 @@ def mean_ranks(columns: Sequence[Column]) -> dict[str, Estimate]:
     draws of every score from a normal distribution as wide as its own interval, as if scores were
     independent; since the images are the same for all backbones, the true intervals are rather narrower.
     """
-    tables = [column.best.set_index("backbone")[["value", "ci_low", "ci_high"]] for column in columns]
+    tables = [column.best.set_index("backbone")[INTERVAL] for column in columns]
     names = sorted({str(name) for table in tables for name in table.index})
     if len(tables) < 2 or len(names) < 2 or any(len(table) < len(names) for table in tables):
         return {}

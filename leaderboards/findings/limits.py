@@ -7,14 +7,14 @@ import pandas as pd
 
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import UP_TO, VECTOR, Vector, bytes_of
-from layerboard.leaderboards.board.frames import candidates, half_widths, is_floor
+from layerboard.leaderboards.board.frames import INTERVAL, candidates, is_floor
 from layerboard.leaderboards.findings.facts import UNKNOWN, Facts, fits_licence
 from layerboard.leaderboards.findings.thresholds import threshold_text
 from layerboard.tasks.framework.transforms import FLOAT32
 from layerboard.zoo.spec import entry_name
 
 CANDIDATE = [
-    *("backbone", "layer", "depth", "pooling", "tap", "protocol", "value", "half", "n", "unit"),
+    *("backbone", "layer", "depth", "pooling", "tap", "protocol", *INTERVAL, "n", "unit"),
     *("ms", "parameters", "gflops", "dim", "licence", "transform", "bytes", "thresholds"),
 ]
 MOST_NAMED = 5  # maximum number of backbones named in a sentence
@@ -60,7 +60,7 @@ def _scored(column: Column, compressed: pd.DataFrame | None) -> pd.DataFrame:
         also = candidates(also[(also["metric"] == column.metric) & shown & ~is_floor(also)])
         rows = pd.concat([rows, also], ignore_index=True)
     thresholds = [threshold_text(scores, column.task, row) for row in rows.to_dict("records")]
-    return rows.assign(half=half_widths(rows), thresholds=thresholds)
+    return rows.assign(thresholds=thresholds)
 
 
 def _with_costs(

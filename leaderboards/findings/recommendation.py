@@ -12,11 +12,12 @@ from layerboard.leaderboards.blocks.display import count_text, fixed, ms_text, p
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import UP_TO
 from layerboard.leaderboards.board.differences import differences_of, sides_of
+from layerboard.leaderboards.board.frames import INTERVAL
 
 PICK = [
     *("rank", "backbone", "layer", "depth", "pooling", "task", "dataset", "protocol", "metric"),
-    *("score", "half", "difference", "loss", "ms", "parameters", "gflops", "dim", "bytes", "licence"),
-    *("compression", "thresholds", "other_layers", "reason"),
+    *("score", "ci_low", "ci_high", "difference", "loss", "ms", "parameters", "gflops", "dim", "bytes"),
+    *("licence", "compression", "thresholds", "other_layers", "reason"),
 ]
 
 COMPROMISE = (
@@ -285,9 +286,9 @@ def _layer_fields(column: Column, row: pd.Series) -> dict[str, object]:
         **{name: int(row[name]) for name in ("layer", "depth")},
         "pooling": row["pooling"],
         "score": float(row["value"]),
-        **{name: float(row[name]) for name in ("half", "difference", "loss", *UP_TO)},
+        **{name: float(row[name]) for name in ("ci_low", "ci_high", "difference", "loss", *UP_TO)},
     }
 
 
 def _score(row: pd.Series) -> str:
-    return score_text(float(row["value"]), float(row["half"]))
+    return score_text(*(float(row[name]) for name in INTERVAL))

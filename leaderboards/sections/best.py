@@ -27,7 +27,7 @@ backbone of each column is in **bold**. {tied}An empty cell is a missing score, 
 gives the reason."""
 
 INTERVAL = """\
-± is the 95 % margin of error. """
+± is the 95 % margin of error; where the ends of the 95 % interval are unlike, both are given. """
 
 COLUMN_TIES = """\
 `≈` marks backbones that are statistically tied with the best of their column: these and the bold one
