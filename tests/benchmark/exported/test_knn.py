@@ -70,10 +70,7 @@ def test_the_table_has_margins_of_error(says, archive):
     assert lines[0].split() == ["metric", "score"]
     assert lines[2].startswith("top-1")
     assert re.search(r"\d (± \d|\(\S+ to \S+\)$)", lines[2])
-    assert any(
-        line.endswith(("±: half of the 95 % interval.", "In brackets: the ends of the 95 % interval."))
-        for line in lines
-    )
+    assert any("of the 95 % interval." in line for line in lines)
 
 
 def good():
