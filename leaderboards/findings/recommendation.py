@@ -17,12 +17,13 @@ from layerboard.leaderboards.blocks.display import (
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import UP_TO, image_bytes
 from layerboard.leaderboards.board.differences import Bounds
+from layerboard.leaderboards.board.frames import INTERVAL
 from layerboard.tasks.statistics.resolution import CRITICAL, enough_units
 
 PICK = [
     *("rank", "backbone", "layer", "depth", "pooling", "task", "dataset", "protocol", "metric"),
-    *("score", "half", "difference", "loss", "ms", "timed_at", "parameters", "gflops", "dim", "bytes"),
-    *("image_bytes", "licence", "compression", "thresholds", "other_layers", "reason"),
+    *("score", "ci_low", "ci_high", "difference", "loss", "ms", "timed_at", "parameters", "gflops", "dim"),
+    *("bytes", "image_bytes", "licence", "compression", "thresholds", "other_layers", "reason"),
 ]
 
 COMPROMISE = (
@@ -353,9 +354,9 @@ def _layer_fields(column: Column, row: pd.Series) -> dict[str, object]:
         **{name: int(row[name]) for name in ("layer", "depth")},
         "pooling": row["pooling"],
         "score": float(row["value"]),
-        **{name: float(row[name]) for name in ("half", "difference", "loss", *UP_TO)},
+        **{name: float(row[name]) for name in ("ci_low", "ci_high", "difference", "loss", *UP_TO)},
     }
 
 
 def _score(row: pd.Series) -> str:
-    return score_text(float(row["value"]), float(row["half"]))
+    return score_text(*(float(row[name]) for name in INTERVAL))

@@ -131,7 +131,17 @@ def test_the_front_says_what_each_layer_loses() -> None:
     assert pareto_table(found, KNN)["loses at most"].tolist() == ["41.0", "1.0", "0.0"]
     assert found.pareto["loss"].tolist() == [41, 1, 0]
     keys = ["task", "dataset", "protocol", "metric", "backbone", "layer", "depth", "pooling"]
-    assert [*found.pareto] == [*keys, "score", "half", "difference", "loss", "ms", "parameters", "dim"]
+    assert [*found.pareto] == [
+        *keys,
+        "score",
+        "ci_low",
+        "ci_high",
+        "difference",
+        "loss",
+        "ms",
+        "parameters",
+        "dim",
+    ]
     assert Recommendation((), {}, {}, "", (), ()).pareto.empty
 
 
