@@ -420,7 +420,9 @@ def _choices(size: Size, parts: Sequence[Part]) -> Iterator[str]:
         yield "Statements on layers, in percent of the samples:\n"
         head = ["layers", "n", "samples", "best lost", "some loss larger", "of one layer", "of the highest"]
         head += ["a given equal one lost", "5 to 10 points worse, told apart"]
-        yield from table(head, simulated_best.best_rows(size.best, size.layers, size.many_layers))
+        yield from table(
+            head, simulated_best.best_rows(size.best, size.layers, size.many_layers, mini=size is FULL)
+        )
     if "groups" in parts:
         yield f"Equally good backbones, in percent of the samples ({size.layers:,} a cell):\n"
         head = ["layers", "n", "interval misses", "first is called higher", "second is"]

@@ -1,29 +1,50 @@
 """How often statements about the best layer are wrong, and what they find, in simulated samples.
 
 A population of answers is known: each sample draws images from it with replacement. Real answers are those of
-k-NN on handwritten digits, seen through the layers of random networks, so neighbouring layers answer alike.
-Made ones are correlated, or nested: each layer errs where a better one errs, and on some more images.
+k-NN on the mini suite's test images in the layers of its backbones, and on handwritten digits, seen through
+the layers of random networks. Made ones are correlated, or nested: each layer errs where a better one errs,
+and on some more images.
 """
 
+import tempfile
 from collections.abc import Iterator, Sequence
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
+import layerboard
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.items import read_items
 from layerboard.tasks.metrics.arrays import Mask
 from layerboard.tasks.statistics.mcb import compare_groups, compare_with_best
 from layerboard.tasks.statistics.weighted import Ratios, Trials
 
 DEPTH = 12  # layers of each network
 TAUGHT = 600  # images of digits that k-NN learns from; the others are tested
+SEVEN = ("mini-fs", "mini-clip", "mini-dino", "mini-moco", "mini-mae", "mini-beit", "mini-resnet")
 POPULATION = 20_000  # images of a made population
 Row = list[object]
 
 
 @cache
-def real_answers(networks: int, noise: float = 0.15) -> Mask:
+def mini_answers(*backbones: str) -> Mask:
+    """Whether k-NN is right on each test image of the mini suite in each block: [576 backbones * 12]."""
+    with tempfile.TemporaryDirectory() as folder:
+        layerboard.run(list(backbones), tasks="knn", output=folder, cache=Path(folder) / "cache")
+        right = []
+        for name in backbones:
+            path = Path(folder) / "items" / scored_path(task_key("knn", "mini-imagenet", "standard"), name)
+            for (layer, tap, pooling), items in read_items(path).items():
+                if tap == "block" and layer > 0 and pooling == "mean":
+                    right.append(items.values[items.statistics["top-1"].column] > 0)
+    return np.stack(right, axis=1)
+
+
+@cache
+def digit_answers(networks: int, noise: float = 0.15) -> Mask:
     """Whether k-NN is right on each digit in each layer of random networks: [1197 networks * 12]."""
     random = np.random.default_rng(0)
     pixels, labels = load_digits(return_X_y=True)
@@ -127,13 +148,16 @@ def of_cheapest(population: Mask, count: int, samples: int, most: float = 2.0) -
     return [taken / samples, wrong / samples, float(np.mean(losses)) if losses else float("nan")]
 
 
-def populations() -> dict[str, Mask]:
-    """Populations of answers, by what they are."""
+def populations(*, mini: bool) -> Iterator[tuple[str, Mask]]:
+    """What populations are and their answers; with or without those of the mini suite."""
     falling = np.linspace(0, 0.11, DEPTH)
-    return {
-        "12 layers of a network, real answers": real_answers(1),
-        "36 layers of three networks, real answers": real_answers(3),
-        "84 layers of seven networks, real answers": real_answers(7),
+    if mini:
+        yield "12 layers of mini-dino", mini_answers("mini-dino")
+        yield "36 layers of three mini backbones", mini_answers("mini-dino", "mini-fs", "mini-clip")
+        yield "84 layers of the seven mini backbones", mini_answers(*SEVEN)
+    yield from {
+        "12 layers of a random network, digits": digit_answers(1),
+        "84 layers of seven random networks, digits": digit_answers(7),
         "2 layers, one loses 1 point, nested": nested_answers((0, 0.01), 0.8),
         "2 layers, one loses 4 points, nested": nested_answers((0, 0.04), 0.8),
         "12 layers, each loses 1 point more, nested": nested_answers(falling, 0.8),
@@ -143,12 +167,12 @@ def populations() -> dict[str, Mask]:
         "12 equal layers, correlation 0.95": correlated_answers([0.7] * 12, 0.95),
         "12 equal layers, 95 %, correlation 0.8": correlated_answers([0.95] * 12, 0.8),
         "84 equal layers, correlation 0.8": correlated_answers([0.7] * 84, 0.8),
-    }
+    }.items()
 
 
-def best_rows(counts: Sequence[int], samples: int, fewer: int) -> Iterator[Row]:
+def best_rows(counts: Sequence[int], samples: int, fewer: int, *, mini: bool) -> Iterator[Row]:
     """Rows of `of_best`; populations of many layers have ``fewer`` samples."""
-    for name, population in populations().items():
+    for name, population in populations(mini=mini):
         few = fewer if population.shape[1] > DEPTH else samples
         for count in counts:
             yield [name, count, few, *of_best(population, count, few)]

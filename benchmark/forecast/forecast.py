@@ -29,7 +29,7 @@ from layerboard.benchmark.passes.failures import Failure, noting
 from layerboard.benchmark.passes.loading import KEPT_BYTES, KeptViews
 from layerboard.benchmark.plan.plan import VECTORS, patch_tokens
 from layerboard.zoo.spec import Layer
-from layerboard.zoo.view.views import ResizeCrop, View
+from layerboard.zoo.view.views import View
 
 # maximum share of the expected time to spend on timing, or seconds besides planning
 SHARE, FLOOR = 0.1, 4.0
@@ -265,8 +265,12 @@ def _steps_apart(work: Prepared) -> Iterator[ForecastStep]:
         seconds = len(task.poolings) * products / estimate.SPEED[work.run.devices[0].type]
         yield ForecastStep("", f"comparing {task.entry.name}", seconds=seconds)
     for job in work.costs:
-        config, image = job.task.config, estimate.image_seconds(job.setup, ResizeCrop(256, 224))
-        seconds = config.visits * (LOAD + config.single_seconds) + min(config.seconds, config.images * image)
+        config, own = job.task.config, job.setup.spec.input_size
+        single = (config.warm_up + config.rounds) * sum(
+            estimate.pixels_seconds(job.setup, size.width * size.height) for size in job.view_sizes
+        )
+        batches = min(config.seconds, config.images * estimate.pixels_seconds(job.setup, own**2))
+        seconds = config.visits * (LOAD + max(config.single_seconds, single)) + batches
         yield ForecastStep(job.setup.spec.name, "measuring cost", seconds=seconds)
 
 

@@ -27,6 +27,7 @@ from layerboard.tasks.framework.base import Source, digest
 from layerboard.tasks.framework.task import ComparisonTask, Task
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.spec import BackboneSpec, Layer
+from layerboard.zoo.view.geometry import ViewSize
 from layerboard.zoo.view.views import View
 
 
@@ -119,6 +120,8 @@ class ScoreJob:
     data: str  # digest of its images and ground truth
     vectors: Mapping[str, Path]  # folder of the vectors of each source that it uses, by name of the source
     measured: Path | None  # folder of the measurements of its groups; None if nothing is measured
+    # how large its images are shown; of costs, all sizes of an image that are timed, the backbone's own first
+    view_sizes: tuple[ViewSize, ...] = ()
 
     @property
     def files(self) -> ResultFiles:
@@ -148,6 +151,7 @@ class ScoreJob:
         return {
             **{name: getattr(spec, name) for name in ("family", "trained", "depth", "input_size", "dtype")},
             **{name: getattr(task, name) for name in ("protocol", "dataset", "split", "transform")},
+            "view_size": "".join(map(str, self.view_sizes)) if not task.entry.analysis else "",
             "suite": setup.suite,
             "backbone": spec.name,
             "revision": setup.identity.revision,
@@ -165,7 +169,7 @@ class ScoreJob:
         }
 
     def __reduce__(self) -> tuple[Callable[..., "ScoreJob"], tuple[Any, ...]]:
-        rest = self.fingerprint, self.data, self.vectors, self.measured
+        rest = self.fingerprint, self.data, self.vectors, self.measured, self.view_sizes
         return _score_job_again, (self.setup, self.task.key, *rest)
 
 

@@ -4,10 +4,14 @@ import math
 import re
 from collections.abc import Iterable
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from layerboard.leaderboards.records.files import OTHER_PAGES, safe_name
 from layerboard.tasks.framework.registry import TASKS, TaskEntry
 from layerboard.zoo.errors import shortened
+
+if TYPE_CHECKING:
+    from layerboard.tasks.statistics.resolution import Enough
 
 POOLINGS: dict[str, str] = {
     "cls": "class token",
@@ -19,8 +23,8 @@ POOLINGS: dict[str, str] = {
     "token": "single patch tokens",
 }
 
+FURTHEST = 20  # numbers of units are told up to this many times those that are there
 PARTS = ("", ".inside", ".cost", ".held-out")  # endings of the names of pages and files of one suite
-
 
 # what a held-out score is, and what it is not
 HELD_OUT = """\
@@ -125,6 +129,16 @@ def count_text(value: float | None) -> str:
     return f"{value:.0f}"
 
 
+def bytes_text(value: float) -> str:
+    """A number of bytes in a unit that fits: ``384 B``, ``24.6 kB``; "" if unknown."""
+    if math.isnan(value):
+        return ""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}" if value < 999.5 * size else f"{value / size:.0f} {unit}"
+    return f"{value:.0f} B"
+
+
 def signed_text(value: float) -> str:
     """A difference of scores as tables show it: one decimal and a sign, ``0.0`` if it rounds to that."""
     text = fixed(value, 1)
@@ -135,6 +149,30 @@ def spread_text(value: float, spread: float, decimals: int) -> str:
     """``value ± spread``, without the spread if there is none, "" without a value."""
     text, around = fixed(value, decimals), fixed(spread, decimals)
     return f"{text} ± {around}" if text and around else text
+
+
+def enough_text(enough: "Enough", there: float, unit: str) -> str:
+    """About how many units would show a difference, and the range of its interval, with two digits.
+
+    ``there`` is the number of units that were measured; beyond `FURTHEST` times as many, nothing is told.
+    """
+    count, least, most = (
+        f"{round(number, 1 - math.floor(math.log10(number))):,.0f}" if number <= FURTHEST * there else ""
+        for number in enough
+    )
+    span = f"{least} to {most}" if most else f"from {least} on"
+    return f"about {count} {unit} ({span})" if count else f"more {unit} than can be told ({span})"
+
+
+def rank_text(first: int, last: int) -> str:
+    """A range of ranks: ``1st to 3rd``, or ``1st``."""
+    return ordinal(first) if first == last else f"{ordinal(first)} to {ordinal(last)}"
+
+
+def ordinal(number: int) -> str:
+    """A rank: ``1st``, ``2nd``, ``11th``."""
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th") if number % 100 // 10 != 1 else "th"
+    return f"{number}{ending}"
 
 
 def ranges_text(numbers: list[int]) -> str:

@@ -23,6 +23,7 @@ from layerboard.leaderboards.board.frames import (
     latest,
     pair_rows,
 )
+from layerboard.leaderboards.board.standings import Standings, standings_of
 from layerboard.leaderboards.published.literature import Published
 from layerboard.leaderboards.records.key import COMPARISON_TASK
 from layerboard.leaderboards.records.manifest import CLAIMS
@@ -184,6 +185,11 @@ class Board:
     def bounds(self) -> Mapping[tuple[str, str, str, str], Bounds]:
         """How far the layers of each column may be below its best, by `Column.key`."""
         return {column.key: bounds_of(column, column.family, self.items) for column in self.columns}
+
+    @cached_property
+    def standings(self) -> Standings:
+        """What the items of each column tell about the order of its backbones, by `Column.key`."""
+        return {} if self.items is None else standings_of(self.columns, self.items)
 
     @cached_property
     def compared(self) -> bool:

@@ -15,6 +15,7 @@ from layerboard.leaderboards.records.items import Place, read_items
 from layerboard.leaderboards.records.record import companion
 from layerboard.tasks.framework.assess import below_best, paired_differences
 from layerboard.tasks.framework.base import Items
+from layerboard.tasks.statistics.resolution import CRITICAL, Enough, enough_units
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import stands_for_set
 
@@ -42,17 +43,22 @@ class Bounds:
 
     @cached_property
     def untested(self) -> frozenset[str]:
-        """Others without measurements, with too few, or with measurements of other items than the best."""
-        return self._names(self.rows["loss"] >= -math.inf, inverted=True) - self.highest
+        """Others with a candidate that lacks measurements of the items of the best, or enough of them."""
+        return self._names(self.rows["loss"].isna()) - self.highest - self.maybe
 
     @cached_property
     def worse(self) -> frozenset[str]:
-        """Others that are shown to be worse than the best."""
+        """Others of which every candidate is shown to be worse than the best."""
         return frozenset(self.rows["backbone"]) - self.highest - self.maybe - self.untested
 
-    def _names(self, rows: "pd.Series[bool]", *, inverted: bool = False) -> frozenset[str]:
-        named = frozenset(map(str, self.rows.loc[rows, "backbone"]))
-        return frozenset(map(str, self.rows["backbone"])) - named if inverted else named
+    def losses_of(self, rows: pd.DataFrame) -> list[float]:
+        """The loss of each of some rows by backbone, layer, pooling and transform; NaN if it has none."""
+        keys = ["backbone", "layer", "pooling", "transform"]
+        known = dict(zip(self.rows[keys].itertuples(index=False, name=None), self.rows["loss"], strict=True))
+        return [float(known.get(key, math.nan)) for key in rows[keys].itertuples(index=False, name=None)]
+
+    def _names(self, rows: "pd.Series[bool]") -> frozenset[str]:
+        return frozenset(map(str, self.rows.loc[rows, "backbone"]))
 
 
 def bounds_of(column: Column, rows: pd.DataFrame, folder: Path | None) -> Bounds:
@@ -139,12 +145,10 @@ def differences_of(column: Column, sides: Sequence[Side], base: Side, items: Pat
     return [Estimate(*map(float, numbers)) for numbers in ends][: len(sides)]
 
 
-def enough_images(column: Column, items: Path) -> tuple[str, str, float] | None:
+def enough_images(column: Column, items: Path) -> tuple[str, str, Enough] | None:
     """The two best backbones of a column, and about how many such images would tell them apart.
 
-    Intervals shrink with the square root of the number of images: the interval of their paired difference
-    excludes 0 when half its width equals the difference. Infinite for equal scores; None without a second
-    backbone, or without items of both.
+    None if these images do, without a second backbone, and without items of both.
     """
     best = column.best.sort_values("value", ascending=False, kind="stable")
     names = [str(name) for name in best["backbone"][:2]]
@@ -153,7 +157,7 @@ def enough_images(column: Column, items: Path) -> tuple[str, str, float] | None:
     first, second = (best_side(best, name) for name in names)
     (difference,) = differences_of(column, [first], second, items)
     half = (difference.high - difference.low) / 2
-    if math.isnan(half):
+    if not difference.value <= half or not half:
         return None
-    ratio = half / difference.value if difference.value else math.inf
-    return first.backbone, second.backbone, float(best["n"].iloc[0]) * ratio**2
+    enough = enough_units(difference.value, half / CRITICAL, float(best["n"].iloc[0]))
+    return first.backbone, second.backbone, enough

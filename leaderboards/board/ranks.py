@@ -2,34 +2,21 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
 from layerboard.leaderboards.board.column import Column
-from layerboard.leaderboards.board.differences import Estimate
-
-DRAWS, SEED = 2_000, 0
-SIGMAS = 1.959964  # standard errors in half of a 95 % interval
 
 
-def mean_ranks(columns: Sequence[Column]) -> dict[str, Estimate]:
+def mean_ranks(columns: Sequence[Column]) -> dict[str, float]:
     """The mean rank of each backbone's best layer; empty unless all have scores in each of several columns.
 
-    The best has rank 1, and equal scores share the mean of their ranks. Intervals are percentiles of `DRAWS`
-    draws of every score from a normal distribution as wide as its own interval, as if scores were
-    independent; since the images are the same for all backbones, the true intervals are rather narrower.
+    The best has rank 1, and equal scores share the mean of their ranks. It has no interval: one that is drawn
+    from the errors of the scores covers the true mean rank far too seldom if scores are nearly equal. Which
+    ranks the data allow in each column is in `ColumnStanding`.
     """
-    tables = [column.best.set_index("backbone")[["value", "ci_low", "ci_high"]] for column in columns]
+    tables = [column.best.set_index("backbone")["value"].astype(float) for column in columns]
     names = sorted({str(name) for table in tables for name in table.index})
     if len(tables) < 2 or len(names) < 2 or any(len(table) < len(names) for table in tables):
         return {}
-    values, low, high = np.stack([table.loc[names].T.to_numpy(float) for table in tables], axis=-1)
-    errors = (high - low) / (2 * SIGMAS)
-    drawn = np.random.default_rng(SEED).normal(values, np.nan_to_num(errors), (DRAWS, *values.shape))
-    by_column = pd.DataFrame(drawn.transpose(0, 2, 1).reshape(-1, len(names))).rank(axis=1, ascending=False)
-    ranks = by_column.to_numpy().reshape(DRAWS, -1, len(names)).mean(axis=1)
-    ends = np.percentile(ranks, [2.5, 97.5], axis=0)
-    if np.isnan(errors).any():
-        ends[:] = np.nan
-    own = pd.DataFrame(values).rank(ascending=False).mean(axis=1)
-    return {name: Estimate(*map(float, rank)) for name, *rank in zip(names, own, *ends, strict=True)}
+    ranks = pd.concat([table.loc[names].rank(ascending=False) for table in tables], axis=1).mean(axis=1)
+    return {name: float(rank) for name, rank in zip(names, ranks.loc[names], strict=True)}

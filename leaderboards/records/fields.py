@@ -37,7 +37,18 @@ RANGES = {  # least and largest whole number of a column
 DAY = timedelta(days=1)  # by which clocks may differ
 
 NAMES = ("suite", "backbone", "other", "task", "dataset", "protocol", "transform")  # of files and pages
-WORDS = ("family", "metric", "pooling", "split", "unit", "interpolation", "device", "version", "revision")
+WORDS = (
+    "family",
+    "metric",
+    "pooling",
+    "split",
+    "unit",
+    "interpolation",
+    "device",
+    "version",
+    "revision",
+    "view_size",
+)
 # signs of names beside letters and digits; the dataset of a cost is a device
 SIGNS, USUAL_SIGNS = {"submission": ".@+_-", "dataset": ".@+_/:,() -"}, ".@+_/:,-"
 
@@ -56,7 +67,8 @@ def read_fields(content: bytes, kinds: Mapping[str, type]) -> pd.DataFrame:
     Raises ValueError for another kind of column, missing texts, whole numbers beyond `RANGES`, unknown
     formats and taps, and for tables that are far larger than any run writes.
     """
-    texts = [name for name, kind in kinds.items() if kind is str]
+    there = {*pq.read_schema(BytesIO(content)).names}  # files of earlier versions lack some
+    texts = [name for name, kind in kinds.items() if kind is str and name in there]
     with pq.ParquetFile(BytesIO(content), read_dictionary=texts) as file:
         facts, names = file.metadata, [name for name in file.schema_arrow.names if name in kinds]
         unpacked = sum(facts.row_group(group).total_byte_size for group in range(facts.num_row_groups))

@@ -40,6 +40,7 @@ class Record:
     revision: str  # commit of its repository or digest of its local weights
     depth: int
     input_size: int  # input size in pixels of the evaluation
+    view_size: str = ""  # of scores: how large the first image was shown (`ViewSize`); "" if unknown
     task: str
     protocol: str
     dataset: str  # for costs, the device
@@ -49,7 +50,8 @@ class Record:
     coverage: str  # the available part of the dataset, in words
     layer: int  # 1..depth; 0: the input of block 1; for a set its deepest layer
     tap: str  # see `zoo.spec.Layer`; for a set of layers their numbers, such as ``9+10+11+12``
-    pooling: str  # ``cls``, ``mean`` or ``grid``; for an analysis, the tokens that it uses
+    # ``cls``, ``mean`` or ``grid``; for an analysis, the tokens that it uses; for costs, the view size
+    pooling: str
     head: int = -1  # attention head, from 0; -1: all heads, or none
     metric: str
     primary: bool  # whether it is the primary metric in the usual pooling: the class token, or the mean

@@ -125,7 +125,7 @@ def _drawn(name: str, frames: Sequence[pd.DataFrame], words: Words, width: objec
 
 def _row(report: Report, row: Sequence[tuple[pd.DataFrame, Words]]) -> Spec:
     """The curves of all tasks in a row of panels with one legend, for the backbones with the best ranks."""
-    names = sorted(report.ranks, key=lambda name: report.ranks[name].value) or [*report.backbones["backbone"]]
+    names = sorted(report.ranks, key=report.ranks.__getitem__) or [*report.backbones["backbone"]]
     series = _series(_lines(names, report), report)
     style = {"orient": "bottom", "columns": SERIES, "symbolOpacity": 1}
     panels: list[Spec] = []

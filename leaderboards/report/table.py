@@ -8,7 +8,6 @@ import pandas as pd
 from markupsafe import Markup
 
 from layerboard.leaderboards.blocks.display import fixed
-from layerboard.leaderboards.board.differences import Estimate
 from layerboard.leaderboards.board.frames import RANDOM
 from layerboard.leaderboards.report.choices import ReportChoice
 from layerboard.leaderboards.report.content import Report
@@ -116,6 +115,5 @@ def _fact(key: str, value: Any) -> _SortedCell:  # noqa: ANN401  # a word, or a 
     return {"text": fixed(value / 1e6, 1 if value < 1e8 else 0), "key": fixed(value, 0), "left": False}
 
 
-def _rank(rank: Estimate) -> _SortedCell:
-    note = f"{rank.low:.1f} to {rank.high:.1f}" if rank.low == rank.low else ""
-    return {"text": f"{rank.value:.1f}", "key": f"{rank.value:.4f}", "left": False, "note": note}
+def _rank(rank: float) -> _SortedCell:
+    return {"text": f"{rank:.1f}", "key": f"{rank:.4f}", "left": False, "note": ""}

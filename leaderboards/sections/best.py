@@ -37,18 +37,19 @@ UNTESTED = """\
 Not tested against the best of the column, since per-item scores of the same images are missing: {names}."""
 
 NOTHING_COMPARED = """\
-They are not marked: per-item scores of the same images, which the test needs, were missing or too few."""
+Which backbones may be the best is not marked: per-item scores of the same images, which the test needs, were
+missing or too few."""
 
 APART = """\
 **Different images.** Only scores on the same images and ground truth are ranked together. Scores on others,
 such as a subset, have columns of their own, named by a digest of the data:"""
 
 EVERY = """\
-**Every image is tested once**, against the others: no images are set aside for testing. To tell the two best
-backbones of a column apart, it would take about:"""
+**Every image is tested once**, against the others: no images are set aside for testing. These columns do not
+show which of the two best backbones is better. To show it in 80 % of cases, if the difference is as large as
+it looks, it would take (in brackets: if it is anything in its 95 % interval):"""
 
 TESTED_ONCE = "tested once"  # in the coverage of such images
-MANY = 1_000_000  # more images than this are not told by number
 
 PARTIAL = "† PARTIAL data: not comparable with scores on the complete dataset."
 
@@ -152,19 +153,10 @@ def _enough_blocks(board: Board) -> list[Block]:
     for column in board.columns:
         once = column.rows["coverage"].str.contains(TESTED_ONCE, regex=False).all()
         if board.items and once and (pair := enough_images(column, board.items)):
-            first, second, number = pair
-            count = _count_text(number, float(column.best["n"].max()))
-            lines.append(f"{column.heading}: {count} ({board.labels[first]}, {board.labels[second]})")
+            first, second, enough = pair
+            count = display.enough_text(enough, float(column.best["n"].max()), "images")
+            lines.append(f"{column.heading}, {board.labels[first]} and {board.labels[second]}: {count}")
     return list_blocks(EVERY, lines)
-
-
-def _count_text(number: float, there: float) -> str:
-    """A number of images with two digits, or those that are there if they suffice."""
-    if number <= there:
-        return f"the {there:,.0f} images of the dataset"
-    if number > MANY:
-        return f"more than {MANY:,} images"
-    return f"{round(number, 1 - math.floor(math.log10(number))):,.0f} images"
 
 
 def held_out_table(board: Board) -> pd.DataFrame:

@@ -1,15 +1,20 @@
 """The section on every layer: the tables of each column."""
 
+from math import isnan
+
 import pandas as pd
 
-from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, said, wrapped
+from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, Text, said, wrapped
 from layerboard.leaderboards.blocks.display import fixed, place_text, pooling_name, pooling_rank, score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.differences import known_items, sides_of
+from layerboard.leaderboards.board.standings import ColumnStanding
 from layerboard.leaderboards.sections import tables
 from layerboard.leaderboards.sections.provenance import partial_line, units_text
+from layerboard.zoo.errors import counted
 
+HUNDRED = 100.0  # points: no difference of scores in percent is larger
 SHOWN_SHARE = 0.05  # blocks chosen by a smaller share of the splits are not listed
 
 NOTE = """\
@@ -25,6 +30,11 @@ on average is among these and the bold one (95 %; each backbone holds by itself)
 CHOICES_NOTE = """\
 A short table follows: the held-out score, how much lower it is (optimism), and how often each block was
 chosen over the random halves (if at least {least}). """
+
+RESOLVES = """\
+These {units} tell layers apart from the best that are {points} points worse (80 % of the time, 95 %
+confidence, all layers at once)."""
+RESOLVES_NOTHING = "These {units} are too few to tell layers apart."
 
 CHOICES = "How often each block is chosen on random halves of the data:"
 
@@ -52,7 +62,8 @@ def layer_blocks(board: Board) -> list[Block]:
 def _column_blocks(board: Board, column: Column) -> list[Block]:
     mark = " †" if column.partial else ""
     title = f"{column.task} on {column.dataset_name} ({column.protocol}): {column.metric}, %{mark}"
-    blocks: list[Block] = [Heading(3, title), *_pooling_blocks(board, column, None, title)]
+    blocks: list[Block] = [Heading(3, title), _resolved(board.standings.get(column.key))]
+    blocks += _pooling_blocks(board, column, None, title)
     chosen, metrics, kinds = choice_table(column), tables.metrics_table(column), tables.kind_table(column)
     if not chosen.empty:
         blocks += [said(CHOICES), Table(chosen, caption=f"{title}: blocks chosen on random halves")]
@@ -73,6 +84,15 @@ def _column_blocks(board: Board, column: Column) -> list[Block]:
         note = said(known if named <= {*tables.KIND_NAMES} else KINDS, metric=column.metric)
         blocks += [note, Table(kinds, left=1, caption=f"{column.heading} by kind")]
     return blocks
+
+
+def _resolved(standing: ColumnStanding | None) -> Text:
+    """What the items of a column resolve, in a sentence; empty if that is unknown."""
+    if standing is None or isnan(standing.smallest):
+        return Text(())
+    units = counted(standing.units, standing.unit)
+    words = RESOLVES if standing.smallest < HUNDRED else RESOLVES_NOTHING
+    return said(words, units=units, points=fixed(standing.smallest, 1))
 
 
 def _pooling_blocks(board: Board, column: Column, pooling: str | None, title: str) -> list[Block]:

@@ -7,7 +7,9 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.best import best_blocks
 from layerboard.leaderboards.sections.ceilings import ceiling_blocks
 from layerboard.leaderboards.sections.layers import layer_blocks
+from layerboard.leaderboards.sections.losses import loss_blocks
 from layerboard.leaderboards.sections.published import published_blocks
+from layerboard.leaderboards.sections.ranks import rank_blocks
 from layerboard.leaderboards.sections.seen import seen_blocks
 from layerboard.leaderboards.sections.sets import set_blocks
 from layerboard.leaderboards.sections.similarity import similarity_blocks
@@ -17,6 +19,8 @@ from layerboard.leaderboards.sections.variants import variant_blocks
 # empty if the board has nothing for it
 SECTIONS: tuple[Callable[[Board], list[Block]], ...] = (
     best_blocks,
+    loss_blocks,
+    rank_blocks,
     seen_blocks,
     ceiling_blocks,
     layer_blocks,

@@ -42,6 +42,7 @@ class TaskEntry:
     default: bool = True  # whether it runs if no task is named
     labels: bool = True  # whether it needs classes of its images, for the role ``classification``
     unlabelled: bool = False  # whether it runs on images without classes if no task is named
+    sampled: str = ""  # what is sampled with all items in it, in the plural, if it is not the item itself
     at_best: tuple[str, ...] = ()  # metrics of the best layer alone, such as its thresholds
     headlines: tuple[Headline, ...] = ()
     code: str | type[Any] = ""  # its class (`tasks.task.Task`), or the class's path, imported when it runs
@@ -102,6 +103,7 @@ TASKS: tuple[TaskEntry, ...] = (
         name="retrieval",
         code="layerboard.tasks.retrieval.landmarks:RetrievalTask",
         role="retrieval",
+        sampled="landmarks",
         title="instance retrieval",
         data="revisited Oxford and Paris",
         metrics=_RANKINGS,
@@ -112,6 +114,7 @@ TASKS: tuple[TaskEntry, ...] = (
         name="instances",
         code="layerboard.tasks.retrieval.instances:InstancesTask",
         role="instances",
+        sampled="things",
         title="instances and near-duplicates",
         data="SOP, CUB",
         metrics=(
@@ -128,6 +131,7 @@ TASKS: tuple[TaskEntry, ...] = (
         name="davis",
         code="layerboard.tasks.propagation.task:PropagationTask",
         role="videos",
+        sampled="videos",
         title="video mask propagation",
         data="DAVIS-2017 val",
         metrics=("J&F", "J", "F"),
@@ -138,6 +142,7 @@ TASKS: tuple[TaskEntry, ...] = (
         name="spair",
         code="layerboard.tasks.keypoints.task:KeypointTask",
         role="keypoints",
+        sampled="pairs",
         title="keypoint correspondence",
         data="SPair-71k test",
         metrics=tuple(
@@ -217,6 +222,7 @@ TASKS: tuple[TaskEntry, ...] = (
         name="cluster-object",
         code="layerboard.tasks.clustering.task:RegionClusterTask",
         role="objects",
+        sampled="images",
         title="k-means clustering of objects",
         data="COCO val2017",
         metrics=_CLUSTERINGS,
@@ -227,6 +233,7 @@ TASKS: tuple[TaskEntry, ...] = (
         name="cluster-part",
         code="layerboard.tasks.clustering.task:RegionClusterTask",
         role="parts",
+        sampled="images",
         title="k-means clustering of parts",
         data="PartImageNet",
         metrics=_CLUSTERINGS,
@@ -440,7 +447,7 @@ TASKS: tuple[TaskEntry, ...] = (
         title="latency, memory and parameters by depth",
         data="none",
         metrics=(
-            *("ms", "ms-batch", "parameters", "gflops", "dim", "bytes"),
+            *("ms", "ms-batch", "parameters", "gflops", "dim", "bytes", "tokens"),
             *("images-per-second", "best-batch", "largest-batch", "latency", "peak-memory"),
             *("spread", "waiting", "compiling"),
         ),
@@ -458,9 +465,9 @@ DEPENDS_ON_LOAD = tuple(  # cost metrics that differ from run to run
     for task in TASKS
     if task.name == COST
     for metric in task.metrics
-    if metric not in ("parameters", "gflops", "dim", "bytes")
+    if metric not in ("parameters", "gflops", "dim", "bytes", "tokens")
 )
-DISTURBED = {"spread": 20.0, "waiting": 5.0}  # above these, in percent, other work disturbed the times
+DISTURBED = {"spread": 50.0, "waiting": 5.0}  # above these, in percent, other work disturbed the times
 # roles that the user's own images may have, and what is needed for each
 OWN_ROLES: Mapping[str, str] = {
     "classification": "class folders or --labels",

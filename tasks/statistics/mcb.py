@@ -4,14 +4,21 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
+from scipy.special import ndtr, ndtri, stdtrit
 
 from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
+from layerboard.tasks.statistics.draws import (
+    DRAWS,
+    normal_draws,
+    quantile_of,
+    uncertainty_of,
+    unit_step,
+    z_scores,
+)
 from layerboard.tasks.statistics.uncertainty import LEVEL, Uncertainty, WeightedScores, without_rounding
 from layerboard.tasks.statistics.weighted import Ratios, group_members
 
-DRAWS = 2_000  # simulated values of the largest difference
-GROUP_DRAWS = 20_000  # the same of two groups, whose p-values are corrected for several comparisons
+GROUP_DRAWS = 20_000  # simulated values for two groups, whose p-values are corrected for several comparisons
 ALONE = float(ndtri((1 + LEVEL) / 2))  # least quantile, so that one statement alone is wrong in at most 2.5 %
 HOPELESS = 3.0  # rivals more than this many standard errors below a candidate do not widen its quantile
 STEPS = 40  # of a fixed point, each of which at least halves the error
@@ -27,11 +34,9 @@ class Groups(NamedTuple):
 
 
 class WithBest(NamedTuple):
-    """Candidates compared with the best of them, [scores] each."""
+    """Candidates compared with the best of them, [scores] each, in the unit of the scores."""
 
-    loss: (
-        Floats  # the true best score is at most so far above the true score, >= 0, in the unit of the scores
-    )
+    loss: Floats  # the true best score is at most so far above the true score, >= 0
     maybe: Mask  # whether it may be the best: it is not shown to be worse
 
 
@@ -58,31 +63,29 @@ def compare_with_best(measured: WeightedScores, seed: int = 0) -> WithBest | Non
     Proportions Based on Paired Data, JEBS 37, 2012 (the added units); Tango, Equivalence Test and Confidence
     Interval for the Difference in Proportions for the Paired-Sample Design, Statistics in Medicine 17, 1998.
     """
-    if (uncertainty := Uncertainty.of(measured)) is None:
+    plain, uncertainty = Uncertainty.of(measured), uncertainty_of(measured)
+    if plain is None or uncertainty is None:
         return None
     scores = measured.evaluate()[0]
     above = without_rounding(scores - scores[:, None], scores)  # [candidate rival]
     error, freedom = uncertainty.pairs()
-    step = _unit_step(measured)
-    added = np.sqrt(error**2 + 2 * step**2)
-    height = _z_scores(above, added, freedom)
+    height = z_scores(scores, error, freedom)
     near = height >= -HOPELESS
-    normal = _normal(uncertainty.covariance + step**2 * np.eye(len(scores)), seed)
+    normal = normal_draws(uncertainty.covariance, DRAWS, seed)
     least = height.max(axis=1)
     maybe, inner, outer = least <= 0, *np.full((2, len(scores)), ALONE)
     for each in np.flatnonzero(least <= _beyond(len(scores))):
-        inner[each] = _quantile(normal, added[each], each, near[each])
+        inner[each] = _quantile(normal, error[each], each, near[each])
         maybe[each] = least[each] <= inner[each]
         if maybe[each] and not near[each].all():
-            outer[each] = _quantile(normal, added[each], each, np.ones_like(near[each]))
+            outer[each] = _quantile(normal, error[each], each, np.ones_like(near[each]))
     best = np.flatnonzero(maybe)
     quantile = np.where(near[best], inner[best, None], np.maximum(inner, outer)[best, None])
+    error, freedom = plain.pairs()
     reach = stdtrit(freedom[best], ndtr(quantile))
-    lead = -above[best]
-    if isinstance(measured, Ratios) and step:
+    lead, margin = -above[best], reach * error[best]
+    if isinstance(measured, Ratios) and (step := unit_step(measured)):
         margin = step * _margins(lead / step, error[best] / step, _differing(measured)[best] / step**2, reach)
-    else:
-        margin = reach * error[best]
     upper = np.maximum(0, lead + margin)
     upper[np.arange(len(best)), best] = 0  # no candidate is below itself
     return WithBest(upper.max(axis=0), maybe)
@@ -98,21 +101,20 @@ def compare_groups(measured: WeightedScores, first: Mask, seed: int = 0) -> Grou
 
     Source: as `compare_with_best`, with each score as the control of the scores of the other group.
     """
-    if (uncertainty := Uncertainty.of(measured)) is None:
+    if (uncertainty := uncertainty_of(measured)) is None:
         return None
-    scores, step = measured.evaluate()[0], _unit_step(measured)
+    scores = measured.evaluate()[0]
     above = without_rounding(scores - scores[:, None], scores)
     error, freedom = uncertainty.pairs()
-    error = np.sqrt(error**2 + 2 * step**2)
-    height = _z_scores(above, error, freedom)
-    normal = _normal(uncertainty.covariance + step**2 * np.eye(len(scores)), seed, GROUP_DRAWS)
+    height = z_scores(scores, error, freedom)
+    normal = normal_draws(uncertainty.covariance, GROUP_DRAWS, seed)
     ends, tails = [], []
     for group in (first, ~first):
         rivals = np.flatnonzero(group)
         lowest, largest_p = math.inf, 0.0
         for each in np.flatnonzero(~group):
             draws = _largest(normal, error[each], each, rivals)
-            quantile = max(ALONE, _ranked(draws, (1 + LEVEL) / 2))
+            quantile = max(ALONE, quantile_of(draws, (1 + LEVEL) / 2))
             reach = stdtrit(freedom[each, rivals], ndtr(quantile)) * error[each, rivals]
             lowest = min(lowest, float((above[each, rivals] - reach).max()))
             above_it = height[each, rivals].max()
@@ -128,23 +130,9 @@ def _beyond(count: int) -> float:
     return float(-ndtri((1 - LEVEL) / max(2, 10 * count)))
 
 
-def _z_scores(above: Floats, error: Floats, freedom: Floats) -> Floats:
-    """Differences as normal z-scores with the tail probability of Student's t; infinite without variance."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(-ndtri(stdtr(freedom, -above / np.where(above == 0, 1, error))), np.float64)
-
-
-def _normal(covariance: Floats, seed: int, draws: int = DRAWS) -> Floats:
-    """Normal draws [R scores] with mean 0 and a covariance [scores scores]."""
-    values, vectors = np.linalg.eigh(covariance)
-    # the symmetric root, which is unique: no sign of an eigenvector changes the draws
-    root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
-    return np.asarray(np.random.default_rng(seed).normal(size=(draws, len(root))) @ root)
-
-
 def _quantile(normal: Floats, error: Floats, candidate: int, rivals: Mask) -> float:
     """Quantile of the largest difference of the rivals [scores] from a candidate, in standard errors."""
-    return max(ALONE, _ranked(_largest(normal, error, candidate, np.flatnonzero(rivals)), LEVEL))
+    return max(ALONE, quantile_of(_largest(normal, error, candidate, np.flatnonzero(rivals))))
 
 
 def _largest(normal: Floats, error: Floats, candidate: int, rivals: Integers) -> Floats:
@@ -152,24 +140,6 @@ def _largest(normal: Floats, error: Floats, candidate: int, rivals: Integers) ->
     others = rivals[(error[rivals] > 0) & (rivals != candidate)]
     differences = (normal[:, others] - normal[:, [candidate]]) / error[others]
     return np.asarray(differences.max(axis=1, initial=-math.inf), np.float64)
-
-
-def _ranked(draws: Floats, level: float) -> float:
-    """The quantile of draws [R] at a level.
-
-    The measurement counts as one of the draws, so that a finite number of draws never increases the error
-    rate (Davison and Hinkley, Bootstrap Methods, 1997, section 4.2).
-    """
-    rank = math.ceil((len(draws) + 1) * level) - 1
-    return float(np.partition(draws, rank)[rank])
-
-
-def _unit_step(measured: WeightedScores) -> float:
-    """How far a share of hits moves if all trials of one unit of mean weight turn; 0 for other scores."""
-    if not isinstance(measured, Ratios) or measured.trials is None:
-        return 0.0
-    hit = measured.trials.hit
-    return float(hit[0] * (_weights(measured) ** 2).sum()) if np.isfinite(hit).all() else 0.0
 
 
 def _weights(measured: Ratios) -> Floats:

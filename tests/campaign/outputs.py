@@ -42,7 +42,7 @@ KINDS = (
     "records",
     "a\nb",
 )
-REASONS = (UNLIKE, ABSENT, "not compared", "They are not marked")
+REASONS = (UNLIKE, ABSENT, "not compared", "may be the best is not marked")
 DIGESTS = (None, "", 1, [], {}, "0" * 32, "../x", "x" * 100_000)
 
 

@@ -87,11 +87,12 @@ def unsure(
     half: float = 0.8,
     chosen: Mapping[int, float] | None = None,
     loss: float = 0.5,
-    tied: Sequence[int] = (),
+    maybe: Sequence[int] = (),
 ) -> list[Record]:
     """The same records with intervals of one width and, of the blocks, how often each was chosen.
 
-    A layer's held-out score is its score less the loss; shares are of blocks, ties of layers with any tap.
+    A layer's held-out score is its score less the loss; shares are of blocks; ``maybe`` names
+    layers with any tap that are not shown to be worse than the best.
     """
     found = []
     for one in records:
@@ -103,7 +104,7 @@ def unsure(
                 ci_high=one.value + half,
                 chosen=share,
                 held_out=one.value - loss if share > 0 else NAN,
-                tied=one.layer in tied,
+                maybe_best=one.layer in maybe,
             )
         )
     return found

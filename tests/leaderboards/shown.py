@@ -1,16 +1,20 @@
 """Pages and tables as a reader of Markdown sees them."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.differences import ColumnTies
+from layerboard.leaderboards.board.differences import Bounds
 from layerboard.leaderboards.records.record import suites_of
 from layerboard.leaderboards.sections.gaps import empty_cells
 from layerboard.leaderboards.writers.build import ENDINGS, leaderboard_page, write_board
 from layerboard.leaderboards.writers.markdown import cell_text, markdown_page
+
+# loss of a backbone, or of one of its layers, and whether it may be the best; others were not compared
+Losses = Mapping[str | tuple[str, int], tuple[float, bool]]
 
 
 def render_page(records: pd.DataFrame, suite: str, items: Path | None = None) -> str:
@@ -35,10 +39,14 @@ def shown(table: pd.DataFrame) -> pd.DataFrame:
     return table.map(cell_text)
 
 
-def tied(records: pd.DataFrame, ties: ColumnTies) -> Board:
-    """A board whose ties are known without items."""
-    board = Board.of(records)
-    vars(board)["ties"] = ties
+def bounded(board: Board, losses: Mapping[str, Losses]) -> Board:
+    """The same board with the bounds of the named columns as if items had been compared."""
+    for column in board.columns:
+        known = losses.get(column.heading, {})
+        places = zip(column.family["backbone"], column.family["layer"], strict=True)
+        found = [known.get((name, layer), known.get(name, (math.nan, False))) for name, layer in places]
+        loss, maybe = zip(*found, strict=True) if found else ((), ())
+        board.bounds[column.key] = Bounds(column.family.assign(loss=loss, maybe=maybe))
     return board
 
 

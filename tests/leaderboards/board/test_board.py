@@ -22,7 +22,7 @@ def test_one_board_holds_scores_comparisons_and_analyses_apart():
     assert board.best[["backbone", "layer", "value"]].values.tolist() == [["mini-dino", 2, 3.0]]
     (column,) = board.columns
     assert column.floors["mean"].tolist() == [1.5]
-    assert board.ties == {}
+    assert board.bounds[column.key].rows[["layer", "value"]].values.tolist() == [[1, 1.0], [2, 3.0], [3, 2.0]]
 
 
 def test_what_is_found_does_not_depend_on_the_order_of_the_records():

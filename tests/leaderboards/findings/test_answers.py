@@ -107,10 +107,8 @@ def test_the_table_and_its_notes(three: pd.DataFrame, tmp_path: Path) -> None:
     for cell in ("knn top-1", "DINO!", "2/2", "cls", "50.0 ± 2.0", "49.5", "2.0", "mini-clip; layer 1"):
         assert cell in row.values()
     assert [note.split(":")[0] for note in answer_notes(found)] == [
-        "Not shown to be worse",
-        "Loses at most",
-        "Held out",
-        "ms",
+        "knn top-1",  # the random floor is higher
+        *("Not shown to be worse", "Loses at most", "Held out", "ms"),
     ]
 
 

@@ -3,7 +3,6 @@ import math
 import pytest
 
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.differences import Ties
 from layerboard.leaderboards.published.literature import Published
 from layerboard.leaderboards.report.content import (
     BEST,
@@ -17,20 +16,17 @@ from layerboard.leaderboards.report.content import (
 )
 from tests.leaderboards.builder import floor, frame, layers
 from tests.leaderboards.report.boards import DAVIS, FACTS, HOSTILE, KNN, SCORES, small
+from tests.leaderboards.shown import bounded
 
 
-def board(records=None, ties=None, published=()):
+def board(records=None, losses=None, published=()):
     records = small() if records is None else records
-    made = Board.of(records, published=published)
-    vars(made)["ties"] = ties or {}
-    return report_of(made, FACTS)
+    return report_of(bounded(Board.of(records, published=published), {KNN: losses or {}}), FACTS)
 
 
 def test_the_best_layers_stand_highest_first_with_what_the_data_tell():
-    records = small()
-    key = Board.of(records).columns[0].key
-    ties = {key: Ties(frozenset({"mini-clip"}), frozenset({"mini-fs"}), frozenset({HOSTILE}))}
-    best = board(records, ties).best
+    losses = {"mini-dino": (1.0, True), "mini-clip": (2.0, True), "mini-fs": (3.0, False)}
+    best = board(losses=losses).best
     own = best[best["column"] == KNN]
     assert tuple(best.columns) == (*BEST, SCORE)
     assert [*own["backbone"]] == ["mini-dino", "mini-clip", "mini-fs", HOSTILE]

@@ -2,12 +2,11 @@ import pandas as pd
 import pytest
 
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.differences import Ties
 from layerboard.leaderboards.board.frames import backbones_of, floor_draws
 from layerboard.leaderboards.sections.tables import floor_sentence, layer_table, main_table, metrics_table
 from layerboard.zoo.spec import FAMILIES, FLOORS
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
-from tests.leaderboards.shown import shown, tied
+from tests.leaderboards.shown import bounded, shown
 
 CLIP = {"backbone": "mini-clip", "family": "CLIP"}
 OTHERS = {"mean": [3.0, 7.0], "all": [7.0, 3.0]}
@@ -145,20 +144,19 @@ def test_a_lopsided_interval_is_as_wide_as_it_is():
     )
 
 
-def test_backbones_that_are_tied_with_the_best_are_marked():
+def test_backbones_that_are_not_shown_to_be_worse_are_marked():
     records = frame(layers([5.0]), layers([4.0], **CLIP), layers([3.0], backbone="mini-fs", family="FS"))
-    ties = {
-        Board.of(records).columns[0].key: Ties(tied=frozenset({"mini-clip"}), apart=frozenset({"mini-fs"}))
-    }
-    assert shown(main_table(tied(records, ties)))["knn top-1"].tolist() == [
+    losses = {"mini-dino": (0.5, True), "mini-clip": (2.0, True), "mini-fs": (3.0, False)}
+    board = bounded(Board.of(records), {"knn top-1": losses})
+    assert shown(main_table(board))["knn top-1"].tolist() == [
         "3.0 (1/1 cls)",
         "4.0 (1/1 cls) ≈",
         "**5.0 (1/1 cls)**",
     ]
 
 
-def test_layers_that_are_tied_with_the_best_are_marked():
-    records = frame(unsure(layers([4.5, 5.0, 1.0], 5.5), half=1.25, tied=[1]))
+def test_layers_that_are_not_shown_to_be_worse_are_marked():
+    records = frame(unsure(layers([4.5, 5.0, 1.0], 5.5), half=1.25, maybe=[1]))
     assert shown(layer_table(Board.of(records).columns[0])).to_numpy().tolist() == [
         ["mini-dino", "4.5 ± 1.2 ≈", "**5.0 ± 1.2**", "1.0 ± 1.2", "5.5 ± 1.2"]
     ]

@@ -17,7 +17,7 @@ from layerboard.leaderboards.writers.build import tables_folder
 from layerboard.zoo.errors import InputError
 from tests.leaderboards.builder import NAN, floor, frame, layers, measured, pair, record, unsure
 from tests.leaderboards.goldens import several, uncertain, write_measured
-from tests.leaderboards.shown import render_page, write_pages
+from tests.leaderboards.shown import bounded, render_page, write_pages
 
 NAME = "mini.csv: mini-dino, knn on mini-imagenet (standard): "
 
@@ -72,23 +72,26 @@ def test_the_csv_has_one_row_a_layer_with_four_decimals(committed):
     comparison = "mini-clip,CLIP,True,cka,mini-imagenet,standard,cls,CKA"
     assert lines == [
         ",".join(TIDY),
-        f"mini-dino,DINO,True,{start},1,block,,,,10.0000,,,400,False,,False,False,,",
-        f"mini-dino,DINO,True,{start},2,block,,,,30.0000,,,400,False,,True,False,,",
-        f"mini-dino,DINO,True,{start},3,block,,,,20.0000,,,400,False,,False,False,,",
-        f"random,random,False,{start},1,block,,,,1.0000,,,400,False,,False,False,,",
-        f"random,random,False,{start},2,block,,,,2.0000,,,400,False,,False,False,,",
-        f"{comparison},3,block,mini-clip,3,block,1.0000,,,4,False,,False,False,,",
-        f"{comparison},3,block,mini-dino,3,block,0.5000,,,4,False,,False,False,,",
+        f"mini-dino,DINO,True,{start},1,block,,,,10.0000,,,400,False,,False,,False,,",
+        f"mini-dino,DINO,True,{start},2,block,,,,30.0000,,,400,False,,True,,False,,",
+        f"mini-dino,DINO,True,{start},3,block,,,,20.0000,,,400,False,,False,,False,,",
+        f"random,random,False,{start},1,block,,,,1.0000,,,400,False,,False,,False,,",
+        f"random,random,False,{start},2,block,,,,2.0000,,,400,False,,False,,False,,",
+        f"{comparison},3,block,mini-clip,3,block,1.0000,,,4,False,,False,,False,,",
+        f"{comparison},3,block,mini-dino,3,block,0.5000,,,4,False,,False,,False,,",
     ]
 
 
 def test_the_csv_says_how_sure_a_score_is():
-    records = frame(unsure(layers([10.0, 30.0]), half=1.5, chosen={2: 1.0}, tied=[1]))
-    columns = ["ci_low", "ci_high", "tied", "chosen", "held_out"]
+    records = frame(unsure(layers([10.0, 30.0]), half=1.5, chosen={2: 1.0}, maybe=[1]))
+    columns = ["ci_low", "ci_high", "loss", "maybe_best", "chosen", "held_out"]
     assert tidy_frame(Board.of(records, "mini"))[columns].to_numpy().tolist() == [
-        ["8.5000", "11.5000", "True", "0.0000", ""],
-        ["28.5000", "31.5000", "False", "1.0000", "29.5000"],
+        ["8.5000", "11.5000", "", "True", "0.0000", ""],
+        ["28.5000", "31.5000", "", "False", "1.0000", "29.5000"],
     ]
+    losses = {("mini-dino", 1): (26.54321, False), ("mini-dino", 2): (0.0, True)}
+    board = bounded(Board.of(records, "mini"), {"knn top-1": losses})
+    assert tidy_frame(board)["loss"].tolist() == ["26.5432", "0.0000"]
 
 
 def test_backbones_are_compared_by_the_items_of_the_run(tmp_path):
@@ -134,7 +137,7 @@ def test_a_value_beyond_the_tolerance_is_named(committed):
 
 def test_of_intervals_only_whether_they_are_there_is_compared(tmp_path):
     narrow = frame(unsure(layers([1.0, 2.0]), 3.0, {1: 1.0}))
-    wide = frame(unsure(layers([1.0, 2.0]), 9.0, {2: 1.0}, tied=[1]))
+    wide = frame(unsure(layers([1.0, 2.0]), 9.0, {2: 1.0}, maybe=[1]))
     bare = frame(layers([1.0, 2.0]))
     write_pages(narrow, tmp_path)
     assert check_pages(wide, tmp_path) == []

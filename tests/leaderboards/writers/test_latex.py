@@ -30,7 +30,7 @@ def test_nothing_in_the_data_is_a_command(text: str, shown: str) -> None:
 
 def test_cells_have_their_marks() -> None:
     assert latex_cell(Cell("61.2 ± 0.8", "best")) == r"\textbf{61.2 $\pm$ 0.8}"
-    assert latex_cell(Cell("60.9", "tied")) == r"60.9$^{\approx}$"
+    assert latex_cell(Cell("60.9", "maybe")) == r"60.9$^{\approx}$"
     assert latex_cell("mini_fs") == r"mini\_fs"
 
 

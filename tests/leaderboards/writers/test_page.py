@@ -44,12 +44,13 @@ def test_the_floor_is_told_apart_from_intervals():
 
 
 def test_without_items_the_page_says_that_nothing_was_compared(tmp_path):
-    sentence = "Ties are not marked"
+    sentence = "Which backbones may be the best is not marked"
     for items in (None, tmp_path):
         text = render_page(uncertain(), "mini", items)
         assert sentence in text
-        assert "`≈` marks a backbone" not in text
+        assert "`≈` marks backbones" not in text
     write_measured(tmp_path)
+    assert "`≈` marks backbones" in render_page(uncertain(), "mini", tmp_path)
     assert sentence not in render_page(uncertain(), "mini", tmp_path)
     assert sentence not in render_page(frame(unsure(layers([1.0]))), "mini")
 

@@ -5,20 +5,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import t
+from scipy.stats import binomtest, t
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from layerboard.tasks.framework.assess import (
-    assess,
-    confidence_set,
+    below_best,
+    choices_of,
+    group_difference,
     intervals_of,
     measure,
     paired_differences,
+    sampled_names,
 )
-from layerboard.tasks.framework.base import Items, Statistic
-from layerboard.tasks.statistics.best_set import best_set
+from layerboard.tasks.framework.base import PAIRED, Items, Statistic
+from layerboard.tasks.statistics.mcb import compare_groups, compare_with_best
 from layerboard.tasks.statistics.uncertainty import differences, intervals
-from layerboard.tasks.statistics.weighted import halves
+from layerboard.tasks.statistics.weighted import Ratios, halves
 from tests.tasks.clustering.test_task import obvious_purity
 
 INDICES: Mapping[str, Callable[..., float]] = {
@@ -224,7 +226,7 @@ def test_choices_on_halves_equal_loops(metric: str) -> None:
             best = max(range(3), key=lambda row, gap=gap: (round(whole[row] + gap[row], 9), -row))  # type: ignore[misc]
             picked.append(best)
             reported[best].append(float(whole[best] - gap[best]))
-    for row, found in enumerate(assess(layers, metric)):
+    for row, found in enumerate(choices_of(layers, metric)):
         assert found.chosen == pytest.approx(picked.count(row) / 200)
         if reported[row]:
             assert found.held_out == pytest.approx(mean(reported[row]))
@@ -233,14 +235,18 @@ def test_choices_on_halves_equal_loops(metric: str) -> None:
 
 
 @pytest.mark.parametrize("metric", STATISTICS)
-def test_ties_are_those_of_the_confidence_set_of_the_best(metric: str) -> None:
+def test_losses_are_those_of_the_comparison_with_the_best_in_percent(metric: str) -> None:
     best = make(1, 0.97)
-    layers = [make(2, 0.02), best, best, make(3, 0.7)]
-    found = [one.tied for one in assess(layers, metric)]
-    inside = best_set(measure(layers, metric))
-    assert inside is not None
-    assert found == [inside[0], False, True, inside[3]]  # the best one, the first of two, ties with nobody
-    assert not found[0]
+    layers = [best, make(2, 0.02), best, make(3, 0.7)]
+    compared = compare_with_best(measure(layers, metric))
+    assert compared is not None
+    found = [one for one in below_best(layers, metric) if one is not None]
+    assert [one.maybe for one in found] == compared.maybe.tolist()
+    np.testing.assert_allclose([one.loss for one in found], scale(metric) * compared.loss)
+    assert [one.maybe for one in found[:3]] == [True, False, True]
+    scores = [obvious(one, metric) for one in layers]
+    assert found[0].loss == pytest.approx(found[2].loss, rel=0.1)  # equal layers, but for the draws
+    assert all(one.loss > scores[0] - score for one, score in zip(found[1::2], scores[1::2], strict=True))
 
 
 def test_of_fifty_right_ones_none_is_sure() -> None:
@@ -256,39 +262,87 @@ def test_layers_are_chosen_among_on_the_items_that_all_have() -> None:
     layers = [make(1), without(make(2), [0, 9]), without(make(3), [30])]
     common = [without(make(seed), [0, 9, 30]) for seed in (1, 2, 3)]
     for metric in STATISTICS:
-        assert np.array_equal(np.array(assess(layers, metric)), np.array(assess(common, metric)), True)
+        assert np.array_equal(
+            np.array(choices_of(layers, metric)), np.array(choices_of(common, metric)), True
+        )
 
 
 def test_nothing_is_chosen_where_nothing_is_shared() -> None:
     one, two = make(1), replace(make(2), keys=tuple(f"other {number}" for number in range(40)))
-    for found in assess([one, two], "all"):
+    for found in choices_of([one, two], "all"):
         assert np.isnan([found.chosen, found.held_out]).all()
-        assert not found.tied
+    assert below_best([one, two], "all")[1] is None
+    assert group_difference([one], [two], "all") is None
+
+
+def test_candidates_of_other_items_or_kinds_are_left_out() -> None:
+    first, second, third = (make(seed, 0.5, 100) for seed in (1, 2, 3))
+    few = [without(second, range(5)), without(second, range(6))]
+    other = replace(second, statistics={**STATISTICS, "all": Statistic("value", "clusters")})
+    lacking = replace(second, statistics={"few": STATISTICS["few"]})
+    for candidate in (few[1], other, lacking):
+        found = below_best([first, candidate, third], "all")
+        assert found[1] is None
+        assert [found[0], found[2]] == below_best([first, third], "all")
+        assert below_best([first, candidate], "all") == [*below_best([first], "all"), None]
+    assert below_best([lacking, first], "all") == [None, None]  # the first one has the highest score
+    assert below_best([], "all") == []
+    shared = [without(one, range(5)) for one in (first, second, third)]
+    assert below_best([first, few[0], third], "all") == below_best(shared, "all")
+    # what all share counts: five items each are missing, and ten of both
+    found = below_best([first, few[0], without(third, range(5, 10))], "all")
+    assert [one is None for one in found] == [False, False, True]
+    # neither does one that has more: 95 of 101 items
+    assert below_best([few[0], make(4, 0.5, 101)], "all")[1] is None
+
+
+def test_too_few_units_say_nothing_of_the_best() -> None:
+    alone = [taken(make(seed), [0]) for seed in (1, 2)]
+    assert below_best(alone, "all") == [None, None]
+    found = group_difference(alone[:1], alone[1:], "all")
+    assert found is not None
+    assert found.value == obvious(alone[0], "all") - obvious(alone[1], "all")
+    assert np.isnan([found.low, found.high, found.p]).all()
 
 
 @pytest.mark.parametrize("metric", STATISTICS)
-def test_rivals_are_compared_by_all_their_layers(metric: str) -> None:
-    rivals = [[make(1, 0.9), make(2, 0.9)], [make(3, 0.01)], [make(4, 0.85), make(5, 0.1)]]
-    inside = best_set(measure([one for layers in rivals for one in layers], metric), [0, 0, 1, 2, 2])
-    assert inside is not None
-    found = confidence_set(rivals, metric)
-    assert found == inside.tolist()
-    assert found[:2] == [True, False]
+def test_groups_are_compared_by_the_best_of_all_their_layers(metric: str) -> None:
+    first, second = [make(1, 0.9), make(2, 0.6)], [make(3, 0.01), make(4, 0.3), make(5, 0.1)]
+    found, turned = group_difference(first, second, metric), group_difference(second, first, metric)
+    assert found is not None
+    assert turned is not None
+    fractions = compare_groups(measure([*first, *second], metric), np.arange(5) < 2)
+    assert fractions is not None
+    best = [max(obvious(one, metric) for one in layers) for layers in (first, second)]
+    assert found.value == pytest.approx(best[0] - best[1])
+    np.testing.assert_allclose(found[:3], scale(metric) * np.array(fractions[:3]))
+    assert found.p == fractions.p
+    assert found.low < found.value < found.high
+    assert turned.value == -found.value
+    assert turned.p == pytest.approx(found.p, rel=0.2, abs=0.002)  # but for the draws
+    np.testing.assert_allclose([turned.low, turned.high], [-found.high, -found.low], rtol=0.1, atol=1)
 
 
-def test_rivals_of_other_items_or_kinds_are_left_out() -> None:
-    first, second, third = (make(seed, 0.5, 100) for seed in (1, 2, 3))
-    few = [without(second, range(5)), without(second, range(6))]
-    other = replace(third, statistics={**STATISTICS, "all": Statistic("value", "clusters")})
-    for rival in (few[1], other):
-        found = confidence_set([[first], [rival], [third]], "all")
-        assert found[1] is None
-        assert [found[0], found[2]] == confidence_set([[first], [third]], "all")
-    assert None not in confidence_set([[first], [few[0]], [third]], "all")
-    # what all share counts: five items each are missing, and ten of both
-    found = confidence_set([[first], [few[0]], [without(third, range(5, 10))]], "all")
-    assert [one is None for one in found] == [False, False, True]
-    assert confidence_set([[first], [few[1]]], "all") == [None, None]
+@pytest.mark.parametrize(("absent", "compared"), [(1, True), (5, True), (6, False)])
+def test_groups_are_compared_on_what_all_their_layers_share(absent: int, compared: bool) -> None:
+    layers = [make(seed, 0.2 * seed, 100) for seed in (1, 2, 3)]
+    shared = [without(one, range(absent)) for one in layers]
+    for fewer in range(3):
+        mixed = [shared[row] if row == fewer else one for row, one in enumerate(layers)]
+        found = group_difference(mixed[:1], mixed[1:], "all")
+        assert (found is not None) == compared
+        if found is not None:
+            assert found == pytest.approx(group_difference(shared[:1], shared[1:], "all"))
+
+
+def test_groups_of_other_kinds_are_not_compared() -> None:
+    one = make(1)
+    other = replace(make(2), statistics={**STATISTICS, "all": Statistic("value", "clusters")})
+    fewer = replace(make(2), statistics={"few": STATISTICS["few"]})
+    for rival in (other, fewer):
+        assert group_difference([one], [rival], "all") is None
+        assert group_difference([one, rival], [one], "all") is None
+    assert group_difference([one], [other], "per stratum") is not None
 
 
 @pytest.mark.parametrize("metric", STATISTICS)
@@ -333,14 +387,57 @@ def test_the_order_of_items_does_not_matter(metric: str) -> None:
     layers = [replace(make(seed, 0.3 * seed), statistics=only) for seed in (1, 2, 3)]
     order = np.random.default_rng(0).permutation(40).tolist()
     for mixed in ([taken(one, order) for one in layers], [layers[0], taken(layers[1], order), layers[2]]):
-        for one, two in zip(assess(layers, metric), assess(mixed, metric), strict=True):
+        for one, two in zip(choices_of(layers, metric), choices_of(mixed, metric), strict=True):
             np.testing.assert_allclose(one, two, rtol=1e-9)
+        for below, same in zip(below_best(layers, metric), below_best(mixed, metric), strict=True):
+            assert below is not None
+            assert below == pytest.approx(same)
+        assert group_difference(layers[:1], layers[1:], metric) == pytest.approx(
+            group_difference(mixed[:1], mixed[1:], metric)
+        )
         for ends, others in zip(intervals_of(layers)[metric], intervals_of(mixed)[metric], strict=True):
             np.testing.assert_allclose(ends, others, rtol=1e-9)
         first, second = paired_differences(layers, metric, 1), paired_differences(mixed, metric, 1)
         assert first is not None
         assert second is not None
         np.testing.assert_allclose([first.low, first.high], [second.low, second.high], atol=1e-9)
+
+
+PAIRS = ("000001-2008_01-2008_02:cat", "000002-2008_02-2008_03:cat", "000003-2008_05-2008_06:cat")
+
+
+def test_keypoints_of_pairs_that_share_images_count_by_images() -> None:
+    """Also stored ones without columns of the images, whose names the keys of SPair's pairs have."""
+    clusters = tuple(name for name in PAIRS for _ in range(4))
+    keys = tuple(f"{name}#{row}" for row, name in enumerate(clusters))
+    values = {"v": 100.0 * (np.random.default_rng(0).random(12) < 0.5)}
+    sides = [np.repeat(side, 4).astype(float) for side in ((7, 2, 5), (2, 3, 6))]
+    stored = Items("keypoints", keys, clusters, ("cat",) * 12, values, {"v": Statistic("v", "strata")})
+    named = replace(stored, clusters=tuple(name.split("-")[0] for name in clusters))
+    named = replace(named, values=values | dict(zip(PAIRED, sides, strict=True)))
+    for items, names in ((stored, ["2008_02", "2008_05 2008_06"]), (named, ["2", "5 6"])):
+        measured = measure([items], "v")
+        assert isinstance(measured, Ratios)
+        assert measured.sampling is not None
+        assert measured.sampling.toarray().tolist() == [[1, 1, 0], [0, 0, 1]]
+        assert sampled_names(items, measured) == names
+    assert intervals_of([stored]) == intervals_of([named])
+    of_images = replace(stored, unit="images")
+    plain = measure([of_images], "v")
+    assert isinstance(plain, Ratios)
+    assert plain.images is None
+    assert sampled_names(of_images, plain) == list(PAIRS)
+
+
+def test_percentages_of_queries_and_objects_have_intervals_within_their_range() -> None:
+    names = tuple("abcd")
+    for unit in ("queries", "objects", "images"):
+        values = {"v": np.array([99.0, 80, 100, 97]), "hit": np.array([100.0, 0, 100, 100])}
+        items = Items(unit, names, names, ("",) * 4, values, {name: Statistic(name) for name in values})
+        found = intervals_of([items])
+        assert (found["v"][0][1] <= 100) == (unit != "images")
+        low, high = binomtest(3, 4).proportion_ci(0.95, "exact")
+        assert found["hit"][0] == pytest.approx((100 * low, 100 * high))
 
 
 def test_layers_may_lack_a_metric_or_the_values_of_some_items() -> None:

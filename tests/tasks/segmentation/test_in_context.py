@@ -32,7 +32,7 @@ from layerboard.tasks.segmentation.overlaps import (
     mean_iou_of_labels,
     names_of_predictions,
 )
-from layerboard.tasks.statistics.best_set import best_set
+from layerboard.tasks.statistics.mcb import compare_with_best
 from layerboard.tasks.statistics.uncertainty import differences, intervals
 from layerboard.tasks.statistics.weighted import ClassRatios
 from tests.tasks.agreement import in_context as agreement
@@ -275,7 +275,11 @@ class TestClassRatios:
         score, (low, high) = both.evaluate()[0], intervals(both)
         assert (low < score).all()
         assert (score < high).all()
-        assert best_set(both).tolist() == [False, True]
+        found = compare_with_best(both)
+        assert found is not None
+        assert found.maybe.tolist() == [False, True]
+        assert found.loss[0] > score[1] - score[0]
+        assert found.loss[1] == 0
         assert differences(both, 0).low[1] > 0
 
     def test_bad_input(self):

@@ -13,7 +13,7 @@ from torch import Tensor
 from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.reading.masks import write_mask
 from layerboard.tasks.datasets.scenes import Scene, Scenes
-from layerboard.tasks.framework.assess import confidence_set, intervals_of, measure
+from layerboard.tasks.framework.assess import below_best, intervals_of, measure
 from layerboard.tasks.framework.base import FINITE, Outcome
 from layerboard.tasks.framework.checks import ALIKE
 from layerboard.tasks.framework.protocols import STANDARD
@@ -311,7 +311,11 @@ def test_layers_are_told_apart_by_paired_images(tmp_path: Path) -> None:
     items = [found[layer].items for layer in (good, bad)]
     assert all(one is not None for one in items)
     known = [one for one in items if one is not None]
-    assert confidence_set([[one] for one in known], "mIoU") == [True, False]
+    below = [one for one in below_best(known, "mIoU") if one is not None]
+    assert [one.maybe for one in below] == [True, False]
+    scores = [by_metric(found[layer])["mIoU"] for layer in (good, bad)]
+    assert below[0].loss == 0
+    assert scores[0] - scores[1] < below[1].loss < 100
     for (low, high), layer in zip(intervals_of(known)["mIoU"], (good, bad), strict=True):
         assert low < by_metric(found[layer])["mIoU"] < high
 

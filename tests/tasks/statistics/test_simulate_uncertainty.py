@@ -45,7 +45,7 @@ def test_the_short_simulation_keeps_the_promises():
     assert means[:, 1].max() <= within(0.06, size.samples)
     assert kmeans.shape == (2, 4)
     assert kmeans.max() <= within(0.07, size.few)
-    assert best.shape == (12, 6)
+    assert best.shape == (11, 6)
     assert best[:, :2].max() <= within(0.05, size.layers)
     assert best[:, 2:4].max() <= within(0.025, size.layers)
     assert best[:, 4].max() <= within(0.06, size.layers)

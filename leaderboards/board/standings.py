@@ -1,0 +1,46 @@
+"""What the items of a column tell about the order of its backbones: ranks, and what they can resolve."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from layerboard.leaderboards.blocks.display import task_display
+from layerboard.leaderboards.board.column import Column
+from layerboard.leaderboards.board.differences import known_items, sides_of
+from layerboard.tasks.framework.assess import standing_of
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStanding:
+    """What the items of one column tell, by all layers from which the best ones are chosen."""
+
+    # the first and the last rank of each backbone, by name, all with 95 % at once; none if some lack items
+    ranks: Mapping[str, tuple[int, int]]
+    smallest: float  # points: the smallest difference from the best that the items show; NaN for none
+    units: int  # number of sampled units
+    unit: str  # what they are, in the plural
+
+
+Standings = Mapping[tuple[str, str, str, str], ColumnStanding]  # by `Column.key`
+
+
+def standings_of(columns: Iterable[Column], folder: Path) -> Standings:
+    """The standing of each column, by `Column.key`, from a folder of items; none for columns without any."""
+    found = ((column.key, _standing(column, folder)) for column in columns)
+    return {key: standing for key, standing in found if standing}
+
+
+def _standing(column: Column, folder: Path) -> ColumnStanding | None:
+    rows, names = column.candidates, [*column.best["backbone"].astype(str)]
+    measured = {}
+    for name in names:
+        sides = sides_of(rows, name)
+        items = known_items(column, sides, folder)
+        if len(items) == len(sides):  # else the family of the tests would not be whole
+            measured[name] = [items[side.place] for side in sides]
+    if not measured:
+        return None
+    found = standing_of([*measured.values()], column.metric)
+    known = found.ranks if found.ranks and len(measured) == len(names) else ()
+    unit = task_display(column.task).sampled or found.unit
+    return ColumnStanding(dict(zip(measured, known, strict=bool(known))), found.smallest, found.units, unit)

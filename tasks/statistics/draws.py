@@ -1,0 +1,71 @@
+"""What tests of many differences at once share: their uncertainty, z-scores, and simulated normal draws."""
+
+import math
+
+import numpy as np
+from scipy.special import ndtri, stdtr
+
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.statistics.uncertainty import LEVEL, Uncertainty, WeightedScores, without_rounding
+from layerboard.tasks.statistics.weighted import Ratios
+
+DRAWS = 2_000  # simulated values of the largest difference
+# scores more than this many standard errors below the best one of their candidate are left out of tests
+HOPELESS = 4.0
+
+
+def uncertainty_of(measured: WeightedScores) -> Uncertainty | None:
+    """`Uncertainty` for tests of differences; None if there are too few units to estimate a variance.
+
+    If scores are rates of hits, the variance of each is that of one more unit that differs from all others: a
+    few differing units, or none, say little about how many there would be in another sample.
+
+    Source: Bonett and Price, Adjusted Wald Confidence Interval for a Difference of Binomial Proportions Based
+    on Paired Data, Journal of Educational and Behavioral Statistics 37, 2012 (one unit of either kind).
+    """
+    uncertainty, step = Uncertainty.of(measured), unit_step(measured)
+    if uncertainty is None or not step:
+        return uncertainty
+    return Uncertainty([*uncertainty.parts, (step * np.eye(measured.scores), uncertainty.parts[0][1])])
+
+
+def unit_step(measured: WeightedScores) -> float:
+    """How far a rate of hits moves if all trials of one unit of mean weight turn; 0 for other scores."""
+    if not isinstance(measured, Ratios) or measured.trials is None:
+        return 0.0
+    counts, hit = measured.counts, measured.trials.hit
+    with np.errstate(invalid="ignore"):
+        rest = measured.totals % hit
+        whole = np.isclose(rest, 0) | np.isclose(rest, hit)
+    if not whole.all():  # percentages of pairs have the interval of hits, and are none
+        return 0.0
+    return float(hit[0] * (counts**2).sum() / counts.sum() ** 2)
+
+
+def z_scores(scores: Floats, error: Floats, freedom: Floats) -> Floats:
+    """Difference of the column's score from the row's, as a normal z-score: [scores scores].
+
+    Student's t is converted to the z-score with the same tail probability. It is infinite if two scores
+    differ and their difference has no variance.
+    """
+    value = without_rounding(scores - scores[:, None], scores)
+    with np.errstate(divide="ignore"):
+        return np.asarray(-ndtri(stdtr(freedom, -value / np.where(value == 0, 1, error))), np.float64)
+
+
+def normal_draws(covariance: Floats, draws: int, seed: int) -> Floats:
+    """Normal draws [R scores] with mean 0 and a covariance [scores scores]."""
+    values, vectors = np.linalg.eigh(covariance)
+    # the symmetric root, which is unique: no sign of an eigenvector changes the draws
+    root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+    return np.asarray(np.random.default_rng(seed).normal(size=(draws, len(root))) @ root)
+
+
+def quantile_of(reach: Floats, level: float = LEVEL) -> float:
+    """The quantile of draws [R] at a level; infinite for too few of them, such as 18 at 95 %.
+
+    The measurement counts as one of the draws, so that a finite number of them never increases the error rate
+    (Davison and Hinkley, Bootstrap Methods, 1997, section 4.2).
+    """
+    rank = math.ceil((len(reach) + 1) * level) - 1
+    return float(np.partition(reach, rank)[rank]) if rank < len(reach) else math.inf

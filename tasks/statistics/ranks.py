@@ -1,0 +1,98 @@
+"""Ranks that the data allow: for each candidate the first and the last rank that agree with them.
+
+A rank counts candidates that score higher. Two candidates are in a known order if the difference of their
+scores is significant in a test of all pairs at once; the others may be in either order.
+
+Source: Mogstad, Romano, Shaikh and Wilhelm, Inference for Ranks with Applications to Mobility across
+Neighbourhoods and Academic Achievement across Countries, Review of Economic Studies 91, 2024.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
+from layerboard.tasks.statistics.draws import (
+    DRAWS,
+    HOPELESS,
+    normal_draws,
+    quantile_of,
+    uncertainty_of,
+    z_scores,
+)
+from layerboard.tasks.statistics.uncertainty import WeightedScores
+from layerboard.tasks.statistics.weighted import group_members
+
+
+def rank_ranges(
+    measured: WeightedScores, candidate: Sequence[int] | None = None, seed: int = 0, draws: int = DRAWS
+) -> Integers | None:
+    """The first and the last rank of each candidate, 1 for the best: [candidates 2].
+
+    With probability `LEVEL`, the ranges contain the ranks of all candidates: the first one is at most 1 plus
+    the number of candidates that are truly better, the last one at least the number of all candidates minus
+    those that are truly worse. ``candidate`` gives the candidate of each score, from 0. One with several
+    scores (layers) is as good as the best of them: it is better than another if one of its layers is shown to
+    be better than each of the other's.
+
+    Which layer is better is tested for all pairs of layers of different candidates, in steps: the quantile of
+    the largest difference of simulated scores is lower for the pairs that earlier steps left. Layers more
+    than `HOPELESS` standard errors below the best one of their candidate take no part.
+
+    Returns None if there are too few units to estimate a variance. Raises ValueError if ``candidate`` does
+    not name one for each score.
+
+    Source: Romano and Wolf, Exact and Approximate Stepdown Methods for Multiple Hypothesis Testing, JASA 100,
+    2005 (the steps).
+    """
+    owner = np.arange(measured.scores) if candidate is None else np.asarray(candidate, np.int64)
+    if owner.shape != (measured.scores,):
+        raise ValueError(f"expected {measured.scores} candidates, found {len(owner)}")
+    if (uncertainty := uncertainty_of(measured)) is None:
+        return None
+    scores = measured.evaluate()[0]
+    error, freedom = uncertainty.pairs()
+    height = z_scores(scores, error, freedom)
+    tops = {int(owner[layers[0]]): layers[np.argmax(scores[layers])] for layers in group_members(owner)}
+    own_best = np.array([tops[int(each)] for each in owner])
+    kept = np.flatnonzero(height[np.arange(len(owner)), own_best] <= HOPELESS)
+    pairs = np.ix_(kept, kept)
+    normal = normal_draws(uncertainty.covariance[pairs], draws, seed)
+    tested = owner[kept] != owner[kept][:, None]
+    lower = _shown_lower(height[pairs], error[pairs], tested, normal)
+    names = np.unique(owner)
+    # the row's is worse than the column's: each layer than one of the other's, [candidates candidates]
+    worse = np.array(
+        [
+            [
+                first != second and lower[np.ix_(owner[kept] == first, owner[kept] == second)].all(0).any()
+                for second in names
+            ]
+            for first in names
+        ]
+    )
+    return np.stack([1 + worse.sum(axis=1), len(names) - worse.sum(axis=0)], axis=1)
+
+
+def _shown_lower(height: Floats, error: Floats, tested: Mask, normal: Floats) -> Mask:
+    """Whether the row's score is shown to be lower than the column's, after all steps: [scores scores].
+
+    Args:
+        height: Difference of the column's score from the row's, in standard errors, [scores scores].
+        error: Standard errors of the differences, [scores scores].
+        tested: The pairs that are tested, [scores scores].
+        normal: Simulated scores [R scores].
+    """
+    lower = tested & np.isposinf(height)  # these differ without variance
+    left = tested & (error > 0)
+    while left.any():
+        reach = np.full(len(normal), -np.inf)
+        for row in np.flatnonzero(left.any(axis=1)):
+            rivals = left[row]
+            gaps = (normal[:, rivals] - normal[:, [row]]) / error[row, rivals]
+            np.maximum(reach, gaps.max(axis=1), out=reach)
+        found = left & (height > quantile_of(reach))
+        if not found.any():
+            break
+        lower, left = lower | found, left & ~found
+    return lower

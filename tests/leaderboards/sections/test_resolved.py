@@ -1,0 +1,108 @@
+"""What the items of a column tell of its backbones' order: ranks, the smallest difference, enough images."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from layerboard.leaderboards.blocks.display import enough_text, ordinal, rank_text
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.differences import enough_images
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.items import write_items
+from layerboard.tasks.statistics.resolution import enough_units
+from tests.leaderboards.builder import frame, layers, measured, unsure
+from tests.leaderboards.shown import render_page
+
+KNN = task_key("knn", "mini-imagenet", "standard")
+COUNT = 400
+SHARES = {"mini-dino": (0.5, 0.8), "mini-clip": (0.6, 0.79), "mini-mae": (0.2, 0.4)}
+
+
+def hits(share, seed):
+    """Answers of which that share is right: common ones for all layers, and others by chance."""
+    common, own = (np.random.default_rng(each).permutation(COUNT) for each in (0, seed))
+    order = np.where(np.arange(COUNT) % 3 > 0, common, own)
+    return 100.0 * (np.argsort(np.argsort(order, kind="stable"), kind="stable") < share * COUNT)
+
+
+def plant(folder, prefix=""):
+    """Items and records of two layers of three backbones."""
+    found = []
+    for number, (name, shares) in enumerate(SHARES.items()):
+        values = [hits(share, 1 + 2 * number + place) for place, share in enumerate(shares)]
+        key = prefix if name == "mini-mae" else ""
+        places = {
+            (layer, "block", "cls"): measured(own, prefix=f"{key}image ")
+            for layer, own in enumerate(values, start=1)
+        }
+        write_items(places, folder / scored_path(KNN, name))
+        facts = {"backbone": name, "family": "DINO", "coverage": "3 classes; every image tested once"}
+        found += unsure(layers([own.mean() for own in values], n=COUNT, **facts), 4.0)
+    return frame(found)
+
+
+def page(folder, **words):
+    return " ".join(render_page(plant(folder, **words), "mini", folder).split())
+
+
+def test_a_table_says_what_its_images_resolve_and_the_ranks_are_ranges(tmp_path):
+    text = page(tmp_path)
+    said = (
+        r"top-1, % These 400 images tell layers apart from the best that are (\d+\.\d) points worse \(80 % of"
+    )
+    (points,) = re.findall(said, text)
+    (column,) = Board.of(plant(tmp_path), "mini", items=tmp_path).columns
+    standing = Board.of(plant(tmp_path), "mini", items=tmp_path).standings[column.key]
+    assert float(points) == pytest.approx(standing.smallest, abs=0.05)
+    # of two layers, a tenth of the images are right in one and wrong in the other: about 2.9 errors
+    disagree = np.mean(hits(0.8, 2) != hits(0.79, 4))
+    assert 2.2 < standing.smallest / (100 * math.sqrt(disagree / COUNT)) < 3.6
+    assert standing.ranks == {"mini-dino": (1, 2), "mini-clip": (1, 2), "mini-mae": (3, 3)}
+    assert re.search(r"\| mini-dino \| 1st to 2nd \|", re.sub(" +", " ", text))
+    assert re.search(r"\| mini-mae \| 3rd \|", re.sub(" +", " ", text))
+
+
+def test_without_the_items_of_all_there_are_no_ranks(tmp_path):
+    text = page(tmp_path, prefix="other ")
+    assert "Ranks that the data allow" not in text
+    assert "These 400 images tell layers apart" in text  # of the two that share them
+    (tmp_path / scored_path(KNN, "mini-clip")).unlink()
+    (tmp_path / scored_path(KNN, "mini-dino")).unlink()
+    (tmp_path / scored_path(KNN, "mini-mae")).unlink()
+    bare = Board.of(frame(layers([50.0, 60.0])), "mini", items=tmp_path)
+    assert bare.standings == {}
+    assert "tell layers apart" not in render_page(frame(layers([50.0, 60.0])), "mini", tmp_path)
+
+
+def test_too_few_images_say_so(tmp_path):
+    values = {(layer, "block", "cls"): measured([100.0 * (layer == 1), 0.0, 100.0]) for layer in (1, 2)}
+    write_items(values, tmp_path / scored_path(KNN, "mini-dino"))
+    records = frame(unsure(layers([66.7, 33.3], n=3)))
+    assert "These 3 images are too few to tell layers apart." in render_page(records, "mini", tmp_path)
+
+
+def test_the_two_best_are_named_with_how_many_images_would_show_their_order(tmp_path):
+    text = page(tmp_path)
+    (column,) = Board.of(plant(tmp_path), "mini", items=tmp_path).columns
+    first, second, enough = enough_images(column, tmp_path)
+    assert (first, second) == ("mini-dino", "mini-clip")
+    assert enough.units > 20 * COUNT  # one point where a tenth of the images differ
+    assert f"- knn top-1, mini-dino and mini-clip: {enough_text(enough, COUNT, 'images')}" in text
+    assert "show it in 80 % of cases, if the difference is as large as it looks" in text
+
+
+def test_numbers_of_images_are_told_up_to_twenty_times_those_that_are_there():
+    near, far = enough_units(1.5, 1.0, 100), enough_units(0.5, 1.0, 100)
+    assert enough_text(near, 100, "images") == "about 350 images (from 66 on)"
+    assert enough_text(far, 100, "images") == "more images than can be told (from 130 on)"
+    assert enough_text(enough_units(2.5, 1.0, 100), 100, "pairs") == "about 130 pairs (from 39 on)"
+    assert enough_text(enough_units(6.0, 1.0, 100), 100, "pairs") == "about 22 pairs (12 to 48)"
+
+
+def test_ranks_in_words():
+    assert [ordinal(each) for each in (1, 2, 3, 4, 11, 12, 13, 21, 102, 111)] == [
+        *("1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th")
+    ]
+    assert (rank_text(2, 2), rank_text(1, 12)) == ("2nd", "1st to 12th")
