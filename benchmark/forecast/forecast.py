@@ -20,6 +20,7 @@ import torch
 
 from layerboard.benchmark.engines.choose import device_name, find_engine
 from layerboard.benchmark.engines.progress import Reporter, Silent
+from layerboard.benchmark.forecast.detect import Detection, detections
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs import estimate
 from layerboard.benchmark.jobs.job import Job
@@ -69,10 +70,14 @@ class Forecast:
     notes: tuple[str, ...]
     forwards: int  # images through backbones that are not stored yet
     disk: int  # bytes added to the cache
+    detections: tuple[Detection, ...] = ()  # of each task, if a difference to detect was given
 
 
-def forecast_run(request: Request, report: Reporter) -> Forecast:
-    """Plan a run, show some images to some backbones, and estimate the whole; raises InputError."""
+def forecast_run(request: Request, report: Reporter, detect: float | None = None) -> Forecast:
+    """Plan a run, show some images to some backbones, and estimate the whole; raises InputError.
+
+    ``detect`` is a difference of scores in points, of which `Forecast.detections` says what would show it.
+    """
     begin, imports = perf_counter(), process_time()
     work = prepare(plan_of(request, report, writes=False))
     planned = perf_counter() - begin
@@ -109,6 +114,7 @@ def forecast_run(request: Request, report: Reporter) -> Forecast:
         notes=tuple(_notes(work, timings.failures)),
         forwards=sum(step.images for step in steps),
         disk=sum(step.disk for step in steps),
+        detections=() if detect is None else detections(work.run.plan.tasks.every, request.output, detect),
     )
 
 
