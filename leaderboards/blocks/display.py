@@ -27,7 +27,6 @@ UNLIKE = 0.2  # share of an interval's width: halves that differ by more are tol
 FURTHEST = 20  # numbers of units are told up to this many times those that are there
 PARTS = ("", ".inside", ".cost", ".held-out")  # endings of the names of pages and files of one suite
 
-
 # what a held-out score is, and what it is not
 HELD_OUT = """\
 held-out choice of the layer; it does not correct the choice of backbone, pooling, set or transform"""

@@ -381,22 +381,22 @@ def test_choice_equals_a_loop_over_splits_both_ways():
 
 
 @pytest.mark.parametrize("measured", EVERY_KIND, ids=KINDS)
-def test_an_honest_score_is_never_above_the_best(measured):
+def test_a_held_out_score_is_never_above_the_best(measured):
     chosen, held_out, _ = choose_on_halves(measured)
     assert np.nansum(chosen * held_out) <= measured.evaluate().max() + 1e-12
 
 
 def test_equal_layers_show_the_bias_of_the_maximum():
-    bias, honest = [], []
+    bias, means = [], []
     for seed in range(150):
         measured = ratios(np.random.default_rng(seed).normal(size=(80, 6)))
         chosen, held_out, _ = choose_on_halves(measured, splits=40)
         bias.append(measured.evaluate().max())  # the true scores are 0
-        honest.append(np.nansum(chosen * held_out))
+        means.append(np.nansum(chosen * held_out))
     expected = 1.267 / np.sqrt(80)  # mean of the largest of six normals
-    error = 4 * np.std(honest) / np.sqrt(150)
+    error = 4 * np.std(means) / np.sqrt(150)
     assert np.mean(bias) == pytest.approx(expected, abs=0.02)
-    assert np.mean(honest) == pytest.approx(0, abs=error)
+    assert np.mean(means) == pytest.approx(0, abs=error)
     assert error < expected / 3
 
 
