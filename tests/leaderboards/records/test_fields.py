@@ -59,6 +59,12 @@ def test_large_tables_of_little_bytes_are_not_unpacked(tmp_path: Path) -> None:
         read_frame(tmp_path / "b.parquet")
 
 
+def test_no_file_says_that_it_was_measured_again(tmp_path: Path) -> None:
+    rows = frame(layers([1.0, 2.0, 3.0])).assign(claim=["verified", "authors", "submitted"])
+    write_checked(rows, tmp_path / "a.parquet")
+    assert [*read_frame(tmp_path / "a.parquet")["claim"]] == ["submitted", "authors", "submitted"]
+
+
 def test_texts_count_as_often_as_they_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = frame([record()]).assign(reason="x" * 1000)
     write_checked(rows.loc[rows.index.repeat(100)], tmp_path / "a.parquet")
