@@ -214,7 +214,7 @@ def test_two_backbones_are_compared(capsys: Capture, whole: Whole) -> None:
     head, _, *rows = table.splitlines()
     assert head.split()[:4] == ["task", "mini-fs", "mini-resnet", "difference"]
     assert len(rows) == 2
-    assert "Each backbone is shown at its best layer" in said.out.splitlines()[-1]
+    assert "Each backbone is shown at its highest layer" in said.out
     said = command(capsys, "compare", "mini-fs", "mini-resnet", "-o", out, "-t", "knn", "--json")
     found = json.loads(said.out, parse_constant=pytest.fail)
     (row,) = found["comparisons"]
