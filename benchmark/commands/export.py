@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from layerboard.leaderboards.board.board import Board
 
 CAPTION = "The best layer and pooling of each backbone (layer/depth), in percent; the best in bold."
-INTERVALS = r"$\pm$ is the 95\,\% margin of error."
-HONEST = (
-    "The layer is chosen on half of the test data and scored on the rest; "
+INTERVALS = r"$\pm$ is the 95\,\% margin of error; in brackets, both ends where they are unlike."
+HALVES = (
+    "Layers are chosen on half of the test data and scored on the rest ({meaning}); "
     "in brackets, the difference from the score of the best layer."
 )
 MAYBE = r"$^{\approx}$: not shown to be worse than the best of its column (95\,\%)."
 PARTIAL = r"\dag: on a part of the dataset."
 PAIRED = (
-    "Paired comparison at the best layer of each backbone (layer/depth), in points. Held-out differences "
-    "choose the layers on half of the test data and compare on the rest."
+    "Paired comparison of two backbones, each at its highest layer (layer/depth), in points. Intervals and p "
+    "are of the difference of their true best layers, whichever these are."
 )
 CKA = "Linear CKA between the last blocks:"
 COST = "Cost of a forward pass: latency of one image, throughput at the best batch size. Measured on"
@@ -45,8 +45,9 @@ FileTexts = Iterator[tuple[str, str]]  # texts of files by their path below the 
 
 
 def _latex(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
-    """For each suite its leaderboard and honest scores; also comparisons, CKA and costs where they exist."""
-    from layerboard.leaderboards.sections.best import honest_table, untested
+    """For each suite its leaderboard, also held out, and comparisons, CKA and costs where they exist."""
+    from layerboard.leaderboards.blocks.display import HELD_OUT
+    from layerboard.leaderboards.sections.best import held_out_table, untested
     from layerboard.leaderboards.sections.tables import main_table
     from layerboard.leaderboards.writers.latex import escaped, latex_table
 
@@ -59,8 +60,9 @@ def _latex(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
         notes += [escaped("".join(map(str, untested(board).pieces)))]
         notes += [PARTIAL] if any("†" in column for column in table.columns) else []
         yield f"{board.page}.tex", latex_table(table, 2, notes, board.page)
-        if len(honest := honest_table(board)):
-            yield f"{board.page}.honest.tex", latex_table(honest, 2, [HONEST], f"{board.page}-honest")
+        if len(held_out := held_out_table(board)):
+            note, label = HALVES.format(meaning=HELD_OUT), f"{board.page}-held-out"
+            yield f"{board.page}.held-out.tex", latex_table(held_out, 2, [note], label)
 
 
 def _further_latex(board: "Board", named: Sequence[str]) -> FileTexts:
@@ -176,7 +178,7 @@ def export_command(request: ExportRequest) -> None:
     """Export tables, results for model cards, or a network as ONNX.
 
     - `latex`: booktabs tables of the best layer of each backbone, with intervals, the best in bold and those
-      not shown to be worse marked; the same with the layer chosen on held-out data; CKA between last blocks;
+      not shown to be worse marked; the same with held-out choices of the layer; CKA between last blocks;
       costs. With `--backbones A B C` also paired comparisons of A with B and C.
     - `csv`: the numbers of every layer, as on the leaderboard, with checksums in SHA256SUMS.
     - `hub`: BACKBONE/model-index.yaml for each trained backbone, for the front matter of its model card

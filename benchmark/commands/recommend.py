@@ -15,8 +15,8 @@ from layerboard.benchmark.commands.result import Result, table_text, wrap_text
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Option, Plain, Words
 from layerboard.benchmark.forms.request import JsonOption, ResultsOptions
-from layerboard.leaderboards.blocks.display import enough_text, score_text
-from layerboard.zoo.errors import InputError, counted, require_known
+from layerboard.leaderboards.blocks.display import HELD_OUT, enough_text, score_text
+from layerboard.zoo.errors import InputError, counted, require_known, some
 from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.registry.local_names import as_path, read_local_names
 from layerboard.zoo.spec import Variant
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from layerboard.leaderboards.board.board import Board
     from layerboard.leaderboards.board.column import Column
+    from layerboard.leaderboards.board.differences import Bounds
     from layerboard.leaderboards.findings.recommendation import Compared, Pick, Recommendation
 
     Candidates = Mapping[Column, pd.DataFrame]
@@ -40,7 +41,9 @@ class RecommendRequest(JsonOption, ResultsOptions, kw_only=False):
     )
     _: KW_ONLY
     backbones: Words = Option((), "Names or patterns ('dino-*') to choose from.", also="-b", usual="all")
-    may_lose: Plain[float] = Option(2.0, "Maximum loss against the best in points, with 95 % confidence.")
+    max_loss: Plain[float] = Option(
+        2.0, "Maximum loss against the best of all that were measured in points, with 95 % confidence."
+    )
     max_ms: Plain[float | None] = Option(
         None, "Maximum latency per image in ms, up to the chosen layer.", parsers.positive
     )
@@ -56,6 +59,9 @@ class RecommendRequest(JsonOption, ResultsOptions, kw_only=False):
     licence: Plain[Literal["any", "commercial"]] = Option(
         "any", "commercial: only licences whose name permits commercial use (no legal advice)."
     )
+    details: Plain[bool] = Option(
+        False, "Also print the reason for each task, the Pareto fronts, all notes, and the lines of Python."
+    )
     device: Plain[str | None] = Option(
         None, "Device whose latencies count: cpu, cuda, or part of its name.", usual="the last measured"
     )
@@ -65,30 +71,39 @@ class RecommendRequest(JsonOption, ResultsOptions, kw_only=False):
 def recommend_command(request: RecommendRequest) -> None:
     """Recommend backbones and layers, the cheapest first.
 
-    They score nearly as well as the best: a backbone is recommended if its paired 95 % interval shows that it
-    loses at most `--may-lose` points in every task. Scores come from a run, latencies from its task `cost`.
-    Each recommendation comes with its reason, and with lines of Python that load the backbone, cut after the
-    layer.
+    They score nearly as well as the best: a backbone is recommended if it is shown, with 95 % confidence, to
+    lose at most `--max-loss` points in every task. Scores come from a run, latencies from its task `cost`.
+    Each recommendation comes with its reason, and for one task, or with `--details`, with lines of Python
+    that load the backbone, cut after the layer.
 
-    Example: `layerboard recommend --tasks knn spair --may-lose 1 --max-ms 10 --licence commercial`
+    Example: `layerboard recommend --tasks knn spair --max-loss 1 --max-ms 10 --licence commercial`
     """
     from layerboard.leaderboards.findings.recommendation import pareto_table, pick_table
 
     advice = recommended(request)
     if request.json:
         content = {"recommended": rows_of(advice.frame), "pareto": rows_of(advice.pareto)}
-        say_json({**content, "device": advice.device, "notes": advice.notes, "python": advice.code})
+        notes = (*advice.warnings, *advice.notes, *advice.details)
+        say_json({**content, "device": advice.device, "notes": notes, "python": advice.code})
         return
+    for warning in advice.warnings:
+        say(wrap_text(warning) + "\n")
     say(table_text(pick_table(advice)) + "\n")
+    every = request.details
     for rank, pick in enumerate(advice.picks, start=1):
-        say(wrap_text(f"{rank}. {pick.backbone}: {advice.reason(pick)}."))
-    for column, front in advice.fronts.items():
+        reason = advice.reason(pick) if every else advice.summary(pick)
+        say(wrap_text(f"{rank}. {pick.backbone}: {reason}."))
+    for column, front in advice.fronts.items() if every else ():
         if len(front):
             say(f"\nPareto front, score against time, {column.heading}:\n")
             say(table_text(pareto_table(advice, column)))
-    say(f"\nThe first of them in Python:\n\n{advice.code[0]}\n")
-    for note in advice.notes:
+    short = every or len(advice.columns) == 1
+    say(f"\nThe first of them in Python:\n\n{advice.code[0]}\n" if short else "")
+    for note in (*advice.notes, *(advice.details if short else ())):
         say(wrap_text(note))
+    if not every:
+        more = "the Pareto front" if short else "each task, its Pareto front, and the lines of Python"
+        say(f"`recommend --details` adds {more}.")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -120,7 +135,12 @@ def recommend(request: RecommendRequest) -> Advice:
         title=f"recommended for {names}",
         frame=advice.frame,
         table=pick_table(advice),
-        notes=(*(f"{pick.backbone}: {advice.reason(pick)}." for pick in advice.picks), *advice.notes),
+        notes=(
+            *advice.warnings,
+            *(f"{pick.backbone}: {advice.reason(pick)}." for pick in advice.picks),
+            *advice.notes,
+            *advice.details,
+        ),
         pareto=advice.pareto,
         code=advice.code,
     )
@@ -150,9 +170,10 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         picks_of,
     )
 
-    if request.may_lose < 0:
-        raise InputError(f"--may-lose takes a number of at least 0; found {request.may_lose:g}")
-    board = Board.of(chosen(records_of(request.output), request.backbones))
+    if request.max_loss < 0:
+        raise InputError(f"--max-loss takes a number of at least 0; found {request.max_loss:g}")
+    records, items = records_of(request.output), request.output / "items"
+    board = Board.of(chosen(records, request.backbones), items=items)
     columns = _columns(board, request.tasks)
     device = find_measured_device(board.costs.records, request.device)
     costs, facts = layer_costs(board.costs.records, device), known_facts()
@@ -164,15 +185,18 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     reasons = unscored(board.only(board.records[board.records["task"].isin([each.task for each in columns])]))
     if all(rows.empty for rows in every.values()):
         raise InputError(" ".join(reasons).removesuffix(".") or "no backbone has a score")
-    candidates, left_out = _within(every, request)
-    limited = bool(left_out)
-    left_out += reasons
+    candidates, details = _within(every, request)
+    left_out = [*reasons]
+    if request.max_ms is not None and (names := _spared(every, request.max_ms)):
+        left_out.append(
+            f"--max-ms {request.max_ms:g} is not applied to times that other work disturbed, of {names}."
+        )
     if compressed is not None and compressed.empty:
         left_out.append("No compressed vectors were scored; `run --compress pca:64+int8` scores some.")
     left_out += [DISTURBANCE.format(**each) for each in disturbances(board.costs.records, device)]
-    items, may_lose = request.output / "items", request.may_lose
     compared_columns = {
-        key: compare_candidates(rows, key, items, may_lose) for key, rows in candidates.items()
+        column: compare_candidates(rows, every[column], _bounds(board, column, compressed), request.max_loss)
+        for column, rows in candidates.items()
     }
     picks = picks_of(compared_columns) or tuple(filter(None, [least_loss(compared_columns)]))
     if not picks:
@@ -184,8 +208,22 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         device or "",
         (*left_out, *_notes(compared_columns, picks[0], device, command, request.licence == "commercial")),
         tuple(code_of(pick, read_local_names(request.output)) for pick in picks),
-        limited,
+        (*details, *_details(compared_columns, picks[0])),
+        tuple(_warnings(columns, Board.of(records), items)),
     )
+
+
+def _bounds(board: "Board", column: "Column", compressed: "pd.DataFrame | None") -> "Bounds":
+    """How far the candidates of a column may be below its best, compressed vectors included if offered."""
+    import pandas as pd
+
+    from layerboard.leaderboards.board.differences import bounds_of
+    from layerboard.leaderboards.findings.limits import compressed_of
+
+    if compressed is None:
+        return board.bounds[column.key]
+    rows = pd.concat([column.family, compressed_of(column, compressed)], ignore_index=True)
+    return bounds_of(column, rows, board.items)
 
 
 def _columns(board: "Board", tasks: Sequence[str]) -> "tuple[Column, ...]":
@@ -197,6 +235,16 @@ def _columns(board: "Board", tasks: Sequence[str]) -> "tuple[Column, ...]":
             "for images without labels"
         )
     return tuple(column for column in board.columns if not tasks or column.task in tasks)
+
+
+def _warnings(columns: "Sequence[Column]", board: "Board", items: Path) -> Iterator[str]:
+    """Sentences about tests in which baselines, of all backbones that were run, do as well as the best."""
+    from layerboard.leaderboards.findings.baselines import cannot_rank, equal_baselines
+
+    whole = {column.key: column for column in board.columns}
+    for column in columns:
+        if baselines := equal_baselines(whole[column.key], items):
+            yield f"{column.heading}: {cannot_rank(baselines)}."
 
 
 def _within(every: "Candidates", request: RecommendRequest) -> "tuple[Candidates, list[str]]":
@@ -216,6 +264,14 @@ def _within(every: "Candidates", request: RecommendRequest) -> "tuple[Candidates
     return candidates, left_out
 
 
+def _spared(every: "Candidates", max_ms: float) -> str:
+    """The backbones of candidates that a limit of time spares, in words; "" for none."""
+    from layerboard.leaderboards.findings.limits import MOST_NAMED, spared
+
+    names = {str(name) for rows in every.values() for name in rows.loc[spared(rows, max_ms), "backbone"]}
+    return some(sorted(names), MOST_NAMED)
+
+
 def _measuring(every: "Candidates", output: Path) -> str:
     """The command that measures missing costs; "" if none is missing."""
     names = sorted({str(name) for rows in every.values() for name in rows.loc[rows["ms"].isna(), "backbone"]})
@@ -231,24 +287,13 @@ def _notes(
     from layerboard.leaderboards.findings.facts import NOTE
 
     if device:
-        yield f"Milliseconds are for one image on {device}, up to the layer."
+        yield f"Milliseconds are for one image on {device}, up to the layer{_sizes(first)}."
     if command:
         yield (
-            f"{'Not all' if device else 'No'} latencies are known: candidates without one are sorted by the "
-            f"parameters of the whole network and by depth; `{command}` measures them."
+            f"{'Not all' if device else 'No'} latencies are known: without one, weights up to a layer are "
+            "about an equal share a block, and candidates are sorted by these and by depth; "
+            f"`{command}` measures them."
         )
-    for column, comparison in columns.items():
-        name = str(comparison.best["backbone"])
-        choice = column.honest.get(name)
-        rows = comparison.rows
-        left = {*rows.loc[rows["backbone"] == name, "layer"]}
-        # without the layers that halves of the data chose, another choice would have been made
-        if choice and left >= {layer for layer, _ in choice.shares} and not comparison.best["transform"]:
-            yield (
-                f"{column.heading}: the best layer of {name} was chosen on the test data, which is "
-                f"optimistic; chosen on half of it and scored on the rest: {score_text(choice.score)}."
-            )
-        yield from _undecided(column.heading, comparison, first.rows[column])
     if len(columns) > 1:
         yield f"The maximum loss holds with 95 % confidence for each of the {len(columns)} tasks by itself."
     if any(column.partial for column in columns):
@@ -257,21 +302,51 @@ def _notes(
         yield NOTE
 
 
+def _sizes(pick: "Pick") -> str:
+    """At which sizes the times of a pick are, as the end of a sentence."""
+    rows = {column: row for column, row in pick.rows.items() if row["ms"] >= 0}
+    shown = [bool(row["timed_at"]) and row["timed_at"] == row["view_size"] for row in rows.values()]
+    own = [column.task for column, is_shown in zip(rows, shown, strict=True) if not is_shown]
+    texts = []
+    if len(own) < len(rows):
+        texts.append(f"at the size that the task shows{', one pass for each' if len(pick.timed) > 1 else ''}")
+    if own:
+        of = f"of {', '.join(dict.fromkeys(own))} " if texts else ""
+        texts.append(f"{of}at the network's own input size, which may be smaller than what the task shows")
+    return f", {'; '.join(texts)}" if texts else ""
+
+
+def _details(columns: "Mapping[Column, Compared]", first: "Pick") -> Iterator[str]:
+    """Caveats of single tasks, one sentence each."""
+    for column, comparison in columns.items():
+        name = str(comparison.best["backbone"])
+        choice = column.held_out.get(name)
+        rows = comparison.rows
+        left = {*rows.loc[rows["backbone"] == name, "layer"]}
+        # without the layers that halves of the data chose, another choice would have been made
+        if choice and left >= {layer for layer, _ in choice.shares} and not comparison.best["transform"]:
+            yield (
+                f"{column.heading}: the best layer of {name} was chosen on the test data, which is "
+                f"optimistic; held out it scores {score_text(choice.score)} ({HELD_OUT})."
+            )
+        yield from _undecided(column.heading, comparison, first.rows[column])
+
+
 def _undecided(heading: str, found: "Compared", pick: "pd.Series") -> Iterator[str]:
-    """Sentences about cheaper layers that the data cannot decide about, and how many items would suffice."""
+    """Sentences about a pick and cheaper layers that may lose too much, and how many items would tell."""
     rows, untested = found.undecided(pick), found.near[found.near["loss"].isna()]
     if len(rows):
         first = rows.iloc[0]
-        near = f"{counted(len(rows), 'cheaper layers')} within {found.may_lose:g} points of the best"
         items = counted(count := int(first["n"]), unit := str(first["unit"]))
         enough = enough_text(first["enough"], count, unit)
         yield (
-            f"{heading}: {near}; {items} are too few to bound their loss. If {_place(first)} "
-            f"loses what it seems to, it would take {enough} to show it in 80 % of cases."
+            f"{heading}: {items} cannot decide whether {counted(len(rows), 'layers')} within "
+            f"{found.max_loss:g} points of the best and no more expensive lose more than that. "
+            f"If {_place(first)} loses what it seems to, it would take {enough} to show it in 80 % of cases."
         )
     if len(untested):
         places = ", ".join(_place(row) for _, row in untested.iterrows())
-        yield f"{heading}: not tested against the best, since the items differ: {places}."
+        yield f"{heading}: not compared with the best, since the items differ: {places}."
 
 
 def _place(row: "pd.Series") -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from layerboard.benchmark.commands.command import command, ended_by_signals, exit_code, say, say_json
 from layerboard.benchmark.commands.result import Result, table_text
 from layerboard.benchmark.commands.show import answers_to
+from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Form, Option, Plain, called_with
 from layerboard.benchmark.forms.request import Request
 from layerboard.leaderboards.records.files import VERSION
@@ -31,7 +32,19 @@ class ProgressOption(Form):
     )
 
 
-class RunForm(Request):
+class DetectOption(Form):
+    """The difference of scores that a planned run is to show."""
+
+    PANEL = "Output"
+    detect: Plain[float | None] = Option(
+        None,
+        "With --plan: also say how many images, videos, ... would show, in 80 % of cases, that a layer is so "
+        "many points below the best; from earlier results in the output folder, or else from those of mini.",
+        parsers.positive,
+    )
+
+
+class RunForm(DetectOption, Request):
     """Options of a run, and those that only plan it."""
 
     PANEL = "Output"
@@ -43,10 +56,16 @@ class RunForm(Request):
     def __post_init__(self) -> None:
         if self.json and not self.plan:
             raise InputError("--json needs --plan; `layerboard show --json` prints the results of a run")
+        if self.detect is not None and not self.plan:
+            raise InputError("--detect needs --plan; the pages of a run say what its images show")
 
 
 class RunCall(ProgressOption, Request):
-    """Options of `layerboard.run` and `layerboard.forecast`."""
+    """Options of `layerboard.run`."""
+
+
+class ForecastCall(DetectOption, RunCall):
+    """Options of `layerboard.forecast`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -69,7 +88,8 @@ def run_command(given: RunForm) -> int:
     - `layerboard run` runs the mini suite.
     - `layerboard run --backbones dino-b16 clip-b16 --images MY_PHOTOS` compares two on your own images.
     - `layerboard run --backbones 'dino-*' --tasks knn spair --data DIR` uses the official datasets.
-    - `layerboard run --data DIR --plan` estimates time, disk and memory first.
+    - `layerboard run --data DIR --plan --detect 1` estimates time, disk and memory, and how many images would
+      show a difference of one point.
     """
     request = Request.of(given)
     if not given.json:
@@ -119,11 +139,11 @@ def _plan(given: RunForm) -> None:
     with ended_by_signals("interrupted; nothing was kept") as report:
         from layerboard.benchmark.forecast.forecast import forecast_run
 
-        foreseen = forecast_run(Request.of(given), report)
+        foreseen = forecast_run(Request.of(given), report, given.detect)
     if given.json:
         say_json(asdict(foreseen))
         return
-    planned = _planned(foreseen)
+    planned = _planned(foreseen, given.detect)
     assert planned.table is not None
     say("\n".join([table_text(planned.table), "", *planned.notes]))
 
@@ -196,14 +216,14 @@ def run(call: RunCall) -> RunResult:
     )
 
 
-@called_with(RunCall)
-def forecast(call: RunCall) -> Result:
+@called_with(ForecastCall)
+def forecast(call: ForecastCall) -> Result:
     """Estimate the images, forward passes, time, disk and memory of a run on this machine; stores nothing.
 
     Does what ``layerboard run --plan`` does: it shows some images to the backbones with most work, as the run
     would, for at most a tenth of the expected time. What is stored already is not counted. ``frame`` has one
     row per step: backbone, what, source, images through the backbone, seconds, and bytes that stay on disk;
-    ``notes`` sum them up.
+    ``notes`` sum them up, and say how many images would show a difference to ``detect``.
 
     Example:
         >>> import layerboard
@@ -215,10 +235,10 @@ def forecast(call: RunCall) -> Result:
     from layerboard.benchmark.engines.progress import reporter_for
     from layerboard.benchmark.forecast.forecast import forecast_run as foresee
 
-    return _planned(foresee(Request.of(call), reporter_for(call.progress)))
+    return _planned(foresee(Request.of(call), reporter_for(call.progress), call.detect), call.detect)
 
 
-def _planned(foreseen: "Forecast") -> Result:
+def _planned(foreseen: "Forecast", detect: float | None) -> Result:
     """A frame with one row per step, and a table with one row per backbone and one for joint steps."""
     import pandas as pd
 
@@ -240,8 +260,19 @@ def _planned(foreseen: "Forecast") -> Result:
         f"{as_size(foreseen.memory)} of memory. (The estimate took {as_time(foreseen.warm_up)}; no results "
         "were stored.)",
         *foreseen.notes,
+        *_detected(foreseen, detect),
     )
     return Result(title=f"suite {foreseen.suite}, planned", frame=frame, table=table, notes=notes)
+
+
+def _detected(foreseen: "Forecast", detect: float | None) -> Iterator[str]:
+    """How many images, videos, ... of each task would show the difference to detect."""
+    if foreseen.detections:
+        points = "1 point" if detect == 1 else f"{detect:g} points"
+        yield f"To show layers that are {points} below the best, in 80 % of cases (95 % confidence):"
+    for each in foreseen.detections:
+        count = "unknown" if each.needed is None else f"about {float(f'{each.needed:.2g}'):,.0f} {each.unit}"
+        yield f"- {each.task} on {each.dataset} ({each.protocol}): {count} ({each.known})"
 
 
 def as_time(seconds: float) -> str:

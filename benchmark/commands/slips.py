@@ -40,6 +40,7 @@ FORMER: Mapping[str, str] = {
     "leaderboard --format=hub": "export hub",
     "leaderboard --format=latex": "export latex",
     "parity": "compare [FIRST SECOND] --parity",
+    "recommend --may-lose": "recommend --max-loss VALUE",
     "score clustering --assignments": "score clustering --predictions VALUE",
     "score retrieval --similarity": "score retrieval --predictions VALUE --ground-truth FILE",
     "score spair --dataset": "score spair --ground-truth VALUE",

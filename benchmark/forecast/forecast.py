@@ -20,6 +20,7 @@ import torch
 
 from layerboard.benchmark.engines.choose import device_name, find_engine
 from layerboard.benchmark.engines.progress import Reporter, Silent
+from layerboard.benchmark.forecast.detect import Detection, detections
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs import estimate
 from layerboard.benchmark.jobs.job import Job
@@ -29,7 +30,7 @@ from layerboard.benchmark.passes.failures import Failure, noting
 from layerboard.benchmark.passes.loading import KEPT_BYTES, KeptViews
 from layerboard.benchmark.plan.plan import VECTORS, patch_tokens
 from layerboard.zoo.spec import Layer
-from layerboard.zoo.view.views import ResizeCrop, View
+from layerboard.zoo.view.views import View
 
 # maximum share of the expected time to spend on timing, or seconds besides planning
 SHARE, FLOOR = 0.1, 4.0
@@ -69,10 +70,14 @@ class Forecast:
     notes: tuple[str, ...]
     forwards: int  # images through backbones that are not stored yet
     disk: int  # bytes added to the cache
+    detections: tuple[Detection, ...] = ()  # of each task, if a difference to detect was given
 
 
-def forecast_run(request: Request, report: Reporter) -> Forecast:
-    """Plan a run, show some images to some backbones, and estimate the whole; raises InputError."""
+def forecast_run(request: Request, report: Reporter, detect: float | None = None) -> Forecast:
+    """Plan a run, show some images to some backbones, and estimate the whole; raises InputError.
+
+    ``detect`` is a difference of scores in points, of which `Forecast.detections` says what would show it.
+    """
     begin, imports = perf_counter(), process_time()
     work = prepare(plan_of(request, report, writes=False))
     planned = perf_counter() - begin
@@ -109,6 +114,7 @@ def forecast_run(request: Request, report: Reporter) -> Forecast:
         notes=tuple(_notes(work, timings.failures)),
         forwards=sum(step.images for step in steps),
         disk=sum(step.disk for step in steps),
+        detections=() if detect is None else detections(work.run.plan.tasks.every, request.output, detect),
     )
 
 
@@ -265,8 +271,12 @@ def _steps_apart(work: Prepared) -> Iterator[ForecastStep]:
         seconds = len(task.poolings) * products / estimate.SPEED[work.run.devices[0].type]
         yield ForecastStep("", f"comparing {task.entry.name}", seconds=seconds)
     for job in work.costs:
-        config, image = job.task.config, estimate.image_seconds(job.setup, ResizeCrop(256, 224))
-        seconds = config.visits * (LOAD + config.single_seconds) + min(config.seconds, config.images * image)
+        config, own = job.task.config, job.setup.spec.input_size
+        single = (config.warm_up + config.rounds) * sum(
+            estimate.pixels_seconds(job.setup, size.width * size.height) for size in job.view_sizes
+        )
+        batches = min(config.seconds, config.images * estimate.pixels_seconds(job.setup, own**2))
+        seconds = config.visits * (LOAD + max(config.single_seconds, single)) + batches
         yield ForecastStep(job.setup.spec.name, "measuring cost", seconds=seconds)
 
 

@@ -27,6 +27,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import Channels, ReceptiveField, Weights
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.spec import BackboneSpec, Layer
+from layerboard.zoo.view.geometry import ViewSize
 
 
 def run_backbone_tasks(jobs: Sequence[ScoreJob], cache: BackboneCache, report: Reporter) -> PassResult:
@@ -53,7 +54,8 @@ def measure_costs(jobs: Sequence[ScoreJob], report: Reporter) -> PassResult:
                 if number == 0 or name in measured:
                     with noting(failures, name, job.task):
                         backbone = BackboneCache(job.setup).backbone()
-                        asked = LoadedBackbone(backbone, job.setup, report, measured=measured.get(name))
+                        sizes, former = job.view_sizes, measured.get(name)
+                        asked = LoadedBackbone(backbone, job.setup, report, sizes=sizes, measured=former)
                         write_findings(job, job.task.results(asked), 0, begin)
                         measured[name] = asked.measured
                 advance(1)
@@ -88,6 +90,7 @@ class LoadedBackbone:
     setup: Setup
     report: Reporter  # hears of images that are processed
     sums: FieldSums = field(default_factory=FieldSums)  # sums over images; empty before fields are asked for
+    sizes: tuple[ViewSize, ...] = ()  # of an image that are timed, its own first
     measured: MeasuredCosts | None = None  # costs, as far as they were measured
 
     @property
@@ -98,7 +101,7 @@ class LoadedBackbone:
         return self.backbone.weights()
 
     def costs(self, config: CostConfig) -> MeasuredCosts:
-        self.measured = measure_cost(self.backbone, config, self.measured)
+        self.measured = measure_cost(self.backbone, config, self.sizes, self.measured)
         return self.measured
 
     def fields(

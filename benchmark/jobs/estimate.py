@@ -37,8 +37,13 @@ def multiply_adds(spec: BackboneSpec, pixels: int) -> float:
 
 def image_seconds(setup: Setup, view: View) -> float:
     """Seconds per image in a view of a source, from a record of the backbone's cost if there is one."""
+    width, height = view_for(setup.spec, view).geometry(USUAL_PHOTO).size
+    return pixels_seconds(setup, width * height)
+
+
+def pixels_seconds(setup: Setup, pixels: int) -> float:
+    """Seconds per image of so many pixels, from a record of the backbone's cost if there is one."""
     spec, kind = setup.spec, setup.device.type
-    width, height = view_for(spec, view).geometry(USUAL_PHOTO).size
     rate = 0.0  # images per second at the input size, from a record
     for task in setup.plan.tasks.needing("device")[:1]:
         key = task.on(device_name(setup.device)).key
@@ -46,7 +51,7 @@ def image_seconds(setup: Setup, view: View) -> float:
         rates = frame.loc[frame["metric"] == "images-per-second", "value"].dropna()
         rate = float(rates.max()) if len(rates) else 0.0
     speed = rate * multiply_adds(spec, spec.input_size**2) or SPEED[kind]
-    return multiply_adds(spec, width * height) / speed + OVERHEAD[kind]
+    return multiply_adds(spec, pixels) / speed + OVERHEAD[kind]
 
 
 def score_seconds(job: ScoreJob) -> float:

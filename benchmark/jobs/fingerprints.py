@@ -1,15 +1,19 @@
 """The jobs of a backbone, and fingerprints of everything that stored features and records depend on."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from layerboard.benchmark.jobs.job import Job, ScoreJob, Setup
 from layerboard.benchmark.plan.plan import VECTORS, Pass, view_for
-from layerboard.leaderboards.records.files import safe_name
+from layerboard.benchmark.records.records import known_view_sizes
+from layerboard.leaderboards.records.files import safe_name, scored_path
 from layerboard.tasks.framework.base import Source, digest
 from layerboard.tasks.framework.examples import VERSION as EXAMPLES
 from layerboard.tasks.framework.task import Task
+from layerboard.zoo.view.geometry import ViewSize
 from layerboard.zoo.view.views import View
 
 FORMAT = 2  # raise it when stored features, measurements or scores change for the same input
@@ -47,14 +51,34 @@ class JobMaker:
         """The job of a task, with the folders where the passes store what it uses."""
         vectors = {source.name: self.stored(source).folder for source in task.vector_sources}
         measured = self.stored(task.measured[-1].source, task).folder if task.measured else None
-        return ScoreJob(self.setup, task, self.records_print(task), task.data_digest, vectors, measured)
+        sizes = self.sizes if task.needs == "device" else self._sizes_of([task])
+        facts = self.records_print(task), task.data_digest
+        return ScoreJob(self.setup, task, *facts, vectors, measured, sizes)
+
+    @cached_property
+    def sizes(self) -> tuple[ViewSize, ...]:
+        """Sizes of an image at which the backbone's cost is measured, its own first.
+
+        The others are those that its tasks show, in this run and in the records of earlier ones.
+        """
+        setup = self.setup
+        own = ViewSize(setup.spec.input_size, setup.spec.input_size)
+        folder = scored_path("any", setup.spec.name).parent
+        known = known_view_sizes(setup.request.output / "records" / folder)
+        return (own, *sorted({*self._sizes_of(setup.plan.tasks.every), *known} - {own}))
+
+    def _sizes_of(self, tasks: Iterable[Task]) -> tuple[ViewSize, ...]:
+        """How large the backbone is shown images by each of some tasks that rank layers."""
+        plan, spec = self.setup.plan, self.setup.spec
+        sizes = (plan.size_shown(task, spec) for task in tasks if not task.entry.analysis)
+        return tuple(size for size in sizes if size is not None)
 
     def records_print(self, task: Task) -> str:
         """Fingerprint of the records of a task: of its config, and of what the records are made from."""
         setup, plan, backbone = self.setup, self.setup.plan, self.setup.identity.fingerprint
         if task.needs == "device":
             size = setup.spec.input_size, setup.spec.interpolation
-            return digest(FORMAT, backbone, size, task.fingerprint, task.dataset)
+            return digest(FORMAT, backbone, size, self.sizes, task.fingerprint, task.dataset)
         if task.needs == "backbone":
             views = [(plan.signature(source), view_for(setup.spec, source.view)) for source in task.sources]
             layers = [str(layer) for layer in setup.layers] if views else []

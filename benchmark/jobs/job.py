@@ -27,6 +27,7 @@ from layerboard.tasks.framework.base import Source, digest
 from layerboard.tasks.framework.task import ComparisonTask, Task
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.spec import BackboneSpec, Layer
+from layerboard.zoo.view.geometry import ViewSize
 from layerboard.zoo.view.views import View
 
 
@@ -119,6 +120,8 @@ class ScoreJob:
     data: str  # digest of its images and ground truth
     vectors: Mapping[str, Path]  # folder of the vectors of each source that it uses, by name of the source
     measured: Path | None  # folder of the measurements of its groups; None if nothing is measured
+    # how large its images are shown; of costs, all sizes of an image that are timed, the backbone's own first
+    view_sizes: tuple[ViewSize, ...] = ()
 
     @property
     def files(self) -> ResultFiles:
@@ -131,7 +134,12 @@ class ScoreJob:
         output, key = self.setup.request.output, self.task.key
         beside = {kind: output / kind / scored_path(key, *names, ending=end) for kind, end in endings.items()}
         records = output / "records" / scored_path(key, *names)
-        return ResultFiles(records, fingerprint, self.data, beside, output / FOLDER)
+        return ResultFiles(records, fingerprint, self.data, beside, output / FOLDER, self.view_size)
+
+    @property
+    def view_size(self) -> str:
+        """How large the first image is shown, for scores; "" for analyses and costs."""
+        return "" if self.task.entry.analysis else "".join(map(str, self.view_sizes))
 
     def files_with(self, other: "ScoreJob") -> ResultFiles:
         """Files of the comparison with another backbone, or with itself."""
@@ -148,6 +156,7 @@ class ScoreJob:
         return {
             **{name: getattr(spec, name) for name in ("family", "trained", "depth", "input_size", "dtype")},
             **{name: getattr(task, name) for name in ("protocol", "dataset", "split", "transform")},
+            "view_size": self.view_size,
             "suite": setup.suite,
             "backbone": spec.name,
             "revision": setup.identity.revision,
@@ -165,7 +174,7 @@ class ScoreJob:
         }
 
     def __reduce__(self) -> tuple[Callable[..., "ScoreJob"], tuple[Any, ...]]:
-        rest = self.fingerprint, self.data, self.vectors, self.measured
+        rest = self.fingerprint, self.data, self.vectors, self.measured, self.view_sizes
         return _score_job_again, (self.setup, self.task.key, *rest)
 
 

@@ -1,6 +1,6 @@
 """Costs of a backbone: forward passes of growing batches, timed at every layer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from math import nan
@@ -12,10 +12,12 @@ import torch
 from torch import Tensor
 
 from layerboard.benchmark.passes.failures import within_memory
-from layerboard.tasks.analyses.cost import CostConfig, MeasuredCosts, Timed
+from layerboard.tasks.analyses.cost import CostConfig, MeasuredCosts, Timed, ViewCosts
+from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.census import Census, count_up_to
 from layerboard.zoo.spec import Layers
+from layerboard.zoo.view.geometry import ViewSize
 
 # maximum batch size: kernels with 32-bit indices fail beyond some size, and the process with them
 LARGEST_BATCH = 4096
@@ -27,26 +29,45 @@ NO_WAITING = "no waiting for processors was seen: the system does not tell it, a
 NO_TENSORS = "no memory was seen: the forward makes no tensors of torch"
 
 
-def measure_cost(backbone: Backbone, rule: CostConfig, former: MeasuredCosts | None = None) -> MeasuredCosts:
+def measure_cost(
+    backbone: Backbone, rule: CostConfig, sizes: Sequence[ViewSize] = (), former: MeasuredCosts | None = None
+) -> MeasuredCosts:
     """Measure what a backbone costs on its device, while nothing else should compute; raises InputError.
 
-    Batches of 1, 2, 4, ... images that are on the device already are shown at the backbone's input size. The
-    time of a layer is from the start of a forward pass, normalisation included, until its output exists. On a
-    later visit, one image and the best batch are timed once more; everything else is kept.
+    Images are on the device already. One image is shown at the backbone's input size and at ``sizes``, in
+    turn; a size that it cannot take, or that does not fit into memory, is left out. Batches of 2, 4, ...
+    images are shown at its input size. The time of a layer is from the start of a forward pass, normalisation
+    included, until its output exists. On a later visit, one image at each size and the best batch are timed
+    once more; everything else is kept.
     """
-    spec, layers = backbone.spec, _scored(backbone)
+    spec, layers, own = backbone.spec, _scored(backbone), _own_size(backbone)
     compiling = _compile(backbone, layers) if backbone.compiled else nan
+    sizes = [*former.views] if former else [own, *_possible(backbone, layers, sizes)]
     begin, waited = perf_counter(), _waited()
-    timed = _again(backbone, layers, rule, former) if former else _growing(backbone, layers, rule)
+    single = _in_turns(backbone, layers, rule, sizes)
+    batches = _again(backbone, layers, rule, former, single[own]) if former else ()
+    batches = batches or _growing(backbone, layers, rule, single[own])
     threads = torch.get_num_threads() if backbone.device.type == "cpu" else 1
     waiting = (_waited() - waited) / (perf_counter() - begin) / threads
     if former:
-        return replace(former, timed=timed, waiting=float(np.fmin(former.waiting, waiting)))
-    counts = count_up_to(backbone, _pixels(backbone, 1), layers)
-    best = max(timed, key=lambda forwards: forwards.rate).batch
-    peak = _peak(backbone, _pixels(backbone, best), layers)
-    largest, reason = _largest(backbone, layers, timed[-1].batch, rule.seconds)
-    weights, operations = counts[layers[-1]]
+        views = {
+            size: replace(view, timed=view.timed.joined(single[size])) for size, view in former.views.items()
+        }
+        waiting = float(np.fmin(former.waiting, waiting))
+        return replace(former, views=views, batches=batches, waiting=waiting)
+    counts = {size: count_up_to(backbone, _pixels(backbone, 1, size), layers) for size in sizes}
+    views = {
+        size: ViewCosts(
+            single[size],
+            {layer: products for layer, (_, products) in counts[size].items()},
+            {layer: size.cells(spec.stage_of(layer).stride) for layer in layers},
+        )
+        for size in sizes
+    }
+    best = max(batches, key=lambda forwards: forwards.rate).batch
+    peak = _peak(backbone, _pixels(backbone, best, own), layers)
+    largest, reason = _largest(backbone, layers, batches[-1].batch, rule.seconds)
+    weights, operations = counts[own][layers[-1]]
     reasons = {
         "largest-batch": reason,
         "peak-memory": "" if peak else NO_TENSORS,
@@ -55,9 +76,9 @@ def measure_cost(backbone: Backbone, rule: CostConfig, former: MeasuredCosts | N
         "waiting": "" if waiting >= 0 else NO_WAITING,
     }
     return MeasuredCosts(
-        timed,
-        {layer: parameters for layer, (parameters, _) in counts.items()},
-        {layer: products for layer, (_, products) in counts.items()},
+        views,
+        batches,
+        {layer: parameters for layer, (parameters, _) in counts[own].items()},
         {layer: spec.stage_of(layer).width for layer in layers},
         peak or None,
         largest,
@@ -81,8 +102,27 @@ def best_batch(backbone: Backbone, rule: CostConfig) -> int:
     layers = _scored(backbone)
     if backbone.compiled:
         _compile(backbone, layers)
-    timed = _growing(backbone, layers, rule, has_room)
+    own = _own_size(backbone)
+    single = _in_turns(backbone, layers, rule, [own])[own]
+    timed = _growing(backbone, layers, rule, single, has_room)
     return max(timed, key=lambda forwards: forwards.rate).batch
+
+
+def _own_size(backbone: Backbone) -> ViewSize:
+    return ViewSize(backbone.spec.input_size, backbone.spec.input_size)
+
+
+def _possible(backbone: Backbone, layers: Layers, sizes: Sequence[ViewSize]) -> list[ViewSize]:
+    """The sizes besides its own at which a backbone can be shown an image, and has room for it."""
+
+    def is_possible(size: ViewSize) -> bool:
+        try:
+            show = partial(_forward, backbone, _pixels(backbone, 1, size), layers)
+            return within_memory(backbone.device, show) is not None
+        except InputError:
+            return False
+
+    return [size for size in sizes if size != _own_size(backbone) and is_possible(size)]
 
 
 def _scored(backbone: Backbone) -> Layers:
@@ -93,7 +133,7 @@ def _compile(backbone: Backbone, layers: Layers) -> float:
     """Seconds to compile graphs for one image and for any number, so that no timing includes it."""
     begin = perf_counter()
     for batch in (1, 2, 3):
-        _forward(backbone, _pixels(backbone, batch), layers)
+        _forward(backbone, _pixels(backbone, batch, _own_size(backbone)), layers)
     return perf_counter() - begin
 
 
@@ -106,23 +146,27 @@ def _waited() -> float:
         return nan
 
 
-def _again(backbone: Backbone, layers: Layers, rule: CostConfig, former: MeasuredCosts) -> tuple[Timed, ...]:
-    """The timings of former visits, with more for one image and for the best batch."""
-    return tuple(
-        each.joined(_timed(backbone, each.batch, layers, rule))
-        if each.batch in (1, former.best.batch)
-        else each
-        for each in former.timed
+def _again(
+    backbone: Backbone, layers: Layers, rule: CostConfig, former: MeasuredCosts, single: Timed
+) -> tuple[Timed, ...]:
+    """The timings of batches on former visits, with more for one image and for the best batch."""
+    best, first = former.best.batch, former.batches[0].joined(single)
+    return first, *(
+        each.joined(_timed(backbone, each.batch, layers, rule)) if each.batch == best else each
+        for each in former.batches[1:]
     )
 
 
 def _growing(
-    backbone: Backbone, layers: Layers, rule: CostConfig, has_room: Callable[[], bool] = lambda: True
+    backbone: Backbone,
+    layers: Layers,
+    rule: CostConfig,
+    single: Timed,
+    has_room: Callable[[], bool] = lambda: True,
 ) -> tuple[Timed, ...]:
     """Timings of one image, and of doubled batches as long as these are faster, fit and are not too slow."""
-    begin = perf_counter()
-    timed = [_timed(backbone, 1, layers, rule)]
-    limit = min(rule.seconds, rule.images * timed[0].whole)
+    begin, timed = perf_counter(), [single]
+    limit = min(rule.seconds, rule.images * single.whole)
     while timed[-1].batch < LARGEST_BATCH and has_room():
         expected = 2 * (rule.warm_up + rule.rounds) * timed[-1].whole
         if perf_counter() - begin + expected > limit:
@@ -137,16 +181,36 @@ def _growing(
     return tuple(timed)
 
 
+def _in_turns(
+    backbone: Backbone, layers: Layers, rule: CostConfig, sizes: Sequence[ViewSize]
+) -> dict[ViewSize, Timed]:
+    """Timed forward passes of one image, at all sizes in turn: other work disturbs none of them alone.
+
+    Sizes that are cut into as many tiles of one side are the same pixels, and timed once.
+    """
+    alike = {size: (size.tiles, size.shown) for size in sizes}
+    pixels = {alike[size]: _pixels(backbone, 1, size) for size in sizes}
+    begin, rounds = perf_counter(), list[dict[object, list[float]]]()
+    for shown in pixels.values():
+        for _ in range(rule.warm_up):
+            _forward(backbone, shown, layers)
+    for number in range(rule.most_rounds):
+        limit = rule.seconds if number < rule.rounds else rule.single_seconds
+        if rounds and perf_counter() - begin >= limit:
+            break
+        rounds.append({each: _forward(backbone, shown, layers) for each, shown in pixels.items()})
+    return {size: _passes(1, layers, [each[alike[size]] for each in rounds]) for size in sizes}
+
+
 def _timed(backbone: Backbone, batch: int, layers: Layers, rule: CostConfig) -> Timed:
     """Timed forward passes of one batch size, after some untimed ones."""
-    pixels, begin = _pixels(backbone, batch), perf_counter()
+    pixels = _pixels(backbone, batch, _own_size(backbone))
     for _ in range(rule.warm_up):
         _forward(backbone, pixels, layers)
-    rounds: list[list[float]] = []
-    while len(rounds) < rule.rounds or (
-        batch == 1 and len(rounds) < rule.most_rounds and perf_counter() - begin < rule.single_seconds
-    ):
-        rounds.append(_forward(backbone, pixels, layers))
+    return _passes(batch, layers, [_forward(backbone, pixels, layers) for _ in range(rule.rounds)])
+
+
+def _passes(batch: int, layers: Layers, rounds: Sequence[list[float]]) -> Timed:
     return Timed(batch, dict(zip(layers, map(list, zip(*rounds, strict=True)), strict=True)))
 
 
@@ -168,12 +232,12 @@ def _forward(backbone: Backbone, pixels: Tensor, layers: Layers) -> list[float]:
     return [events[0].elapsed_time(event) / 1000 for event in events[1:]]
 
 
-def _pixels(backbone: Backbone, batch: int) -> Tensor:
-    """Random noise as images on the device, uint8 [batch 3 side side]."""
-    side = backbone.spec.input_size
+def _pixels(backbone: Backbone, batch: int, size: ViewSize) -> Tensor:
+    """Random noise as images of a size on the device, uint8 [batch * tiles 3 height width]."""
+    width, height = size.shown
     seeded = torch.Generator().manual_seed(0)
-    pixels = torch.randint(0, 256, (batch, 3, side, side), dtype=torch.uint8, generator=seeded)
-    return pixels.to(backbone.device)
+    shape = batch * size.tiles, 3, height, width
+    return torch.randint(0, 256, shape, dtype=torch.uint8, generator=seeded).to(backbone.device)
 
 
 def _peak(backbone: Backbone, pixels: Tensor, layers: Layers) -> int:
@@ -194,7 +258,7 @@ def _largest(backbone: Backbone, layers: Layers, batch: int, seconds: float) -> 
         return None, NO_LIMIT
 
     def show(size: int) -> list[float]:
-        return _forward(backbone, _pixels(backbone, size), layers)
+        return _forward(backbone, _pixels(backbone, size, _own_size(backbone)), layers)
 
     begin = perf_counter()
     while batch < LARGEST_BATCH and perf_counter() - begin < seconds:

@@ -2,18 +2,23 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from itertools import combinations
+from itertools import combinations, islice
 
 from layerboard.benchmark.plan.datasets import PlannedTasks, plan_tasks
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.tasks.framework.base import Source, digest
 from layerboard.tasks.framework.sources import ANY_SIZE
 from layerboard.tasks.framework.task import Task
+from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import BackboneSpec, Layer
-from layerboard.zoo.view.views import Tiles, View, WholeFrame, fast_resized
+from layerboard.zoo.view.geometry import Box, ViewSize
+from layerboard.zoo.view.views import Tiles, View, WholeFrame, fast_resized, view_size
 
+TRIED = 10  # images of a source that are opened to find one that can be read
+_Cropped = tuple[tuple[int, int], Box | None]  # width and height of an image, and the box that is shown of it
 VECTORS = "vectors"  # listener that stores the vectors of a pass; others are named after the task they feed
 
 
@@ -64,6 +69,8 @@ class Plan:
     recipe: PlanRecipe
     tasks: PlannedTasks
     _signatures: dict[object, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    # size and box of an image of each source
+    _first: dict[object, _Cropped | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def backbones(self) -> tuple[BackboneSpec, ...]:
@@ -88,8 +95,29 @@ class Plan:
             self._signatures[source.key] = digest(source.name, groups)
         return self._signatures[source.key]
 
+    def size_shown(self, task: Task, spec: BackboneSpec) -> ViewSize | None:
+        """How large a backbone is shown the first readable image that a task scores; None without any.
+
+        Of a task on vectors these are the images of its first source, such as the database of a retrieval.
+        """
+        if not task.sources:
+            return None
+        source = task.sources[0 if task.vector_sources else -1]
+        if source.key not in self._first:
+            self._first[source.key] = _first_readable(source)
+        first = self._first[source.key]
+        return first and view_size(view_for(spec, source.view), *first)
+
     def __reduce__(self) -> tuple[Callable[[PlanRecipe], "Plan"], tuple[PlanRecipe]]:
         return _made_again, (self.recipe,)
+
+
+def _first_readable(source: Source) -> _Cropped | None:
+    """Width and height of the first image of a source that can be read, and its box; None if none can."""
+    for sample in islice(source.samples, TRIED):
+        with suppress(InputError):
+            return sample.open().size, sample.box
+    return None
 
 
 def view_for(spec: BackboneSpec, view: View) -> View:

@@ -1,13 +1,14 @@
 """Outcomes as records with intervals and choices, and the locations of their files."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import isinf
 from pathlib import Path
 from typing import Any
 
 from pyarrow import BufferReader
-from pyarrow.parquet import ParquetFile
+from pyarrow.parquet import ParquetFile, read_schema
 
 from layerboard.leaderboards.records.checksum import companions_of, file_digest, read_checked, write_checked
 from layerboard.leaderboards.records.items import Place
@@ -17,7 +18,9 @@ from layerboard.tasks.framework.assess import below_best, choices_of, intervals_
 from layerboard.tasks.framework.base import Items, LayerOutcome, Outcome, Score
 from layerboard.tasks.framework.registry import TaskEntry
 from layerboard.zoo.spec import BackboneSpec, stands_for_set
+from layerboard.zoo.view.geometry import ViewSize
 
+LARGEST_VIEW = 2**22  # pixels: records may come from others, and a view is shown if they name it
 NORMAL = 1.959964  # standard errors on each side of a 95 % interval
 Assessments = Mapping[tuple[Place, str], Mapping[str, Any]]
 """Fields of the records of each place and metric: the interval, and how it does among its competitors."""
@@ -69,6 +72,7 @@ class ResultFiles:
     data: str = ""  # digest of the images and their ground truth
     beside: Mapping[str, Path] = field(default_factory=dict)  # files that may accompany the records, by name
     thumbnails: Path = Path(FOLDER)
+    view_size: str = ""  # how large the images of scores are shown
 
     def companions(self) -> dict[str, str]:
         """Digests of the existing files beside the records."""
@@ -91,10 +95,26 @@ def is_current(files: ResultFiles) -> bool:
 
 
 def file_under(files: ResultFiles, suite: str) -> None:
-    """Add this suite to current records, which a run of another suite may have written."""
+    """Add this suite to current records, which a run of another suite may have written.
+
+    Records of earlier versions, which do not say how large images are shown, get that, too.
+    """
     content = read_checked(files.records)
-    if not all(suite in suite_names(text) for text in _values(content, "suite")):
-        write_checked(add_suite(read_frame(files.records), suite), files.records, companions_of(content))
+    is_sized = not files.view_size or "view_size" in read_schema(BufferReader(content)).names
+    if not is_sized or not all(suite in suite_names(text) for text in _values(content, "suite")):
+        frame = add_suite(read_frame(files.records), suite)
+        frame = frame if is_sized else frame.assign(view_size=files.view_size)
+        write_checked(frame, files.records, companions_of(content))
+
+
+def known_view_sizes(folder: Path) -> set[ViewSize]:
+    """How large the records of a backbone say that it was shown images; damaged records say nothing."""
+    texts = set[str]()
+    for path in folder.glob("*.parquet"):
+        with suppress(*UNREADABLE):
+            texts |= _values(read_checked(path), "view_size")
+    sizes = filter(None, map(ViewSize.parse, texts))
+    return {size for size in sizes if size.width * size.height <= LARGEST_VIEW}
 
 
 def _values(content: bytes, column: str) -> set[str]:

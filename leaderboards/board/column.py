@@ -1,4 +1,4 @@
-"""The columns of a leaderboard with their scores: poolings, candidates, best layers, honest choices."""
+"""The columns of a leaderboard with their scores: poolings, candidates, best layers, held-out choices."""
 
 import math
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ COLUMN_FIELDS = ("task", "dataset", "data", "protocol", "metric", "partial")  # 
 
 
 @dataclass(frozen=True, slots=True)
-class HonestChoice:
+class HeldOutChoice:
     """The layer of one backbone in one column, chosen on halves of the data."""
 
     score: float  # mean score of the chosen layers on the other halves, in percent
@@ -132,7 +132,7 @@ class Column(RecordGroup):
         return floor_draws(rows[rows["metric"] == self.metric])
 
     @cached_property
-    def honest(self) -> Mapping[str, HonestChoice]:
+    def held_out(self) -> Mapping[str, HeldOutChoice]:
         """The choice of the layer on halves of the data, by backbone; empty if the data were not split."""
         best = dict(zip(self.best["backbone"], self.best["value"].astype(float), strict=True))
         choices = {}
@@ -140,7 +140,7 @@ class Column(RecordGroup):
             score, chosen = chosen_elsewhere(rows)
             if not math.isnan(score):
                 shares = zip(chosen["layer"].tolist(), chosen["chosen"].tolist(), strict=True)
-                choices[str(name)] = HonestChoice(score, best[name] - score, tuple(shares))
+                choices[str(name)] = HeldOutChoice(score, best[name] - score, tuple(shares))
         return choices
 
 

@@ -7,15 +7,18 @@ import pandas as pd
 from layerboard.tasks.framework.registry import DISTURBED
 from layerboard.tasks.framework.transforms import BYTES
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.view.geometry import ViewSize
 
 UP_TO = ("ms", "parameters", "gflops", "dim")  # costs of a layer that a choice considers
 DISTURBANCE = (
-    "Other work on the machine disturbed the times of {names} on {device}, which are too long: `{again}` "
+    "Other work on the machine disturbed the times of {names} on {device}, which may be too long: `{again}` "
     "measures them again, best while nothing else runs."
 )
 VECTOR = ["backbone", "layer", "pooling", "transform"]  # identity of a vector; no transform means float32
 Vector = tuple[str, int, str, str]
-LAYER_COSTS = ["backbone", "layer", *UP_TO]
+# ``timed_at``: the view size at which ``ms`` and ``gflops`` of an image are; "" for the network's own input
+# size in records that do not say it
+LAYER_COSTS = ["backbone", "layer", "timed_at", *UP_TO, "tokens", "disturbed"]
 
 
 def find_measured_device(costs: pd.DataFrame, wanted: str | None = None) -> str | None:
@@ -35,13 +38,60 @@ def find_measured_device(costs: pd.DataFrame, wanted: str | None = None) -> str 
 
 
 def layer_costs(costs: pd.DataFrame, device: str | None) -> pd.DataFrame:
-    """Costs of each block on a device, from a board's records: `LAYER_COSTS`, NaN if missing."""
+    """Costs of each block on a device at each view size, from a board's records: `LAYER_COSTS`.
+
+    NaN if missing. Of each block its network's own input size comes first.
+    """
     rows = costs[(costs["dataset"] == device) & (costs["tap"] == "block") & (costs["layer"] >= 1)]
-    rows = rows[rows["metric"].isin(UP_TO)]
+    rows = rows[rows["metric"].isin([*UP_TO, "tokens"])]
     if rows.empty:
         return pd.DataFrame(columns=LAYER_COSTS)
-    wide = rows.pivot_table(index=LAYER_COSTS[:2], columns="metric", values="value")
-    return wide.reindex(columns=list(UP_TO)).reset_index()[LAYER_COSTS]
+    rows = rows.assign(timed_at=_view_sizes(rows), other=~is_own_size(rows))
+    keys = ["backbone", "layer", "other", "timed_at"]
+    wide = rows.pivot_table(index=keys, columns="metric", values="value").reset_index()
+    wide = wide.reindex(columns=[*keys, *UP_TO, "tokens"])
+    same = ["parameters", "dim"]  # at every size, and measured at one
+    wide[same] = wide.groupby(["backbone", "layer"])[same].transform("first")
+    noisy = _disturbed(costs, device)
+    places = zip(wide["backbone"], wide["timed_at"], strict=True)
+    return wide.assign(disturbed=[place in noisy for place in places])[LAYER_COSTS]
+
+
+def with_costs(rows: pd.DataFrame, costs: pd.DataFrame) -> pd.DataFrame:
+    """Rows of blocks with their costs (`LAYER_COSTS`) at the ``view_size`` that a task showed.
+
+    If that was not measured, or is not known, they are those at the network's own input size; ``timed_at``
+    says which.
+    """
+    own = costs.drop_duplicates("backbone").set_index("backbone")["timed_at"].to_dict()
+    measured = {*zip(costs["backbone"], costs["timed_at"], strict=True)}
+    places = zip(rows["backbone"], rows["view_size"], strict=True)
+    sizes = [size if (name, size) in measured else own.get(name, "") for name, size in places]
+    keys = ["backbone", "layer", "timed_at"]
+    rows = rows.drop(columns=["timed_at"], errors="ignore").astype({"layer": int}).assign(timed_at=sizes)
+    rows = rows.merge(costs.astype({"layer": int}), on=keys, how="left")
+    rows = rows.astype({name: float for name in (*UP_TO, "tokens") if name in rows})
+    return rows.assign(disturbed=rows["disturbed"].eq(other=True))
+
+
+def is_own_size(costs: pd.DataFrame) -> "pd.Series[bool]":
+    """Which records of costs are of an image at the network's own input size, or do not say its size."""
+    own = costs["input_size"].astype(str)
+    return (_view_sizes(costs) == "") | (costs["pooling"] == own + " x " + own)
+
+
+def _view_sizes(costs: pd.DataFrame) -> "pd.Series[str]":
+    """The view size of each record of costs; "" if it does not say one."""
+    sizes = [text if ViewSize.parse(text) is not None else "" for text in costs["pooling"]]
+    return pd.Series(sizes, costs.index, dtype=object)
+
+
+def image_bytes(row: pd.Series) -> float:
+    """Bytes of all vectors of an image, one or one a patch token; NaN if the number of tokens is unknown.
+
+    The row has the fields ``bytes`` (of a vector), ``pooling`` and ``tokens``.
+    """
+    return float(row["bytes"] * (row["tokens"] if row["pooling"] == "grid" else 1))
 
 
 def bytes_of(compressed: pd.DataFrame) -> dict[Vector, float]:
@@ -52,10 +102,19 @@ def bytes_of(compressed: pd.DataFrame) -> dict[Vector, float]:
     return dict(zip(keys, rows["value"].astype(float), strict=True))
 
 
+def _disturbed(costs: pd.DataFrame, device: str | None) -> set[tuple[str, str]]:
+    """Backbones and view sizes whose times on a device other work disturbed."""
+    rows = costs[(costs["dataset"] == device) & costs["metric"].isin(DISTURBED)]
+    rows = rows[rows["value"] > rows["metric"].map(DISTURBED).astype(float)]
+    waited = {*rows.loc[rows["metric"] == "waiting", "backbone"]}  # which is measured for all sizes together
+    every = costs[(costs["dataset"] == device) & costs["backbone"].isin(waited)]
+    rows = pd.concat([rows, every])
+    return {*zip(rows["backbone"], _view_sizes(rows), strict=True)}
+
+
 def disturbances(costs: pd.DataFrame, device: str | None) -> list[dict[str, str]]:
     """Arguments of `DISTURBANCE` for backbones whose times on a device other work disturbed, if any."""
-    rows = costs[(costs["dataset"] == device) & costs["metric"].isin(DISTURBED)]
-    names = sorted(set(rows.loc[rows["value"] > rows["metric"].map(DISTURBED), "backbone"]))
+    names = sorted({name for name, _ in _disturbed(costs, device)})
     again = f"layerboard run --tasks cost --again --backbones {shlex.join(names)}"
     return [{"names": ", ".join(names), "device": str(device), "again": again}] if names else []
 

@@ -51,6 +51,12 @@ class Bounds:
         """Others of which every candidate is shown to be worse than the best."""
         return frozenset(self.rows["backbone"]) - self.highest - self.maybe - self.untested
 
+    def losses_of(self, rows: pd.DataFrame) -> list[float]:
+        """The loss of each of some rows by backbone, layer, pooling and transform; NaN if it has none."""
+        keys = ["backbone", "layer", "pooling", "transform"]
+        known = dict(zip(self.rows[keys].itertuples(index=False, name=None), self.rows["loss"], strict=True))
+        return [float(known.get(key, math.nan)) for key in rows[keys].itertuples(index=False, name=None)]
+
     def _names(self, rows: "pd.Series[bool]") -> frozenset[str]:
         return frozenset(map(str, self.rows.loc[rows, "backbone"]))
 

@@ -1,25 +1,29 @@
 """The answer of each column: the backbone and layer that score highest, how sure that is, and the cost."""
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
 from operator import attrgetter
 
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.blocks.display import fixed, pooling_rank, ranges_text, score_text
+from layerboard.leaderboards.blocks.display import HELD_OUT, fixed, pooling_rank, ranges_text, score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import COLUMN_FIELDS, Column, Side
-from layerboard.leaderboards.board.costs import find_measured_device, layer_costs
+from layerboard.leaderboards.board.costs import find_measured_device, layer_costs, with_costs
 from layerboard.leaderboards.board.differences import Bounds, best_side
+from layerboard.leaderboards.findings.baselines import cannot_rank, equal_baselines
 from layerboard.leaderboards.findings.thresholds import threshold_text
 from layerboard.zoo.errors import some
 
+# what records that do not say the size of their images are of
+SIZE_OWN = " at the network's own input size, which may be smaller than what the task shows,"
 MOST_NAMED = 3  # backbones named in a row of the table; of more than that, only the number is given
 _FIELDS = (
     *("backbone", "layer", "depth", "pooling", "score", "ci_low", "ci_high", "loss", "held_out"),
-    *("milliseconds", "device", "rivals", "untested", "layers", "thresholds"),
+    *("milliseconds", "timed_at", "disturbed", "device", "rivals", "untested", "layers"),
+    *("baselines", "thresholds"),
 )
 
 
@@ -38,7 +42,10 @@ class Answer(Side):
     layers: tuple[int, ...]  # further blocks of the same vectors that are not shown to be worse
     bounds: Bounds  # of all candidates of the column
     milliseconds: float  # latency of one image up to the layer; NaN if not measured
+    timed_at: str  # view size of the latency: of the task, or else the network's own; "" if unknown
+    disturbed: bool  # whether other work disturbed the time
     device: str  # device of the latency; "" if not measured
+    baselines: tuple[str, ...]  # labels of baselines that are not shown to be worse: the test cannot rank
     thresholds: str  # of its cosines, in words; "" for tasks without any
 
 
@@ -87,12 +94,13 @@ def answers_of(board: Board) -> tuple[Answer, ...]:
     """The answers of all columns with a score, in the order of the leaderboard."""
     costs = board.costs.records
     device = find_measured_device(costs)
-    times = layer_costs(costs, device).set_index(["backbone", "layer"])["ms"].to_dict()
+    times = layer_costs(costs, device)
     columns = [column for column in board.columns if len(column.best)]
-    return tuple(_answer(column, board.bounds[column.key], times, device or "") for column in columns)
+    answers = (_answer(column, board.bounds[column.key], times, device or "") for column in columns)
+    return tuple(replace(each, baselines=equal_baselines(each.column, board.items)) for each in answers)
 
 
-def _answer(column: Column, bounds: Bounds, times: Mapping[Hashable, float], device: str) -> Answer:
+def _answer(column: Column, bounds: Bounds, costs: pd.DataFrame, device: str) -> Answer:
     """The answer of one column; a backbone with the same score as the best is not worse."""
     best = column.best
     top = best.loc[best["value"] == best["value"].max()].iloc[0]
@@ -101,22 +109,26 @@ def _answer(column: Column, bounds: Bounds, times: Mapping[Hashable, float], dev
     rivals = [str(other) for other in best["backbone"] if other != name]
     own = bounds.rows[(bounds.rows["backbone"] == name) & (bounds.rows["pooling"] == side.pooling)]
     good = own[own["maybe"] | (own["value"] == side.score)]
-    milliseconds = float(times.get((name, layer), math.nan))
-    honest = column.honest.get(name)
+    timed = with_costs(best[best["backbone"] == name].head(1).assign(layer=layer), costs).iloc[0]
+    milliseconds = float(timed["ms"])
+    choice = column.held_out.get(name)
     return Answer(
         *astuple(side),
         column=column,
         ci_low=float(top["ci_low"]),
         ci_high=float(top["ci_high"]),
         loss=float(own.loc[own["layer"] == layer, "loss"].iloc[0]),
-        held_out=math.nan if honest is None else honest.score,
+        held_out=math.nan if choice is None else choice.score,
         rivals=tuple(other for other in rivals if other in bounds.highest | bounds.maybe),
         untested=tuple(other for other in rivals if other in bounds.untested),
         compared=sum(other not in bounds.untested for other in rivals),
         layers=tuple(sorted({*good["layer"].astype(int)} - {layer})),
         bounds=bounds,
         milliseconds=milliseconds,
+        timed_at="" if math.isnan(milliseconds) else str(timed["timed_at"]),
+        disturbed=not math.isnan(milliseconds) and bool(timed["disturbed"]),
         device="" if math.isnan(milliseconds) else device,
+        baselines=(),
         thresholds=threshold_text(column.rows, column.task, top),
     )
 
@@ -136,10 +148,11 @@ def answer_table(answers: Sequence[Answer], labels: Mapping[str, str]) -> pd.Dat
             "best backbone": labels[answer.backbone],
             "layer": f"{answer.layer}/{answer.depth}",
             "vectors": answer.pooling,
-            "score": score_text(answer.score, (answer.ci_high - answer.ci_low) / 2),
+            "score": score_text(answer.score, answer.ci_low, answer.ci_high),
             "loses at most": fixed(answer.loss, 1),
             "held out": score_text(answer.held_out),
-            "ms": fixed(answer.milliseconds, 1),
+            "ms": fixed(answer.milliseconds, 1) + ", disturbed" * answer.disturbed,
+            "at, px": answer.timed_at,
             "not shown to be worse": _others(answer, labels),
         }
         for answer in answers
@@ -160,7 +173,9 @@ def _others(answer: Answer, labels: Mapping[str, str]) -> str:
 
 def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
     """How to read the table: one sentence for each thing that it shows."""
-    notes = []
+    notes = [
+        f"{answer.column.heading}: {cannot_rank(answer.baselines)}." for answer in answers if answer.baselines
+    ]
     if any(answer.rivals or answer.layers for answer in answers):
         notes.append(
             "Not shown to be worse: the best on average is among these and the one shown (95 %); each row "
@@ -173,11 +188,12 @@ def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
         )
     if any(not math.isnan(answer.held_out) for answer in answers):
         notes.append(
-            "Held out: score if the layer is chosen on half of the test data and scored on the rest; the "
-            "choice of backbone and vectors is not corrected."
+            f"Held out: layers are chosen on half of the test data and scored on the rest ({HELD_OUT})."
         )
     if devices := " and ".join(sorted({answer.device for answer in answers} - {""})):
-        notes.append(f"ms: latency of one image up to that layer, on {devices}.")
+        sized = any(answer.timed_at for answer in answers)
+        size = " at the size beside it, that of the task or else the network's own," if sized else SIZE_OWN
+        notes.append(f"ms: latency of one image up to that layer,{size} on {devices}.")
     for answer in answers:
         named = f"{answer.column.heading}, {answer.backbone} layer {answer.layer} {answer.pooling}"
         notes += [f"{named}: {answer.thresholds}."] if answer.thresholds else []

@@ -6,16 +6,17 @@ from math import nan
 import pandas as pd
 
 from layerboard.leaderboards.board.column import Column
-from layerboard.leaderboards.board.costs import UP_TO, VECTOR, Vector, bytes_of
-from layerboard.leaderboards.board.frames import candidates, half_widths, is_floor
+from layerboard.leaderboards.board.costs import VECTOR, Vector, bytes_of, with_costs
+from layerboard.leaderboards.board.frames import INTERVAL, candidates, is_floor
 from layerboard.leaderboards.findings.facts import UNKNOWN, Facts, fits_licence
 from layerboard.leaderboards.findings.thresholds import threshold_text
 from layerboard.tasks.framework.transforms import FLOAT32
 from layerboard.zoo.spec import entry_name
 
 CANDIDATE = [
-    *("backbone", "layer", "depth", "pooling", "tap", "protocol", "value", "half", "n", "unit"),
-    *("ms", "parameters", "gflops", "dim", "licence", "transform", "bytes", "thresholds"),
+    *("backbone", "layer", "depth", "pooling", "tap", "protocol", *INTERVAL, "n", "unit"),
+    *("view_size", "timed_at", "ms", "disturbed", "parameters", "gflops", "dim", "tokens", "licence"),
+    *("transform", "bytes", "thresholds"),
 ]
 MOST_NAMED = 5  # maximum number of backbones named in a sentence
 
@@ -28,22 +29,15 @@ def candidates_of(
 ) -> dict[Column, pd.DataFrame]:
     """Scored blocks of trained and untrained backbones, in the poolings of the leaderboard, with their costs.
 
-    Weights are those up to the layer if these were measured for all candidates. Otherwise they are those of
-    whole networks for all, from the facts or else from the deepest measured layer, since the two cannot be
-    compared. ``costs`` have the columns `leaderboards.board.costs.LAYER_COSTS`, ``facts`` are by name of the
-    entry; the frames have the columns `CANDIDATE`. Records of compressed vectors, if given, are candidates,
-    too.
+    Times are those at the view size of the column's task (`leaderboards.board.costs.with_costs`). Weights are
+    those up to the layer; where these were not measured, about that: an equal share of the network's for each
+    block, from the facts. ``costs`` have the columns `leaderboards.board.costs.LAYER_COSTS`, ``facts`` are by
+    name of the entry; the frames have the columns `CANDIDATE`. Records of compressed vectors, if given, are
+    candidates, too.
     """
-    costs = costs.astype({"layer": int})
     sizes = {} if compressed is None else bytes_of(compressed)
     every = {column: _scored(column, compressed) for column in columns}
-    by_column = {column: _with_costs(rows, costs, facts, sizes) for column, rows in every.items()}
-    if any(rows["parameters"].isna().any() for rows in by_column.values()):
-        measured = costs.groupby("backbone")["parameters"].max()
-        for rows in by_column.values():
-            known = rows["backbone"].map(lambda name: _known(name, facts).parameters).astype(float)
-            rows["parameters"] = known.fillna(rows["backbone"].map(measured))
-    return by_column
+    return {column: _with_costs(rows, costs, facts, sizes) for column, rows in every.items()}
 
 
 def _known(name: str, facts: Mapping[str, Facts]) -> Facts:
@@ -54,27 +48,39 @@ def _scored(column: Column, compressed: pd.DataFrame | None) -> pd.DataFrame:
     """The scored blocks of a column, and those of compressed vectors in the same poolings."""
     rows, scores = column.candidates, column.rows
     if compressed is not None:
-        also = column.select(compressed)
-        scores = pd.concat([scores, also], ignore_index=True)
-        shown = also["pooling"] == also["backbone"].map(column.poolings)
-        also = candidates(also[(also["metric"] == column.metric) & shown & ~is_floor(also)])
-        rows = pd.concat([rows, also], ignore_index=True)
+        scores = pd.concat([scores, column.select(compressed)], ignore_index=True)
+        rows = pd.concat([rows, compressed_of(column, compressed)], ignore_index=True)
     thresholds = [threshold_text(scores, column.task, row) for row in rows.to_dict("records")]
-    return rows.assign(half=half_widths(rows), thresholds=thresholds)
+    return rows.assign(thresholds=thresholds)
+
+
+def compressed_of(column: Column, compressed: pd.DataFrame) -> pd.DataFrame:
+    """The scored blocks of a column with compressed vectors, in the poolings that are shown."""
+    rows = column.select(compressed)
+    shown = rows["pooling"] == rows["backbone"].map(column.poolings)
+    return candidates(rows[(rows["metric"] == column.metric) & shown & ~is_floor(rows)])
 
 
 def _with_costs(
     rows: pd.DataFrame, costs: pd.DataFrame, facts: Mapping[str, Facts], sizes: Mapping[Vector, float]
 ) -> pd.DataFrame:
-    rows = rows.astype({"layer": int}).merge(costs, on=["backbone", "layer"], how="left")
+    rows = with_costs(rows, costs)
     known = [_known(name, facts) for name in rows["backbone"]]
     places = zip(known, rows["layer"], strict=True)
     widths = [dict(enumerate(each.widths, start=1)).get(layer, nan) for each, layer in places]
-    rows = rows.astype(dict.fromkeys(UP_TO, float))
-    rows = rows.assign(licence=[each.licence or "unknown" for each in known])
-    rows = rows.assign(dim=rows["dim"].fillna(pd.Series(widths, rows.index, dtype=float)))
+    shares = [each.parameters for each in known] * rows["layer"] / rows["depth"]
+    rows = rows.assign(
+        licence=[each.licence or "unknown" for each in known],
+        dim=rows["dim"].fillna(pd.Series(widths, rows.index, dtype=float)),
+        parameters=rows["parameters"].fillna(shares),
+    )
     vectors = zip(*(rows[name].tolist() for name in (*VECTOR, "dim")), strict=True)
     return rows.assign(bytes=[sizes.get((*key,), FLOAT32 * dim) for *key, dim in vectors])[CANDIDATE]
+
+
+def spared(rows: pd.DataFrame, max_ms: float) -> "pd.Series[bool]":
+    """Candidates that a limit of time would leave out, but whose times other work disturbed."""
+    return ~(rows["ms"] <= max_ms) & rows["disturbed"].eq(other=True)
 
 
 def within(
@@ -82,15 +88,18 @@ def within(
 ) -> tuple[pd.DataFrame, list[str]]:
     """The candidates within all limits, and what each limit alone excludes, one sentence each.
 
-    ``ceilings`` are by column, None is no limit; an unknown value exceeds any limit. With ``commercial``, the
+    ``ceilings`` are by column, None is no limit; an unknown value exceeds any limit. Times that other work
+    disturbed are not limited: without it the backbone may be as fast as is asked. With ``commercial``, the
     licence must be known to allow commercial use. Of a layer, the best vectors are kept; of equal ones the
     smallest.
     """
-    refused = {
-        f"--max-{name} {most:{'' if isinstance(most, int) else 'g'}}": ~(rows[name] <= most)
-        for name, most in ceilings.items()
-        if most is not None
-    }
+    refused = dict[str, "pd.Series[bool]"]()
+    for name, most in ceilings.items():
+        if most is None:
+            continue
+        words = f"--max-{name} {most:{'' if isinstance(most, int) else 'g'}}"
+        beyond = ~(rows[name] <= most)
+        refused[words] = beyond & ~spared(rows, most) if name == "ms" else beyond
     if commercial:
         fits = [fits_licence(name, "commercial") for name in rows["licence"]]
         refused["--licence commercial"] = ~pd.Series(fits, rows.index, dtype=bool)

@@ -1,99 +1,84 @@
 """Recommendations: the cheapest backbones and layers that are shown to lose little in every column."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pandas as pd
 
-from layerboard.leaderboards.blocks.display import count_text, fixed, ms_text, place_text, score_text
+from layerboard.leaderboards.blocks.display import (
+    bytes_text,
+    count_text,
+    fixed,
+    ms_text,
+    place_text,
+    score_text,
+)
 from layerboard.leaderboards.board.column import Column
-from layerboard.leaderboards.board.costs import UP_TO
-from layerboard.leaderboards.board.differences import differences_of, sides_of
-from layerboard.tasks.statistics.resolution import CRITICAL, Enough, enough_units
+from layerboard.leaderboards.board.costs import UP_TO, image_bytes
+from layerboard.leaderboards.board.differences import Bounds
+from layerboard.leaderboards.board.frames import INTERVAL
+from layerboard.tasks.statistics.resolution import CRITICAL, enough_units
 
 PICK = [
     *("rank", "backbone", "layer", "depth", "pooling", "task", "dataset", "protocol", "metric"),
-    *("score", "half", "difference", "loss", "ms", "parameters", "gflops", "dim", "bytes", "licence"),
-    *("compression", "thresholds", "other_layers", "reason"),
+    *("score", "ci_low", "ci_high", "difference", "loss", "ms", "timed_at", "parameters", "gflops", "dim"),
+    *("bytes", "image_bytes", "licence", "compression", "thresholds", "other_layers", "reason"),
 ]
 
 COMPROMISE = (
-    "no backbone is shown to lose at most {lost} points in every task; this one loses least by its scores"
+    "nothing is shown to lose at most {lost} points in every task; of this one the maximum loss is smallest"
 )
 COSTS = ("ms", "parameters")  # costs to sort picks by, if known for all of them
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Candidates of one column compared with the best, which comes first.
+    """Candidates of one column that limits leave, compared with the best of all.
 
-    ``difference`` is a candidate's score minus the best one, in points. ``loss`` is its maximum loss: minus
-    the lower end of the paired 95 % interval of that difference (`unseen_loss` if no item differs); NaN if it
-    loses more than allowed already, or if the difference has no interval.
+    ``difference`` is a candidate's score minus the highest one, in points. ``loss`` is by how many points the
+    true best of all candidates is above it, at most (`leaderboards.board.differences.Bounds`); NaN if it
+    could not be compared. The highest of ``rows`` comes first; ``best`` is the highest of all.
     """
 
     rows: pd.DataFrame
-    may_lose: float  # points
+    best: pd.Series
+    max_loss: float  # points
 
     @property
-    def best(self) -> pd.Series:
-        return self.rows.iloc[0]
+    def left_out(self) -> bool:
+        """Whether limits left out the candidate with the highest score."""
+        return bool(self.rows["difference"].iloc[0] < 0)
 
     @property
     def near(self) -> pd.DataFrame:
-        """Candidates that score no more than ``may_lose`` below the best."""
-        return self.rows[self.rows["difference"] >= -self.may_lose]
+        """Candidates that score no more than ``max_loss`` below the best."""
+        return self.rows[self.rows["difference"] >= -self.max_loss]
 
     @property
     def safe(self) -> pd.DataFrame:
         """Candidates that are shown to lose no more than that."""
-        return self.near[self.near["loss"] <= self.may_lose]
+        return self.rows[self.rows["loss"] <= self.max_loss]
 
     def undecided(self, pick: pd.Series) -> pd.DataFrame:
-        """Cheaper candidates than a pick that are not safe, by the items that would suffice (``enough``)."""
-        rows = self.near[
-            (self.near["loss"] > self.may_lose) & (self.near["difference"] > -self.may_lose)
-        ].copy()
+        """A pick and cheaper candidates that may lose too much, by the items that would be ``enough``."""
+        rows = self.near[(self.near["loss"] > self.max_loss) & (self.near["difference"] > -self.max_loss)]
         cost = next(name for name in (*COSTS, "layer") if not pd.isna([*rows[name], pick[name]]).any())
-        reach, room = rows["difference"] + rows["loss"], rows["difference"] + self.may_lose
-        # the bound on unseen differences shrinks with the number of items, and none of them is random
-        unseen = rows["loss"] == rows["n"].map(unseen_loss)
-        numbers = zip(rows["n"], reach, room, unseen, strict=True)
-        rows["enough"] = [
-            Enough(*[n * bound / far] * 3) if none else enough_units(far, bound / CRITICAL, n)
-            for n, bound, far, none in numbers
-        ]
-        cheaper: pd.DataFrame = rows[rows[cost] < pick[cost]]
-        return cheaper.sort_values("enough", kind="stable")
+        rows = rows[(rows[cost] < pick[cost]) | (rows.index == pick.name)]
+        reach, room = rows["difference"] + rows["loss"], rows["difference"] + self.max_loss
+        numbers = zip(rows["n"], reach, room, strict=True)
+        enough = [enough_units(far, bound / CRITICAL, n) for n, bound, far in numbers]
+        ranked: pd.DataFrame = rows.assign(enough=enough).sort_values("enough", kind="stable")
+        return ranked
 
 
-def unseen_loss(items: int) -> float:
-    """Maximum loss in points, with 97.5 % confidence, if no item differs: the bound of a share of none.
-
-    Clopper and Pearson, 1934; the lower end of a 95 % interval has the same level.
-    """
-    return float(100 * (1 - 0.025 ** (1 / items)))
-
-
-def compare_candidates(rows: pd.DataFrame, column: Column, items: Path, may_lose: float) -> Compared:
-    """The candidates of a column, at least one, each compared with the best if it may be close enough."""
+def compare_candidates(rows: pd.DataFrame, every: pd.DataFrame, bounds: Bounds, max_loss: float) -> Compared:
+    """The candidates of a column that limits leave, at least one, compared with ``every`` candidate."""
     order = ["value", "layer", "backbone"]
+    best = every.sort_values(order, ascending=[False, True, True], kind="stable").iloc[0]
     rows = rows.sort_values(order, ascending=[False, True, True], kind="stable").reset_index(drop=True)
-    top = rows.iloc[0]
-    (best,) = sides_of(rows[:1], top["backbone"], top["transform"])
-    rows = rows.assign(difference=rows["value"] - top["value"], loss=math.nan)
-    near = rows[rows["difference"] >= -may_lose]
-    for (name, transform), part in near.groupby(["backbone", "transform"], sort=True):
-        part = part.sort_values("layer", kind="stable")
-        differences = differences_of(column, sides_of(part, str(name), str(transform)), best, items)
-        rows.loc[part.index, "difference"] = [each.value for each in differences]
-        seen = [each.low < each.high or math.isnan(each.low) for each in differences]
-        losses = zip(differences, seen, part["n"], strict=True)
-        rows.loc[part.index, "loss"] = [-each.low if varies else unseen_loss(n) for each, varies, n in losses]
-    rows.loc[0, ["difference", "loss"]] = 0.0
-    return Compared(rows.assign(loss=rows["loss"].clip(lower=0)), may_lose)
+    rows = rows.assign(difference=rows["value"] - best["value"], loss=bounds.losses_of(rows))
+    return Compared(rows, best, max_loss)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +102,30 @@ class Pick:
 
     @property
     def deepest(self) -> pd.Series:
-        """The candidate that determines its cost: one forward pass up to it provides all others."""
+        """The candidate that determines its weights: a network up to it provides all others."""
         return max(self.rows.values(), key=lambda row: int(row["layer"]))
+
+    @property
+    def timed(self) -> list[pd.Series]:
+        """The slowest candidate at each view size: one forward pass up to it provides those of its size."""
+        slowest: dict[str, pd.Series] = {}
+        for row in sorted(self.rows.values(), key=lambda row: int(row["layer"])):
+            slowest[str(row["timed_at"])] = row
+        return [*slowest.values()]
+
+    @property
+    def total(self) -> pd.Series:
+        """Its time: fields ``ms``, of one pass at each view size, ``timed_at`` and ``disturbed``."""
+        rows = self.timed
+        sizes = str(rows[0]["timed_at"]) if len(rows) == 1 else f"{len(rows)} sizes"
+        disturbed = any(row["disturbed"] == 1 for row in rows)
+        time = sum(float(row["ms"]) for row in rows)
+        return pd.Series({"ms": time, "timed_at": sizes, "disturbed": disturbed})
+
+    @property
+    def costs(self) -> dict[str, float]:
+        """Its `COSTS`: milliseconds of a pass of an image at each view size, and weights; NaN if unknown."""
+        return {"ms": self.total["ms"], "parameters": float(self.deepest["parameters"])}
 
     def beats(self, other: "Pick") -> bool:
         """Whether it scores at least as much in every column."""
@@ -151,21 +158,33 @@ def picks_of(columns: Mapping[Column, Compared]) -> tuple[Pick, ...]:
 
 def by_cost(picks: Sequence[Pick]) -> list[Pick]:
     """Picks with the cheapest first: by time if known for all, then by weights if known, then by depth."""
-    known = [name for name in COSTS if all(pick.deepest[name] >= 0 for pick in picks)]
-    costs = [*known, "layer"]
-    return sorted(picks, key=lambda pick: (*(pick.deepest[name] for name in costs), pick.backbone))
+    costs = [pick.costs for pick in picks]
+    known = [name for name in COSTS if all(each[name] >= 0 for each in costs)]
+
+    def order(place: int) -> tuple[object, ...]:
+        pick = picks[place]
+        return *(costs[place][name] for name in known), pick.deepest["layer"], pick.backbone
+
+    return [picks[place] for place in sorted(range(len(picks)), key=order)]
 
 
 def least_loss(columns: Mapping[Column, Compared]) -> Pick | None:
-    """The backbone, at its best layers, with the smallest maximum loss; None if none has all columns."""
-    frames = {column: comparison.rows for column, comparison in columns.items()}
+    """The backbone whose maximum loss over all columns is smallest, each at the layer that loses least there.
+
+    Losses that are unknown are replaced by what is observed. None if no backbone has all columns.
+    """
+    frames = {
+        column: each.rows.assign(least=each.rows["loss"].fillna(-each.rows["difference"]))
+        for column, each in columns.items()
+    }
     names = set.intersection(*({*rows["backbone"].astype(str)} for rows in frames.values()))
-    picks = []
+    picks, most = [], dict[str, float]()
     for name in sorted(names):
-        first = {column: rows[rows["backbone"] == name].iloc[0] for column, rows in frames.items()}
-        picks.append(Pick(name, first, compromise=True))
-    worst = {pick.backbone: min(row["difference"] for row in pick.rows.values()) for pick in picks}
-    return max(by_cost(picks), key=lambda pick: worst[pick.backbone], default=None)
+        own = {column: rows[rows["backbone"] == name] for column, rows in frames.items()}
+        taken = {column: rows.loc[rows["least"].idxmin()] for column, rows in own.items()}
+        picks.append(Pick(name, taken, compromise=True))
+        most[name] = max(row["least"] for row in taken.values())
+    return min(by_cost(picks), key=lambda pick: most[pick.backbone], default=None)
 
 
 @dataclass(frozen=True)
@@ -178,7 +197,8 @@ class Recommendation:
     device: str  # device of the latencies; "" without any
     notes: tuple[str, ...]  # caveats, one sentence each
     code: tuple[str, ...]  # for each pick, lines of Python that compute its vectors
-    limited: bool = False  # whether limits left candidates out
+    details: tuple[str, ...] = ()  # further caveats, each of one column
+    warnings: tuple[str, ...] = ()  # first of all: tests that cannot rank, one sentence each
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -187,7 +207,9 @@ class Recommendation:
             {
                 "rank": rank,
                 **_layer_fields(column, row),
+                "timed_at": row["timed_at"],
                 "bytes": float(row["bytes"]),
+                "image_bytes": image_bytes(row),
                 "licence": row["licence"],
                 "compression": row["transform"],
                 "thresholds": row["thresholds"],
@@ -214,7 +236,7 @@ class Recommendation:
             layers = " and ".join(map(str, pick.layers))
             texts.append(f"no single layer is enough for all tasks, use layers {layers}")
         if pick.compromise:
-            texts.insert(0, COMPROMISE.format(lost=f"{next(iter(self.columns.values())).may_lose:g}"))
+            texts.insert(0, COMPROMISE.format(lost=f"{next(iter(self.columns.values())).max_loss:g}"))
         return "; ".join(texts)
 
     def _compared(self, pick: Pick, column: Column) -> str:
@@ -222,23 +244,48 @@ class Recommendation:
         return ", ".join(filter(None, (text, str(pick.rows[column]["thresholds"]))))
 
     def _lost(self, pick: Pick, column: Column) -> str:
-        best, row = self.columns[column].best, pick.rows[column]
-        if (best["backbone"], best["layer"]) == (row["backbone"], row["layer"]):
-            among = " of what the limits leave" if self.limited else ""
-            return f"scores best{_compression(best)}{among}, {_score(best)}"
-        lost = f"loses at most {fixed(row['loss'], 1)} points against"
-        lost = f"is {fixed(-row['difference'], 1)} points below" if math.isnan(row["loss"]) else lost
-        reference = f"{best['backbone']} layer {best['layer']} {best['pooling']}{_compression(best)}"
-        return f"{lost} {reference} ({_score(best)}), {_saving(row, best)}"
+        found, row = self.columns[column], pick.rows[column]
+        best = found.best
+        known = not math.isnan(row["loss"])
+        at_most = f"loses at most {fixed(row['loss'], 1)} points" if row["loss"] else "shown to be the best"
+        if not row["difference"]:
+            head = f"scores best{_compression(row)}, {_score(row)}"
+            return f"{head}{f', {at_most}' if known else ''}{_speed(row)}"
+        below = f"{fixed(-row['difference'], 1)} points below {_place(best)}{_compression(best)}"
+        below += f" ({_score(best)})"
+        out = ", which the limits leave out" if found.left_out else ""
+        below = f"{at_most}, {below}" if known else f"is {below}"
+        return f"{below}{out}, {_saving(row, best)}"
+
+    def summary(self, pick: Pick) -> str:
+        """Why a pick is recommended, in short: for several tasks, that in which it may lose most."""
+        if len(pick.rows) == 1:
+            return self.reason(pick)
+        texts = [COMPROMISE.format(lost=f"{next(iter(self.columns.values())).max_loss:g}")] * pick.compromise
+        losses = {column: row["loss"] for column, row in pick.rows.items()}
+        if any(math.isnan(loss) for loss in losses.values()):
+            losses = {column: -row["difference"] for column, row in pick.rows.items()}
+        worst = max(losses, key=losses.__getitem__)
+        return "; ".join([*texts, f"at worst, {worst.heading}: {self._compared(pick, worst)}"])
+
+
+def _speed(row: pd.Series) -> str:
+    """The time of an image up to a layer, as the end of a sentence; "" if it is unknown."""
+    size = f" at {row['timed_at']}" if row["timed_at"] else ""
+    return f", {_milliseconds(row, ' ms an image' + size)}" if row["ms"] >= 0 else ""
 
 
 def _saving(row: pd.Series, best: pd.Series) -> str:
     """What one candidate costs instead of another: time, or if unknown, weights, or its layer."""
-    for name, text, unit in (("ms", ms_text, " ms"), ("parameters", count_text, " parameters")):
+    for name, text, unit in (("ms", _milliseconds, " ms"), ("parameters", _weights, " parameters")):
         if row[name] >= 0 and best[name] >= 0 and row[name] != best[name]:
             than = "instead of" if row[name] < best[name] else "against"
-            return f"{text(row[name])}{unit} {than} {text(best[name])}"
+            return f"{text(row, unit)} {than} {text(best)}"
     return f"layer {row['layer']} of {row['depth']}"
+
+
+def _place(row: pd.Series) -> str:
+    return f"{row['backbone']} layer {row['layer']} {row['pooling']}"
 
 
 def _compression(row: pd.Series) -> str:
@@ -246,7 +293,7 @@ def _compression(row: pd.Series) -> str:
 
 
 def pick_table(recommendation: Recommendation) -> pd.DataFrame:
-    """The picks as text; with a column of compressions if there are any."""
+    """The picks as text; with columns of compressions and of view sizes if there are any."""
     table = pd.DataFrame(
         {
             "backbone": pick.backbone,
@@ -254,18 +301,35 @@ def pick_table(recommendation: Recommendation) -> pd.DataFrame:
             "pooling": ", ".join(dict.fromkeys(str(row["pooling"]) for row in pick.rows.values())),
             **{column.heading: _score(layer) for column, layer in pick.rows.items()},
             "loses at most": ", ".join(fixed(layer["loss"], 1) for layer in pick.rows.values()),
-            "ms": ms_text(row["ms"]),
-            "weights": count_text(row["parameters"]),
+            "ms": _milliseconds(pick.total),
+            "at, px": str(pick.total["timed_at"]),
+            "weights": _weights(row),
             "dim": fixed(row["dim"], 0),
             "compression": ", ".join(pick.compressions),
-            "GB per million vectors": fixed(max(layer["bytes"] for layer in pick.rows.values()) / 1000, 2),
+            "a vector": _each(layer["bytes"] for layer in pick.rows.values()),
+            "an image": _each(map(image_bytes, pick.rows.values())),
             "licence": str(row["licence"]),
             "other layers": ", ".join(map(str, pick.others)),
         }
         for pick in recommendation.picks
         for row in [pick.deepest]
     )
-    return table if table["compression"].any() else table.drop(columns="compression")
+    empty = [name for name in ("compression", "at, px") if not table[name].any()]
+    return table.drop(columns=empty)
+
+
+def _each(sizes: Iterable[float]) -> str:
+    return ", ".join(dict.fromkeys(filter(None, map(bytes_text, sizes))))
+
+
+def _milliseconds(row: pd.Series, unit: str = "") -> str:
+    return f"{ms_text(row['ms'])}{unit}" + " (disturbed)" * bool(row["disturbed"] == 1)
+
+
+def _weights(row: pd.Series, unit: str = "") -> str:
+    """Weights up to a layer; only about if they were not measured, as times were not."""
+    text = count_text(row["parameters"]) + unit
+    return f"about {text}" if row["parameters"] >= 0 and math.isnan(row["ms"]) else text
 
 
 def pareto_table(recommendation: Recommendation, column: Column) -> pd.DataFrame:
@@ -276,8 +340,8 @@ def pareto_table(recommendation: Recommendation, column: Column) -> pd.DataFrame
             "layer": place_text(row["layer"], row["depth"], row["pooling"]),
             column.heading: _score(row),
             "loses at most": fixed(row["loss"], 1),
-            "ms": ms_text(row["ms"]),
-            "weights": count_text(row["parameters"]),
+            "ms": _milliseconds(row),
+            "weights": _weights(row),
         }
         for _, row in recommendation.fronts[column].iterrows()
     )
@@ -290,9 +354,9 @@ def _layer_fields(column: Column, row: pd.Series) -> dict[str, object]:
         **{name: int(row[name]) for name in ("layer", "depth")},
         "pooling": row["pooling"],
         "score": float(row["value"]),
-        **{name: float(row[name]) for name in ("half", "difference", "loss", *UP_TO)},
+        **{name: float(row[name]) for name in ("ci_low", "ci_high", "difference", "loss", *UP_TO)},
     }
 
 
 def _score(row: pd.Series) -> str:
-    return score_text(float(row["value"]), float(row["half"]))
+    return score_text(*(float(row[name]) for name in INTERVAL))

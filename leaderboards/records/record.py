@@ -40,6 +40,7 @@ class Record:
     revision: str  # commit of its repository or digest of its local weights
     depth: int
     input_size: int  # input size in pixels of the evaluation
+    view_size: str = ""  # of scores: how large the first image was shown (`ViewSize`); "" if unknown
     task: str
     protocol: str
     dataset: str  # for costs, the device
@@ -49,7 +50,8 @@ class Record:
     coverage: str  # the available part of the dataset, in words
     layer: int  # 1..depth; 0: the input of block 1; for a set its deepest layer
     tap: str  # see `zoo.spec.Layer`; for a set of layers their numbers, such as ``9+10+11+12``
-    pooling: str  # ``cls``, ``mean`` or ``grid``; for an analysis, the tokens that it uses
+    # ``cls``, ``mean`` or ``grid``; for an analysis, the tokens that it uses; for costs, the view size
+    pooling: str
     head: int = -1  # attention head, from 0; -1: all heads, or none
     metric: str
     primary: bool  # whether it is the primary metric in the usual pooling: the class token, or the mean
@@ -115,6 +117,8 @@ def to_frame(records: Sequence[Record]) -> pd.DataFrame:
 
 def with_defaults(records: pd.DataFrame) -> pd.DataFrame:
     """Records that were made in bulk, with the columns `COLUMNS`; missing fields get their defaults."""
+    if [*records] == [*COLUMNS]:
+        return records
     usual = {name: value for name, value in _DEFAULTS.items() if name not in records}
     return records.assign(**usual)[list(COLUMNS)]
 
@@ -149,7 +153,8 @@ def read_frame(path: Path) -> pd.DataFrame:
     try:
         if has_checksum(path) or not (lacking := {*COLUMNS} - {*pq.read_schema(path).names}):
             frame = with_defaults(read_fields(read_checked(path), _KINDS))
-            return frame.assign(claim=frame["claim"].replace(VERIFIED, SUBMITTED))
+            is_marked = frame["claim"] == VERIFIED
+            return frame.assign(claim=frame["claim"].mask(is_marked, SUBMITTED)) if is_marked.any() else frame
     except UNREADABLE as error:
         raise DamagedError(f"cannot read records {path}: {first_line(error)}") from error
     names = ", ".join(name for name in COLUMNS if name in lacking)

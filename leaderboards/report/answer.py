@@ -4,10 +4,12 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+import pandas as pd
 from markupsafe import Markup
 
 from layerboard.leaderboards.blocks.blocks import Strong, Text
 from layerboard.leaderboards.blocks.display import (
+    HELD_OUT,
     fixed,
     ms_text,
     plain_name,
@@ -17,15 +19,16 @@ from layerboard.leaderboards.blocks.display import (
     task_display,
 )
 from layerboard.leaderboards.board.column import Column
+from layerboard.leaderboards.board.costs import with_costs
 from layerboard.leaderboards.board.frames import PIXELS, RANDOM
 from layerboard.leaderboards.findings.answers import Answer, Choice, fewest_choices
+from layerboard.leaderboards.findings.baselines import cannot_rank
 from layerboard.leaderboards.report.content import Report
 from layerboard.leaderboards.report.templates.environment import filled
 from layerboard.zoo.errors import some
 
 NAMED = 3  # maximum number of backbones named on a card
 EXCEPTIONS = 3  # choices that the verdict names besides the first
-HELD_OUT = "if the layer is chosen on half of the test data and scored on the rest"
 
 
 def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
@@ -35,11 +38,16 @@ def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
     for answer in answers:
         column, task = answer.column, task_display(answer.column.task)
         titles[column] = task.title if several[column.task] == 1 else f"{task.title}: {column.heading}"
-        score, _, spread = score_text(answer.score, (answer.ci_high - answer.ci_low) / 2).partition(" ± ")
+        score = fixed(answer.score, 1)
+        interval = score_text(answer.score, answer.ci_low, answer.ci_high).removeprefix(score)
         card = {"title": titles[column], "asks": task.asks, "answer": answer, "score": score}
         card |= {"backbone": report.board.labels[answer.backbone], "sure": _sure(answer, report.board.labels)}
         card["anchor"] = report.looks[str(card["backbone"])]["anchor"]
-        card |= {"spread": spread, "baselines": _baselines(answer, report), "facts": _details(answer, report)}
+        card |= {
+            "interval": interval,
+            "baselines": _baselines(answer, report),
+            "facts": _details(answer, report),
+        }
         cards.append(card)
     return filled("answer", verdict=[*_verdict(answers, titles, report), *report.disturbed], cards=cards)
 
@@ -48,7 +56,8 @@ def _verdict(answers: Sequence[Answer], titles: Mapping[Column, str], report: Re
     """Which layer of which backbone to take for what, its costs, and the loss of a single choice for all."""
     first, *others = fewest_choices(answers)
     pieces: list[str | Strong] = ["Take ", _named(first, report)]
-    costs = [text for text in _cost(first.backbone, first.layer, report) if "vectors" not in text]
+    costs = _cost(first.backbone, first.layer, [*first.losses], report)
+    costs = [text for text in costs if "vectors" not in text]
     pieces.append(f" ({', '.join(costs)})" if costs else "")
     for each in others[:EXCEPTIONS]:
         *most, last = (titles[column] for column in each.losses)
@@ -62,7 +71,12 @@ def _verdict(answers: Sequence[Answer], titles: Mapping[Column, str], report: Re
     if losses:
         which, whose = ("Each", "its tasks") if others else ("It", "every task")
         sure = f"{which} is at most {max(losses):.1f} points below the best measured of {whose} (95 %). "
-    return [Text(tuple(pieces)), Text((sure, _loss(first, answers, titles)))]
+    first_of_all = [
+        Text((Strong(f"{titles[answer.column]}: {cannot_rank(answer.baselines)}."),))
+        for answer in answers
+        if answer.baselines
+    ]
+    return [*first_of_all, Text(tuple(pieces)), Text((sure, _loss(first, answers, titles)))]
 
 
 def _named(choice: Choice, report: Report) -> Strong:
@@ -88,7 +102,9 @@ def _loss(choice: Choice, answers: Sequence[Answer], titles: Mapping[Column, str
 
 
 def _sure(answer: Answer, labels: Mapping[str, str]) -> Text:
-    """How far it may be below the best, and the backbones that are not shown to be worse."""
+    """The baselines that do as well, else how far it may be below the best and what is not shown worse."""
+    if answer.baselines:
+        return Text((Strong(cannot_rank(answer.baselines)),))
     others = len(answer.column.best) - 1
     if answer.rivals:
         many = len(answer.rivals) == others > 1
@@ -128,21 +144,34 @@ def _details(answer: Answer, report: Report) -> list[str]:
         several = "layers" if len(answer.layers) > 1 else "layer"
         facts.append(f"its {several} {ranges_text(list(answer.layers))} not shown to be worse")
     if not math.isnan(answer.held_out):
-        facts.append(f"{fixed(answer.held_out, 1)} % {HELD_OUT}")
+        facts.append(f"held out: {fixed(answer.held_out, 1)} % ({HELD_OUT})")
     facts += [answer.thresholds] if answer.thresholds else []
-    costs = _cost(answer.backbone, answer.layer, report)
+    costs = _cost(answer.backbone, answer.layer, [column], report)
     return [*facts, *([", ".join(costs)] if costs else [])]
 
 
-def _cost(backbone: str, layer: int, report: Report) -> list[str]:
-    """Costs of a backbone that is cut after a layer."""
-    words, costs = [], report.costs
-    rows = costs[(costs["backbone"] == report.board.labels[backbone]) & (costs["layer"] == layer)]
-    for row in rows.head(1).to_dict("records"):
-        guessed = math.isnan(row["ms"])
-        words += [] if guessed else [f"{ms_text(row['ms'])} ms an image on {report.device}"]
-        words += [] if math.isnan(row["dim"]) else [f"{int(row['dim']):,}-dimensional vectors"]
-        if not math.isnan(count := row["parameters"]):
-            millions = f"{count / 1e6:.2g}" if count < 1e7 else f"{count / 1e6:,.0f}"
-            words.append(f"{'about ' * guessed}{millions} M parameters")
+def _cost(backbone: str, layer: int, columns: Sequence[Column], report: Report) -> list[str]:
+    """Costs of a backbone that is cut after a layer, at the sizes at which tasks show images."""
+    rows = pd.concat([column.scored for column in columns])
+    rows = rows[(rows["backbone"] == backbone) & (rows["layer"] == layer)].drop_duplicates("view_size")
+    rows = with_costs(rows.assign(backbone=report.board.labels[backbone]), report.costs)
+    rows = rows.drop_duplicates("timed_at").sort_values("ms", kind="stable")
+    if rows.empty:
+        return []
+    row, words = rows.iloc[0], _time(rows.dropna(subset="ms"), report)
+    words += [] if math.isnan(row["dim"]) else [f"{int(row['dim']):,}-dimensional vectors"]
+    if not math.isnan(count := row["parameters"]):
+        millions = f"{count / 1e6:.2g}" if count < 1e7 else f"{count / 1e6:,.0f}"
+        words.append(f"{'about ' * math.isnan(row['ms'])}{millions} M parameters up to it")
     return words
+
+
+def _time(rows: pd.DataFrame, report: Report) -> list[str]:
+    """The time of an image, from rows of one layer at each size that was timed, the fastest first."""
+    if rows.empty:
+        return []
+    ends = rows if len(rows) == 1 else rows.iloc[[0, -1]]
+    times, sizes = (" to ".join(texts) for texts in (ends["ms"].map(ms_text), ends["timed_at"]))
+    size = f" of {sizes} pixels" if ends["timed_at"].all() else ""
+    noisy = ", disturbed by other work" if rows["disturbed"].any() else ""
+    return [f"{times} ms an image{size} on {report.device}{noisy}"]

@@ -54,6 +54,10 @@ _SURE = _calculate(
     "sure",
     "isValid(datum.ci_low) ? format(datum.ci_low, '.1f') + ' to ' + format(datum.ci_high, '.1f') : 'none'",
 )
+_BELOW = _calculate(
+    "below",
+    "isValid(datum.loss) ? 'at most ' + format(datum.loss, '.1f') + ' points (95 %)' : 'not compared'",
+)
 _WHERE = _calculate(
     "where",
     "datum.layer + ' of ' + datum.depth + (isValid(datum.pooling) ? ', ' + datum.pooling : '')"
@@ -64,6 +68,7 @@ _SCORE = _tip("value", "{metric}", ".1f")
 _SCORE_TIPS = [
     *(_tip("backbone", "backbone"), _tip("where", "layer"), _tip("score", "{metric}")),
     _tip("sure", "95 % interval"),
+    _tip("below", "below the best"),
 ]
 _VALUE = {"field": "value", "type": "quantitative", "title": "{axis}", "scale": {"zero": False}}
 _LOW = _VALUE | {"field": "ci_low"}
@@ -116,7 +121,7 @@ def _chart(layers: list[Spec], height: object, *transform: Spec) -> Spec:
 def _open(*transform: Spec) -> Spec:
     """Parameters of every chart: its rows, the highlighted backbone and the hovered place."""
     params = [{"name": "mark", "value": "{mark}"}, {"name": "at", "value": None}]
-    data = {"data": {"values": "{rows}"}, "transform": [_SURE, _WHERE, *transform]}
+    data = {"data": {"values": "{rows}"}, "transform": [_SURE, _BELOW, _WHERE, *transform]}
     return {"$schema": SCHEMA, "params": params, "config": config(INK, "{font}")} | data
 
 

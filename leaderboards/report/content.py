@@ -11,9 +11,15 @@ from layerboard.leaderboards.blocks.blocks import Numbers, Text, said
 from layerboard.leaderboards.blocks.display import score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
-from layerboard.leaderboards.board.costs import DISTURBANCE, disturbances, find_measured_device, layer_costs
+from layerboard.leaderboards.board.costs import (
+    DISTURBANCE,
+    disturbances,
+    find_measured_device,
+    layer_costs,
+    with_costs,
+)
 from layerboard.leaderboards.board.differences import Bounds
-from layerboard.leaderboards.board.frames import RANDOM, BoardBackbone, half_widths
+from layerboard.leaderboards.board.frames import INTERVAL, RANDOM, BoardBackbone
 from layerboard.leaderboards.board.ranks import mean_ranks
 from layerboard.leaderboards.board.tidy import numbers_of
 from layerboard.leaderboards.charts.style import Spec, looks
@@ -26,14 +32,17 @@ BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters
 COLUMNS = ("column", "task", "dataset", "protocol", "metric", "floor")
 BEST = (
     *("column", "backbone", "family", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
-    *("honest", "optimism", "group", "n"),
+    *("loss", "held_out", "optimism", "group", "n"),
 )
-LAYERS = ("column", "backbone", "pooling", "layer", "depth", "value", "ci_low", "ci_high", "place", "chosen")
+LAYERS = (
+    *("column", "backbone", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
+    *("loss", "place", "chosen"),
+)
 PUBLISHED = (
     *("column", "backbone", "layer", "depth", "value", "source", "measured", "difference", "verdict"),
     "conditions",
 )
-COST = ("backbone", "layer", "ms", "parameters", "dim")
+COST = ("backbone", "layer", "timed_at", "ms", "disturbed", "parameters", "dim")
 MATRICES = ("table", "first", "second", "mean", "columns", "numbers")
 SCORE = "score"  # further column of the first two: the score as tables show it
 
@@ -43,7 +52,7 @@ OTHERS = "published"  # in place of a group: a number of others
 
 # costs for the horizontal axis, in order of preference, and their names
 AXES: tuple[tuple[str, str], ...] = (
-    ("ms", "latency of one image, ms"),
+    ("ms", "latency of one image as the task shows it, ms"),
     ("parameters", "parameters up to the layer, millions"),
     ("dim", "dimensions of a vector"),
 )
@@ -117,11 +126,12 @@ class Report:
         ``place`` is best, maybe (not shown to be worse) or empty, ``relative`` the share of the depth;
         ``parameters`` are in millions.
         """
-        rows = self._labelled([_layers(column) for column in self.board.columns], (*LAYERS, SCORE))
+        parts = [_layers(column, self.board.bounds[column.key]) for column in self.board.columns]
+        rows = self._labelled(parts, (*LAYERS, "view_size", SCORE))
         if rows.empty:
             return rows
         costs = self.costs.assign(parameters=self.costs["parameters"] / 1e6)
-        return rows.assign(relative=rows["layer"] / rows["depth"]).merge(costs, "left", ["backbone", "layer"])
+        return with_costs(rows.assign(relative=rows["layer"] / rows["depth"]), costs)
 
     @cached_property
     def published(self) -> pd.DataFrame:
@@ -163,7 +173,7 @@ class Report:
 
     @cached_property
     def measured_costs(self) -> pd.DataFrame:
-        """Columns `COST`: costs of each block on that device."""
+        """Columns `COST`: costs of each block on that device, at each view size."""
         labels = dict(self.board.labels)
         costs = layer_costs(self.board.costs.records, self.device)
         costs = costs.assign(backbone=costs["backbone"].map(labels))
@@ -176,14 +186,14 @@ class Report:
         If a backbone was not measured, weights are an equal share per block, and latency is NaN.
         """
         guessed = [
-            (backbone.label, layer, np.nan, facts.parameters / backbone.depth * layer, width)
+            (backbone.label, layer, "", np.nan, False, facts.parameters / backbone.depth * layer, width)
             for backbone, facts in self.known
             if backbone.label not in set(self.measured_costs["backbone"])
             for widths in [facts.widths if len(facts.widths) == backbone.depth else [np.nan] * backbone.depth]
             for layer, width in enumerate(widths, start=1)
         ]
         parts = [part for part in (self.measured_costs, pd.DataFrame(guessed, columns=[*COST])) if len(part)]
-        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*COST], dtype=float)
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*COST])
 
     @cached_property
     def axes(self) -> tuple[tuple[str, str], ...]:
@@ -228,26 +238,27 @@ def report_of(board: Board, facts: Mapping[str, Facts], highlight: str = "") -> 
 
 def _best(column: Column, bounds: Bounds) -> pd.DataFrame:
     rows = column.best.sort_values("value", ascending=False, kind="stable")
-    choices = [column.honest.get(name) for name in rows["backbone"]]
+    choices = [column.held_out.get(name) for name in rows["backbone"]]
     marks = dict.fromkeys(bounds.worse, WORSE) | dict.fromkeys(bounds.maybe, MAYBE)
     marks |= dict.fromkeys(rows["backbone"][rows["value"] == rows["value"].max()], FIRST)
     return rows.assign(
         column=column.heading,
-        honest=[choice.score if choice else np.nan for choice in choices],
+        loss=bounds.losses_of(rows),
+        held_out=[choice.score if choice else np.nan for choice in choices],
         optimism=[choice.optimism if choice else np.nan for choice in choices],
         group=[marks.get(name, UNTESTED) for name in rows["backbone"]],
         score=_texts(rows),
     )
 
 
-def _layers(column: Column) -> pd.DataFrame:
+def _layers(column: Column, bounds: Bounds) -> pd.DataFrame:
     rows = column.candidates
     best = set(zip(column.best["backbone"], column.best["layer"], strict=True))
     fields = rows[["backbone", "layer", "maybe_best"]].itertuples(index=False, name=None)
     places = ["best" if (name, layer) in best else "maybe" if maybe else "" for name, layer, maybe in fields]
-    rows = rows.assign(column=column.heading, place=places, score=_texts(rows))
+    rows = rows.assign(column=column.heading, loss=bounds.losses_of(rows), place=places, score=_texts(rows))
     return rows.sort_values(["backbone", "layer"], kind="stable")
 
 
 def _texts(rows: pd.DataFrame) -> list[str]:
-    return [score_text(*each) for each in zip(rows["value"].astype(float), half_widths(rows), strict=True)]
+    return [score_text(*each) for each in rows[INTERVAL].astype(float).itertuples(index=False, name=None)]

@@ -16,7 +16,7 @@ from layerboard.leaderboards.sections.provenance import join, list_blocks
 from layerboard.leaderboards.sections.tables import board_table, mark_of
 
 CAPTION = "The best layer of each backbone"
-HONEST_CAPTION = f"{CAPTION} with an honest choice"
+HELD_OUT_CAPTION = f"{CAPTION}, held out"
 
 READING = """\
 Each row is a frozen, pretrained vision backbone; each column is a task that is solved from its features
@@ -27,7 +27,7 @@ backbone of each column is in **bold**. {maybe}An empty cell is a missing score,
 gives the reason."""
 
 INTERVAL = """\
-± is the 95 % margin of error. """
+± is the 95 % margin of error; where the ends of the 95 % interval are unlike, both are given. """
 
 COLUMN_MAYBE = """\
 `≈` marks backbones that are not shown to be worse than the best of their column: the best on average is among
@@ -59,11 +59,10 @@ CLAIMED = """\
 The column `measured` says who measured a backbone. Numbers `by the authors` of the backbone or `by others`
 came as a submission; those `verified here` were drawn at random, measured again, and agreed."""
 
-HONEST = """\
-**Honest scores: the layer chosen on held-out data.** Above, each layer is chosen on the test data that
-it is scored on, which is optimistic. Here it is chosen on a random half of the test data and scored on
-the other half. Cells show the mean over 100 splits and, in brackets, how much lower it is than the score
-above."""
+HELD_OUT = """\
+**Held out.** Above, each layer is chosen on the test data that it is scored on, which is optimistic. Here
+it is chosen on a random half of the test data and scored on the other half ({meaning}). Cells show the mean
+over 100 splits and, in brackets, how much lower it is than the score above."""
 
 OPTIMISM = """\
 The best layer is chosen on the test data, so the scores are optimistic, most of all on small datasets."""
@@ -95,7 +94,7 @@ def best_blocks(board: Board) -> list[Block]:
     apart = [column for column in board.columns if column.apart]
     parts = [column.rows[column.rows["partial"].astype(bool)] for column in board.columns if column.partial]
     partial = pd.concat(parts).groupby("dataset", sort=True) if parts else ()
-    honest = honest_table(board)
+    held_out = held_out_table(board)
     legend = [
         {"task": task.name, "the question": task.asks, "the score, in percent": task.measures}
         for task in map(display.task_display, dict.fromkeys(column.task for column in board.columns))
@@ -111,8 +110,8 @@ def best_blocks(board: Board) -> list[Block]:
         *list_blocks(PARTIAL, [f"{name}: {join(rows['coverage'])}" for name, rows in partial]),
         untested(board),
         *_enough_blocks(board),
-        said(OPTIMISM if honest.empty else HONEST),
-        *([] if honest.empty else [Table(honest, left=2, caption=HONEST_CAPTION, head=1)]),
+        wrapped(OPTIMISM if held_out.empty else HELD_OUT.format(meaning=display.HELD_OUT)),
+        *([] if held_out.empty else [Table(held_out, left=2, caption=HELD_OUT_CAPTION, head=1)]),
         *_floor_notes(board),
         said("What the tasks measure:"),
         Table(pd.DataFrame(legend), left=3, caption="What the tasks measure"),
@@ -160,19 +159,19 @@ def _enough_blocks(board: Board) -> list[Block]:
     return list_blocks(EVERY, lines)
 
 
-def honest_table(board: Board) -> pd.DataFrame:
-    """The leaderboard with honest choices, ``score (loss by the choice)``; empty without any."""
-    if not any(column.honest for column in board.columns):
+def held_out_table(board: Board) -> pd.DataFrame:
+    """The leaderboard with held-out choices of the layer, ``score (loss by it)``; empty without any."""
+    if not any(column.held_out for column in board.columns):
         return pd.DataFrame()
 
     def cells(column: Column) -> dict[str, Cell]:
-        top = max((choice.score for choice in column.honest.values()), default=math.nan)
+        top = max((choice.score for choice in column.held_out.values()), default=math.nan)
         return {
             name: Cell(
                 f"{display.score_text(choice.score)} ({display.signed_text(-choice.optimism)})",
                 mark_of(best=choice.score == top, maybe=False),
             )
-            for name, choice in column.honest.items()
+            for name, choice in column.held_out.items()
         }
 
     return board_table(board, cells, floor=False)

@@ -7,24 +7,27 @@ from collections.abc import Mapping
 import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Page, Table, said
-from layerboard.leaderboards.blocks.display import count_text, fixed, ms_text
+from layerboard.leaderboards.blocks.display import bytes_text, count_text, fixed, ms_text
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.costs import DISTURBANCE, disturbances
+from layerboard.leaderboards.board.costs import DISTURBANCE, disturbances, is_own_size
 from layerboard.leaderboards.board.frames import BoardBackbone, backbones_of
 from layerboard.leaderboards.sections.provenance import provenance_blocks
 from layerboard.leaderboards.sections.tables import cell_table
+from layerboard.tasks.framework.registry import DISTURBED
 
 MEGABYTE = 1e6
 
 NOTE = """\
-Times are those **of the fastest forward pass on the named machine**, measured while the run computed nothing
-else: they compare backbones and depths there, and differ on other machines. Spread is by how much the lower
-quartile of the forward passes is longer; waiting is the share of the time in which threads waited for a
-processor. Above 20 % (spread) or 5 % (waiting), other work disturbed the times. One forward pass is timed at
-every layer, so the time at a layer is the cost of the backbone cut after it. Images are on the device
-already; decoding and resizing are not included. GFLOPs count additions and multiplications separately. Peak
-memory is that of a forward pass at the best batch size, weights included: as reported by the allocator of a
-GPU; on a CPU, the tensors alive at once."""
+Times are those **without disturbance on the named machine**, measured while the run computed nothing else:
+they compare backbones and depths there, and differ on other machines. One forward pass is timed at every
+layer; each part between two layers counts with its shortest time of several passes, and the sum up to a layer
+is the cost of the backbone cut after it. Spread is by how much the lower quartile of the passes is longer;
+waiting is the share of the time in which threads waited for a processor. Above {spread:g} % (spread) or
+{waiting:g} % (waiting), other work disturbed the times. Images are on the device already; decoding and
+resizing are not included. GFLOPs count additions and multiplications separately. Peak memory is that of a
+forward pass at the best batch size, weights included: as reported by the allocator of a GPU; on a CPU, the
+tensors alive at once. Each backbone as a whole is shown images of its own input size. Tasks may show them at
+other sizes, in pixels; each size has a table, and what is said of a task is at its size."""
 
 _TIMES = {"ms": "Milliseconds of one image", "ms-batch": "Milliseconds per image, at the best batch size"}
 
@@ -32,7 +35,7 @@ _TIMES = {"ms": "Milliseconds of one image", "ms-batch": "Milliseconds per image
 def cost_page(board: Board) -> Page:
     """The costs of one suite, which must have some."""
     costs, title = board.costs, f"What the backbones cost: {board.suite}"
-    blocks: list[Block] = [said(NOTE)]
+    blocks: list[Block] = [said(NOTE.format(**DISTURBED))]
     for device in costs.groups:
         blocks += _device_blocks(device.rows, device.dataset, costs.labels)
     return Page(costs.page, title, (*blocks, *provenance_blocks(costs)))
@@ -45,15 +48,19 @@ def _device_blocks(rows: pd.DataFrame, device: str, labels: Mapping[str, str]) -
     whole = Table(whole_table(rows), caption=f"Each backbone as a whole on {device}")
     blocks: list[Block] = [Heading(2, f"On {device}"), whole]
     blocks += [said(DISTURBANCE, **disturbed) for disturbed in disturbances(rows, device)]
-    for metric, title in _TIMES.items():
-        times = up_to_table(rows[rows["metric"] == metric], labels)
-        table = Table(times, caption=f"{title}, up to each layer, on {device}")
+    own = is_own_size(rows)
+    parts = [(title, rows[own & (rows["metric"] == metric)]) for metric, title in _TIMES.items()]
+    at_sizes = rows[~own & (rows["metric"] == "ms")].groupby("pooling")
+    parts += [(f"{_TIMES['ms']} of {size} pixels", part) for size, part in at_sizes]
+    for title, part in parts:
+        table = Table(up_to_table(part, labels), caption=f"{title}, up to each layer, on {device}")
         blocks += [said("{title}, up to each layer:", title=title), table]
     return blocks
 
 
 def whole_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Costs of each backbone as a whole, as text; rows are of one device and have numbers."""
+    rows = rows[is_own_size(rows)]
     table = pd.DataFrame([_whole(rows[rows["backbone"] == each.name], each) for each in backbones_of(rows)])
     return table if table["compiling, s"].any() else table.drop(columns="compiling, s")
 
@@ -62,11 +69,13 @@ def _whole(rows: pd.DataFrame, backbone: BoardBackbone) -> dict[str, str]:
     whole, last = (rows[rows["layer"] == layer] for layer in (-1, backbone.depth))
     known = zip(whole["metric"], whole["value"].astype(float), strict=True)
     costs: dict[str, float] = defaultdict(lambda: math.nan, known)
-    dims = last[(last["metric"] == "dim") & (last["tap"] == "block")]
-    dim = float(dims["value"].iloc[0]) if len(dims) else math.nan
+    block = last[last["tap"] == "block"].drop_duplicates("metric")
+    numbers = dict(zip(block["metric"], block["value"].astype(float), strict=True))
+    dim, tokens = (numbers.get(name, math.nan) for name in ("dim", "tokens"))
     peak, gflops = costs["peak-memory"] / MEGABYTE, costs["gflops"]
     return {
         "backbone": backbone.label,
+        "input, px": str(rows["input_size"].iloc[0]),
         "images/s": fixed(costs["images-per-second"], 0),
         "at batch": fixed(costs["best-batch"], 0),
         "largest batch": fixed(costs["largest-batch"], 0),
@@ -78,8 +87,8 @@ def _whole(rows: pd.DataFrame, backbone: BoardBackbone) -> dict[str, str]:
         "weights": count_text(costs["parameters"]),
         "GFLOPs": "" if math.isnan(gflops) else f"{gflops:.3g}",
         "dim": fixed(dim, 0),
-        "bytes a vector": fixed(4 * dim, 0),
-        "GB a million vectors": fixed(4 * dim / 1000, 2),
+        "a vector": bytes_text(4 * dim),
+        "an image's grid": bytes_text(4 * dim * tokens),
     }
 
 

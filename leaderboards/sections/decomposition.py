@@ -16,7 +16,7 @@ from layerboard.leaderboards.records.files import RESULTS_VERSION, scored_path, 
 from layerboard.leaderboards.records.items import read_items
 from layerboard.leaderboards.records.record import companion
 from layerboard.tasks.decompose.paths import KIND, SIZE, Steps
-from layerboard.tasks.framework.assess import measure
+from layerboard.tasks.framework.assess import measure, sampled_names
 from layerboard.tasks.framework.base import Items, ceiling_metric
 from layerboard.tasks.framework.registry import PULL
 from layerboard.tasks.statistics.uncertainty import influence, sample
@@ -156,7 +156,7 @@ class _Backbone:
 def difference_interval(before: tuple[Items, str], after: tuple[Items, str]) -> tuple[float, float]:
     """Ends of the 95 % interval of a difference of two scores; NaN if there are too few units.
 
-    Each score is given by items and the name of one of their statistics. Units (pairs of images, videos) that
+    Each score is given by items and the name of one of their statistics. Units (images of pairs, videos) that
     both are measured on are paired, others count separately; so scores may be averaged differently or be of
     other items. By linearisation, with Student's t.
     """
@@ -176,8 +176,7 @@ def _effects(items: Items, metric: str) -> tuple[dict[str, float], float, int]:
     units, strata = sample(measured)
     if not isinstance(measured, Ratios) or units <= strata:
         return {}, math.nan, 0
-    names = np.unique(np.asarray(items.clusters, str))[measured.counts > 0].tolist()
-    by_unit = dict(zip(names, influence(measured)[:, 0].tolist(), strict=True))
+    by_unit = dict(zip(sampled_names(items, measured), influence(measured)[:, 0].tolist(), strict=True))
     return by_unit, float(measured.evaluate()[0, 0]), units - strata
 
 

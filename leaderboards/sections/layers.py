@@ -28,7 +28,7 @@ MAYBE = """\
 on average is among these and the bold one (95 %; each backbone holds by itself). """
 
 CHOICES_NOTE = """\
-A short table follows: the honest score, how much lower it is (optimism), and how often each block was
+A short table follows: the held-out score, how much lower it is (optimism), and how often each block was
 chosen over the random halves (if at least {least}). """
 
 RESOLVES = """\
@@ -51,7 +51,7 @@ def layer_blocks(board: Board) -> list[Block]:
     if not board.columns:
         return []
     least = f"{fixed(100 * SHOWN_SHARE, 0)} %"
-    choices = CHOICES_NOTE.format(least=least) if any(column.honest for column in board.columns) else ""
+    choices = CHOICES_NOTE.format(least=least) if any(column.held_out for column in board.columns) else ""
     note = NOTE.format(maybe=MAYBE if board.has_intervals else "", choices=choices)
     blocks: list[Block] = [Heading(2, "Every layer"), wrapped(note)]
     for column in board.columns:
@@ -116,18 +116,18 @@ def _pooling_blocks(board: Board, column: Column, pooling: str | None, title: st
 
 
 def choice_table(column: Column) -> pd.DataFrame:
-    """Honest score, optimism and chosen blocks of each backbone in one column; empty without a split."""
+    """Held-out score, optimism and chosen blocks of each backbone in one column; empty without a split."""
     best = {str(row["backbone"]): row for row in column.best.to_dict("records")}
     return pd.DataFrame(
         {
             "backbone": backbone.label,
             "best": f"{score_text(row['value'])} ({place_text(row['layer'], row['depth'], row['pooling'])})",
-            "honest": score_text(choice.score),
+            "held out": score_text(choice.score),
             "optimism": score_text(choice.optimism),
             "blocks chosen": ", ".join(
                 f"{at} ({fixed(100 * share, 0)} %)" for at, share in choice.shares if share >= SHOWN_SHARE
             ),
         }
         for backbone in column.backbones
-        if (row := best.get(backbone.name)) and (choice := column.honest.get(backbone.name))
+        if (row := best.get(backbone.name)) and (choice := column.held_out.get(backbone.name))
     )

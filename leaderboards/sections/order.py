@@ -7,6 +7,7 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.best import best_blocks
 from layerboard.leaderboards.sections.ceilings import ceiling_blocks
 from layerboard.leaderboards.sections.layers import layer_blocks
+from layerboard.leaderboards.sections.losses import loss_blocks
 from layerboard.leaderboards.sections.published import published_blocks
 from layerboard.leaderboards.sections.ranks import rank_blocks
 from layerboard.leaderboards.sections.seen import seen_blocks
@@ -18,6 +19,7 @@ from layerboard.leaderboards.sections.variants import variant_blocks
 # empty if the board has nothing for it
 SECTIONS: tuple[Callable[[Board], list[Block]], ...] = (
     best_blocks,
+    loss_blocks,
     rank_blocks,
     seen_blocks,
     ceiling_blocks,

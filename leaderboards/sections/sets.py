@@ -49,7 +49,7 @@ def set_gains(board: Board) -> tuple[Gain, ...]:
 
 
 def _gains(board: Board, column: Column, sets: pd.DataFrame, name: str, transform: str) -> Iterator[Gain]:
-    """The gains of one backbone in a column: the named sets, the best pair, the honest choice."""
+    """The gains of one backbone in a column: the named sets, the best pair, the held-out choice."""
     single = column.candidates[column.candidates["backbone"] == name]
     rows = sets[(sets["backbone"] == name) & (sets["metric"] == column.metric) & ~is_floor(sets)]
     rows = rows[(rows["pooling"] == column.poolings.get(name)) & rows["value"].notna()]
@@ -60,12 +60,12 @@ def _gains(board: Board, column: Column, sets: pd.DataFrame, name: str, transfor
         (gain,) = differences_of(column, [side], best, board.items)
         yield Gain(column, best, side, gain, names=names)
     score, chosen = chosen_elsewhere(rows)
-    before = column.honest.get(name)
+    before = column.held_out.get(name)
     if not math.isnan(score) and before is not None and len(rows) > 1:
         side = replace(sides_of(chosen.head(1), name)[0], score=score)
-        honest = replace(best, layer=before.shares[0][0], score=before.score)
+        chosen_before = replace(best, layer=before.shares[0][0], score=before.score)
         names = (CHOSEN.format(count=len(rows)),)
-        yield Gain(column, honest, side, Estimate(score - before.score), names=names)
+        yield Gain(column, chosen_before, side, Estimate(score - before.score), names=names)
 
 
 def blocks_of(side: Side) -> tuple[int, ...]:

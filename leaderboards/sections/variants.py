@@ -74,7 +74,7 @@ class Gain:
     best: Side  # the best block of the variant; for sets the best, or that which was chosen most often
     gain: Estimate
     same_layer: Estimate = MISSING  # at the best plain block; NaN if it has no score
-    honest: float = math.nan  # with layers chosen on held-out data; NaN without a choice
+    held_out: float = math.nan  # with layers chosen on held-out data; NaN without a choice
     alike: bool = False  # whether all layers have the same scores
     names: tuple[str, ...] = ()  # name of a set (`tasks.sets.SETS`), or `PAIR`, or `CHOSEN`
 
@@ -132,10 +132,10 @@ def _gains(
             sides = sides_of(scored[scored["pooling"] == before.pooling], name, transform)
             same = [side for side in sides if side.layer == before.layer]
             gain, *others = differences_of(column, [best, *same], before, board.items)
-            chosen, again = column.honest.get(reference), changed.honest.get(name)
-            honest = again.score - chosen.score if chosen and again else math.nan
+            chosen, again = column.held_out.get(reference), changed.held_out.get(name)
+            held_out = again.score - chosen.score if chosen and again else math.nan
             alike = _values(column, reference) == _values(changed, name)
-            yield Gain(column, before, best, gain, others[0] if others else MISSING, honest, alike)
+            yield Gain(column, before, best, gain, others[0] if others else MISSING, held_out, alike)
 
 
 def _values(column: Column, name: str) -> list[tuple[object, ...]]:
@@ -172,7 +172,7 @@ def _tables(board: Board, gains: Sequence[Gain]) -> Iterator[Block]:
     yield from _table(board, gains, _difference, TITLE)
     for words, rows, text in (
         ("At the best layer of the backbone:", gains, lambda gain: difference_text(gain.same_layer)),
-        ("With layers chosen on held-out data:", gains, lambda gain: signed_text(gain.honest)),
+        ("With layers chosen on held-out data:", gains, lambda gain: signed_text(gain.held_out)),
         ("Scores and best layers:", [*plain.values(), *gains], lambda gain: side_text(gain.best)),
     ):
         for table in _table(board, rows, text, f"{TITLE}: {words[:1].lower()}{words[1:-1]}"):

@@ -1,13 +1,15 @@
 """Uncertainty of a task's scores: its per-item values as units for intervals, tests and splits."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from layerboard.tasks.framework.base import AVERAGED, OF_PIXELS, Items, Over, Statistic
+from layerboard.tasks.framework.base import AVERAGED, OF_PIXELS, PAIRED, Items, Over, Statistic
 from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.statistics.mcb import Groups, compare_groups, compare_with_best
 from layerboard.tasks.statistics.ranks import rank_ranges
@@ -19,11 +21,12 @@ from layerboard.tasks.statistics.uncertainty import (
     differences,
     intervals,
 )
-from layerboard.tasks.statistics.weighted import ClassRatios, Index, Partitions, Ratios, Trials
+from layerboard.tasks.statistics.weighted import MANY, ClassRatios, Index, Partitions, Ratios, Trials
 
 HIT = 100.0  # value of a hit in the columns of items; a miss is 0
 RANKED: tuple[Over, ...] = ("ranks", "shares")  # means of strata in percent, with arbitrary item values
-MANY = 1e6  # number of trials of an item of shares: so many that they add no variance of their own
+SHARES = ("queries", "objects")  # units whose values are percentages: precision, recall, J and F
+SPAIR = re.compile(r"\d+-([^-]+)-([^-]+):.*")  # name of a pair, with the names of its images
 SHARED = 0.95  # least share of common items of two scores that are compared
 
 
@@ -220,7 +223,12 @@ def measure(items: Sequence[Items], *metrics: str) -> WeightedScores:
     if over == "partition":
         return _partitions(items, [statistic.column for statistic in statistics], unit, stratum)
     columns = [(layer, statistic.column) for statistic in statistics for layer in items]
-    measured = _ratios([layer.values[name] for layer, name in columns], over, unit, stratum)
+    measured = _ratios([layer.values[name] for layer, name in columns], over, unit, stratum, first.unit)
+    if (images := images_of_pairs(first)) is not None:
+        numbers = np.unique(images, return_inverse=True)[1].reshape(images.shape)
+        of_units = np.zeros((len(names), 2), np.int64)
+        of_units[unit] = numbers
+        measured = replace(measured, images=of_units)
     drawn = [name for name in first.values if name.startswith(f"{statistics[0].column} draw ")]
     if over != "draws" or len(drawn) < 2:
         return measured
@@ -230,7 +238,33 @@ def measure(items: Sequence[Items], *metrics: str) -> WeightedScores:
     return replace(measured, draws=np.mean(draws, axis=2))
 
 
-def _ratios(columns: Sequence[Floats], over: Over, unit: Integers, stratum: Integers) -> Ratios:
+def images_of_pairs(items: Items) -> NDArray[np.str_] | None:
+    """Names of the two images of each item's pair, [items 2]; None if items are not of pairs of images.
+
+    Items that were stored without images have them in the names of SPair's pairs.
+    """
+    if all(name in items.values for name in PAIRED):
+        return np.stack([items.values[name] for name in PAIRED], axis=1).astype(np.int64).astype(str)
+    if items.unit != "keypoints":
+        return None
+    found = [SPAIR.fullmatch(name) for name in items.clusters]
+    return np.array([each.groups() for each in found if each], str) if found and all(found) else None
+
+
+def sampled_names(items: Items, measured: Ratios) -> list[str]:
+    """Names of what was sampled: of the clusters that count, or of the images that pairs share."""
+    names, first = np.unique(np.asarray(items.clusters, str), return_index=True)
+    images, joined = images_of_pairs(items), measured.sampling
+    if images is None or joined is None:
+        return [str(name) for name in names[measured.counts > 0]]
+    shown = [frozenset(images[row].tolist()) for row in first]
+    rows = np.split(joined.indices, joined.indptr[1:-1])
+    return [" ".join(sorted(frozenset.intersection(*(shown[unit] for unit in row)))) for row in rows]
+
+
+def _ratios(
+    columns: Sequence[Floats], over: Over, unit: Integers, stratum: Integers, what: str = ""
+) -> Ratios:
     values = np.stack(columns, axis=1).astype(np.float64)
     there = ~np.isnan(values)
     if (there != there[:, :1]).any():
@@ -238,9 +272,11 @@ def _ratios(columns: Sequence[Floats], over: Over, unit: Integers, stratum: Inte
     totals = np.zeros((len(stratum), values.shape[1]))
     np.add.at(totals, unit, np.where(there, values, 0.0))
     counts: Floats = np.bincount(unit, there[:, 0], len(stratum)).astype(np.float64)
-    # a percentage of pairs has the interval of a hit rate with the same variance
-    hits = ((values == 0) | (values == HIT) | ~there).all(axis=0) | (over in RANKED)
-    trials = Trials(counts * MANY if over == "shares" else counts, np.where(hits, HIT, np.nan))
+    hits = ((values == 0) | (values == HIT) | ~there).all(axis=0)
+    # other percentages have the interval of a hit rate with the same variance
+    shares = hits | (over in (*RANKED, "draws")) | (what in SHARES)
+    many = np.where(hits | (over == "ranks"), 1.0, MANY)
+    trials = Trials(counts[:, None] * many, np.where(shares, HIT, np.nan))
     if over == "clusters":
         totals /= np.maximum(counts, 1)[:, None]
         counts = (counts > 0).astype(np.float64)

@@ -154,6 +154,10 @@ class Statistic:
         return self.column in columns
 
 
+PAIRED = ("first image", "second image")
+"""Columns of `Items.values` if clusters are pairs of images, which may share them: the numbers of the two."""
+
+
 @dataclass(frozen=True, slots=True)
 class Items:
     """Per-item values behind the scores, for confidence intervals and paired tests."""

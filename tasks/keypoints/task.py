@@ -16,6 +16,7 @@ from layerboard.tasks.datasets.base import Coverage, Sample
 from layerboard.tasks.datasets.spair import KeypointPair, Keypoints
 from layerboard.tasks.datasets.spair_facts import AZIMUTH, KINDS, MISTAKABLE
 from layerboard.tasks.framework.base import (
+    PAIRED,
     Group,
     Items,
     Measurements,
@@ -235,6 +236,8 @@ class KeypointTask(MeasuredTask):
 
     def _items(self, values: Mapping[str, Floats], statistics: Mapping[str, Statistic]) -> Items:
         """Items: keypoints, with the pair as the cluster and the category as the stratum."""
+        sides = ([pair.source for pair in self._ordered], [pair.target for pair in self._ordered])
+        images = (np.repeat(np.asarray(side, np.float64), self._counts) for side in sides)
         names, seen = [], Counter[str]()
         for pair in self._ordered:
             seen[pair.key] += 1
@@ -245,7 +248,7 @@ class KeypointTask(MeasuredTask):
             keys=tuple(f"{name}#{i}" for name, i in numbered),
             clusters=tuple(name for name, _ in numbered),
             strata=tuple(pair.category for pair in self._ordered for _ in pair.source_points),
-            values=values,
+            values={**values, **dict(zip(PAIRED, images, strict=True))},
             statistics=statistics,
         )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaincinv, stdtr, stdtrit
 
-from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.statistics.weighted import (
     ClassRatios,
     Part,
@@ -25,19 +25,37 @@ WeightedScores = Ratios | Partitions | ClassRatios
 
 LEVEL = 0.95  # confidence of all intervals
 DIGITS = 12  # significant digits of a score that are free of rounding errors
-ALIKE = 1e-10  # variances of differences below this share of the largest variance are rounding errors
+ALIKE = 1e-10  # variances of differences below this share of the two scores' variances are rounding errors
 FEWER = 1  # degree of freedom lost if units have several items: found by simulation with about ten units
 PRIOR = 1.0  # weight, in units, of the prior assumption that all trials of a unit have the same outcome
 
 
+def sampled(measured: WeightedScores, values: Floats) -> Floats:
+    """Values [units ...] summed over what was sampled, if it counts: [sampled ...].
+
+    These are the units, or the images of pairs (`Ratios.sampling`).
+    """
+    if isinstance(measured, Ratios) and measured.sampling is not None:
+        return np.asarray(measured.sampling @ values, np.float64)
+    return np.asarray(values[measured.counts > 0], np.float64)
+
+
+def sampled_strata(measured: WeightedScores) -> Integers:
+    """Stratum of each unit, or image of pairs, that was sampled and counts: [sampled]."""
+    if isinstance(measured, Ratios) and measured.sampling is not None:
+        joined = measured.sampling
+        return np.asarray(measured.stratum[joined.indices[joined.indptr[:-1]]])
+    return measured.stratum[measured.counts > 0]
+
+
 def sample(measured: WeightedScores) -> tuple[int, int]:
-    """Number of units with a count above 0, and of their strata."""
-    counting = measured.counts > 0
-    return int(counting.sum()), len(np.unique(measured.stratum[counting]))
+    """Number of sampled units with a count above 0, and of their strata."""
+    stratum = sampled_strata(measured)
+    return len(stratum), len(np.unique(stratum))
 
 
 def influence(measured: WeightedScores) -> Floats:
-    """Influence z of each unit with a count above 0 on each score, linearised: [units scores].
+    """Influence z of each sampled unit with a count above 0 on each score, linearised: [sampled scores].
 
     Rows are centred within their strata and scaled by sqrt(units / (units - strata)), so that ``z.T @ z`` is
     the covariance of the scores. Raises ValueError if there are no more units than strata.
@@ -47,9 +65,8 @@ def influence(measured: WeightedScores) -> Floats:
     units, strata = sample(measured)
     if units <= strata:
         raise ValueError(f"expected more units than strata, found {units} and {strata}")
-    counting = measured.counts > 0
-    added = measured.slopes()[counting]
-    for members in group_members(measured.stratum[counting]):
+    added = sampled(measured, measured.slopes())
+    for members in group_members(sampled_strata(measured)):
         added[members] -= added[members].mean(axis=0)
     return np.asarray(added * np.sqrt(units / (units - strata)), np.float64)
 
@@ -72,7 +89,7 @@ class Uncertainty:
         units, strata = sample(measured)
         if units <= strata:
             return None
-        counts = measured.counts
+        counts = sampled(measured, measured.counts)
         effective = float(counts.sum() ** 2 / (counts**2).sum())
         freedom = max(1.0, effective - strata - FEWER * (counts > 1).any())
         return cls([(influence(measured), freedom), *measured.chance()])
@@ -84,23 +101,28 @@ class Uncertainty:
 
     def errors(self, reference: int | None = None) -> tuple[Floats, Floats]:
         """Standard errors and degrees of freedom [scores] of all scores, or of their differences from one."""
-        parts = [rows if reference is None else rows - rows[:, [reference]] for rows, _ in self.parts]
-        return self._welch([(rows**2).sum(axis=0) for rows in parts])
+        variances = [(rows**2).sum(axis=0) for rows, _ in self.parts]
+        if reference is None:
+            return self._welch(variances)
+        both = np.sum([each + each[reference] for each in variances], axis=0)
+        apart = [((rows - rows[:, [reference]]) ** 2).sum(axis=0) for rows, _ in self.parts]
+        return self._welch(apart, both)
 
     def pairs(self) -> tuple[Floats, Floats]:
         """Standard errors and degrees of freedom of all pairwise differences: [scores scores] each."""
-        variances = []
-        for rows, _ in self.parts:
-            covariance = rows.T @ rows
-            each = np.diag(covariance)
-            variances.append(each[:, None] + each - 2 * covariance)
-        return self._welch(variances)
+        covariances = [rows.T @ rows for rows, _ in self.parts]
+        sums = [np.add.outer(np.diag(each), np.diag(each)) for each in covariances]
+        apart = [both - 2 * each for both, each in zip(sums, covariances, strict=True)]
+        return self._welch(apart, np.sum(sums, axis=0))
 
-    def _welch(self, variances: list[Floats]) -> tuple[Floats, Floats]:
-        """Standard errors and degrees of freedom of sums of variances. Source: Welch, Biometrika 34, 1947."""
-        largest = max((rows**2).sum(axis=0).max(initial=0) for rows, _ in self.parts)
+    def _welch(self, variances: list[Floats], both: Floats | None = None) -> tuple[Floats, Floats]:
+        """Standard errors and degrees of freedom of sums of variances. Source: Welch, Biometrika 34, 1947.
+
+        Variances of differences are 0 below a share `ALIKE` of ``both``, those of the two scores together.
+        """
         total = np.sum(variances, axis=0)
-        total = np.where(total > ALIKE * largest, total, 0)
+        if both is not None:
+            total = np.where(total > ALIKE * both, total, 0)
         per_freedom = sum(
             variance**2 / freedom for variance, (_, freedom) in zip(variances, self.parts, strict=True)
         )
@@ -108,50 +130,51 @@ class Uncertainty:
         return np.sqrt(total), freedom
 
 
-def hit_intervals(measured: Ratios) -> tuple[Floats, Floats]:
-    """Ends of confidence intervals of hit rates, 0 to the value of a hit: [scores]; NaN for too few units.
+def share_intervals(measured: Ratios | ClassRatios) -> tuple[Floats, Floats]:
+    """Ends of confidence intervals of shares, 0 to the value of a hit: [scores]; NaN for too few units.
 
     The interval is the exact one of Clopper and Pearson for an effective number of independent trials: the
-    number at which the rate would have the variance that is estimated from the units. It equals the number of
-    trials if every unit is one trial. The variance is linearised, and shrunk, with the weight of `PRIOR`
-    units, towards that of units whose trials all hit or all miss, since a few misses say little about it. The
-    degrees of freedom are units minus strata. Raises ValueError if a score is not a hit rate.
+    number at which the share would have its estimated variance. It equals the number of trials if every unit
+    is one trial. The variance is that of `Uncertainty`. Its part from the units is shrunk, with the weight of
+    `PRIOR` units, towards that of units whose trials all hit or all miss, since a few misses say little about
+    it. Raises ValueError if a score is not a share.
 
     Source: Korn and Graubard, Confidence Intervals for Proportions With Small Expected Number of Positive
     Counts Estimated From Survey Data, Survey Methodology 24, 1998.
     """
     trials = measured.trials
     if trials is None or not np.isfinite(trials.hit).all():
-        raise ValueError("expected scores of hits, found others")
-    units, strata = sample(measured)
-    if units <= strata:
+        raise ValueError("expected scores of hits or shares, found others")
+    if (uncertainty := Uncertainty.of(measured)) is None:
         return (np.full(measured.scores, np.nan),) * 2
     share = np.clip(measured.evaluate()[0] / trials.hit, 0, 1)
     tail = (1 - LEVEL) / 2
-    count = _independent(measured, trials, share)
-    items = trials.count.sum()
-    count = count * (stdtrit(items - 1, tail) / stdtrit(units - strata, tail)) ** 2
+    error, freedom = uncertainty.errors()
+    count = _independent(measured, trials, share, (error / trials.hit) ** 2)
+    items = trials.count.sum(axis=0)
+    count = count * (stdtrit(items - 1, tail) / stdtrit(freedom, tail)) ** 2
     hits = count * share
     low, high = betaincinv(hits, count - hits + 1, tail), betaincinv(hits + 1, count - hits, 1 - tail)
     low, high = np.where(share == 0, 0, low), np.where(share == 1, 1, high)
     return trials.hit * low, trials.hit * high
 
 
-def _independent(measured: Ratios, trials: Trials, share: Floats) -> Floats:
-    """Number of independent trials with the same variance: [scores]."""
-    weight = np.zeros(len(measured.counts))
-    groups = [members for members in group_members(measured.group) if measured.counts[members].sum() > 0]
-    for members in groups:
-        weight[members] = measured.counts[members] / (measured.counts[members].sum() * len(groups))
-    each = np.divide(weight**2, trials.count, out=np.zeros_like(weight), where=trials.count > 0)
+def _independent(measured: Ratios | ClassRatios, trials: Trials, share: Floats, variance: Floats) -> Floats:
+    """Number of independent trials with the variance of each share: [scores]."""
+    weight = measured.weights
+    count = trials.count if trials.count.ndim == 2 else trials.count[:, None]
+    each = np.divide(weight[:, None] ** 2, count, out=np.zeros_like(count), where=count > 0)
     # squared weights of trials, and of units: the variance as a multiple of share x (1 - share)
-    alone, together = float(each.sum()), float((weight**2).sum())
-    items = trials.count.sum()
-    variance = (influence(measured) ** 2).sum(axis=0) / trials.hit**2
+    alone, together = each.sum(axis=0), float((sampled(measured, weight) ** 2).sum())
+    items = count.sum(axis=0)
     mixed = share * (1 - share) / (items - 1) * items
     inverse = np.divide(variance, mixed, out=np.full_like(share, together), where=mixed > 0)
-    counting = measured.counts > 0
-    part = measured.totals[counting] / measured.counts[counting, None] / trials.hit
+    if isinstance(measured, ClassRatios):
+        whole = measured.whole.sum(axis=2)
+        part = np.divide(measured.part.sum(axis=2), whole, out=np.zeros_like(whole), where=whole > 0).T
+        part = part[measured.counts > 0]
+    else:
+        part = sampled(measured, measured.totals) / sampled(measured, measured.counts)[:, None] / trials.hit
     # number of units that contain the rarer of hit and miss
     informed = np.where(share < 0.5, (part > 0).sum(axis=0), (part < 1).sum(axis=0))
     inverse = (informed * inverse + PRIOR * together) / (informed + PRIOR)
@@ -171,7 +194,7 @@ class Differences:
 def intervals(measured: WeightedScores) -> tuple[Floats, Floats]:
     """Ends of confidence intervals [scores], in the scores' unit; NaN for too few units.
 
-    Hit rates have the intervals of `hit_intervals`. Others have Student's intervals from the linearised
+    Shares have the intervals of `share_intervals`. Others have Student's intervals from the linearised
     standard error, which may exceed the range of the scores.
 
     docs/explanation/simulations.md reports their coverage in simulations. Be careful with the NMI of clusters
@@ -182,9 +205,11 @@ def intervals(measured: WeightedScores) -> tuple[Floats, Floats]:
     error, freedom = uncertainty.errors()
     score, reach = measured.evaluate()[0], stdtrit(freedom, (1 + LEVEL) / 2) * error
     low, high = score - reach, score + reach
+    if isinstance(measured, ClassRatios):
+        return share_intervals(measured)
     if isinstance(measured, Ratios) and measured.trials is not None:
-        hits = np.flatnonzero(np.isfinite(measured.trials.hit))
-        low[hits], high[hits] = hit_intervals(measured.columns(hits))
+        shares = np.flatnonzero(np.isfinite(measured.trials.hit))
+        low[shares], high[shares] = share_intervals(measured.columns(shares))
     return low, high
 
 

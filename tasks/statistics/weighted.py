@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from layerboard.tasks.metrics.arrays import Floats, Integers
+from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
 from layerboard.tasks.metrics.partitions import Contingency, agreement, slopes
 
 
@@ -43,6 +43,8 @@ Averaged = Literal["shown", "seen", "all"]
 """Classes that are averaged: those in the ground truth; those in the ground truth or the prediction, as in
 mmsegmentation and dinov3; or all, where a class in neither counts as 0 (Hummingbird)."""
 
+MANY = 1e6  # number of trials of an item of shares: so many that they add no variance of their own
+ROUNDED = 1e-12  # share of a sum below which what is left of it is a rounding error
 CELLS = 4_000_000  # values in one block of contingency tables, 32 MB for each temporary
 
 Part = tuple[Floats, float]
@@ -52,10 +54,13 @@ its degrees of freedom."""
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """Trials, hits or misses, behind the scores."""
+    """Trials, hits or misses, behind the scores.
 
-    count: Floats  # [units] number of trials of each unit
-    hit: Floats  # [scores] value of a hit, 1 or 100; NaN for scores that are not hit rates
+    A score of values between a miss and a hit is a share, too: that of many trials an item.
+    """
+
+    count: Floats  # [units] or [units scores] number of trials of each unit
+    hit: Floats  # [scores] value of a hit, 1 or 100; NaN for scores that are not shares
 
 
 @dataclass(frozen=True)
@@ -63,8 +68,9 @@ class Ratios:
     """Several scores (layers) on the same units: means over groups of sum(totals) / sum(counts).
 
     Groups whose count is 0 are left out. If scores are means over random draws (of a probe's training
-    images), ``draws`` has the scores of each draw. Raises ValueError if shapes do not match, a count or an id
-    is negative, or a value is not finite.
+    images), ``draws`` has the scores of each draw. ``images`` names the images of units that are pairs.
+
+    Raises ValueError if shapes do not match, a count or an id is negative, or a value is not finite.
     """
 
     totals: Floats  # [units scores] float64
@@ -73,6 +79,7 @@ class Ratios:
     stratum: Integers  # [units] from 0
     trials: Trials | None = None  # None if hits and misses are unknown
     draws: Floats | None = None  # [draws scores] scores of each of at least two draws
+    images: Integers | None = None  # [units 2] from 0: images of pairs; None if the units are sampled
 
     def __post_init__(self) -> None:
         shape = self.counts.shape
@@ -84,8 +91,16 @@ class Ratios:
         if not np.isfinite(self.totals).all() or not (np.isfinite(self.counts) & (self.counts >= 0)).all():
             raise ValueError("totals must be finite, and counts finite and not negative")
         check_ids(self.group, self.stratum)
+        if self.images is not None:
+            check_ids(self.images)
+            if self.images.shape != (*shape, 2):
+                raise ValueError(
+                    f"expected two images for each of {shape[0]} units, found {self.images.shape}"
+                )
         trials = self.trials
-        if trials is not None and (trials.count.shape != shape or trials.hit.shape != self.totals.shape[1:]):
+        if trials is not None and (
+            trials.count.shape not in (shape, self.totals.shape) or trials.hit.shape != self.totals.shape[1:]
+        ):
             shapes = f"{trials.count.shape} and {trials.hit.shape}"
             raise ValueError(f"expected trials [units] and hits [scores], found {shapes}")
 
@@ -122,8 +137,27 @@ class Ratios:
         count = len(self.draws)
         return [((self.draws - self.draws.mean(axis=0)) / np.sqrt(count * (count - 1)), count - 1)]
 
+    @property
+    def weights(self) -> Floats:
+        """Share of each unit in the scores: [units], sum 1 if any unit counts."""
+        weights = np.zeros_like(self.counts)
+        groups = [members for members in group_members(self.group) if self.counts[members].any()]
+        for members in groups:
+            weights[members] = self.counts[members] / (self.counts[members].sum() * len(groups))
+        return weights
+
+    @cached_property
+    def sampling(self) -> csr_array | None:
+        """Which units were sampled together (`shared_images`), [sampled units]; None if each by itself."""
+        if self.images is None:
+            return None
+        return shared_images(np.where(self.counts[:, None] > 0, self.images, NO_IMAGE))
+
     def columns(self, scores: Integers) -> Self:
-        hits = None if self.trials is None else Trials(self.trials.count, self.trials.hit[scores])
+        hits = None
+        if self.trials is not None:
+            count = self.trials.count
+            hits = Trials(count if count.ndim == 1 else count[:, scores], self.trials.hit[scores])
         draws = None if self.draws is None else self.draws[:, scores]
         return replace(self, totals=self.totals[:, scores], trials=hits, draws=draws)
 
@@ -243,35 +277,96 @@ class ClassRatios:
 
     @cached_property
     def counts(self) -> Floats:
-        """1 for images that show a class, 0 for others: [images]."""
-        return np.asarray(self.shown.any(axis=1), np.float64)
+        """Each image's share of the true pixels of a class, mean over the shown classes: [images], sum 1.
+
+        An image that shows a rare class counts more, since it decides on that class almost alone.
+        """
+        sums = self.shown.sum(axis=0)
+        shares = np.divide(self.shown, sums, out=np.zeros_like(self.shown), where=sums > 0)
+        return np.asarray(shares.sum(axis=1) / max(1, np.count_nonzero(sums)), np.float64)
+
+    @property
+    def weights(self) -> Floats:
+        """Share of each image in the scores: [images], sum 1 if any shows a class."""
+        return self.counts
+
+    @property
+    def trials(self) -> Trials:
+        """Every score is a share, of many trials an image."""
+        return Trials(np.full(len(self.counts), MANY), np.ones(self.scores))
 
     def evaluate(self, weights: Floats | None = None) -> Floats:
         """Scores under image weights [R images], as fractions: [R scores]; NaN if no class is shown."""
         weights = as_weights(weights, len(self.stratum))
         there = weights @ self.shown > 0
-        scores = np.full((len(weights), self.scores), np.nan)
-        for score, (part, whole) in enumerate(zip(self.part, self.whole, strict=True)):
-            sums = weights @ whole
-            share = np.divide(weights @ part, sums, out=np.zeros_like(sums), where=there & (sums > 0))
-            classes = {"shown": there, "seen": there | (sums > 0), "all": np.ones_like(there)}[self.averaged]
-            np.divide(share.sum(axis=1), classes.sum(axis=1), out=scores[:, score], where=there.any(axis=1))
-        return scores
+        sums = ((weights @ part, weights @ whole) for part, whole in zip(self.part, self.whole, strict=True))
+        return np.stack([self._mean(there, *of_score) for of_score in sums], axis=1)
 
     def slopes(self) -> Floats:
-        total = self.whole.sum(axis=1, keepdims=True)  # [scores 1 classes]
-        there = self.shown.any(axis=0) & (total > 0)
-        safe = np.where(total > 0, total, 1)
-        ratio = self.part.sum(axis=1, keepdims=True) / safe
-        counted = {"shown": self.shown.any(axis=0), "seen": self.shown.any(axis=0) | (total > 0), "all": True}
-        classes = np.broadcast_to(counted[self.averaged], total.shape).sum(axis=2)
-        slopes = np.where(there, (self.part - ratio * self.whole) / safe, 0).sum(axis=2) / np.maximum(
-            classes, 1
-        )
-        return np.asarray(slopes.T, np.float64)
+        """Jackknife influence of each image on each score: [images scores], mean 0 over images that count.
+
+        It is (n - 1) / n times the decrease of the score without the image; also the classes that are
+        averaged may change, as many are shown by few images. A score without its only image decreases by 0.
+
+        Source: Efron and Stein, Annals of Statistics 9, 1981.
+        """
+        counting = np.flatnonzero(self.counts > 0)
+        slopes = np.zeros((len(self.stratum), self.scores))
+        if len(counting) < 2:
+            return slopes
+        shown = self.shown[counting] > 0
+        there = shown.sum(axis=0) - shown > 0
+        for score, parts in enumerate(zip(self.part, self.whole, strict=True)):
+            part, whole = (pixels.sum(axis=0) - pixels[counting] for pixels in parts)
+            # a difference of sums of fractions may miss 0 by a rounding error
+            whole[whole < ROUNDED * parts[1].sum(axis=0)] = 0
+            without = self._mean(there, part, whole)
+            slopes[counting, score] = (without.mean() - without) * (len(counting) - 1) / len(counting)
+        return slopes
+
+    def _mean(self, there: NDArray[np.bool_], part: Floats, whole: Floats) -> Floats:
+        """Mean over the averaged classes [R], from shown classes and sums of pixels [R classes]."""
+        share = np.divide(part, whole, out=np.zeros_like(whole), where=there & (whole > 0))
+        classes = {"shown": there, "seen": there | (whole > 0), "all": np.ones_like(there)}[self.averaged]
+        mean = np.full(len(there), np.nan)
+        np.divide(share.sum(axis=1), classes.sum(axis=1), out=mean, where=there.any(axis=1))
+        return mean
 
     def chance(self) -> list[Part]:
         return []
+
+
+NO_IMAGE = -1  # in place of the images of a pair that does not count
+
+
+def shared_images(images: Integers) -> csr_array:
+    """Which pairs were sampled together, 0 or 1: [sampled pairs]; from the images [pairs 2] of each pair.
+
+    What is sampled is every image that is part of several pairs, with all of them, and every other pair that
+    has no such image. Pairs of the same two images are one pair. The sum of squares over these rows is the
+    variance of Aronow et al., plus the own variance of each pair that two of the images share. This part is
+    also in the jackknife over images, whose variance is never too small on average (Efron and Stein, Annals
+    of Statistics 9, 1981). A pair with `NO_IMAGE` is in no row.
+
+    Source: Aronow, Samii and Assenova, Cluster-Robust Variance Estimation for Dyadic Data, Political Analysis
+    23, 2015.
+    """
+    there = np.flatnonzero((images != NO_IMAGE).all(axis=1))
+    distinct, dyad = np.unique(np.sort(images[there], axis=1), axis=0, return_inverse=True)
+    dyad = dyad.ravel()
+    sides = [distinct[:, :1], distinct[distinct[:, 0] != distinct[:, 1], 1:]]
+    times = np.bincount(np.concatenate(sides).ravel(), minlength=images.max(initial=0) + 1)
+    several: Mask = np.greater(times[distinct], 1)  # [dyads 2]
+    several[:, 1] &= distinct[:, 0] != distinct[:, 1]
+    alone = ~several.any(axis=1)
+    rows, columns = [len(times) + dyad[alone[dyad]]], [there[alone[dyad]]]
+    for side in range(2):
+        of_image = several[dyad, side]
+        rows.append(distinct[dyad[of_image], side])
+        columns.append(there[of_image])
+    names, row = np.unique(np.concatenate(rows), return_inverse=True)
+    column = np.concatenate(columns)
+    return coo_array((np.ones(len(row)), (row, column)), shape=(len(names), len(images))).tocsr()
 
 
 def as_weights(weights: Floats | None, units: int) -> Floats:

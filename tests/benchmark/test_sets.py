@@ -101,7 +101,7 @@ def test_gains_are_paired_and_the_last_of_each_is_chosen_on_other_data(made: Fus
     pairs = pairs[(pairs["backbone"] == "mini-fs") & (pairs["tap"].str.count(r"\+") == 1)]
     assert spair["best pair of 6"].best.score == pairs["value"].max()
     for fair in (one for one in gains if one.names[0].startswith("chosen")):
-        assert fair.plain.score == fair.column.honest["mini-fs"].score
+        assert fair.plain.score == fair.column.held_out["mini-fs"].score
         assert fair.gain.value == pytest.approx(fair.best.score - fair.plain.score)
 
 

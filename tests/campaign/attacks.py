@@ -197,7 +197,15 @@ def forge_names(siege: Siege) -> str:
 
 def share_pages(siege: Siege) -> str:
     """A suite whose page is that of the honest one, of its parts, or of the site."""
-    names = ("standard/", "standard.inside", "standard.cost", "standard.honest", "index", "changes", "README")
+    names = (
+        "standard/",
+        "standard.inside",
+        "standard.cost",
+        "standard.held-out",
+        "index",
+        "changes",
+        "README",
+    )
     names += (
         "Standard",
         "STANDARD",

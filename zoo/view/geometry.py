@@ -4,7 +4,9 @@ Coordinates are (x, y) in pixel edges: an image spans [0, width] x [0, height], 
 pixel is (0.5, 0.5).
 """
 
+import re
 from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +30,37 @@ class Geometry:
     def to_image(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """View coordinates [..., 2] as image coordinates."""
         return np.asarray((points - np.asarray(self.offset)) / np.asarray(self.scale))
+
+
+class ViewSize(NamedTuple):
+    """How large an image is shown: width and height in pixels, and the side of the tiles that cut it."""
+
+    width: int
+    height: int
+    tile: int = 0  # 0 for an image that is shown whole
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """The size that a text says, as `str` writes it; None if it says none."""
+        found = re.fullmatch(r"(\d{1,4}) x (\d{1,4})(?: in tiles of (\d{1,4}))?", text)
+        return cls(*(int(number or 0) for number in found.groups())) if found else None
+
+    @property
+    def tiles(self) -> int:
+        """Number of squares that a backbone is shown of the image; 1 for a whole one."""
+        return -(-self.width // self.tile) * -(-self.height // self.tile) if self.tile else 1
+
+    @property
+    def shown(self) -> tuple[int, int]:
+        """Width and height in pixels of what a backbone is shown at once: of the image, or of a tile."""
+        return (self.tile, self.tile) if self.tile else (self.width, self.height)
+
+    def cells(self, stride: int) -> int:
+        """Number of cells of that many pixels' side in the grid of the whole image."""
+        return (self.width // stride) * (self.height // stride)
+
+    def __str__(self) -> str:
+        return f"{self.width} x {self.height}" + f" in tiles of {self.tile}" * bool(self.tile)
 
 
 def nearest_multiple(length: float, multiple: int) -> int:

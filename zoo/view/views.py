@@ -19,7 +19,14 @@ from PIL import Image
 from torch import Tensor
 from torch.nn import functional
 
-from layerboard.zoo.view.geometry import Box, Geometry, cropped_size, nearest_multiple, resize_geometry
+from layerboard.zoo.view.geometry import (
+    Box,
+    Geometry,
+    ViewSize,
+    cropped_size,
+    nearest_multiple,
+    resize_geometry,
+)
 
 REFERENCE_SIZE = 224  # input size in pixels for which the protocols state sizes
 
@@ -406,3 +413,9 @@ def tiles_of(view: View) -> Tiles | None:
     """The tiles of a view, if it cuts images into tiles, however it resizes them."""
     view = view.view if isinstance(view, FastResized) else view
     return view if isinstance(view, Tiles) else None
+
+
+def view_size(view: View, size: tuple[int, int], box: Box | None = None) -> ViewSize:
+    """How large a view shows an image of that width and height, cropped to ``box`` before anything else."""
+    tiles = tiles_of(view)
+    return ViewSize(*view.geometry(size, box).size, tiles.tile if tiles else 0)

@@ -9,8 +9,10 @@ from torch import Tensor
 from layerboard.benchmark.passes import timing
 from layerboard.benchmark.passes.timing import best_batch, measure_cost
 from layerboard.tasks.analyses.cost import CostConfig
+from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures, Visitor
 from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.geometry import ViewSize
 from tests.benchmark.doubles import CountingBackbone
 
 RULE = CostConfig(
@@ -40,16 +42,16 @@ class Clocked(CountingBackbone):
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
-    def measure(backbone: Clocked, rule: CostConfig = RULE, former=None):  # type: ignore[no-untyped-def]
+    def measure(backbone: Clocked, rule: CostConfig = RULE, sizes=(), former=None):  # type: ignore[no-untyped-def]
         monkeypatch.setattr(timing, "perf_counter", lambda: backbone.now)
-        return measure_cost(backbone, rule, former)
+        return measure_cost(backbone, rule, sizes, former)
 
     return measure
 
 
 def test_times_are_from_the_start_of_a_forward_to_each_layer(measured) -> None:  # type: ignore[no-untyped-def]
     found = measured(Clocked(lambda batch: 0.25))
-    (first, *_) = found.timed
+    (first, *_) = found.batches
     assert [[*seconds] for seconds in first.seconds.values()] == [[0.25 * n] * 5 for n in (1, 2, 3, 4)]
     assert list(first.seconds) == [Layer(1), Layer(2), Layer(3), Layer(3, "final")]
     assert found.dims[Layer(3, "final")] == 8
@@ -59,7 +61,7 @@ def test_batches_grow_until_that_does_not_pay(measured) -> None:  # type: ignore
     """Up to 8 images cost as much as one, so that 8 is the best, and two larger batches are tried."""
     backbone = Clocked(lambda batch: max(1, batch / 8))
     found = measured(backbone)
-    assert [one.batch for one in found.timed] == [1, 2, 4, 8, 16, 32]
+    assert [one.batch for one in found.batches] == [1, 2, 4, 8, 16, 32]
     assert found.best.batch == 8
     assert found.best.rate == pytest.approx(8 / 4)
     assert backbone.batches.count(8) == 2 + 5 + 1  # warm-up, rounds, memory
@@ -67,7 +69,7 @@ def test_batches_grow_until_that_does_not_pay(measured) -> None:  # type: ignore
 
 def test_one_batch_that_does_not_pay_is_not_the_end(measured) -> None:  # type: ignore[no-untyped-def]
     found = measured(Clocked(lambda batch: {1: 1, 2: 2, 4: 2}.get(batch, batch)))
-    assert [one.batch for one in found.timed] == [1, 2, 4, 8, 16]
+    assert [one.batch for one in found.batches] == [1, 2, 4, 8, 16]
     assert found.best.batch == 4
 
 
@@ -75,14 +77,14 @@ def test_a_later_visit_finds_what_other_work_hid_and_says_how_calm_it_was(measur
     """On the first visit every forward takes another, longer time; on the second all take what they need."""
     load = iter(range(1, 10_000))
     first = measured(Clocked(lambda batch: max(1, batch / 4) * next(load)))
-    assert first.timed[0].spread > 0.2
+    assert first.batches[0].spread > 0.2
     calm = measured(Clocked(lambda batch: max(1, batch / 4)), former=first)
-    assert calm.timed[0].whole == calm.best.whole == 4
-    assert calm.timed[0].spread == 0
-    assert len(calm.timed[0].seconds[Layer(1)]) == 10
+    assert calm.batches[0].whole == calm.best.whole == 4
+    assert calm.batches[0].spread == 0
+    assert len(calm.batches[0].seconds[Layer(1)]) == 10
     assert (calm.weights, calm.peak) == (first.weights, first.peak)
     busy = measured(Clocked(lambda batch: max(1, batch / 4) * next(load)), former=calm)
-    assert busy.timed[0].whole == 4
+    assert busy.batches[0].whole == 4
 
 
 def test_waiting_for_processors_is_seen(measured, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
@@ -97,27 +99,59 @@ def test_waiting_for_processors_is_seen(measured, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("rule", "last"),
     [
-        (CostConfig(2, 5, 0.0, 9, 1.03, 10_000, 7 * 4 * 3.0, 2), 2),
-        (CostConfig(2, 5, 0.0, 9, 1.03, 7 * 3, 1000.0, 2), 2),
+        (CostConfig(2, 5, 0.0, 9, 1.03, 10_000, 7 * 4 * 3.0 - 1, 2), 2),
+        (CostConfig(2, 5, 0.0, 9, 1.03, 7 * 3 - 1, 1000.0, 2), 2),
         (CostConfig(2, 5, 0.0, 9, 1.03, 0, 0.0, 2), 1),
     ],
 )
 def test_no_batch_is_begun_that_would_take_too_long(measured, rule: CostConfig, last: int) -> None:  # type: ignore[no-untyped-def]
     """A forward of one image takes 4 s, and so does one of any batch; two of the next are expected."""
     found = measured(Clocked(lambda batch: 1.0), rule)
-    assert found.timed[-1].batch == last
+    assert found.batches[-1].batch == last
 
 
 def test_one_image_is_timed_as_often_as_fits(measured) -> None:  # type: ignore[no-untyped-def]
-    rule = CostConfig(2, 5, 100.0, 9, 1.03, 0, 0.0, 2)
-    assert len(measured(Clocked(lambda batch: 1.0), rule).timed[0].seconds[Layer(1)]) == 9
-    rule = CostConfig(2, 5, 8 * 4.0, 9, 1.03, 0, 0.0, 2)
-    assert len(measured(Clocked(lambda batch: 1.0), rule).timed[0].seconds[Layer(1)]) == 6
+    rule = CostConfig(2, 5, 100.0, 9, 1.03, 0, 1000.0, 2)
+    assert len(measured(Clocked(lambda batch: 1.0), rule).batches[0].seconds[Layer(1)]) == 9
+    rule = CostConfig(2, 5, 8 * 4.0, 9, 1.03, 0, 1000.0, 2)
+    assert len(measured(Clocked(lambda batch: 1.0), rule).batches[0].seconds[Layer(1)]) == 6
+    rule = CostConfig(2, 5, 0.0, 9, 1.03, 0, 5 * 4.0, 2)  # too slow for the least number of passes
+    assert len(measured(Clocked(lambda batch: 1.0), rule).batches[0].seconds[Layer(1)]) == 3
+
+
+def test_one_image_is_timed_at_each_size_in_turn(measured) -> None:  # type: ignore[no-untyped-def]
+    """A double takes twice the side: each image of 24 x 12 pixels has as many patches as four tiles."""
+    shown: list[tuple[int, ...]] = []
+
+    class Seen(Clocked):
+        def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
+            if pixels.shape[-1] == side + 1:  # no multiple of the patch
+                raise InputError("no such size")
+            shown.append(tuple(pixels.shape))
+            Clocked.visit(self, pixels, visitor, layers)
+
+    backbone = Seen(lambda batch: batch)
+    side = backbone.spec.input_size
+    own, wide = ViewSize(side, side), ViewSize(3 * side, 2 * side)
+    tiled, alike = ViewSize(2 * side, 2 * side, side), ViewSize(2 * side, 2 * side - 1, side)
+    odd = ViewSize(side + 1, side)
+    found = measured(backbone, RULE, [wide, tiled, odd, alike])
+    assert [*found.views] == [own, wide, tiled, alike]
+    assert [view.timed.whole for view in found.views.values()] == [4, 4, 16, 16]
+    assert [view.timed.batch for view in found.views.values()] == [1] * 4
+    assert found.views[wide].tokens[Layer(1)] == 6 * found.views[own].tokens[Layer(1)]
+    assert found.views[tiled].tokens[Layer(1)] == 4 * found.views[own].tokens[Layer(1)]
+    turn = [(1, 3, side, side), (1, 3, 2 * side, 3 * side), (4, 3, side, side)]
+    assert "".join(map(str, turn * RULE.rounds)) in "".join(map(str, shown))
+    again = measured(backbone, RULE, former=found)
+    assert [*again.views] == [*found.views]
+    assert [view.timed.passes for view in again.views.values()] == [2 * RULE.rounds] * 4
+    assert again.batches[0].passes == 2 * RULE.rounds
 
 
 def test_a_batch_that_does_not_fit_is_the_end(measured) -> None:  # type: ignore[no-untyped-def]
     found = measured(Clocked(lambda batch: 1.0, fits=5))
-    assert [one.batch for one in found.timed] == [1, 2, 4]
+    assert [one.batch for one in found.batches] == [1, 2, 4]
     assert found.best.batch == 4
 
 
@@ -140,7 +174,7 @@ def test_on_a_card_the_largest_batch_is_the_last_that_fits(
         return []
 
     monkeypatch.setattr(timing, "_forward", forward)
-    monkeypatch.setattr(timing, "_pixels", lambda backbone, batch: batch)
+    monkeypatch.setattr(timing, "_pixels", lambda backbone, batch, size: batch)
     monkeypatch.setattr("layerboard.benchmark.passes.failures.free_unused", lambda device: None)
     card = CountingBackbone(device=torch.device("cuda"))
     batch, reason = timing._largest(card, (), 4, 1000.0)
@@ -165,7 +199,7 @@ def test_a_card_says_which_batch_is_fastest_and_keeps_half_of_its_memory(
         return [seconds(pixels)] * len(layers)
 
     monkeypatch.setattr(timing, "_forward", forward)
-    monkeypatch.setattr(timing, "_pixels", lambda backbone, batch: batch)
+    monkeypatch.setattr(timing, "_pixels", lambda backbone, batch, size: batch)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (128 - shown[-1], 128))
     assert best_batch(CountingBackbone(device=torch.device("cuda")), RULE) == expected
     assert max(shown) <= 64

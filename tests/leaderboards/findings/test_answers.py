@@ -113,7 +113,8 @@ def test_the_table_and_its_notes(three: pd.DataFrame, tmp_path: Path) -> None:
         assert cell in row.values()
     assert row["loses at most"] == f"{found[0].loss:.1f}"
     assert [note.split(":")[0] for note in answer_notes(found)] == [
-        *("Not shown to be worse", "Loses at most", "Held out", "ms")
+        "knn top-1",  # the random floor is higher
+        *("Not shown to be worse", "Loses at most", "Held out", "ms"),
     ]
 
 

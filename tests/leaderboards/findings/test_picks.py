@@ -10,9 +10,15 @@ import pytest
 
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
-from layerboard.leaderboards.board.costs import LAYER_COSTS, find_measured_device, layer_costs, pareto_front
+from layerboard.leaderboards.board.costs import (
+    LAYER_COSTS,
+    find_measured_device,
+    image_bytes,
+    layer_costs,
+    pareto_front,
+)
 from layerboard.leaderboards.findings.facts import COMMERCIAL_USE, Facts, commercial_use
-from layerboard.leaderboards.findings.limits import CANDIDATE, candidates_of, within
+from layerboard.leaderboards.findings.limits import CANDIDATE, candidates_of, spared, within
 from layerboard.leaderboards.findings.recommendation import Compared, compare_candidates, least_loss, picks_of
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
@@ -33,7 +39,6 @@ def candidates(*rows: tuple[str, int, float, float], **facts: object) -> pd.Data
         "pooling": "cls",
         "tap": "block",
         "protocol": "standard",
-        "half": 1.0,
         "parameters": NAN,
         "gflops": NAN,
         "dim": 96.0,
@@ -43,9 +48,20 @@ def candidates(*rows: tuple[str, int, float, float], **facts: object) -> pd.Data
         "transform": "",
         "bytes": 384.0,
         "thresholds": "",
+        "view_size": "",
+        "timed_at": "",
+        "disturbed": False,
     } | facts
     body = [
-        {"backbone": name, "layer": layer, "value": value, "ms": ms, **usual}
+        {
+            "backbone": name,
+            "layer": layer,
+            "value": value,
+            "ci_low": value - 1,
+            "ci_high": value + 1,
+            "ms": ms,
+        }
+        | usual
         for name, layer, value, ms in rows
     ]
     return pd.DataFrame(body, columns=CANDIDATE)
@@ -55,7 +71,7 @@ def cost(backbone: str, layer: int, ms: float, on: str = CPU, **changes: object)
     """Records of what a layer costs."""
     facts = {"backbone": backbone, "layer": layer, "task": "cost", "dataset": on, "pooling": "image"}
     usual = facts | {"analysis": True, "primary": False, "date": "2026-11-20"} | changes
-    values = {"ms": ms, "parameters": 1000.0 * layer, "dim": 96.0}
+    values = {"ms": ms, "parameters": 1000.0 * layer, "dim": 96.0, "tokens": 64.0}
     return [record(**usual | {"metric": name, "value": value}) for name, value in values.items()]
 
 
@@ -93,7 +109,7 @@ def test_without_costs_there_is_no_device() -> None:
 # candidates and limits
 
 
-def test_weights_are_of_cut_backbones_only_where_all_were_measured() -> None:
+def test_weights_are_those_up_to_a_layer_or_about_them() -> None:
     records = frame(
         unsure(layers([10.0, 20.0]), 2.0),
         layers([5.0, NAN], **CLIP),
@@ -107,22 +123,56 @@ def test_weights_are_of_cut_backbones_only_where_all_were_measured() -> None:
     assert list(found.columns) == CANDIDATE
     found = found.set_index(["backbone", "layer"])
     assert sorted(found.index) == [("mini-clip", 1), ("mini-dino", 1), ("mini-dino", 2)]
-    assert found.loc[("mini-dino", 1), ["ms", "dim", "parameters", "half"]].tolist() == [2, 96, 5000, 2]
+    assert found.loc[("mini-dino", 1), ["ms", "dim", "parameters", "ci_high"]].tolist() == [2, 96, 1000, 12]
     assert found.loc[("mini-dino", 2), ["dim", "parameters", "licence"]].tolist() == [80, 5000, "MIT"]
     assert math.isnan(found.loc[("mini-dino", 2), "ms"])
     assert found.loc[("mini-clip", 1), "licence"] == "unknown"
     assert found.loc[("mini-clip", 1), ["dim", "parameters", "ms"]].isna().all()
-    both = frame(cost("mini-dino", 1, 2.0), cost("mini-dino", 2, 4.0))
-    some = pd.concat([both, frame(cost("mini-clip", 2, 1.0))])
-    every = pd.concat([some, frame(cost("mini-clip", 1, 0.5))])
-    for costs, expected in (
-        (both, [NAN, 5000, 5000]),
-        (some, [2000, 5000, 5000]),
-        (every, [1000, 1000, 2000]),
+    (found,) = candidates_of(columns, layer_costs(records, None), facts).values()
+    found = found.set_index(["backbone", "layer"])
+    assert found.loc["mini-dino", "parameters"].tolist() == [2500, 5000]  # an equal share a block
+
+
+def test_costs_are_those_at_the_size_that_the_task_shows() -> None:
+    """Of a size that was not measured, and of records that say none, they are at the network's own."""
+    measured_at = [
+        cost("mini-dino", 1, ms, pooling=size) for size, ms in (("128 x 128", 9.0), ("64 x 64", 2.0))
+    ]
+    records = frame(layers([10.0]), *measured_at)
+    costs = layer_costs(records, CPU)
+    assert costs["timed_at"].tolist() == ["64 x 64", "128 x 128"]
+    for shown, expected in (
+        ("128 x 128", ("128 x 128", 9.0)),
+        ("64 x 64", ("64 x 64", 2.0)),
+        ("224 x 224", ("64 x 64", 2.0)),
+        ("", ("64 x 64", 2.0)),
     ):
-        (found,) = candidates_of(columns, layer_costs(costs, CPU), facts).values()
-        own = found.sort_values(["backbone", "layer"])["parameters"]
-        assert own.tolist() == pytest.approx(expected, nan_ok=True)
+        scores = records.assign(view_size=shown)
+        (found,) = candidates_of(Board.of(scores).columns, costs, {}).values()
+        assert found[["timed_at", "ms"]].to_numpy().tolist() == [[*expected]]
+        assert found[["parameters", "dim", "view_size"]].to_numpy().tolist() == [[1000, 96, shown]]
+    before = layer_costs(frame(cost("mini-dino", 1, 4.0)), CPU)  # records that do not say a size
+    (found,) = candidates_of(Board.of(records.assign(view_size="128 x 128")).columns, before, {}).values()
+    assert found[["timed_at", "ms"]].to_numpy().tolist() == [["", 4.0]]
+
+
+def test_times_are_disturbed_by_size_or_for_a_whole_backbone() -> None:
+    sizes = ("64 x 64", "128 x 128")
+    every = [cost(name, 1, 2.0, pooling=size) for name in "ab" for size in sizes]
+    where = {"spread": ("a", "128 x 128"), "waiting": ("b", "64 x 64")}
+    noise = [
+        replace(cost(name, -1, 80.0, pooling=size)[0], metric=metric)
+        for metric, (name, size) in where.items()
+    ]
+    found = layer_costs(frame(*every, noise), CPU).set_index(["backbone", "timed_at"])["disturbed"]
+    assert found[found].index.tolist() == [("a", "128 x 128"), ("b", "64 x 64"), ("b", "128 x 128")]
+
+
+def test_an_image_takes_the_bytes_of_all_its_vectors() -> None:
+    row = {"bytes": 384.0, "tokens": 64.0}
+    assert image_bytes(pd.Series(row | {"pooling": "cls"})) == 384
+    assert image_bytes(pd.Series(row | {"pooling": "grid"})) == 384 * 64
+    assert math.isnan(image_bytes(pd.Series(row | {"pooling": "grid", "tokens": NAN})))
 
 
 def test_each_layer_stands_in_the_pooling_that_is_shown() -> None:
@@ -156,6 +206,11 @@ def test_limits_keep_what_is_within_them_and_say_what_each_leaves_out() -> None:
         "--licence commercial leaves out 1 of 4 layers, all of b",
     ]
     assert within(rows, {"ms": 0.1})[1] == ["--max-ms 0.1 leaves out all 4 layers"]
+    noisy = rows.assign(disturbed=rows["layer"] == 2)
+    kept, _ = within(noisy, {"ms": 1.0})
+    assert kept["layer"].tolist() == [1, 2, 1]
+    assert rows.index[spared(noisy, 1.0)].tolist() == [1]
+    assert not spared(noisy, 2.0).any()
     many = candidates(*((name, 1, 10, 2.0) for name in "abcdefg"), ("h", 1, 10, 1.0))
     _, (sentence,) = within(many, {"ms": 1.0})
     assert sentence == "--max-ms 1 leaves out 7 of 8 layers, all of a, b, c, d, e, 2 more"
@@ -255,7 +310,7 @@ def test_equal_outcomes_of_few_images_show_little(tmp_path: Path, images: int, l
 
 
 def test_what_cannot_be_tested_is_not_recommended(tmp_path: Path) -> None:
-    rows = candidates(("a", 3, 60, 2), ("b", 1, 59.5, 3), ("c", 1, 59, 5), half=NAN)
+    rows = candidates(("a", 3, 60, 2), ("b", 1, 59.5, 3), ("c", 1, 59, 5))
     plant(tmp_path, "a", {3: hits(240)})
     plant(tmp_path, "b", {1: hits(238)}, prefix="another ")
     for folder in (tmp_path, tmp_path / "nowhere"):

@@ -1,8 +1,9 @@
 """Recommendations in words: reasons, tables and frames of planted picks."""
 
 import math
+from dataclasses import replace
 
-from layerboard.leaderboards.blocks.display import count_text, ms_text
+from layerboard.leaderboards.blocks.display import bytes_text, count_text, ms_text
 from layerboard.leaderboards.board.costs import pareto_front
 from layerboard.leaderboards.findings.recommendation import (
     PICK,
@@ -32,8 +33,8 @@ def reasons(found: Recommendation) -> list[str]:
 def test_the_reason_names_the_best_and_what_is_lost_and_saved() -> None:
     found = recommendation(knn=shown(("clip-b16", 11, 61.2, 9.8), ("dino-s16", 8, 60.4, 4.13)))
     assert reasons(found) == [
-        "loses at most 0.8 points against clip-b16 layer 11 cls (61.2 ± 1.0), 4.13 ms instead of 9.80",
-        "scores best, 61.2 ± 1.0",
+        "loses at most 0.8 points against clip-b16 layer 11 (61.2 ± 1.0), 4.13 ms instead of 9.80",
+        "scores best, 61.2 ± 1.0, 9.80 ms an image",
     ]
     assert pick_table(found)["loses at most"].tolist() == ["0.8", "0.0"]
 
@@ -42,9 +43,8 @@ def test_without_times_weights_are_told_and_without_these_depths() -> None:
     rows = shown(("b", 11, 61, NAN), ("b", 8, 60, NAN), ("a", 3, 60.5, NAN), parameters=2e6).rows
     rows.loc[rows["backbone"] == "a", "parameters"] = 1_600_000
     small, *_ = reasons(recommendation(knn=Compared(rows, 2)))
-    assert (
-        small == "loses at most 0.5 points against b layer 11 cls (61.0 ± 1.0), 1.6M parameters instead of 2M"
-    )
+    weights = "about 1.6M parameters instead of about 2M"
+    assert small == f"loses at most 0.5 points against b layer 11 (61.0 ± 1.0), {weights}"
     rows["parameters"] = NAN
     texts = reasons(recommendation(knn=Compared(rows, 2)))
     assert texts[0].endswith("layer 3 of 12")
@@ -56,17 +56,64 @@ def test_several_tasks_have_a_reason_each() -> None:
     found = recommendation(knn=shown(("a", 9, 61, 9)), spair=shown(("b", 2, 31, 3), ("a", 4, 30, 4)))
     (reason,) = reasons(found)
     assert reason == (
-        "knn top-1: scores best, 61.0 ± 1.0; spair PCK@0.1: loses at most 1.0 points against b layer 2 cls "
-        "(31.0 ± 1.0), 4.00 ms against 3.00; no single layer is enough for all tasks, use layers 4 and 9"
+        "knn top-1: scores best, 61.0 ± 1.0, 9.00 ms an image; "
+        "spair PCK@0.1: loses at most 1.0 points against b layer 2 (31.0 ± 1.0), "
+        "4.00 ms against 3.00; no single layer is enough for all tasks, use layers 4 and 9"
     )
     (row,) = pick_table(found).to_dict("records")
-    assert (row["layer"], row["pooling"]) == ("4, 9/12", "cls")
-    assert (row["ms"], row["dim"], row["GB per million vectors"]) == ("9.00", "96", "0.38")
+    assert (row["layer"], row["pooling"]) == ("4, 9/12", "cls, cls (cls 3.0)")
+    assert (row["ms"], row["dim"], row["a vector"], row["an image"]) == ("9.00", "96", "384 B", "384 B")
+    (summary,) = map(found.summary, found.picks)
+    assert summary == (
+        "at worst, spair PCK@0.1: loses at most 1.0 points against b layer 2 (31.0 ± 1.0), "
+        "4.00 ms against 3.00"
+    )
     assert found.frame[["rank", "backbone", "task", "layer", "ms", "bytes", "loss"]].to_numpy().tolist() == [
         [1, "a", "knn", 9, 9.0, 384.0, 0.0],
         [1, "a", "spair", 4, 4.0, 384.0, 1.0],
     ]
     assert list(found.frame.columns) == PICK
+
+
+def test_tasks_that_show_other_sizes_take_a_pass_each() -> None:
+    """The slower of two layers at one size provides both; a disturbed time is marked where it is said."""
+    rows = {
+        "knn": shown(("a", 9, 61, 9), timed_at="64 x 64"),
+        "spair": shown(("a", 4, 30, 14), timed_at="128 x 128", disturbed=True, pooling="grid", tokens=256.0),
+    }
+    found = recommendation(**rows)
+    (reason,), (row,) = reasons(found), pick_table(found).to_dict("records")
+    assert "61.0 ± 1.0, 9.00 ms an image at 64 x 64; spair" in reason
+    assert "30.0 ± 1.0, 14.0 ms an image at 128 x 128 (disturbed); " in reason
+    assert (row["ms"], row["at, px"]) == ("23.0 (disturbed)", "2 sizes")
+    assert (row["a vector"], row["an image"]) == ("384 B", "384 B, 98.3 kB")
+    assert found.frame["image_bytes"].tolist() == [384, 384 * 256]
+    (summary,) = map(found.summary, found.picks)
+    assert summary == "scores best in each of 2 tasks, 23.0 ms an image at 2 sizes (disturbed)"
+    alike = recommendation(**rows | {"spair": shown(("a", 4, 30, 4), timed_at="64 x 64")})
+    (row,) = pick_table(alike).to_dict("records")
+    assert (row["ms"], row["at, px"]) == ("9.00", "64 x 64")
+
+
+def test_what_limits_cost_is_said() -> None:
+    best = shown(("z", 7, 64.5, 20)).best
+    rows = {"knn": shown(("b", 9, 61, 9), ("a", 4, 60, 4)), "spair": shown(("a", 4, 30, 4))}
+    one, both = (
+        replace(recommendation(**{name: rows[name] for name in names}), left_out={KNN: best})
+        for names in (["knn"], rows)
+    )
+    assert reasons(one) == [
+        "loses at most 1.0 points against b layer 9 (61.0 ± 1.0), 4.00 ms instead of 9.00, 4.5 points below "
+        "z layer 7 (64.5 ± 1.0), left out",
+        "scores best of what the limits leave, 61.0 ± 1.0, 9.00 ms an image, 3.5 points below z layer 7 "
+        "(64.5 ± 1.0), left out",
+    ]
+    assert both.summary(both.picks[0]).endswith("4.5 points below z layer 7 (64.5 ± 1.0), left out")
+    alone = replace(recommendation(spair=rows["spair"], knn=shown(("a", 4, 60, 4))), left_out={KNN: best})
+    assert alone.summary(alone.picks[0]) == (
+        "scores best in each of 2 tasks of what the limits leave, 4.00 ms an image; the limits cost most in "
+        "knn top-1, 4.5 points below z layer 7 (64.5 ± 1.0), left out"
+    )
 
 
 def test_a_compromise_says_that_it_is_one() -> None:
@@ -84,11 +131,24 @@ def test_the_front_says_what_each_layer_loses() -> None:
     assert pareto_table(found, KNN)["loses at most"].tolist() == ["41.0", "1.0", "0.0"]
     assert found.pareto["loss"].tolist() == [41, 1, 0]
     keys = ["task", "dataset", "protocol", "metric", "backbone", "layer", "depth", "pooling"]
-    assert [*found.pareto] == [*keys, "score", "half", "difference", "loss", "ms", "parameters", "dim"]
+    assert [*found.pareto] == [
+        *keys,
+        "score",
+        "ci_low",
+        "ci_high",
+        "difference",
+        "loss",
+        "ms",
+        "parameters",
+        "dim",
+    ]
     assert Recommendation((), {}, {}, "", (), ()).pareto.empty
 
 
 def test_numbers_as_text() -> None:
+    assert [bytes_text(value) for value in (64, 999, 1024, 24_576, 3.2e6, 5e9, math.nan)] == [
+        *("64 B", "999 B", "1.02 kB", "24.6 kB", "3.2 MB", "5 GB", "")
+    ]
     assert [ms_text(value) for value in (0.128, 4.0, 10.04, 1040.4, math.nan)] == [
         *("0.13", "4.00", "10.0", "1040", "")
     ]

@@ -52,7 +52,7 @@ def test_an_analysis_is_nowhere_on_the_leaderboard(tmp_path):
     assert found.keys() == expected.keys()
     for key, bounds in found.items():
         pd.testing.assert_frame_equal(bounds.rows.reset_index(drop=True), expected[key].rows)
-    assert Board.of(records).columns[0].honest == Board.of(without).columns[0].honest
+    assert Board.of(records).columns[0].held_out == Board.of(without).columns[0].held_out
     assert tidy_frame(Board.of(records, "mini")).equals(tidy_frame(Board.of(without, "mini")))
     assert empty_cells(Board.of(records)) == empty_cells(Board.of(without))
     page = render_page(records, "mini")
@@ -148,7 +148,7 @@ def test_numbers_are_no_percentages():
     assert [number_text(value) for value in (0.12345, 9.9994, 12.34, -0.0001, NAN)] == [
         *("0.123", "9.999", "12.3", "0.000", "")
     ]
-    assert number_text(56.04, 0.26) == "56.0 ± 0.3"
+    assert number_text(56.04, 55.78, 56.3) == "56.0 ± 0.3"
 
 
 def test_the_page_says_what_it_is_and_names_what_is_missing_once():

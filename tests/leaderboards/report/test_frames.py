@@ -33,7 +33,7 @@ def test_the_best_layers_stand_highest_first_with_what_the_data_tell():
     assert [*own["group"]] == [FIRST, MAYBE, WORSE, UNTESTED]
     assert [*own["layer"]] == [3, 2, 3, 3]
     assert [*own["value"]] == [62.25, 61.5, 60.1234, 12.0]
-    assert [*own["honest"]] == pytest.approx([61.75, 61.0, 59.6234, 11.5])
+    assert [*own["held_out"]] == pytest.approx([61.75, 61.0, 59.6234, 11.5])
     assert [*own["optimism"]] == pytest.approx([0.5] * 4)
     assert set(best.loc[best["column"] == DAVIS, "group"]) == {FIRST, UNTESTED}
 

@@ -39,6 +39,7 @@ def costs() -> pd.DataFrame:
         whole("mini-dino"),
         cost("mini-dino", 1, 2.049, depth=2),
         cost("mini-dino", 2, 14.96, depth=2),
+        cost("mini-dino", 2, 33.3, depth=2, pooling="184 x 136"),
         cost("mini-dino", 2, 99.0, depth=2, tap="final"),
         cost("mini-clip", 1, 1.0, family="CLIP", depth=2),
     )
@@ -47,6 +48,7 @@ def costs() -> pd.DataFrame:
 def test_a_backbone_as_a_whole(costs: pd.DataFrame) -> None:
     table = whole_table(costs[costs["value"].notna()]).set_index("backbone")
     assert table.loc["mini-dino"].to_dict() == {
+        "input, px": "64",
         "images/s": "412",
         "at batch": "32",
         "largest batch": "",
@@ -57,10 +59,10 @@ def test_a_backbone_as_a_whole(costs: pd.DataFrame) -> None:
         "weights": "1.37M",
         "GFLOPs": "0.194",
         "dim": "96",
-        "bytes a vector": "384",
-        "GB a million vectors": "0.38",
+        "a vector": "384 B",
+        "an image's grid": "24.6 kB",
     }
-    assert set(table.loc["mini-clip"]) == {""}
+    assert set(table.loc["mini-clip"].drop("input, px")) == {""}
 
 
 @pytest.mark.parametrize("metric", ["spread", "waiting"])
@@ -73,8 +75,17 @@ def test_times_that_other_work_disturbed_are_flagged(costs: pd.DataFrame, metric
 
 
 def test_times_of_every_block(costs: pd.DataFrame) -> None:
-    table = up_to_table(costs[costs["metric"] == "ms"], Board.of(costs).labels)
+    table = up_to_table(
+        costs[(costs["metric"] == "ms") & (costs["pooling"] != "184 x 136")], Board.of(costs).labels
+    )
     assert table.to_numpy().tolist() == [["mini-clip", "1.00", ""], ["mini-dino", "2.05", "15.0"]]
+
+
+def test_each_size_of_an_image_has_a_table(costs: pd.DataFrame) -> None:
+    text = markdown_page(cost_page(Board.of(costs, "mini")))
+    own, larger = text.split("Milliseconds of one image of 184 x 136 pixels, up to each layer:")
+    assert "33.3" in larger
+    assert "33.3" not in own
 
 
 def test_each_device_has_a_section_and_what_lacks_a_reason(costs: pd.DataFrame) -> None:
@@ -84,7 +95,7 @@ def test_each_device_has_a_section_and_what_lacks_a_reason(costs: pd.DataFrame) 
         "## On A &lt;Card>",
         f"## On {CPU}",
     ]
-    assert f"mini-dino: cost on {CPU} (standard): no largest batch: a CPU." in text
+    assert f"mini-dino: cost on {CPU} (standard), image: no largest batch: a CPU." in text
     assert "mini-clip: cost on A &lt;Card> (standard): not run." in text
 
 

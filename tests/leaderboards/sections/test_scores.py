@@ -138,9 +138,9 @@ def test_a_cell_has_half_the_width_of_its_interval_where_there_is_one():
     assert shown(main_table(Board.of(sure)))["knn top-1"].tolist() == ["**5.0 ± 0.0 (1/1 cls)**"]
 
 
-def test_a_lopsided_interval_is_as_wide_as_it_is():
+def test_both_ends_of_a_lopsided_interval_are_given():
     assert cell(frame([record(ci_low=48.0, ci_high=51.0, depth=1)]), "mini-dino", "knn top-1") == (
-        "**50.0 ± 1.5 (1/1 cls)**"
+        "**50.0 (48.0 to 51.0) (1/1 cls)**"
     )
 
 

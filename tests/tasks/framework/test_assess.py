@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import t
+from scipy.stats import binomtest, t
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from layerboard.tasks.framework.assess import (
@@ -15,11 +15,12 @@ from layerboard.tasks.framework.assess import (
     intervals_of,
     measure,
     paired_differences,
+    sampled_names,
 )
-from layerboard.tasks.framework.base import Items, Statistic
+from layerboard.tasks.framework.base import PAIRED, Items, Statistic
 from layerboard.tasks.statistics.mcb import compare_groups, compare_with_best
 from layerboard.tasks.statistics.uncertainty import differences, intervals
-from layerboard.tasks.statistics.weighted import halves
+from layerboard.tasks.statistics.weighted import Ratios, halves
 from tests.tasks.clustering.test_task import obvious_purity
 
 INDICES: Mapping[str, Callable[..., float]] = {
@@ -399,6 +400,43 @@ def test_the_order_of_items_does_not_matter(metric: str) -> None:
         assert first is not None
         assert second is not None
         np.testing.assert_allclose([first.low, first.high], [second.low, second.high], atol=1e-9)
+
+
+PAIRS = ("000001-2008_01-2008_02:cat", "000002-2008_02-2008_03:cat", "000003-2008_05-2008_06:cat")
+
+
+def test_keypoints_of_pairs_that_share_images_count_by_images() -> None:
+    """Also stored ones without columns of the images, whose names the keys of SPair's pairs have."""
+    clusters = tuple(name for name in PAIRS for _ in range(4))
+    keys = tuple(f"{name}#{row}" for row, name in enumerate(clusters))
+    values = {"v": 100.0 * (np.random.default_rng(0).random(12) < 0.5)}
+    sides = [np.repeat(side, 4).astype(float) for side in ((7, 2, 5), (2, 3, 6))]
+    stored = Items("keypoints", keys, clusters, ("cat",) * 12, values, {"v": Statistic("v", "strata")})
+    named = replace(stored, clusters=tuple(name.split("-")[0] for name in clusters))
+    named = replace(named, values=values | dict(zip(PAIRED, sides, strict=True)))
+    for items, names in ((stored, ["2008_02", "2008_05 2008_06"]), (named, ["2", "5 6"])):
+        measured = measure([items], "v")
+        assert isinstance(measured, Ratios)
+        assert measured.sampling is not None
+        assert measured.sampling.toarray().tolist() == [[1, 1, 0], [0, 0, 1]]
+        assert sampled_names(items, measured) == names
+    assert intervals_of([stored]) == intervals_of([named])
+    of_images = replace(stored, unit="images")
+    plain = measure([of_images], "v")
+    assert isinstance(plain, Ratios)
+    assert plain.images is None
+    assert sampled_names(of_images, plain) == list(PAIRS)
+
+
+def test_percentages_of_queries_and_objects_have_intervals_within_their_range() -> None:
+    names = tuple("abcd")
+    for unit in ("queries", "objects", "images"):
+        values = {"v": np.array([99.0, 80, 100, 97]), "hit": np.array([100.0, 0, 100, 100])}
+        items = Items(unit, names, names, ("",) * 4, values, {name: Statistic(name) for name in values})
+        found = intervals_of([items])
+        assert (found["v"][0][1] <= 100) == (unit != "images")
+        low, high = binomtest(3, 4).proportion_ci(0.95, "exact")
+        assert found["hit"][0] == pytest.approx((100 * low, 100 * high))
 
 
 def test_layers_may_lack_a_metric_or_the_values_of_some_items() -> None:

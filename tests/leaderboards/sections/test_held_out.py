@@ -1,8 +1,8 @@
 import pytest
 
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.column import HonestChoice
-from layerboard.leaderboards.sections.best import honest_table
+from layerboard.leaderboards.board.column import HeldOutChoice
+from layerboard.leaderboards.sections.best import held_out_table
 from layerboard.leaderboards.sections.layers import choice_table
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
 from tests.leaderboards.shown import shown
@@ -21,9 +21,9 @@ def split(values, shares, loss=0.5, **changes):
     return unsure(layers(values, **changes), chosen=shares, loss=loss)
 
 
-def test_the_honest_score_is_the_mean_over_the_splits_and_the_optimism_the_rest():
+def test_the_held_out_score_is_the_mean_over_the_splits_and_the_optimism_the_rest():
     records = frame(split([10.0, 30.0, 20.0], SHARES, loss=1.0))
-    [choice] = only(records).honest.values()
+    [choice] = only(records).held_out.values()
     score = 0.25 * 9.0 + 0.7 * 29.0 + 0.05 * 19.0
     assert choice.score == pytest.approx(score)
     assert choice.optimism == pytest.approx(30.0 - score)
@@ -37,28 +37,28 @@ def test_only_blocks_of_the_primary_metric_and_the_shown_pooling_are_chosen():
         split([80.0, 90.0], {1: 1.0}, metric="top-5", primary=False),
         split([20.0, 10.0], {1: 1.0}, pooling="mean", primary=False),
     )
-    assert Board.of(records).columns[0].honest == {"mini-dino": HonestChoice(29.5, 0.5, ((2, 1.0),))}
+    assert Board.of(records).columns[0].held_out == {"mini-dino": HeldOutChoice(29.5, 0.5, ((2, 1.0),))}
 
 
-def test_data_that_were_not_split_have_no_honest_score():
+def test_data_that_were_not_split_have_no_choice():
     records = frame(layers([10.0, 30.0]), unsure(floor([1.0, 2.0]), chosen={1: 1.0}))
-    assert only(records).honest == {}
-    assert honest_table(Board.of(records)).empty
+    assert only(records).held_out == {}
+    assert held_out_table(Board.of(records)).empty
     assert choice_table(only(records)).empty
 
 
 @pytest.mark.parametrize("shares", [{1: 0.5, 2: 0.4}, {3: 1.0}])
-def test_shares_that_do_not_add_up_have_no_honest_score(shares):
-    assert only(frame(layers([1.0]))).honest == {}
+def test_shares_that_do_not_add_up_have_no_choice(shares):
+    assert only(frame(layers([1.0]))).held_out == {}
 
 
-def test_a_chosen_block_without_a_held_out_score_has_no_honest_score():
+def test_a_chosen_block_without_a_held_out_score_has_no_choice():
     records = frame(split([10.0, 30.0], SHARES | {3: 0.0, 2: 0.75}))
     records.loc[0, "held_out"] = NAN
-    assert only(records).honest == {}
+    assert only(records).held_out == {}
 
 
-def test_the_honest_table_has_the_columns_of_the_leaderboard_and_no_floor():
+def test_the_held_out_table_has_the_columns_of_the_leaderboard_and_no_floor():
     davis = {"task": "davis", "dataset": "mini-davis", "metric": "J&F", "pooling": "grid"}
     records = frame(
         split([10.0, 30.0], {2: 1.0}, loss=0.26),
@@ -67,7 +67,7 @@ def test_the_honest_table_has_the_columns_of_the_leaderboard_and_no_floor():
         layers([40.0, 70.0], **davis, **CLIP),
         floor([1.0, 2.0]),
     )
-    table = shown(honest_table(Board.of(records)))
+    table = shown(held_out_table(Board.of(records)))
     assert list(table.columns) == ["family", "backbone", "knn top-1", "davis J&F"]
     assert table.to_numpy().tolist() == [
         ["CLIP", "mini-clip", "**30.1 (+0.3)**", ""],

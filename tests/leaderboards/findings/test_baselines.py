@@ -1,0 +1,99 @@
+"""A test in which baselines do as well as the best cannot rank, and says so first."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from layerboard import recommend, show
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.findings.answers import answer_notes, answers_of
+from layerboard.leaderboards.findings.baselines import cannot_rank, equal_baselines
+from layerboard.leaderboards.records.checksum import file_digest, write_checked
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.items import write_items
+from layerboard.leaderboards.report.answer import answer_html
+from layerboard.leaderboards.report.content import report_of
+from tests.leaderboards.builder import floor, frame, layers, measured
+
+PIXELS = {"backbone": "pixels", "family": "pixels", "trained": False}
+UNTRAINED = {"backbone": "mini-fs-untrained", "family": "FS", "trained": False}
+RANDOM = {"backbone": "random", "family": "random", "trained": False}
+SENTENCE = "knn top-1: raw pixels do as well: this test cannot rank."
+
+
+def hits(right: int, start: int) -> np.ndarray:
+    """So many of 100 images are right, from one on."""
+    return np.roll(100.0 * (np.arange(100) < right), start)
+
+
+def board(folder: Path, best: int, **right: int) -> Board:
+    """Two layers of a trained backbone, the second one the best, and one layer of each baseline."""
+    facts = {"pixels": PIXELS, "untrained": UNTRAINED, "random": RANDOM}
+    scores = {"mini-dino": ({"backbone": "mini-dino"}, [10, best])}
+    scores |= {str(facts[name]["backbone"]): (facts[name], [count]) for name, count in right.items()}
+    records = []
+    for backbone, (fields, counts) in scores.items():
+        own = layers([float(count) for count in counts], n=100, **fields)
+        records += own
+        start = 0 if fields.get("trained", True) else 10  # baselines err on other images, too
+        places = {
+            (layer, "block", "cls"): measured(list(hits(count, start)))
+            for layer, count in enumerate(counts, start=1)
+        }
+        path = scored_path(task_key("knn", "mini-imagenet", "standard"), backbone)
+        write_items(places, folder / "items" / path)
+        write_checked(frame(own), folder / "records" / path, {"items": file_digest(folder / "items" / path)})
+    return Board.of(frame(records), "mini", items=folder / "items")
+
+
+@pytest.mark.parametrize(
+    ("right", "found"),
+    [
+        ({"pixels": 58, "untrained": 20}, ["raw pixels"]),
+        ({"pixels": 20, "untrained": 59, "random": 60}, ["mini-fs-untrained", "random floor"]),
+        ({"pixels": 20, "untrained": 30, "random": 10}, []),
+        ({"untrained": 75}, ["mini-fs-untrained"]),  # the best of all
+    ],
+)
+def test_those_that_are_not_shown_to_be_worse_are_named(
+    tmp_path: Path, right: dict[str, int], found: list[str]
+) -> None:
+    (column,) = board(tmp_path, 60, **right).columns
+    assert [*equal_baselines(column, tmp_path / "items")] == found
+
+
+def test_without_items_scores_are_compared_and_of_random_draws_that_in_the_middle() -> None:
+    draws = floor([10.0, 40.0, 99.0])
+    (column,) = Board.of(frame(layers([50.0]), layers([49.0], **PIXELS), draws)).columns
+    assert equal_baselines(column, None) == ()
+    (column,) = Board.of(frame(layers([50.0]), layers([50.0], **PIXELS), floor([10.0, 50.0, 99.0]))).columns
+    assert equal_baselines(column, None) == ("random floor", "raw pixels")
+    (column,) = Board.of(frame(layers([50.0], **UNTRAINED), layers([50.0], **PIXELS))).columns
+    assert equal_baselines(column, None) == ()  # nothing to rank
+
+
+def test_report_show_and_recommend_say_it_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = board(tmp_path, 60, pixels=59)
+    answers = answers_of(found)
+    assert answer_notes(answers)[0] == SENTENCE
+    html = answer_html(answers, report_of(found, {}))
+    verdict = html.partition('<div class="verdict">')[2]
+    assert verdict.split("</p>")[0].endswith("raw pixels do as well: this test cannot rank.</strong>")
+    assert html.count("raw pixels do as well") == 2  # also on the card
+    show(output=tmp_path)
+    assert SENTENCE in capsys.readouterr().out
+    assert recommend("knn", output=tmp_path).notes[0] == SENTENCE
+    assert recommend("knn", output=tmp_path, backbones="mini-dino").notes[0] == SENTENCE
+
+
+def test_where_the_best_is_better_nothing_is_said(tmp_path: Path) -> None:
+    found = board(tmp_path, 90, pixels=20)
+    assert "cannot rank" not in " ".join(answer_notes(answers_of(found)))
+    assert not any("cannot rank" in note for note in recommend("knn", output=tmp_path).notes)
+
+
+def test_one_does_and_several_do() -> None:
+    assert cannot_rank(("x (untrained)",)) == "x (untrained) does as well: this test cannot rank"
+    names = ("x", "y", "raw pixels")
+    assert cannot_rank(names) == "x, y and raw pixels do as well: this test cannot rank"
