@@ -7,7 +7,6 @@ import pandas as pd
 from layerboard.tasks.framework.registry import DISTURBED
 from layerboard.tasks.framework.transforms import BYTES
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.view.geometry import ViewSize
 
 UP_TO = ("ms", "parameters", "gflops", "dim")  # costs of a layer that a choice considers
 DISTURBANCE = (
@@ -82,7 +81,7 @@ def is_own_size(costs: pd.DataFrame) -> "pd.Series[bool]":
 
 def _view_sizes(costs: pd.DataFrame) -> "pd.Series[str]":
     """The view size of each record of costs; "" if it does not say one."""
-    return costs["pooling"].where([ViewSize.parse(text) is not None for text in costs["pooling"]], "")
+    return costs["pooling"].where(costs["pooling"].str.match(r"\d+ x \d+"), "")
 
 
 def image_bytes(row: pd.Series) -> float:

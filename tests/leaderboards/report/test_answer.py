@@ -56,7 +56,7 @@ def test_another_pooling_and_a_cost_are_told_where_they_are_known():
 def test_the_verdict_names_few_layers_and_what_one_alone_would_lose():
     text = answer_html(answers_of(found().board), found())
     # each backbone's scores in davis are half of those in knn, in reverse
-    assert "Take <strong>mini-dino, layer 3</strong> (about 600 M parameters)" in text
+    assert "Take <strong>mini-dino, layer 3</strong> (about 600 M parameters up to it)" in text
     assert "; for video mask propagation its <strong>layer 1</strong>." in text
     assert "The first one alone for everything would lose up to 18.6 points (video mask propagation)" in text
 
