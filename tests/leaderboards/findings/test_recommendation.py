@@ -57,7 +57,8 @@ def test_several_tasks_have_a_reason_each() -> None:
     (reason,) = reasons(found)
     assert reason == (
         "knn top-1: scores best, 61.0 ± 1.0; spair PCK@0.1: loses at most 1.0 points against b layer 2 cls "
-        "(31.0 ± 1.0), 4.00 ms against 3.00; no single layer is enough for all tasks, use layers 4 and 9"
+        "(31.0 ± 1.0), 4.00 ms against 3.00; no single layer is enough for all tasks, use layers 4 cls and "
+        "9 cls"
     )
     (row,) = pick_table(found).to_dict("records")
     assert (row["layer"], row["pooling"]) == ("4, 9/12", "cls")
