@@ -41,7 +41,8 @@ def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
         card["anchor"] = report.looks[str(card["backbone"])]["anchor"]
         card |= {"spread": spread, "baselines": _baselines(answer, report), "facts": _details(answer, report)}
         cards.append(card)
-    return filled("answer", verdict=[*_verdict(answers, titles, report), *report.disturbed], cards=cards)
+    warnings = [*(Text((warning,)) for warning in report.board.warnings), *report.disturbed]
+    return filled("answer", verdict=[*_verdict(answers, titles, report), *warnings], cards=cards)
 
 
 def _verdict(answers: Sequence[Answer], titles: Mapping[Column, str], report: Report) -> list[Text]:
