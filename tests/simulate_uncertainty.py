@@ -44,12 +44,23 @@ from layerboard.tasks.statistics.linearised import placements
 from layerboard.tasks.statistics.uncertainty import differences, intervals
 from layerboard.tasks.statistics.weighted import Index, Partitions, Ratios, Trials
 from layerboard.tasks.targets.task import FEW_LABELS
+from tests import simulate_ranks
 
 Kind = Literal["independent", "clustered", "stratified"]
 KINDS: tuple[Kind, ...] = ("independent", "clustered", "stratified")
 LARGEST, WITHIN, PAIRED = 9, 0.3, 0.8  # items of a cluster; correlations within a cluster and of layers
 Part = Literal[
-    "coverage", "means", "ranks", "predictions", "shots", "losses", "rows", "kmeans", "tables", "powers"
+    "coverage",
+    "means",
+    "ranks",
+    "predictions",
+    "shots",
+    "losses",
+    "rows",
+    "kmeans",
+    "tables",
+    "powers",
+    "order",
 ]
 PARTS: tuple[Part, ...] = (
     "coverage",
@@ -62,6 +73,7 @@ PARTS: tuple[Part, ...] = (
     "kmeans",
     "tables",
     "powers",
+    "order",
 )
 Draw = Callable[[np.random.Generator, int, float], Items]  # items of so many images, predicted so well
 STRATA = 5
@@ -90,7 +102,8 @@ class Size:
     few: int  # samples of a cell of power and of k-means
     counts: tuple[int, ...]  # items of the grid of coverage
     shares: tuple[float, ...]  # true shares of hits there
-    items: tuple[int, ...]  # of rows, tables and powers
+    items: tuple[int, ...]  # of rows, tables, powers and ranks
+    ordered: int  # samples of a cell of ranks and of what they resolve
     clustered: tuple[int, ...]  # images that k-means clusters
     losing: tuple[int, ...]  # items of what a choice loses
     predicted: tuple[int, ...]  # images whose numbers, labels, confidence or things are predicted
@@ -103,6 +116,7 @@ FULL = Size(
     rows=(2_000, 2_000, 2_000),
     tables=(1_000, 600, 600),
     few=400,
+    ordered=1_000,
     counts=(20, 50, 100, 200, 500),
     shares=(0.02, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.97, 0.98),
     items=(50, 200, 500),
@@ -117,6 +131,7 @@ QUICK = Size(
     rows=(40, 40),
     tables=(8, 8),
     few=5,
+    ordered=20,
     counts=(20, 200),
     shares=(0.02, 0.5, 0.97),
     items=(200,),
@@ -459,6 +474,14 @@ def report(size: Size, parts: Sequence[Part] = PARTS) -> Iterator[str]:
     """The tables of some parts, line by line."""
     yield from _coverages(size, parts)
     yield from _choices(size, parts)
+    if "order" in parts:
+        for title, heads, rows in simulate_ranks.report(size.ordered, size.items, _drawn):
+            yield f"{title}\n"
+            yield from table(heads, rows)
+
+
+def _drawn(random: np.random.Generator, count: int, shares: Sequence[float]) -> Ratios:
+    return hits(random, "independent", count, shares)
 
 
 def _coverages(size: Size, parts: Sequence[Part]) -> Iterator[str]:

@@ -28,12 +28,12 @@ def count_near_duplicates(backbones: Sequence[BackboneJobs], output: Path, repor
 
     Things that are shown by several images are no near-duplicates of each other: tasks on them are left out.
     """
-    found = read_near_duplicates(output)
-    before = {*found}
+    counts = read_near_duplicates(output)
+    before = {*counts}
     for jobs in backbones:
         for job in () if jobs.setup.spec.is_floor else jobs.scores:
             task = job.task
-            if task.dataset in found or task.entry.role == "instances" or not task.vector_sources:
+            if task.dataset in counts or task.entry.role == "instances" or not task.vector_sources:
                 continue
             data = task.data.images if isinstance(task.data, ProbedClasses) else task.data
             if isinstance(data, Data) and any(group for _, _, group, _ in data.described()):
@@ -44,9 +44,9 @@ def count_near_duplicates(backbones: Sequence[BackboneJobs], output: Path, repor
                     layers = [*_layers(job)]
                     share = share_with_near_duplicate(layers)
                 images = len(layers[0]) if layers else 0
-                found[task.dataset] = NearDuplicates(task.dataset, name, images, share)
-    if {*found} != before:
-        write_near_duplicates(found, output)
+                counts[task.dataset] = NearDuplicates(task.dataset, name, images, share)
+    if {*counts} != before:
+        write_near_duplicates(counts, output)
 
 
 def _layers(job: ScoreJob) -> Iterator[Vectors]:
@@ -56,8 +56,8 @@ def _layers(job: ScoreJob) -> Iterator[Vectors]:
     blocks = [layer for layer in job.setup.layers if layer.tap == "block" and layer.index > 0]
     poolings = next(iter(readers)).poolings()
     pooling = "mean" if "mean" in poolings else poolings[0]
-    places = np.unique(np.linspace(len(blocks) - 1, 0, LAYERS + 1).round().astype(int)[:LAYERS])
-    for place in places if blocks else ():
-        vectors = np.concatenate([reader.read(blocks[place], pooling) for reader in readers])[shown]
+    indices = np.unique(np.linspace(len(blocks) - 1, 0, LAYERS + 1).round().astype(int)[:LAYERS])
+    for index in indices if blocks else ():
+        vectors = np.concatenate([reader.read(blocks[index], pooling) for reader in readers])[shown]
         if np.isfinite(vectors).all():
             yield vectors

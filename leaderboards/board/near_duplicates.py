@@ -14,9 +14,9 @@ MANY = 0.02  # a larger share of images with a near-duplicate is said beside the
 
 WARNING = (
     "At least {share} % of the {images} images of {dataset} have a near-duplicate among the others, by the "
-    "vectors of {backbone}, and no groups are given: scores that let a copy find its original are too high, and "
-    "their intervals too narrow. layerboard check --features looks for copies and series and suggests groups, "
-    "and run --groups keeps these together."
+    "vectors of {backbone}, and no groups are given: scores that let a copy find its original are too high, "
+    "and their intervals too narrow. layerboard check --features looks for copies and series, and suggests "
+    "groups, which run --groups keeps together."
 )
 
 
@@ -43,12 +43,12 @@ def read_near_duplicates(output: Path) -> dict[str, NearDuplicates]:
     try:
         frame = read_csv_table(output / TABLE)
         rows = frame[[field.name for field in fields(NearDuplicates)]].itertuples(index=False, name=None)
-        found = [NearDuplicates(name, by, int(images), float(share)) for name, by, images, share in rows]
+        counts = [NearDuplicates(name, by, int(images), float(share)) for name, by, images, share in rows]
     except (OSError, ValueError, KeyError):
         return {}
-    return {each.dataset: each for each in found if 0 <= each.share <= 1}
+    return {each.dataset: each for each in counts if 0 <= each.share <= 1}
 
 
-def write_near_duplicates(found: dict[str, NearDuplicates], output: Path) -> None:
+def write_near_duplicates(counts: dict[str, NearDuplicates], output: Path) -> None:
     """Write the table of an output folder."""
-    write_whole(output / TABLE, csv_text(pd.DataFrame([asdict(each) for each in found.values()])))
+    write_whole(output / TABLE, csv_text(pd.DataFrame([asdict(each) for each in counts.values()])))

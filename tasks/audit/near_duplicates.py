@@ -97,8 +97,10 @@ def share_with_near_duplicate(layers: Iterable[Vectors]) -> float:
         asked = np.arange(0, len(vectors), -(-len(vectors) // ASKED))
         if (far := min(FAR, len(vectors) // 3)) < 1:
             return 0.0
-        found = nearest(vectors, vectors[asked], far + 1)
-        apart = np.where(found.index == asked[:, None], np.inf, 1.0 - found.similarity.astype(np.float64))
+        neighbours = nearest(vectors, vectors[asked], far + 1)
+        apart = np.where(
+            neighbours.index == asked[:, None], np.inf, 1.0 - neighbours.similarity.astype(np.float64)
+        )
         apart = np.maximum(np.sort(apart, axis=1)[:, :far], 0.0)
         usual = np.median(apart[:, -1])
         relative.append(apart[:, 0] / usual if usual > 0 else np.ones(len(asked)))

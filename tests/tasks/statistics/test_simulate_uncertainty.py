@@ -12,8 +12,8 @@ from tests import simulate_uncertainty
 
 def numbers(lines, columns):
     """The last cells of the rows of a table."""
-    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("|")][2:]
-    return np.array([[float(cell) for cell in row[-columns:]] for row in rows])
+    rows = [line[2:-2].split(" | ") for line in lines if line.startswith("|")][2:]
+    return np.array([[float(cell or "nan") for cell in row[-columns:]] for row in rows])
 
 
 def within(limit, samples):
@@ -36,10 +36,26 @@ def test_the_short_simulation_keeps_the_promises():
         len(size.rivals),
         3,
         len(size.rivals),
+        2,
+        1,
+        2,
     )
-    coverage, means, ranks, predictions, shots, losses, kmeans, rows, tables, power, apart = (
-        numbers(table.split("\n"), count) for table, count in zip(tables, columns, strict=True)
-    )
+    (
+        coverage,
+        means,
+        ranks,
+        predictions,
+        shots,
+        losses,
+        kmeans,
+        rows,
+        tables,
+        power,
+        apart,
+        ranges,
+        resolved,
+        enough,
+    ) = (numbers(table.split("\n"), count) for table, count in zip(tables, columns, strict=True))
     least = 100 * (0.93 - 3 * np.sqrt(0.93 * 0.07 / size.samples))
     assert coverage.shape == (6, 3)
     assert min(coverage.min(), means[:, 0].min(), ranks.min(), shots.min()) >= least
@@ -56,3 +72,7 @@ def test_the_short_simulation_keeps_the_promises():
     assert (power[:, :-1] <= power[:, 1:]).all()
     assert power[1::2, 1:].min() > 90  # 2,000 items tell five points
     assert apart[:, 0].mean() > 50  # as many as are found of two backbones
+    assert ranges.shape == (7, 2)
+    assert ranges[:, 0].min() >= 100 * (0.95 - 3 * np.sqrt(0.95 * 0.05 / size.ordered))
+    assert resolved.min() >= 100 * (0.8 - 3 * np.sqrt(0.8 * 0.2 / size.ordered))
+    assert enough[:, 0].min() >= 100 * (0.93 - 3 * np.sqrt(0.93 * 0.07 / size.ordered))
