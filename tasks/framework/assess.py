@@ -8,7 +8,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from layerboard.tasks.framework.base import AVERAGED, OF_PIXELS, PAIRED, Items, Over, Statistic
+from layerboard.tasks.framework.base import AVERAGED, NEIGHBOUR, OF_PIXELS, PAIRED, Items, Over, Statistic
 from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.statistics.best_set import best_set
 from layerboard.tasks.statistics.uncertainty import (
@@ -160,6 +160,11 @@ def measure(items: Sequence[Items], *metrics: str) -> WeightedScores:
         of_units = np.zeros((len(names), 2), np.int64)
         of_units[unit] = numbers
         measured = replace(measured, images=of_units)
+    if any(f"{name}{NEIGHBOUR}" in layer.values for layer, name in columns):
+        nothing, moved = np.zeros(len(first.keys)), np.zeros((len(names), len(columns)))
+        added = [layer.values.get(f"{name}{NEIGHBOUR}", nothing) for layer, name in columns]
+        np.add.at(moved, unit, np.stack(added, axis=1))
+        measured = replace(measured, moved=moved)
     drawn = [name for name in first.values if name.startswith(f"{statistics[0].column} draw ")]
     if over != "draws" or len(drawn) < 2:
         return measured
