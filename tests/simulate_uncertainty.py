@@ -5,13 +5,14 @@
     python -m tests.simulate_uncertainty --quick        the same tables from few samples, seconds
 
 Prints Markdown: coverage of the intervals of hits, of means over few videos and groups of queries, of
-metrics of predictions, and of few shots; what the cheapest layer loses that is shown to lose at most two
-points; how often a row of layers or a column of backbones loses one that is as good as the best, also where
-their clusters are those of k-means; and how often truly worse layers and backbones are told apart. Every
-sample of every cell of rows and tables has a seed of its own. Items are hits where a normal number lies
-below a bound, which makes the share exact; numbers of the items of a cluster are correlated by 0.3, and
-those of different layers of one item by 0.8, or by 0.5 where power of backbones is asked. Shots and k-means
-see the 1,797 images of handwritten digits that scikit-learn brings, with noise of each layer's own.
+metrics of predictions, of few shots, and of few units and shared images (`tests.simulate_units`); what the
+cheapest layer loses that is shown to lose at most two points; how often a row of layers or a column of
+backbones loses one that is as good as the best, also where their clusters are those of k-means; and how often
+truly worse layers and backbones are told apart. Every sample of every cell of rows and tables has a seed of
+its own. Items are hits where a normal number lies below a bound, which makes the share exact; numbers of the
+items of a cluster are correlated by 0.3, and those of different layers of one item by 0.8, or by 0.5 where
+power of backbones is asked. Shots and k-means see the 1,797 images of handwritten digits that scikit-learn
+brings, with noise of each layer's own.
 """
 
 import argparse
@@ -44,12 +45,28 @@ from layerboard.tasks.statistics.linearised import placements
 from layerboard.tasks.statistics.uncertainty import differences, intervals
 from layerboard.tasks.statistics.weighted import Index, Partitions, Ratios, Trials
 from layerboard.tasks.targets.task import FEW_LABELS
+from tests import simulate_units
 
 Kind = Literal["independent", "clustered", "stratified"]
 KINDS: tuple[Kind, ...] = ("independent", "clustered", "stratified")
 LARGEST, WITHIN, PAIRED = 9, 0.3, 0.8  # items of a cluster; correlations within a cluster and of layers
 Part = Literal[
-    "coverage", "means", "ranks", "predictions", "shots", "losses", "rows", "kmeans", "tables", "powers"
+    "coverage",
+    "means",
+    "ranks",
+    "predictions",
+    "shots",
+    "queries",
+    "masks",
+    "pairs",
+    "neighbours",
+    "defects",
+    "alignment",
+    "losses",
+    "rows",
+    "kmeans",
+    "tables",
+    "powers",
 ]
 PARTS: tuple[Part, ...] = (
     "coverage",
@@ -57,6 +74,12 @@ PARTS: tuple[Part, ...] = (
     "ranks",
     "predictions",
     "shots",
+    "queries",
+    "masks",
+    "pairs",
+    "neighbours",
+    "defects",
+    "alignment",
     "losses",
     "rows",
     "kmeans",
@@ -84,6 +107,7 @@ class Size:
     """How much is simulated."""
 
     samples: int  # of a cell of coverage
+    units: int  # samples of a cell of `tests.simulate_units`
     rivals: tuple[int, ...]  # how many candidates are equally good
     rows: tuple[int, ...]  # samples of a row of so many
     tables: tuple[int, ...]  # samples of a table of so many
@@ -99,6 +123,7 @@ class Size:
 
 FULL = Size(
     samples=2_000,
+    units=1_000,
     rivals=(2, 7, 12),
     rows=(2_000, 2_000, 2_000),
     tables=(1_000, 600, 600),
@@ -113,6 +138,7 @@ FULL = Size(
 )
 QUICK = Size(
     samples=40,
+    units=40,
     rivals=(2, 7),
     rows=(40, 40),
     tables=(8, 8),
@@ -458,6 +484,9 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> Iterator[
 def report(size: Size, parts: Sequence[Part] = PARTS) -> Iterator[str]:
     """The tables of some parts, line by line."""
     yield from _coverages(size, parts)
+    for title, head, rows in simulate_units.tables(size.units, size.units < FULL.units, parts):
+        yield f"{title}, in percent ({size.units:,} samples a cell):\n"
+        yield from table(head, rows)
     yield from _choices(size, parts)
 
 

@@ -30,6 +30,8 @@ def test_the_short_simulation_keeps_the_promises():
         len(simulate_uncertainty.AUROCS),
         len(simulate_uncertainty.GOODNESS),
         2,
+        *[4] * 5,
+        2,
         3,
         4,
         len(size.rivals),
@@ -37,7 +39,7 @@ def test_the_short_simulation_keeps_the_promises():
         3,
         len(size.rivals),
     )
-    coverage, means, ranks, predictions, shots, losses, kmeans, rows, tables, power, apart = (
+    coverage, means, ranks, predictions, shots, *units, losses, kmeans, rows, tables, power, apart = (
         numbers(table.split("\n"), count) for table, count in zip(tables, columns, strict=True)
     )
     least = 100 * (0.93 - 3 * np.sqrt(0.93 * 0.07 / size.samples))
@@ -45,6 +47,13 @@ def test_the_short_simulation_keeps_the_promises():
     assert min(coverage.min(), means[:, 0].min(), ranks.min(), shots.min()) >= least
     assert predictions.min() >= 100 * (0.89 - 3 * np.sqrt(0.89 * 0.11 / size.samples))
     assert means[:, 1].max() <= within(0.06, size.samples)
+    *few, alignment = units
+    for table in few:
+        covered, _, outside, differ = table.T
+        assert covered.min() >= least
+        assert outside.max() == 0
+        assert differ.max() <= within(0.06, size.units)
+    assert alignment[:, 0].min() >= 100 * (0.87 - 3 * np.sqrt(0.87 * 0.13 / size.units))
     assert losses.shape == (4, 3)
     assert losses[:, 0].max() <= within(0.05, size.samples)
     assert kmeans.shape == (2, 4)
