@@ -4,13 +4,13 @@
     python -m tests.simulate_uncertainty --only rows    one of the parts
     python -m tests.simulate_uncertainty --quick        the same tables from few samples, seconds
 
-Prints Markdown: coverage of the intervals of hits, of means over few videos and groups of queries, of
-metrics of predictions, and of few shots; whether layers of k-means differ that are equal; how often what is
-said of layers against the best one is wrong, what it finds, and what the cheapest layer loses that is said to
-lose at most two points. Items are hits where a normal number lies below a bound, which makes the share exact;
-numbers of the items of a cluster are correlated by 0.3, and those of different layers of one item by 0.8.
-Shots and k-means see the 1,797 images of handwritten digits that scikit-learn brings, with noise of each
-layer's own.
+Prints Markdown: coverage of the intervals of hits, of means over few videos and groups of queries, of metrics
+of predictions, of few shots, and of few units and shared images (`tests.simulate_units`); whether layers of
+k-means differ that are equal; how often what is said of layers against the best one is wrong, what it finds,
+and what the cheapest layer loses that is said to lose at most two points. Items are hits where a normal
+number lies below a bound, which makes the share exact; numbers of the items of a cluster are correlated by
+0.3, and those of different layers of one item by 0.8. Shots and k-means see the 1,797 images of handwritten
+digits that scikit-learn brings, with noise of each layer's own.
 """
 
 import argparse
@@ -42,13 +42,28 @@ from layerboard.tasks.statistics.mcb import compare_with_best
 from layerboard.tasks.statistics.uncertainty import differences, intervals
 from layerboard.tasks.statistics.weighted import Index, Partitions, Ratios, Trials
 from layerboard.tasks.targets.task import FEW_LABELS
-from tests import simulate_best, simulate_ranks
+from tests import simulate_best, simulate_ranks, simulate_units
 
 Kind = Literal["independent", "clustered", "stratified"]
 KINDS: tuple[Kind, ...] = ("independent", "clustered", "stratified")
 LARGEST, WITHIN, PAIRED = 9, 0.3, 0.8  # items of a cluster; correlations within a cluster and of layers
 Part = Literal[
-    "coverage", "means", "ranks", "predictions", "shots", "kmeans", "best", "groups", "cheapest", "order"
+    "coverage",
+    "means",
+    "ranks",
+    "predictions",
+    "shots",
+    "queries",
+    "masks",
+    "pairs",
+    "neighbours",
+    "defects",
+    "alignment",
+    "kmeans",
+    "best",
+    "groups",
+    "cheapest",
+    "order",
 ]
 PARTS: tuple[Part, ...] = (
     "coverage",
@@ -56,6 +71,12 @@ PARTS: tuple[Part, ...] = (
     "ranks",
     "predictions",
     "shots",
+    "queries",
+    "masks",
+    "pairs",
+    "neighbours",
+    "defects",
+    "alignment",
     "kmeans",
     "best",
     "groups",
@@ -80,6 +101,7 @@ class Size:
     """How much is simulated."""
 
     samples: int  # of a cell of coverage
+    units: int  # samples of a cell of `tests.simulate_units`
     few: int  # samples of a cell of k-means and of the cheapest layer
     layers: int  # samples of a cell of layers that are compared with the best
     many_layers: int  # the same of more than 12 layers
@@ -96,6 +118,7 @@ class Size:
 
 FULL = Size(
     samples=2_000,
+    units=1_000,
     few=400,
     layers=1_000,
     many_layers=200,
@@ -111,6 +134,7 @@ FULL = Size(
 )
 QUICK = Size(
     samples=40,
+    units=40,
     few=5,
     layers=20,
     many_layers=4,
@@ -368,6 +392,9 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> Iterator[
 def report(size: Size, parts: Sequence[Part] = PARTS) -> Iterator[str]:
     """The tables of some parts, line by line."""
     yield from _coverages(size, parts)
+    for title, head, rows in simulate_units.tables(size.units, size.units < FULL.units, parts):
+        yield f"{title}, in percent ({size.units:,} samples a cell):\n"
+        yield from table(head, rows)
     yield from _choices(size, parts)
     if "order" in parts:
         for title, heads, rows in simulate_ranks.report(size.ordered, size.items, _drawn):

@@ -17,7 +17,7 @@ from layerboard.tasks.framework.base import Device, Outcome
 from layerboard.tasks.framework.examples import Predicted, by_key
 from layerboard.tasks.framework.task import JointVectorTask
 from layerboard.tasks.framework.transformed import Vectors
-from layerboard.tasks.metrics.arrays import Floats, Integers
+from layerboard.tasks.metrics.arrays import SHORTEST, Floats, Integers
 from layerboard.tasks.metrics.neighbours import (
     BANK_ROWS,
     EXTRA,
@@ -36,6 +36,9 @@ from layerboard.tasks.metrics.neighbours import (
 )
 from layerboard.zoo.spec import Layer
 
+TOPS = (1, 5)  # a query is correct if its class is among so many
+FEW = 200  # below so many images that are tested by the others, their influence as neighbours is measured
+WIDTH = 3.0  # of the kernel over margins, in Silverman's bandwidths; found by simulation
 NEIGHBOURS = 3  # nearest neighbours kept of each example
 
 
@@ -73,12 +76,15 @@ class KnnTask(JointVectorTask, LabelledTask):
         parts: dict[Layer, list[tuple[Neighbours, dict[str, Floats], Answers]]] = {}
         for layer, rows, neighbours in self._neighbours(images, usable, device):
             voted = self._correct(neighbours, some.labels, some.truth[rows])
-            parts.setdefault(layer, []).append((neighbours.first(NEIGHBOURS), *voted))
+            kept = neighbours if self._few(some) else neighbours.first(NEIGHBOURS)
+            parts.setdefault(layer, []).append((kept, *voted))
         for layer, voted_parts in parts.items():
             near, columns, given = zip(*voted_parts, strict=True)
             correct = {name: np.concatenate([part[name] for part in columns]) for name in columns[0]}
             answers = Answers(*map(np.concatenate, zip(*given, strict=True)))
-            outcome = some.outcome(correct, calibration={ECE + "top-1": answers.calibration(some.truth)})
+            calibration = {ECE + "top-1": answers.calibration(some.truth)}
+            moved = self._moved(some, concatenate_neighbours(near, NEIGHBOURS))
+            outcome = some.outcome(correct, calibration=calibration, moved=moved)
             if len(layer.members) == 1:  # sets of layers have no examples
                 shown = self._predicted(images[layer], concatenate_neighbours(near, NEIGHBOURS), answers)
                 outcome = replace(outcome, predicted=shown)
@@ -132,12 +138,31 @@ class KnnTask(JointVectorTask, LabelledTask):
             most = min(k, neighbours.index.shape[1])
             ranked = vote(neighbours, labels, most, len(self.classes), self.config.temperature)
             given[k] = ranked[:, 0]
-            for top in (1, 5):
-                metric = f"top-{top}" if k == self.config.k else f"top-{top} k={k}"
-                correct[metric] = top_k_correct(ranked, truth, top).astype(np.float64)
+            for top in TOPS:
+                correct[self._metric(top, k)] = top_k_correct(ranked, truth, top).astype(np.float64)
         first = given[self.config.k]
         share = vote_share(neighbours, labels, first, self.config.k, self.config.temperature)
         return correct, Answers(first, share)
+
+    @staticmethod
+    def _few(images: LabelledVectors) -> bool:
+        """Whether the images are tested by each other, and few."""
+        return images.groups is not None and len(images.labels) < FEW
+
+    def _moved(self, images: LabelledVectors, neighbours: Neighbours) -> dict[str, Floats]:
+        """For few images, what each adds to the correct ones as a neighbour, for each metric: [images]."""
+        if images.groups is None or not self._few(images):
+            return {}
+        classes, temperature = len(self.classes), self.config.temperature
+        moved = {}
+        for k in self._ks:
+            added = neighbour_influence(neighbours, images.labels, images.groups, k, classes, temperature)
+            for top, column in zip(TOPS, added, strict=True):
+                moved[self._metric(top, k)] = column
+        return moved
+
+    def _metric(self, top: int, k: int) -> str:
+        return f"top-{top}" if k == self.config.k else f"top-{top} k={k}"
 
     def _predicted(self, images: LabelledVectors, neighbours: Neighbours, answers: Answers) -> Predicted:
         """Predictions of a layer for the examples; empty texts for an unreadable example."""
@@ -162,6 +187,52 @@ class KnnTask(JointVectorTask, LabelledTask):
         ranks = [layer["neighbour"][:, rank : rank + 1] for rank in range(NEIGHBOURS) for layer in predicted]
         near = [str(key) for names in ranks for key in names.flat]
         return dict(super().pictures(predicted)) | by_key(self.images.train.samples, near)
+
+
+def neighbour_influence(
+    neighbours: Neighbours, labels: Integers, groups: Integers, k: int, classes: int, temperature: float
+) -> Floats:
+    """What each image adds to the number of correct others as their neighbour: [`TOPS` images], mean 0.
+
+    Each image is tested by the others outside its group: ``neighbours`` [n W] are these, at least k of them,
+    or all, best first; ``labels`` and ``groups`` are [n], from 0. Without a group, the vote of an image has
+    another margin, which is the share of its class minus that of the rival that would displace it. Whether
+    the image is correct then changes with the density of margins at 0, estimated with a normal kernel: single
+    changes of 0 and 1 are mostly chance, and would double the variance. The influence of a group is divided
+    equally among its images.
+
+    Source of the bandwidth: Silverman, Density Estimation, 1986, section 3.4; it is `WIDTH` times as large.
+    """
+    truth, of_group = labels, groups[neighbours.index]
+    similarity = neighbours.similarity.astype(np.float64)
+    weight = np.exp((similarity - similarity.max(axis=1, keepdims=True)) / temperature)
+    label = labels[neighbours.index]
+
+    def margins(rows: Integers, kept: NDArray[np.bool_]) -> Floats:
+        cell = label[rows] + classes * np.arange(len(rows))[:, None]
+        votes = np.bincount(cell.ravel(), (weight[rows] * kept).ravel(), len(rows) * classes)
+        shares = votes.astype(np.float64).reshape(len(rows), classes)
+        shares /= np.maximum(shares.sum(axis=1, keepdims=True), SHORTEST)
+        own = shares[np.arange(len(rows)), truth[rows]]
+        shares[np.arange(len(rows)), truth[rows]] = -1.0
+        rivals = -np.sort(-shares, axis=1)
+        return np.stack([own - rivals[:, top - 1] if top < classes else np.ones(len(rows)) for top in TOPS])
+
+    every, count = np.arange(len(labels)), len(labels)
+    first = margins(every, np.broadcast_to(np.arange(of_group.shape[1]) < k, of_group.shape))
+    width = WIDTH * 1.06 * first.std(axis=1, keepdims=True) * count**-0.2
+    width = np.where(width > 0, width, np.inf)
+    density = np.exp(-((first / width) ** 2) / 2) / (width * np.sqrt(2 * np.pi))
+    sizes = np.bincount(groups)
+    added = np.zeros((len(TOPS), len(sizes)))
+    for group in range(len(sizes)):
+        mine = of_group == group
+        rows = np.flatnonzero(mine[:, :k].any(axis=1))
+        others = ~mine[rows]
+        change = first[:, rows] - margins(rows, others & (np.cumsum(others, axis=1) <= k))
+        added[:, group] = (density[:, rows] * change).sum(axis=1) / max(1, sizes[group])
+    influence = added[:, groups]
+    return np.asarray(influence - influence.mean(axis=1, keepdims=True), np.float64)
 
 
 def room_for(groups: Integers, k: int) -> tuple[int, int]:

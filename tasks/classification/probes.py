@@ -19,7 +19,16 @@ from layerboard.tasks.classification.few_shot import FewShotRule, as_tensor, dra
 from layerboard.tasks.classification.softmax import SoftmaxRule, fit_softmax, held_out, standardised
 from layerboard.tasks.datasets.base import Coverage, Sample
 from layerboard.tasks.datasets.classes import Classification
-from layerboard.tasks.framework.base import Device, Items, Outcome, Score, Source, Statistic, digest
+from layerboard.tasks.framework.base import (
+    NEIGHBOUR,
+    Device,
+    Items,
+    Outcome,
+    Score,
+    Source,
+    Statistic,
+    digest,
+)
 from layerboard.tasks.framework.checks import unlearnable, unusable
 from layerboard.tasks.framework.examples import Predicted, by_key, drawn_indices
 from layerboard.tasks.framework.protocols import EvaluationProtocol
@@ -122,11 +131,13 @@ class LabelledVectors:
         correct: Mapping[str, NDArray[np.float64]],
         missing: Mapping[str, str] | None = None,
         calibration: Mapping[str, tuple[float, Floats]] | None = None,
+        moved: Mapping[str, Floats] | None = None,
     ) -> Outcome:
         """Scores in percent, one per metric, from whether each test image was classified correctly.
 
         ``correct`` is 1 or 0: [m], or [draws m] for several random draws of the training images.
-        ``calibration`` has further metrics: the results of `Answers.calibration`.
+        ``calibration`` has further metrics: the results of `Answers.calibration`. ``moved`` has what each
+        image, as a neighbour of others, adds to their number of correct ones: [m] with mean 0.
         """
         errors = calibration or {}
         columns = {**correct, **{metric: added for metric, (_, added) in errors.items()}}
@@ -135,6 +146,7 @@ class LabelledVectors:
             values[metric] = 100.0 * np.mean(np.atleast_2d(column), axis=0)
             if column.ndim == 2:
                 values |= {f"{metric} draw {row}": 100.0 * draw for row, draw in enumerate(column, start=1)}
+        values |= {f"{metric}{NEIGHBOUR}": 100.0 * added for metric, added in (moved or {}).items()}
         means = {metric: float(values[metric].mean()) for metric in correct}
         means |= {metric: error for metric, (error, _) in errors.items()}
         scores = [Score(metric, value, len(self.keys), "images") for metric, value in means.items()]

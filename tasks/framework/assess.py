@@ -9,7 +9,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from layerboard.tasks.framework.base import AVERAGED, OF_PIXELS, PAIRED, Items, Over, Statistic
+from layerboard.tasks.framework.base import AVERAGED, NEIGHBOUR, OF_PIXELS, PAIRED, Items, Over, Statistic
 from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.statistics.mcb import Groups, compare_groups, compare_with_best
 from layerboard.tasks.statistics.ranks import rank_ranges
@@ -214,7 +214,7 @@ def measure(items: Sequence[Items], *metrics: str) -> WeightedScores:
     if any(_names(layer) != _names(first) for layer in items):
         raise ValueError(f"expected the same items for all layers of {metrics[0]}")
     statistics = [first.statistics[metric] for metric in metrics]
-    names, unit = np.unique(np.asarray(first.clusters, str), return_inverse=True)
+    names, rows, unit = np.unique(np.asarray(first.clusters, str), return_index=True, return_inverse=True)
     stratum = np.zeros(len(names), np.int64)
     stratum[unit] = np.unique(np.asarray(first.strata, str), return_inverse=True)[1]
     (over,) = {statistic.over for statistic in statistics}
@@ -224,11 +224,14 @@ def measure(items: Sequence[Items], *metrics: str) -> WeightedScores:
         return _partitions(items, [statistic.column for statistic in statistics], unit, stratum)
     columns = [(layer, statistic.column) for statistic in statistics for layer in items]
     measured = _ratios([layer.values[name] for layer, name in columns], over, unit, stratum, first.unit)
-    if (images := images_of_pairs(first)) is not None:
+    if (images := images_of_pairs(first, rows)) is not None:
         numbers = np.unique(images, return_inverse=True)[1].reshape(images.shape)
-        of_units = np.zeros((len(names), 2), np.int64)
-        of_units[unit] = numbers
-        measured = replace(measured, images=of_units)
+        measured = replace(measured, images=numbers)
+    if any(f"{name}{NEIGHBOUR}" in layer.values for layer, name in columns):
+        nothing, moved = np.zeros(len(first.keys)), np.zeros((len(names), len(columns)))
+        added = [layer.values.get(f"{name}{NEIGHBOUR}", nothing) for layer, name in columns]
+        np.add.at(moved, unit, np.stack(added, axis=1))
+        measured = replace(measured, moved=moved)
     drawn = [name for name in first.values if name.startswith(f"{statistics[0].column} draw ")]
     if over != "draws" or len(drawn) < 2:
         return measured
@@ -238,26 +241,26 @@ def measure(items: Sequence[Items], *metrics: str) -> WeightedScores:
     return replace(measured, draws=np.mean(draws, axis=2))
 
 
-def images_of_pairs(items: Items) -> NDArray[np.str_] | None:
-    """Names of the two images of each item's pair, [items 2]; None if items are not of pairs of images.
+def images_of_pairs(items: Items, rows: Integers) -> NDArray[np.str_] | None:
+    """Names of the two images of the pairs of some items, [rows 2]; None if items are of no such pairs.
 
     Items that were stored without images have them in the names of SPair's pairs.
     """
     if all(name in items.values for name in PAIRED):
-        return np.stack([items.values[name] for name in PAIRED], axis=1).astype(np.int64).astype(str)
+        return np.stack([items.values[name][rows] for name in PAIRED], axis=1).astype(np.int64).astype(str)
     if items.unit != "keypoints":
         return None
-    found = [SPAIR.fullmatch(name) for name in items.clusters]
+    found = [SPAIR.fullmatch(items.clusters[row]) for row in rows]
     return np.array([each.groups() for each in found if each], str) if found and all(found) else None
 
 
 def sampled_names(items: Items, measured: Ratios) -> list[str]:
     """Names of what was sampled: of the clusters that count, or of the images that pairs share."""
     names, first = np.unique(np.asarray(items.clusters, str), return_index=True)
-    images, joined = images_of_pairs(items), measured.sampling
+    images, joined = images_of_pairs(items, first), measured.sampling
     if images is None or joined is None:
         return [str(name) for name in names[measured.counts > 0]]
-    shown = [frozenset(images[row].tolist()) for row in first]
+    shown = [frozenset(pair) for pair in images.tolist()]
     rows = np.split(joined.indices, joined.indptr[1:-1])
     return [" ".join(sorted(frozenset.intersection(*(shown[unit] for unit in row)))) for row in rows]
 

@@ -154,6 +154,10 @@ class Statistic:
         return self.column in columns
 
 
+NEIGHBOUR = " as neighbour"
+"""End of the name of a column of `Items.values`: how much an item, as a neighbour of the others, adds to the
+sum of their values in the column of that name, with mean 0."""
+
 PAIRED = ("first image", "second image")
 """Columns of `Items.values` if clusters are pairs of images, which may share them: the numbers of the two."""
 

@@ -68,7 +68,8 @@ class Ratios:
     """Several scores (layers) on the same units: means over groups of sum(totals) / sum(counts).
 
     Groups whose count is 0 are left out. If scores are means over random draws (of a probe's training
-    images), ``draws`` has the scores of each draw. ``images`` names the images of units that are pairs.
+    images), ``draws`` has the scores of each draw. ``images`` names the images of units that are pairs. Units
+    that also change the totals of others (as neighbours) have this influence, with mean 0, in ``moved``.
 
     Raises ValueError if shapes do not match, a count or an id is negative, or a value is not finite.
     """
@@ -80,6 +81,7 @@ class Ratios:
     trials: Trials | None = None  # None if hits and misses are unknown
     draws: Floats | None = None  # [draws scores] scores of each of at least two draws
     images: Integers | None = None  # [units 2] from 0: images of pairs; None if the units are sampled
+    moved: Floats | None = None  # [units scores] what a unit adds to the totals of others; None for nothing
 
     def __post_init__(self) -> None:
         shape = self.counts.shape
@@ -103,6 +105,8 @@ class Ratios:
         ):
             shapes = f"{trials.count.shape} and {trials.hit.shape}"
             raise ValueError(f"expected trials [units] and hits [scores], found {shapes}")
+        if self.moved is not None and self.moved.shape != self.totals.shape:
+            raise ValueError(f"expected moved totals {self.totals.shape}, found {self.moved.shape}")
 
     @property
     def scores(self) -> int:
@@ -127,7 +131,9 @@ class Ratios:
         for members in groups:
             counts = self.counts[members, None]
             ratio = self.totals[members].sum(axis=0) / counts.sum()
-            slopes[members] = (self.totals[members] - counts * ratio) / (counts.sum() * len(groups))
+            added = self.totals[members] - counts * ratio
+            added += 0 if self.moved is None else self.moved[members]
+            slopes[members] = added / (counts.sum() * len(groups))
         return slopes
 
     def chance(self) -> list[Part]:
@@ -159,7 +165,8 @@ class Ratios:
             count = self.trials.count
             hits = Trials(count if count.ndim == 1 else count[:, scores], self.trials.hit[scores])
         draws = None if self.draws is None else self.draws[:, scores]
-        return replace(self, totals=self.totals[:, scores], trials=hits, draws=draws)
+        moved = None if self.moved is None else self.moved[:, scores]
+        return replace(self, totals=self.totals[:, scores], trials=hits, draws=draws, moved=moved)
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ import pytest
 from numpy.typing import NDArray
 
 from layerboard.tasks.classification.few_shot import as_tensor, draw_shots, fit_few_shot
-from layerboard.tasks.classification.knn import KnnTask
+from layerboard.tasks.classification.knn import WIDTH, KnnTask
 from layerboard.tasks.classification.probes import FewShotTask, LabelledTask, LinearTask
 from layerboard.tasks.classification.softmax import fit_softmax, held_out
 from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.classes import Classification, classification
-from layerboard.tasks.framework.assess import intervals_of
-from layerboard.tasks.framework.base import Outcome
+from layerboard.tasks.framework.assess import intervals_of, measure
+from layerboard.tasks.framework.base import NEIGHBOUR, Outcome
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
 from layerboard.zoo.spec import Layer
@@ -77,6 +77,57 @@ def test_neighbours_vote_but_for_the_image_and_its_group(groups: NDArray[np.int6
     assert 48 - largest < 1000  # all that are not of the largest group vote where k is larger
     assert outcome.items.keys == data.train.keys
     assert len({*outcome.items.clusters}) == len({*alone.tolist()})
+
+
+def margin(shares: NDArray[np.float64], label: int, top: int) -> float:
+    """Share of the own class minus that of the rival that would displace it."""
+    rivals = sorted(np.delete(shares, label), reverse=True)
+    return float(shares[label] - rivals[top - 1]) if top <= len(rivals) else 1.0
+
+
+@GROUPED
+def test_few_images_also_vary_as_neighbours_of_the_others(groups: NDArray[np.int64] | None) -> None:
+    """The density of margins times what the votes of the others lose without a group."""
+    data = dataset(12, groups)
+    task, vectors = task_of(KnnTask, data, SMALL), features(data)
+    items = score(task, vectors).items
+    assert items is not None
+    labels, alone = data.train.labels, np.arange(48) if groups is None else groups
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = (unit @ unit.T).astype(np.float32).astype(np.float64)
+
+    def shares(row: int, known: NDArray[np.bool_]) -> NDArray[np.float64]:
+        near = sorted(np.flatnonzero(known), key=lambda other: -cosines[row, other])[:5]
+        votes = np.bincount(labels[near], np.exp(cosines[row, near] / SMALL.temperature), CLASSES)
+        return np.asarray(votes / votes.sum())
+
+    before = [margin(shares(row, alone != alone[row]), labels[row], 1) for row in range(48)]
+    width = WIDTH * 1.06 * np.std(before) * 48**-0.2
+    expected = np.zeros(48)
+    for group in set(alone.tolist()):
+        for row in np.flatnonzero(alone != group):
+            after = margin(shares(row, (alone != alone[row]) & (alone != group)), labels[row], 1)
+            density = np.exp(-((before[row] / width) ** 2) / 2) / (width * np.sqrt(2 * np.pi))
+            members = alone == group
+            expected[members] += 100 * density * (before[row] - after) / members.sum()
+    expected -= expected.mean()
+    found = items.values[f"top-1{NEIGHBOUR}"]
+    np.testing.assert_allclose(found, expected, atol=1e-3)
+    # and this is part of what a unit adds to the score
+    measured = measure([items], "top-1")
+    values = items.values["top-1"] - items.values["top-1"].mean() + found
+    names = np.unique(np.asarray(items.clusters, str), return_inverse=True)[1]
+    np.testing.assert_allclose(measured.slopes()[:, 0], np.bincount(names, values) / 48, atol=1e-9)
+    without = {name: column for name, column in items.values.items() if NEIGHBOUR not in name}
+    plain = intervals_of([replace(items, values=without)])["top-1"][0]
+    assert plain != intervals_of([items])["top-1"][0]
+
+
+def test_many_images_have_no_influence_as_neighbours() -> None:
+    data = dataset(50)
+    items = score(task_of(KnnTask, data, SMALL), features(data)).items
+    assert items is not None
+    assert not [name for name in items.values if NEIGHBOUR in name]
 
 
 def test_a_set_of_one_layer_scores_as_the_layer() -> None:

@@ -30,6 +30,8 @@ def test_the_short_simulation_keeps_the_promises():
         len(simulate_uncertainty.AUROCS),
         len(simulate_uncertainty.GOODNESS),
         2,
+        *[4] * 5,
+        2,
         4,
         6,
         3,
@@ -38,14 +40,33 @@ def test_the_short_simulation_keeps_the_promises():
         1,
         2,
     )
-    (coverage, means, ranks, predictions, shots, kmeans, best, groups, cheapest, ranges, resolved, enough) = (
-        numbers(table.split("\n"), count) for table, count in zip(tables, columns, strict=True)
-    )
+    (
+        coverage,
+        means,
+        ranks,
+        predictions,
+        shots,
+        *units,
+        kmeans,
+        best,
+        groups,
+        cheapest,
+        ranges,
+        resolved,
+        enough,
+    ) = (numbers(table.split("\n"), count) for table, count in zip(tables, columns, strict=True))
     least = 100 * (0.93 - 3 * np.sqrt(0.93 * 0.07 / size.samples))
     assert coverage.shape == (6, 3)
     assert min(coverage.min(), means[:, 0].min(), ranks.min(), shots.min()) >= least
     assert predictions.min() >= 100 * (0.89 - 3 * np.sqrt(0.89 * 0.11 / size.samples))
     assert means[:, 1].max() <= within(0.06, size.samples)
+    *few, alignment = units
+    for table in few:
+        covered, _, outside, differ = table.T
+        assert covered.min() >= least
+        assert outside.max() == 0
+        assert differ.max() <= within(0.06, size.units)
+    assert alignment[:, 0].min() >= 100 * (0.87 - 3 * np.sqrt(0.87 * 0.13 / size.units))
     assert kmeans.shape == (2, 4)
     assert kmeans.max() <= within(0.07, size.few)
     assert best.shape == (11, 6)
