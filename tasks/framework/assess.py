@@ -1,6 +1,6 @@
 """Uncertainty of a task's scores: its per-item values as units for intervals, tests and splits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, get_args
 
@@ -19,7 +19,9 @@ from layerboard.tasks.statistics.uncertainty import (
 from layerboard.tasks.statistics.weighted import ClassRatios, Index, Partitions, Ratios, Trials
 
 HIT = 100.0  # value of a hit in the columns of items; a miss is 0
-RANKED: tuple[Over, ...] = ("ranks", "shares")  # means of strata in percent, with arbitrary item values
+# means of strata in percent, with arbitrary item values
+RANKED: tuple[Over, ...] = ("ranks", "shares", "correlations")
+BOUNDS: Mapping[Over, float] = {"explained": 100.0, "errors": 0.0}  # of scores that have only one
 MANY = 1e6  # number of trials of an item of shares: so many that they add no variance of their own
 SHARED = 0.95  # least share of common items of two scores that are compared
 
@@ -170,13 +172,14 @@ def _ratios(columns: Sequence[Floats], over: Over, unit: Integers, stratum: Inte
     np.add.at(totals, unit, np.where(there, values, 0.0))
     counts: Floats = np.bincount(unit, there[:, 0], len(stratum)).astype(np.float64)
     # a percentage of pairs has the interval of a hit rate with the same variance
-    hits = ((values == 0) | (values == HIT) | ~there).all(axis=0) | (over in RANKED)
-    trials = Trials(counts * MANY if over == "shares" else counts, np.where(hits, HIT, np.nan))
+    hits = ((values == 0) | (values == HIT) | ~there).all(axis=0) & (over not in BOUNDS) | (over in RANKED)
+    many, miss = over in ("shares", "correlations"), -HIT if over == "correlations" else 0.0
+    trials = Trials(counts * MANY if many else counts, np.where(hits, HIT, np.nan), miss)
     if over == "clusters":
         totals /= np.maximum(counts, 1)[:, None]
         counts = (counts > 0).astype(np.float64)
     group = stratum if over in ("strata", *RANKED) else np.zeros_like(stratum)
-    return Ratios(totals, counts, group, stratum, trials)
+    return Ratios(totals, counts, group, stratum, trials, bound=BOUNDS.get(over))
 
 
 def _partitions(

@@ -114,7 +114,9 @@ class Uncertainty:
 
 
 def hit_intervals(measured: Ratios) -> tuple[Floats, Floats]:
-    """Ends of confidence intervals of hit rates, 0 to the value of a hit: [scores]; NaN for too few units.
+    """Ends of confidence intervals of hit rates, from the value of a miss to that of a hit: [scores].
+
+    NaN for too few units.
 
     The interval is the exact one of Clopper and Pearson for an effective number of independent trials: the
     number at which the rate would have the variance that is estimated from the units. It equals the number of
@@ -131,7 +133,8 @@ def hit_intervals(measured: Ratios) -> tuple[Floats, Floats]:
     units, strata = sample(measured)
     if units <= strata:
         return (np.full(measured.scores, np.nan),) * 2
-    share = np.clip(measured.evaluate()[0] / trials.hit, 0, 1)
+    miss, width = trials.miss, trials.hit - trials.miss
+    share = np.clip((measured.evaluate()[0] - miss) / width, 0, 1)
     tail = (1 - LEVEL) / 2
     count = _independent(measured, trials, share)
     items = trials.count.sum()
@@ -139,7 +142,7 @@ def hit_intervals(measured: Ratios) -> tuple[Floats, Floats]:
     hits = count * share
     low, high = betaincinv(hits, count - hits + 1, tail), betaincinv(hits + 1, count - hits, 1 - tail)
     low, high = np.where(share == 0, 0, low), np.where(share == 1, 1, high)
-    return trials.hit * low, trials.hit * high
+    return miss + width * low, miss + width * high
 
 
 def _independent(measured: Ratios, trials: Trials, share: Floats) -> Floats:
@@ -152,11 +155,12 @@ def _independent(measured: Ratios, trials: Trials, share: Floats) -> Floats:
     # squared weights of trials, and of units: the variance as a multiple of share x (1 - share)
     alone, together = float(each.sum()), float((weight**2).sum())
     items = trials.count.sum()
-    variance = (influence(measured) ** 2).sum(axis=0) / trials.hit**2
+    width = trials.hit - trials.miss
+    variance = (influence(measured) ** 2).sum(axis=0) / width**2
     mixed = share * (1 - share) / (items - 1) * items
     inverse = np.divide(variance, mixed, out=np.full_like(share, together), where=mixed > 0)
     counting = measured.counts > 0
-    part = measured.totals[counting] / measured.counts[counting, None] / trials.hit
+    part = (measured.totals[counting] / measured.counts[counting, None] - trials.miss) / width
     # number of units that contain the rarer of hit and miss
     informed = np.where(share < 0.5, (part > 0).sum(axis=0), (part < 1).sum(axis=0))
     inverse = (informed * inverse + PRIOR * together) / (informed + PRIOR)
@@ -177,7 +181,8 @@ def intervals(measured: WeightedScores) -> tuple[Floats, Floats]:
     """Ends of confidence intervals [scores], in the scores' unit; NaN for too few units.
 
     Hit rates have the intervals of `hit_intervals`. Others have Student's intervals from the linearised
-    standard error, which may exceed the range of the scores.
+    standard error, which may exceed the range of the scores; for those with a bound they are Student's
+    intervals of the logarithm of the distance from it, by the delta method.
 
     docs/explanation/simulations.md reports their coverage in simulations. Be careful with the NMI of clusters
     with only a few items of each class: it decreases with the number of items.
@@ -187,6 +192,11 @@ def intervals(measured: WeightedScores) -> tuple[Floats, Floats]:
     error, freedom = uncertainty.errors()
     score, reach = measured.evaluate()[0], stdtrit(freedom, (1 + LEVEL) / 2) * error
     low, high = score - reach, score + reach
+    if isinstance(measured, Ratios) and measured.bound is not None:
+        apart = score - measured.bound
+        factor = np.exp(np.divide(reach, abs(apart), out=np.zeros_like(reach), where=apart != 0))
+        ends = measured.bound + apart / factor, measured.bound + apart * factor
+        low, high = np.minimum(*ends), np.maximum(*ends)
     if isinstance(measured, Ratios) and measured.trials is not None:
         hits = np.flatnonzero(np.isfinite(measured.trials.hit))
         low[hits], high[hits] = hit_intervals(measured.columns(hits))

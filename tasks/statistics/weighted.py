@@ -56,6 +56,7 @@ class Trials:
 
     count: Floats  # [units] number of trials of each unit
     hit: Floats  # [scores] value of a hit, 1 or 100; NaN for scores that are not hit rates
+    miss: float = 0.0  # value of a miss
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,8 @@ class Ratios:
     """Several scores (layers) on the same units: means over groups of sum(totals) / sum(counts).
 
     Groups whose count is 0 are left out. If scores are means over random draws (of a probe's training
-    images), ``draws`` has the scores of each draw. Raises ValueError if shapes do not match, a count or an id
-    is negative, or a value is not finite.
+    images), ``draws`` has the scores of each draw. Scores with one ``bound`` are all above or all below it.
+    Raises ValueError if shapes do not match, a count or an id is negative, or a value is not finite.
     """
 
     totals: Floats  # [units scores] float64
@@ -73,6 +74,7 @@ class Ratios:
     stratum: Integers  # [units] from 0
     trials: Trials | None = None  # None if hits and misses are unknown
     draws: Floats | None = None  # [draws scores] scores of each of at least two draws
+    bound: float | None = None  # number that the scores never pass; None if there is none, or more than one
 
     def __post_init__(self) -> None:
         shape = self.counts.shape
@@ -123,7 +125,7 @@ class Ratios:
         return [((self.draws - self.draws.mean(axis=0)) / np.sqrt(count * (count - 1)), count - 1)]
 
     def columns(self, scores: Integers) -> Self:
-        hits = None if self.trials is None else Trials(self.trials.count, self.trials.hit[scores])
+        hits = None if self.trials is None else replace(self.trials, hit=self.trials.hit[scores])
         draws = None if self.draws is None else self.draws[:, scores]
         return replace(self, totals=self.totals[:, scores], trials=hits, draws=draws)
 

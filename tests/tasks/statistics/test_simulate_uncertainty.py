@@ -29,6 +29,7 @@ def test_the_short_simulation_keeps_the_promises():
         2,
         len(simulate_uncertainty.AUROCS),
         len(simulate_uncertainty.GOODNESS),
+        4,
         2,
         3,
         4,
@@ -37,13 +38,16 @@ def test_the_short_simulation_keeps_the_promises():
         3,
         len(size.rivals),
     )
-    coverage, means, ranks, predictions, shots, losses, kmeans, rows, tables, power, apart = (
+    coverage, means, ranks, predictions, folds, shots, losses, kmeans, rows, tables, power, apart = (
         numbers(table.split("\n"), count) for table, count in zip(tables, columns, strict=True)
     )
     least = 100 * (0.93 - 3 * np.sqrt(0.93 * 0.07 / size.samples))
     assert coverage.shape == (6, 3)
     assert min(coverage.min(), means[:, 0].min(), ranks.min(), shots.min()) >= least
     assert predictions.min() >= 100 * (0.89 - 3 * np.sqrt(0.89 * 0.11 / size.samples))
+    assert folds.shape == (7, 4)
+    assert folds[:, :2].min() >= 100 * (0.93 - 3 * np.sqrt(0.93 * 0.07 / size.folds))
+    assert folds[:, 2].max() <= within(0.06, size.folds)
     assert means[:, 1].max() <= within(0.06, size.samples)
     assert losses.shape == (4, 3)
     assert losses[:, 0].max() <= within(0.05, size.samples)
