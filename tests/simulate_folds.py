@@ -127,7 +127,10 @@ def of_cell(samples: int, cell: Cell) -> Iterator[list[object]]:
 
     Of the layers, and of their pairs, that which is held least often counts.
     """
-    scores, held, apart, equal = {}, {}, {}, {}
+    scores: dict[str, list[list[float]]] = {}
+    held: dict[str, list[list[tuple[float, float]]]] = {}
+    apart: dict[str, list[list[tuple[float, float]]]] = {}
+    equal: dict[str, list[bool]] = {}
     for seed in range(samples):
         items = sample(np.random.default_rng((seed, cell.count)), cell)
         ends = intervals_of(items)
@@ -143,9 +146,12 @@ def of_cell(samples: int, cell: Cell) -> Iterator[list[object]]:
                     for low, high in zip(pair.low[1:], pair.high[1:], strict=True)
                 ]
             )
-            equal.setdefault(metric, []).append(pairs[-1] is not None and pairs[-1].p[1] < 0.05)
-    for metric, each in scores.items():
-        score, first, second = np.array(each), *np.triu_indices(4, 1)
+            equal.setdefault(metric, []).append(pairs[-1] is not None and bool(pairs[-1].p[1] < 0.05))
+    first, second = np.triu_indices(4, 1)
+    for metric in scores:
+        score = np.array(scores[metric])
+        if np.isnan(held[metric]).any():  # too few images
+            continue
         covered = [
             ((ends[..., 0] <= values.mean(0)) & (values.mean(0) <= ends[..., 1])).mean(0)
             for values, ends in (

@@ -21,6 +21,7 @@ from layerboard.tasks.statistics.weighted import ClassRatios, Index, Partitions,
 HIT = 100.0  # value of a hit in the columns of items; a miss is 0
 # means of strata in percent, with arbitrary item values
 RANKED: tuple[Over, ...] = ("ranks", "shares", "correlations")
+FEW = 30  # below as many units mean errors have no interval: a few large ones decide them; by simulation
 BOUNDS: Mapping[Over, float] = {"explained": 100.0, "errors": 0.0}  # of scores that have only one
 MANY = 1e6  # number of trials of an item of shares: so many that they add no variance of their own
 SHARED = 0.95  # least share of common items of two scores that are compared
@@ -55,7 +56,7 @@ def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]
     """For every metric the ends of the 95 % confidence interval of each layer; NaN for too few units.
 
     Layers with the same items, and metrics with the same kind of average, are evaluated together. Also NaN if
-    a layer lacks the metric.
+    a layer lacks the metric, and for errors of fewer than `FEW` units.
     """
     alike: dict[object, list[int]] = {}
     for number, layer in enumerate(items):
@@ -67,6 +68,8 @@ def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]
         layers = [items[number] for number in places]
         for metrics in _together(layers[0]):
             both = np.stack(intervals(measure(layers, *metrics)), axis=1) * _scale(layers, metrics[0])
+            if layers[0].statistics[metrics[0]].over == "errors" and len({*layers[0].clusters}) < FEW:
+                both[:] = np.nan
             for metric, rows in zip(metrics, both.reshape(len(metrics), len(places), 2), strict=True):
                 ends.setdefault(metric, np.full((len(items), 2), np.nan))[places] = rows
     return {metric: [(low, high) for low, high in rows.tolist()] for metric, rows in ends.items()}

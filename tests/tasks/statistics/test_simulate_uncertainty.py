@@ -45,7 +45,7 @@ def test_the_short_simulation_keeps_the_promises():
     assert coverage.shape == (6, 3)
     assert min(coverage.min(), means[:, 0].min(), ranks.min(), shots.min()) >= least
     assert predictions.min() >= 100 * (0.89 - 3 * np.sqrt(0.89 * 0.11 / size.samples))
-    assert folds.shape == (7, 4)
+    assert folds.shape == (6, 4)
     assert folds[:, :2].min() >= 100 * (0.93 - 3 * np.sqrt(0.93 * 0.07 / size.folds))
     assert folds[:, 2].max() <= within(0.06, size.folds)
     assert means[:, 1].max() <= within(0.06, size.samples)

@@ -13,6 +13,7 @@ from layerboard.tasks.framework.assess import intervals_of, score_of
 from layerboard.tasks.framework.base import Outcome
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING
+from layerboard.tasks.statistics.linearised import r2_values
 from layerboard.tasks.targets.held_out import RidgePredictions
 from layerboard.tasks.targets.task import MultilabelTask, RegressTask, TargetTask
 
@@ -173,3 +174,29 @@ def test_examples_of_labels_name_them() -> None:
     ]
     assert sum(right) > 8
     assert result.predicted["score"].max() == 100
+
+
+@pytest.mark.parametrize("count", [20, 40])
+def test_ends_stay_in_the_range_of_the_metric(count: int) -> None:
+    """Of few images R2 is at most 100, rho within 100 of 0; errors of fewer than 30 have no interval."""
+    vectors = np.where(np.arange(COUNT)[:, None] < count, VECTORS, np.nan).astype(np.float32)
+    for noise in (0.05, 1.0, 30.0):
+        result = outcome(regress(VECTORS[:, 4] + noise * RNG.normal(size=COUNT)), vectors)
+        assert result.items is not None
+        ends = {metric: interval for metric, (interval,) in intervals_of([result.items]).items()}
+        scores = by_metric(result)
+        assert ends["R2"][0] < scores["R2"] < ends["R2"][1] <= 100
+        assert -100 <= ends["rho"][0] < scores["rho"] < ends["rho"][1] <= 100
+        assert np.isnan(ends["MAE"]).all() == (count < 30)
+        assert count < 30 or 0 < ends["MAE"][0] < scores["MAE"] < ends["MAE"][1]
+
+
+def test_the_interval_counts_what_each_image_teaches() -> None:
+    """With more features than images the fits vary more than the tested images alone show."""
+    wide = RNG.normal(size=(COUNT, 200)).astype(np.float32)
+    values = wide[:, :12].sum(axis=1) / 3 + RNG.normal(size=COUNT)
+    result = outcome(regress(values), wide)
+    assert result.items is not None
+    fold, penalties = np.arange(COUNT) % 5, RegressTask.configs["standard"].penalties
+    told = RidgePredictions.of(wide, values[:, None], fold, np.arange(COUNT), penalties).predicted[:, 0]
+    assert result.items.values["R2"].std() > 1.2 * 100 * r2_values(values, told).std()
