@@ -10,7 +10,8 @@ k-means differ that are equal; how often what is said of layers against the best
 and what the cheapest layer loses that is said to lose at most two points. Items are hits where a normal
 number lies below a bound, which makes the share exact; numbers of the items of a cluster are correlated by
 0.3, and those of different layers of one item by 0.8. Shots and k-means see the 1,797 images of handwritten
-digits that scikit-learn brings, with noise of each layer's own.
+digits that scikit-learn brings, with noise of each layer's own; so do
+probes that are fitted in folds (`tests.simulate_folds`).
 """
 
 import argparse
@@ -29,20 +30,18 @@ from layerboard.tasks.framework.assess import intervals_of, score_of
 from layerboard.tasks.framework.base import Items, Over, Statistic
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
-from layerboard.tasks.metrics.arrays import Features, Floats, Integers, Mask
+from layerboard.tasks.metrics.arrays import Features, Floats, Integers
 from layerboard.tasks.retrieval.instances import (
     InstancesConfig,
     pair_columns,
     pair_metrics,
     retrieve_instances,
 )
-from layerboard.tasks.statistics import linearised
 from layerboard.tasks.statistics.linearised import placements
 from layerboard.tasks.statistics.mcb import compare_with_best
 from layerboard.tasks.statistics.uncertainty import differences, intervals
 from layerboard.tasks.statistics.weighted import Index, Partitions, Ratios, Trials
-from layerboard.tasks.targets.task import FEW_LABELS
-from tests import simulate_best, simulate_ranks, simulate_units
+from tests import simulate_best, simulate_folds, simulate_ranks, simulate_units
 
 Kind = Literal["independent", "clustered", "stratified"]
 KINDS: tuple[Kind, ...] = ("independent", "clustered", "stratified")
@@ -52,6 +51,7 @@ Part = Literal[
     "means",
     "ranks",
     "predictions",
+    "folds",
     "shots",
     "queries",
     "masks",
@@ -70,6 +70,7 @@ PARTS: tuple[Part, ...] = (
     "means",
     "ranks",
     "predictions",
+    "folds",
     "shots",
     "queries",
     "masks",
@@ -114,6 +115,8 @@ class Size:
     losing: tuple[int, ...]  # items of what a choice loses
     predicted: tuple[int, ...]  # images whose numbers, labels, confidence or things are predicted
     shots: tuple[tuple[float, int], ...]  # noise and number of shots
+    folds: int  # samples of a cell of probes that are fitted in folds
+    fitted: tuple[simulate_folds.Cell, ...]  # what they predict
 
 
 FULL = Size(
@@ -131,6 +134,8 @@ FULL = Size(
     losing=(200, 1_000, 10_000),
     predicted=(20, 50, 200),
     shots=tuple((noise, shots) for noise in NOISES for shots in SHOTS),
+    folds=1_000,
+    fitted=simulate_folds.CELLS,
 )
 QUICK = Size(
     samples=40,
@@ -147,6 +152,8 @@ QUICK = Size(
     losing=(200,),
     predicted=(50,),
     shots=((NOISES[-1], SHOTS[0]),),
+    folds=8,
+    fitted=(simulate_folds.Cell("a number", 20), simulate_folds.Cell("2 labels", 50)),
 )
 
 
@@ -308,31 +315,6 @@ def of_ranks(samples: int, good: int, bad: int, auroc: float) -> float:
     return held / samples
 
 
-def _of_numbers(metric: Callable[[Floats, Floats], Floats]) -> Draw:
-    """A metric of normal numbers and predictions that are correlated with them."""
-
-    def draw(random: np.random.Generator, count: int, good: float) -> Items:
-        truth, other = random.standard_normal((2, count))
-        return _of_images(100 * metric(truth, good * (good * truth + np.sqrt(1 - good**2) * other)))
-
-    return draw
-
-
-def _of_labels(metric: Callable[[Mask, Floats], Floats], labels: int) -> Draw:
-    """The mean of a metric over labels that a fifth of the images have; scores are correlated by 0.3."""
-
-    def draw(random: np.random.Generator, count: int, good: float) -> Items:
-        common, columns = random.standard_normal(count), []
-        while len(columns) < labels:
-            has = random.random(count) < 0.2
-            scores = 2 * good * has + np.sqrt(0.3) * common + np.sqrt(0.7) * random.standard_normal(count)
-            if 0 < has.sum() < count:
-                columns.append(metric(has, scores))
-        return _of_images(100 * np.mean(columns, axis=0), "ranks" if labels <= FEW_LABELS else "items")
-
-    return draw
-
-
 def _of_confidence(random: np.random.Generator, count: int, good: float) -> Items:
     """The calibration error of answers that are right less often than they are sure."""
     sure = random.uniform(0.2, 1, count)
@@ -356,16 +338,7 @@ def _of_images(column: Floats, over: Over = "items", clusters: tuple[str, ...] =
     return Items("images", names, clusters or names, kinds, {"": column}, statistics)
 
 
-PREDICTIONS: dict[str, Draw] = {
-    "R2": _of_numbers(linearised.r2_values),
-    "rho": _of_numbers(linearised.rank_correlation_values),
-    "macro AP of 8 labels": _of_labels(linearised.average_precision_values, 8),
-    "macro AUROC of 8 labels": _of_labels(linearised.area_under_roc, 8),
-    "macro AP of 2 labels": _of_labels(linearised.average_precision_values, 2),
-    "macro AUROC of 2 labels": _of_labels(linearised.area_under_roc, 2),
-    "calibration error": _of_confidence,
-    "ROC AUC of pairs": _of_pairs,
-}
+PREDICTIONS: dict[str, Draw] = {"calibration error": _of_confidence, "ROC AUC of pairs": _of_pairs}
 
 
 def of_predictions(samples: int, draw: Draw, count: int, good: float) -> float:
@@ -443,6 +416,10 @@ def _coverages(size: Size, parts: Sequence[Part]) -> Iterator[str]:
             for count in size.predicted
         ]
         yield from table(["metric", "images", *(f"{good:g}" for good in GOODNESS)], rows)
+    if "folds" in parts:
+        yield f"Probes fitted in folds, in percent ({size.folds:,} samples a cell):\n"
+        rows = [row for cell in size.fitted for row in simulate_folds.of_cell(size.folds, cell)]
+        yield from table(simulate_folds.HEAD, rows)
     if "shots" in parts:
         yield f"Few shots, three draws, {TESTED} test images, in percent ({size.samples:,} samples a cell):\n"
         rows = [[shots, f"{noise:g}", *of_shots(size.samples, shots, noise)] for noise, shots in size.shots]

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, get_args
 
@@ -24,7 +24,10 @@ from layerboard.tasks.statistics.uncertainty import (
 from layerboard.tasks.statistics.weighted import MANY, ClassRatios, Index, Partitions, Ratios, Trials
 
 HIT = 100.0  # value of a hit in the columns of items; a miss is 0
-RANKED: tuple[Over, ...] = ("ranks", "shares")  # means of strata in percent, with arbitrary item values
+# means of strata in percent, with arbitrary item values
+RANKED: tuple[Over, ...] = ("ranks", "shares", "correlations")
+FEW = 30  # below as many units mean errors have no interval: a few large ones decide them; by simulation
+BOUNDS: Mapping[Over, float] = {"explained": 100.0, "errors": 0.0}  # of scores that have only one
 SHARES = ("queries", "objects")  # units whose values are percentages: precision, recall, J and F
 SPAIR = re.compile(r"\d+-([^-]+)-([^-]+):.*")  # name of a pair, with the names of its images
 SHARED = 0.95  # least share of common items of two scores that are compared
@@ -111,7 +114,7 @@ def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]
     """For every metric the ends of the 95 % confidence interval of each layer; NaN for too few units.
 
     Layers with the same items, and metrics with the same kind of average, are evaluated together. Also NaN if
-    a layer lacks the metric.
+    a layer lacks the metric, and for errors of fewer than `FEW` units.
     """
     alike: dict[object, list[int]] = {}
     for number, layer in enumerate(items):
@@ -123,6 +126,8 @@ def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]
         layers = [items[number] for number in places]
         for metrics in _together(layers[0]):
             both = np.stack(intervals(measure(layers, *metrics)), axis=1) * _scale(layers, metrics[0])
+            if layers[0].statistics[metrics[0]].over == "errors" and len({*layers[0].clusters}) < FEW:
+                both[:] = np.nan
             for metric, rows in zip(metrics, both.reshape(len(metrics), len(places), 2), strict=True):
                 ends.setdefault(metric, np.full((len(items), 2), np.nan))[places] = rows
     return {metric: [(low, high) for low, high in rows.tolist()] for metric, rows in ends.items()}
@@ -275,16 +280,17 @@ def _ratios(
     totals = np.zeros((len(stratum), values.shape[1]))
     np.add.at(totals, unit, np.where(there, values, 0.0))
     counts: Floats = np.bincount(unit, there[:, 0], len(stratum)).astype(np.float64)
-    hits = ((values == 0) | (values == HIT) | ~there).all(axis=0)
+    hits = ((values == 0) | (values == HIT) | ~there).all(axis=0) & (over not in BOUNDS)
     # other percentages have the interval of a hit rate with the same variance
-    shares = hits | (over in (*RANKED, "draws")) | (what in SHARES)
+    shares = hits | (over in (*RANKED, "draws")) | (what in SHARES and over not in BOUNDS)
     many = np.where(hits | (over == "ranks"), 1.0, MANY)
-    trials = Trials(counts[:, None] * many, np.where(shares, HIT, np.nan))
+    miss = -HIT if over == "correlations" else 0.0
+    trials = Trials(counts[:, None] * many, np.where(shares, HIT, np.nan), miss)
     if over == "clusters":
         totals /= np.maximum(counts, 1)[:, None]
         counts = (counts > 0).astype(np.float64)
     group = stratum if over in ("strata", *RANKED) else np.zeros_like(stratum)
-    return Ratios(totals, counts, group, stratum, trials)
+    return Ratios(totals, counts, group, stratum, trials, bound=BOUNDS.get(over))
 
 
 def _partitions(

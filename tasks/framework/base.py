@@ -104,6 +104,9 @@ Over = Literal[
     "strata",
     "ranks",
     "shares",
+    "correlations",
+    "explained",
+    "errors",
     "partition",
     "classes",
     "seen classes",
@@ -118,6 +121,9 @@ Over = Literal[
 - ranks: as strata, where each mean is the percent of pairs that are ranked correctly (AUROC: items of one
   stratum are paired with those of another);
 - shares: as ranks, where an item stands for many trials (its pixels or pairs);
+- correlations: as shares, from -100 to 100;
+- explained: all items, in percent of a whole that the score can never exceed (R2);
+- errors: all items, of which the mean is above 0;
 - a partition of the items, a score that is not a mean;
 - classes of pixels, each the ratio of two sums over the items: the classes in the ground truth, those in the
   ground truth or the prediction, or all;

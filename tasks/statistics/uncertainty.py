@@ -131,7 +131,9 @@ class Uncertainty:
 
 
 def share_intervals(measured: Ratios | ClassRatios) -> tuple[Floats, Floats]:
-    """Ends of confidence intervals of shares, 0 to the value of a hit: [scores]; NaN for too few units.
+    """Ends of confidence intervals of shares, from the value of a miss to that of a hit: [scores].
+
+    NaN for too few units.
 
     The interval is the exact one of Clopper and Pearson for an effective number of independent trials: the
     number at which the share would have its estimated variance. It equals the number of trials if every unit
@@ -147,16 +149,17 @@ def share_intervals(measured: Ratios | ClassRatios) -> tuple[Floats, Floats]:
         raise ValueError("expected scores of hits or shares, found others")
     if (uncertainty := Uncertainty.of(measured)) is None:
         return (np.full(measured.scores, np.nan),) * 2
-    share = np.clip(measured.evaluate()[0] / trials.hit, 0, 1)
+    miss, width = trials.miss, trials.hit - trials.miss
+    share = np.clip((measured.evaluate()[0] - miss) / width, 0, 1)
     tail = (1 - LEVEL) / 2
     error, freedom = uncertainty.errors()
-    count = _independent(measured, trials, share, (error / trials.hit) ** 2)
+    count = _independent(measured, trials, share, (error / width) ** 2)
     items = trials.count.sum(axis=0)
     count = count * (stdtrit(items - 1, tail) / stdtrit(freedom, tail)) ** 2
     hits = count * share
     low, high = betaincinv(hits, count - hits + 1, tail), betaincinv(hits + 1, count - hits, 1 - tail)
     low, high = np.where(share == 0, 0, low), np.where(share == 1, 1, high)
-    return trials.hit * low, trials.hit * high
+    return miss + width * low, miss + width * high
 
 
 def _independent(measured: Ratios | ClassRatios, trials: Trials, share: Floats, variance: Floats) -> Floats:
@@ -174,7 +177,8 @@ def _independent(measured: Ratios | ClassRatios, trials: Trials, share: Floats, 
         part = np.divide(measured.part.sum(axis=2), whole, out=np.zeros_like(whole), where=whole > 0).T
         part = part[measured.counts > 0]
     else:
-        part = sampled(measured, measured.totals) / sampled(measured, measured.counts)[:, None] / trials.hit
+        part = sampled(measured, measured.totals) / sampled(measured, measured.counts)[:, None]
+        part = (part - trials.miss) / (trials.hit - trials.miss)
     # number of units that contain the rarer of hit and miss
     informed = np.where(share < 0.5, (part > 0).sum(axis=0), (part < 1).sum(axis=0))
     inverse = (informed * inverse + PRIOR * together) / (informed + PRIOR)
@@ -195,7 +199,8 @@ def intervals(measured: WeightedScores) -> tuple[Floats, Floats]:
     """Ends of confidence intervals [scores], in the scores' unit; NaN for too few units.
 
     Shares have the intervals of `share_intervals`. Others have Student's intervals from the linearised
-    standard error, which may exceed the range of the scores.
+    standard error, which may exceed the range of the scores; for those with a bound they are Student's
+    intervals of the logarithm of the distance from it, by the delta method.
 
     docs/explanation/simulations.md reports their coverage in simulations. Be careful with the NMI of clusters
     with only a few items of each class: it decreases with the number of items.
@@ -207,6 +212,11 @@ def intervals(measured: WeightedScores) -> tuple[Floats, Floats]:
     low, high = score - reach, score + reach
     if isinstance(measured, ClassRatios):
         return share_intervals(measured)
+    if isinstance(measured, Ratios) and measured.bound is not None:
+        apart = score - measured.bound
+        factor = np.exp(np.divide(reach, abs(apart), out=np.zeros_like(reach), where=apart != 0))
+        ends = measured.bound + apart / factor, measured.bound + apart * factor
+        low, high = np.minimum(*ends), np.maximum(*ends)
     if isinstance(measured, Ratios) and measured.trials is not None:
         shares = np.flatnonzero(np.isfinite(measured.trials.hit))
         low[shares], high[shares] = share_intervals(measured.columns(shares))

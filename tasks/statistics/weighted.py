@@ -61,6 +61,7 @@ class Trials:
 
     count: Floats  # [units] or [units scores] number of trials of each unit
     hit: Floats  # [scores] value of a hit, 1 or 100; NaN for scores that are not shares
+    miss: float = 0.0  # value of a miss
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class Ratios:
     Groups whose count is 0 are left out. If scores are means over random draws (of a probe's training
     images), ``draws`` has the scores of each draw. ``images`` names the images of units that are pairs. Units
     that also change the totals of others (as neighbours) have this influence, with mean 0, in ``moved``.
+    Scores with one ``bound`` are all above or all below it.
 
     Raises ValueError if shapes do not match, a count or an id is negative, or a value is not finite.
     """
@@ -82,6 +84,7 @@ class Ratios:
     draws: Floats | None = None  # [draws scores] scores of each of at least two draws
     images: Integers | None = None  # [units 2] from 0: images of pairs; None if the units are sampled
     moved: Floats | None = None  # [units scores] what a unit adds to the totals of others; None for nothing
+    bound: float | None = None  # number that the scores never pass; None if there is none, or more than one
 
     def __post_init__(self) -> None:
         shape = self.counts.shape
@@ -164,6 +167,7 @@ class Ratios:
         if self.trials is not None:
             count = self.trials.count
             hits = Trials(count if count.ndim == 1 else count[:, scores], self.trials.hit[scores])
+        hits = None if self.trials is None else replace(self.trials, hit=self.trials.hit[scores])
         draws = None if self.draws is None else self.draws[:, scores]
         moved = None if self.moved is None else self.moved[:, scores]
         return replace(self, totals=self.totals[:, scores], trials=hits, draws=draws, moved=moved)

@@ -7,12 +7,10 @@ Selection and Data Augmentation and a Method for Prediction, Technometrics 16, 1
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from layerboard.tasks.metrics.arrays import ROUNDING, Features, Floats, Integers
-from layerboard.tasks.metrics.folds import ALWAYS_TRAINING
+from layerboard.tasks.metrics.arrays import ROUNDING
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,29 +76,34 @@ class Ridge:
 
     def predict(self, features: Tensor, penalties: Sequence[float]) -> Tensor:
         """Predicted targets [m targets] of features [m dim], with one penalty per target."""
-        standard = ((features.double() - self.mean) / self.deviation) @ self.basis
         shrunk = torch.stack([self.shrinkage(penalty) for penalty in penalties], dim=1)
-        return standard @ (shrunk * (self.left.T @ self.targets)) + self.intercept
+        return self.coordinates(features) @ (shrunk * (self.left.T @ self.targets)) + self.intercept
 
+    def coordinates(self, features: Tensor) -> Tensor:
+        """Coordinates [m r] of features [m dim] in the directions of `basis`."""
+        return ((features.double() - self.mean) / self.deviation) @ self.basis
 
-def held_out_predictions(
-    features: Features,
-    targets: Floats,
-    fold: Integers,
-    penalties: Sequence[float],
-    device: torch.device | None = None,
-) -> Floats:
-    """Targets of each image, predicted by the ridge regression that did not see its fold: [images targets].
+    def lost(self, penalties: Sequence[float], unit: Tensor) -> Tensor:
+        """What each row adds to predictions, with its unit's others: [n targets].
 
-    Features are [images dim], targets [images targets], folds [images] from 0; rows of `ALWAYS_TRAINING` are
-    NaN. The penalty for each fold and target is selected on the training images. Raises ValueError if a fold
-    leaves fewer than 2 training images.
-    """
-    predicted = np.full(targets.shape, np.nan)
-    arrays = (np.ascontiguousarray(array) for array in (features, targets))
-    rows, values = (torch.from_numpy(array).to(device or "cpu") for array in arrays)
-    for number in np.unique(fold[fold != ALWAYS_TRAINING]).tolist():
-        held = torch.from_numpy(fold == number).to(rows.device)
-        ridge = Ridge.fit(rows[~held], values[~held])
-        predicted[fold == number] = ridge.predict(rows[held], ridge.best(penalties)).cpu().numpy()
-    return predicted
+        A prediction for coordinates c without all rows of a unit [n] is smaller by the sum over these rows of
+        ``(c * shrinkage) @ left + 1 / n`` times the result, for fixed penalties and standardisation. It is
+        the error of the row if its unit is left out, (I - leverage)^-1 times the residuals of the unit.
+        """
+        lost = torch.empty_like(self.targets)
+        several = torch.unique(unit, return_counts=True)
+        several = several[0][several[1] > 1]
+        for penalty in set(penalties):
+            same = [number for number, other in enumerate(penalties) if other == penalty]
+            lost[:, same] = self.left_out(penalty)[:, same]
+            gains = self.gains * self.shrinkage(penalty)
+            weights = gains[:, None] * (self.left.T @ self.targets[:, same])
+            for rows in (torch.nonzero(unit == number)[:, 0] for number in several):
+                mine = self.left[rows]
+                leverage = (mine * gains) @ mine.T + 1 / len(self.left)
+                errors = self.targets[rows][:, same] - mine @ weights
+                block = torch.eye(len(rows), dtype=leverage.dtype, device=leverage.device) - leverage
+                lost[rows[:, None], torch.tensor(same, device=rows.device)] = torch.linalg.solve(
+                    block, errors
+                )
+        return lost

@@ -4,7 +4,7 @@ Every image is predicted once, by a regression that was not trained on its fold.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -21,17 +21,21 @@ from layerboard.tasks.framework.sources import CHUNK, consecutive_groups
 from layerboard.tasks.framework.task import VectorTask
 from layerboard.tasks.framework.transformed import Vectors
 from layerboard.tasks.metrics.arrays import Floats, Integers, Mask, origins
-from layerboard.tasks.metrics.folds import ALWAYS_TRAINING
-from layerboard.tasks.metrics.neighbours import nearest
-from layerboard.tasks.statistics import linearised
-from layerboard.tasks.targets.ridge import held_out_predictions
+from layerboard.tasks.metrics.folds import ALWAYS_TRAINING, group_numbers
+from layerboard.tasks.statistics import linearised, refitted
+from layerboard.tasks.statistics.refitted import HeldOut, refitted_values
+from layerboard.tasks.targets.held_out import RidgePredictions, VotePredictions
 from layerboard.zoo.view.views import ResizeCrop, View
 
 LEAST = 10  # least number of images
 SHOWN = 16  # number of images in the examples
-FEW_LABELS = 4  # up to this many labels, intervals are those of a hit rate; found by simulation
 PRESENT = 0.5  # an image is predicted to have a label if the prediction is at least this
 SAME = "the same for all images"
+
+NUMBERS = {"R2": refitted.R2, "rho": refitted.RANK_CORRELATION, "MAE": refitted.MEAN_ERROR}
+LABELS = {"macro AP": refitted.AVERAGE_PRECISION, "macro AUROC": refitted.AUROC}
+OVER: Mapping[str, Over] = {"R2": "explained", "rho": "correlations", "MAE": "errors", "macro": "shares"}
+"""What a metric averages over, by the first word of its name."""
 
 Columns = dict[str, Floats]  # for each metric one value per image; the metric is the mean
 
@@ -78,13 +82,13 @@ class TargetTask(VectorTask):
         return digest(self.entry.name, self.config, *self.data.truth)
 
     @abstractmethod
-    def columns(self, truth: Floats, predicted: Mapping[str, Floats]) -> tuple[Columns, dict[str, str]]:
-        """Columns by metric from true and predicted values [images targets], and reasons for missing ones."""
+    def columns(
+        self, truth: Floats, predicted: Mapping[str, HeldOut], unit: Integers, tested: Mask
+    ) -> tuple[Columns, dict[str, str]]:
+        """Columns of the tested images by metric, and reasons for missing ones.
 
-    @property
-    def over(self) -> Over:
-        """What the scores average over."""
-        return "items"
+        The truth is [images targets]; ``unit`` [images] is what each image is sampled with.
+        """
 
     @abstractmethod
     def agreement(self, row: int, values: Floats) -> float:
@@ -103,24 +107,24 @@ class TargetTask(VectorTask):
         if reason := unusable(features[there]) or self._too_few(fold):
             return Outcome((), empty=reason)
         rows = np.flatnonzero(there)[fold != ALWAYS_TRAINING]
-        every = self.predictions(features[there], values[there], fold, device)
-        predicted = {way: each[fold != ALWAYS_TRAINING] for way, each in every.items()}
-        columns, missing = self.columns(values[rows], predicted)
+        unit = group_numbers(tuple(np.asarray(self.data.groups, str)[there]))
+        predicted = self.predictions(features[there], values[there], fold, unit, device)
+        columns, missing = self.columns(values[there], predicted, unit, fold != ALWAYS_TRAINING)
         if not columns:
             return Outcome((), empty=next(iter(missing.values())))
         keys = tuple(self.data.samples[row].key for row in rows)
         clusters = tuple(self.data.groups[row] for row in rows)
-        statistics = {metric: Statistic(metric, self.over) for metric in columns}
+        statistics = {metric: Statistic(metric, OVER[metric.split()[0]]) for metric in columns}
         items = Items("images", keys, clusters, ("",) * len(keys), columns, statistics)
         scores = (Score(metric, float(each.mean()), len(keys), "images") for metric, each in columns.items())
-        shown = self._predicted(rows, predicted[""] + origin)
+        shown = self._predicted(rows, predicted[""].predicted[fold != ALWAYS_TRAINING] + origin)
         return Outcome(tuple(scores), items, missing=missing, predicted=shown)
 
     def predictions(
-        self, features: NDArray[np.float32], values: Floats, fold: Integers, device: Device
-    ) -> Mapping[str, Floats]:
-        """Predictions [images targets] by several methods, by name; that of ridge regression is ""."""
-        return {"": held_out_predictions(features, values, fold, self.config.penalties, device)}
+        self, features: NDArray[np.float32], values: Floats, fold: Integers, unit: Integers, device: Device
+    ) -> dict[str, HeldOut]:
+        """Predictions by several methods, by name; that of ridge regression is ""."""
+        return {"": RidgePredictions.of(features, values, fold, unit, self.config.penalties, device)}
 
     def exported(self, vectors: Vectors) -> dict[str, NDArray[np.generic]]:
         """Features, true values, names of the targets, and the folds, groups and names of the images."""
@@ -178,17 +182,19 @@ class RegressTask(TargetTask):
     scorer = "regress"
     data: ImageNumbers
 
-    def columns(self, truth: Floats, predicted: Mapping[str, Floats]) -> tuple[Columns, dict[str, str]]:
+    def columns(
+        self, truth: Floats, predicted: Mapping[str, HeldOut], unit: Integers, tested: Mask
+    ) -> tuple[Columns, dict[str, str]]:
         columns, missing = Columns(), dict[str, str]()
-        several = len(self.data.targets) > 1
-        for target, true, guess in zip(self.data.targets, truth.T, predicted[""].T, strict=True):
+        targets, several = self.data.targets, len(self.data.targets) > 1
+        values = refitted_values(NUMBERS, truth, predicted[""], unit, tested, range(len(targets)))
+        for number, target in enumerate(targets):
             of_target = f" {target}" if several else ""
-            explained = linearised.r2_values(true, guess)
-            ranked = linearised.rank_correlation_values(true, guess)
+            explained, ranked, error = (values[metric][:, number] for metric in ("R2", "rho", "MAE"))
             if np.isnan(explained).any():
                 missing |= dict.fromkeys((f"R2{of_target}", f"rho{of_target}"), f"{target} is {SAME}")
                 continue
-            columns |= {f"R2{of_target}": 100 * explained, f"MAE{of_target}": abs(true - guess)}
+            columns |= {f"R2{of_target}": 100 * explained, f"MAE{of_target}": error}
             if np.isnan(ranked).any():
                 missing[f"rho{of_target}"] = f"predictions of {target} are {SAME}"
             else:
@@ -220,33 +226,23 @@ class MultilabelTask(TargetTask):
     data: ImageLabels
 
     def predictions(
-        self, features: NDArray[np.float32], values: Floats, fold: Integers, device: Device
-    ) -> Mapping[str, Floats]:
-        shares = np.full(values.shape, np.nan)
-        for number in np.unique(fold[fold != ALWAYS_TRAINING]):
-            held = fold == number
-            near = nearest(features[~held], features[held], self.config.neighbours, device=device)
-            shares[held] = values[~held][near.index].mean(axis=1)
-        return {**super().predictions(features, values, fold, device), " k-NN": shares}
+        self, features: NDArray[np.float32], values: Floats, fold: Integers, unit: Integers, device: Device
+    ) -> dict[str, HeldOut]:
+        votes = VotePredictions.of(features, values, fold, unit, self.config.neighbours, device)
+        return {**super().predictions(features, values, fold, unit, device), " k-NN": votes}
 
-    def columns(self, truth: Floats, predicted: Mapping[str, Floats]) -> tuple[Columns, dict[str, str]]:
-        judged = [number for number in np.flatnonzero(self.data.judged) if len({*truth[:, number]}) > 1]
+    def columns(
+        self, truth: Floats, predicted: Mapping[str, HeldOut], unit: Integers, tested: Mask
+    ) -> tuple[Columns, dict[str, str]]:
+        varies = truth[tested].min(axis=0) < truth[tested].max(axis=0)
+        judged = np.flatnonzero(self.data.judged & varies).tolist()
         if not judged:
             return {}, {"macro AP": "no label is there, and not there, in every fold and what it learns from"}
-
-        def mean(metric: Callable[[Mask, Floats], Floats], way: str) -> Floats:
-            """Mean over the labels, in percent."""
-            every = [metric(truth[:, number] > 0, predicted[way][:, number]) for number in judged]
-            return np.asarray(100 * np.mean(every, axis=0), np.float64)
-
-        precision, area = linearised.average_precision_values, linearised.area_under_roc
-        columns = {f"macro AP{way}": mean(precision, way) for way in predicted}
-        return columns | {f"macro AUROC{way}": mean(area, way) for way in predicted}, {}
-
-    @property
-    def over(self) -> Over:
-        """What the scores average over; with few labels shares, since Student's intervals miss too often."""
-        return "ranks" if np.count_nonzero(self.data.judged) <= FEW_LABELS else "items"
+        values = {
+            way: refitted_values(LABELS, truth, each, unit, tested, judged) for way, each in predicted.items()
+        }
+        ways = [(metric, way) for metric in LABELS for way in predicted]
+        return {f"{metric}{way}": 100 * values[way][metric].mean(axis=1) for metric, way in ways}, {}
 
     def agreement(self, row: int, values: Floats) -> float:
         """Percent of pairs of a label that the image has and one that it lacks that are ranked correctly."""

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import r2_score
 
-from layerboard.tasks.targets.ridge import held_out_predictions
+from layerboard.tasks.targets.held_out import RidgePredictions
 from layerboard.tasks.targets.task import RegressTask
 
 RNG = np.random.default_rng(0)
@@ -14,7 +14,7 @@ FOLDS = np.arange(50) % 4
 def test_numbers_are_those_of_the_metrics(scores, archive):
     found = scores("regress", "--features", archive(features=FEATURES, targets=NUMBERS[:, 0], folds=FOLDS))
     penalties = RegressTask.configs["standard"].penalties
-    predicted = held_out_predictions(FEATURES, NUMBERS[:, :1], FOLDS, penalties)
+    predicted = RidgePredictions.of(FEATURES, NUMBERS[:, :1], FOLDS, np.arange(50), penalties).predicted
     assert found["scores"]["R2"] == pytest.approx(100 * r2_score(NUMBERS[:, :1], predicted), abs=1e-9)
     assert {*found["scores"]} == {"R2", "rho", "MAE"}
     assert (found["n"], found["details"]["folds"]) == (50, 4)

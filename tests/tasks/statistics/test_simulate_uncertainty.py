@@ -29,6 +29,7 @@ def test_the_short_simulation_keeps_the_promises():
         2,
         len(simulate_uncertainty.AUROCS),
         len(simulate_uncertainty.GOODNESS),
+        4,
         2,
         *[4] * 5,
         2,
@@ -45,6 +46,7 @@ def test_the_short_simulation_keeps_the_promises():
         means,
         ranks,
         predictions,
+        folds,
         shots,
         *units,
         kmeans,
@@ -59,6 +61,9 @@ def test_the_short_simulation_keeps_the_promises():
     assert coverage.shape == (6, 3)
     assert min(coverage.min(), means[:, 0].min(), ranks.min(), shots.min()) >= least
     assert predictions.min() >= 100 * (0.89 - 3 * np.sqrt(0.89 * 0.11 / size.samples))
+    assert folds.shape == (6, 4)
+    assert folds[:, :2].min() >= 100 * (0.93 - 3 * np.sqrt(0.93 * 0.07 / size.folds))
+    assert folds[:, 2].max() <= within(0.06, size.folds)
     assert means[:, 1].max() <= within(0.06, size.samples)
     *few, alignment = units
     for table in few:

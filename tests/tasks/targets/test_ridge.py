@@ -6,7 +6,8 @@ import torch
 from sklearn.linear_model import Ridge as Reference
 
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING
-from layerboard.tasks.targets.ridge import Ridge, held_out_predictions
+from layerboard.tasks.targets.held_out import RidgePredictions
+from layerboard.tasks.targets.ridge import Ridge
 
 PENALTIES = tuple(10.0**power for power in range(-4, 5))
 
@@ -60,7 +61,9 @@ def test_a_channel_is_predicted_and_noise_is_not() -> None:
     rng = np.random.default_rng(0)
     features = rng.normal(size=(100, 16)).astype(np.float32)
     targets = np.stack([5 * features[:, 3] - 2, rng.normal(size=100)], axis=1)
-    predicted = held_out_predictions(features, targets, np.arange(100) % 5, PENALTIES)
+    predicted = RidgePredictions.of(
+        features, targets, np.arange(100) % 5, np.arange(100), PENALTIES
+    ).predicted
     np.testing.assert_allclose(predicted[:, 0], targets[:, 0], atol=0.02)
     assert abs(np.corrcoef(predicted[:, 1], targets[:, 1])[0, 1]) < 0.3
 
@@ -69,12 +72,12 @@ def test_no_image_is_predicted_from_its_own_fold() -> None:
     features, targets = (each.numpy() for each in problem(30, 6))
     fold = np.arange(30) % 3
     fold[:5] = ALWAYS_TRAINING
-    predicted = held_out_predictions(features, targets, fold, PENALTIES)
+    predicted = RidgePredictions.of(features, targets, fold, np.arange(30), PENALTIES).predicted
     assert np.isnan(predicted[:5]).all()
     assert np.isfinite(predicted[5:]).all()
     changed = targets.copy()
     changed[fold == 1] += 100
-    again = held_out_predictions(features, changed, fold, PENALTIES)
+    again = RidgePredictions.of(features, changed, fold, np.arange(30), PENALTIES).predicted
     np.testing.assert_array_equal(again[fold == 1], predicted[fold == 1])
     assert (again[fold == 2] != predicted[fold == 2]).all()
 

@@ -10,10 +10,11 @@ from sklearn.metrics import average_precision_score, mean_absolute_error, r2_sco
 from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.targets import ImageLabels, ImageNumbers, Targets
 from layerboard.tasks.framework.assess import intervals_of, score_of
-from layerboard.tasks.framework.base import Items, Outcome, Statistic
+from layerboard.tasks.framework.base import Outcome
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING
-from layerboard.tasks.targets.ridge import held_out_predictions
+from layerboard.tasks.statistics.linearised import r2_values
+from layerboard.tasks.targets.held_out import RidgePredictions
 from layerboard.tasks.targets.task import MultilabelTask, RegressTask, TargetTask
 
 COUNT = 60
@@ -48,7 +49,7 @@ def by_metric(result: Outcome) -> dict[str, float]:
 
 def predicted(values: Floats) -> Floats:
     penalties = RegressTask.configs["standard"].penalties
-    return held_out_predictions(VECTORS, values, np.arange(COUNT) % 5, penalties)
+    return RidgePredictions.of(VECTORS, values, np.arange(COUNT) % 5, np.arange(COUNT), penalties).predicted
 
 
 def test_a_channel_is_predicted_and_noise_is_not() -> None:
@@ -129,27 +130,10 @@ def test_labels_are_scored_as_by_scikit_learn() -> None:
     assert all(score_of(result.items, metric) == pytest.approx(value) for metric, value in scores.items())
 
 
-def test_intervals_of_few_labels_cover() -> None:
-    """Of 150 samples with ten images of the label, 95 % intervals hold AUROC 92.1 in at least 90 %."""
-    rng, inside = np.random.default_rng(0), 0
-    task = multilabel((VECTORS[:, :1] > 0).astype(np.float64))
-    assert task.over == "ranks"
-    for _ in range(150):
-        truth = np.zeros(100)
-        truth[:10] = 1
-        columns, _ = task.columns(truth[:, None], {"": (2 * truth + rng.normal(size=100))[:, None]})
-        keys = tuple(map(str, range(100)))
-        statistics = {name: Statistic(name, task.over) for name in columns}
-        items = Items("images", keys, keys, ("",) * 100, columns, statistics)
-        low, high = intervals_of([items])["macro AUROC"][0]
-        inside += low <= 92.1 <= high
-    assert inside >= 135
-
-
 def test_neighbours_vote_by_the_share_that_has_a_label() -> None:
     values = np.stack([VECTORS[:, 0] > 0, VECTORS[:, 1] > 0], axis=1).astype(np.float64)
     task, fold = multilabel(values), np.arange(COUNT) % 5
-    shares = task.predictions(VECTORS, values, fold, None)[" k-NN"]
+    shares = task.predictions(VECTORS, values, fold, np.arange(COUNT), None)[" k-NN"].predicted
     units = VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True)
     for image in range(COUNT):
         others = np.flatnonzero(fold != fold[image])
@@ -190,3 +174,29 @@ def test_examples_of_labels_name_them() -> None:
     ]
     assert sum(right) > 8
     assert result.predicted["score"].max() == 100
+
+
+@pytest.mark.parametrize("count", [20, 40])
+def test_ends_stay_in_the_range_of_the_metric(count: int) -> None:
+    """Of few images R2 is at most 100, rho within 100 of 0; errors of fewer than 30 have no interval."""
+    vectors = np.where(np.arange(COUNT)[:, None] < count, VECTORS, np.nan).astype(np.float32)
+    for noise in (0.05, 1.0, 30.0):
+        result = outcome(regress(VECTORS[:, 4] + noise * RNG.normal(size=COUNT)), vectors)
+        assert result.items is not None
+        ends = {metric: interval for metric, (interval,) in intervals_of([result.items]).items()}
+        scores = by_metric(result)
+        assert ends["R2"][0] < scores["R2"] < ends["R2"][1] <= 100
+        assert -100 <= ends["rho"][0] < scores["rho"] < ends["rho"][1] <= 100
+        assert np.isnan(ends["MAE"]).all() == (count < 30)
+        assert count < 30 or 0 < ends["MAE"][0] < scores["MAE"] < ends["MAE"][1]
+
+
+def test_the_interval_counts_what_each_image_teaches() -> None:
+    """With more features than images the fits vary more than the tested images alone show."""
+    wide = RNG.normal(size=(COUNT, 200)).astype(np.float32)
+    values = wide[:, :12].sum(axis=1) / 3 + RNG.normal(size=COUNT)
+    result = outcome(regress(values), wide)
+    assert result.items is not None
+    fold, penalties = np.arange(COUNT) % 5, RegressTask.configs["standard"].penalties
+    told = RidgePredictions.of(wide, values[:, None], fold, np.arange(COUNT), penalties).predicted[:, 0]
+    assert result.items.values["R2"].std() > 1.2 * 100 * r2_values(values, told).std()
