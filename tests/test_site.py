@@ -5,26 +5,18 @@ import json
 import re
 import shlex
 import tomllib
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 import layerboard
-from layerboard.benchmark.commands.app import COMMANDS, app, repeat_options
+from layerboard.benchmark.commands.app import COMMANDS, command_line, repeat_options
 from layerboard.tasks.framework.registry import TASKS
 from tests.site import DOCS, ROOT, arranged, pages
 
 CALL = re.compile(r"^ *(layerboard .*)", flags=re.MULTILINE)
 BLOCK = re.compile(r"^```bash\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
-
-
-@cache
-def program() -> Any:
-    """The command line; to build it takes longer than to read a line of it."""
-    return typer.main.get_command(app)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +28,7 @@ def laid_out() -> dict[str, str]:
 
 
 def test_every_command_has_a_page_with_every_option(laid_out: dict[str, str]) -> None:
-    everything = program()
+    everything = command_line()
     for each in COMMANDS:
         command = everything
         for word in each.name.split():
@@ -88,7 +80,7 @@ def test_commands_on_pages_can_be_typed(path: Path) -> None:
     blocks = (block.replace("\\\n", " ") for block in BLOCK.findall(text))
     for call in (found for block in blocks for found in CALL.findall(block)):
         words = shlex.split(call, comments=True)[1:]
-        command = program()
+        command = command_line()
         arguments = repeat_options(words)
         while arguments and arguments[0] in getattr(command, "commands", {}):
             command = command.commands[arguments.pop(0)]

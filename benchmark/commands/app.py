@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
 from itertools import chain
@@ -81,6 +82,12 @@ def every_command(
 app = app_of(COMMANDS)
 
 
+@cache
+def command_line() -> Any:  # noqa: ANN401  # of one of typer's classes that has no stubs
+    """The command line as it is called; to build it takes longer than to read a line of it."""
+    return typer.main.get_command(app)
+
+
 def repeat_options(arguments: list[str]) -> list[str]:
     """Repeat an option for each of its values: ``--tasks a b`` becomes ``--tasks a --tasks b``."""
     _, command = named_command(arguments)
@@ -98,7 +105,7 @@ def repeat_options(arguments: list[str]) -> list[str]:
 
 def named_command(arguments: Sequence[str]) -> tuple[list[str], Any]:
     """The words at the beginning that name a command or a group, and its object."""
-    command = typer.main.get_command(app)
+    command = command_line()
     words: list[str] = []
     for argument in arguments:
         if argument not in (below := getattr(command, "commands", {})):
@@ -119,7 +126,7 @@ def main() -> None:
         words, command = named_command(arguments)
         require_understood(words, command, arguments[len(words) :], COMMANDS)
         try:
-            code = app(arguments, prog_name="layerboard", standalone_mode=False)
+            code = command_line()(arguments, prog_name="layerboard", standalone_mode=False)
         except UsageError as error:
             if not error.message and not hasattr(error, "param"):  # without arguments, help was shown
                 sys.exit(2)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from layerboard.leaderboards.board.board import Board
 
 CAPTION = "The best layer and pooling of each backbone (layer/depth), in percent; the best in bold."
-INTERVALS = r"$\pm$ is the 95\,\% margin of error."
+INTERVALS = r"$\pm$ is the 95\,\% margin of error; in brackets, both ends where they are unlike."
 HALVES = (
     "Layers are chosen on half of the test data and scored on the rest ({meaning}); "
     "in brackets, the difference from the score of the best layer."

@@ -3,6 +3,7 @@
 Numbers that change a score have no default here; where one is not given, that of the protocol is used.
 """
 
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -169,6 +170,8 @@ def score_command(request: ScoreRequest) -> None:
     tables = [rows_text(head, rows) for head, *rows in report.tables]
     scale = " Scores are percentages." if report.scale == "percent" else ""
     margin = " ±: half of the 95 % interval." if "±" in tables[0] else ""
+    if re.search(r"\d \(\S+ to \S+\)", tables[0]):
+        margin += " In brackets: the ends of the 95 % interval."
     summary = f"{report.n:,} {report.unit}, protocol: {report.protocol}.{scale}{margin}"
     say("\n".join(f"{table}\n" for table in tables))
     for text in filter(None, (summary, report.reason, *report.notes)):

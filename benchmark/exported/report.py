@@ -6,7 +6,7 @@ from math import isnan, nan
 from pathlib import Path
 from typing import Literal
 
-from layerboard.leaderboards.blocks.display import spread_text
+from layerboard.leaderboards.blocks.display import interval_text
 from layerboard.tasks.framework.assess import intervals_of
 from layerboard.tasks.framework.base import Outcome
 from layerboard.zoo.errors import InputError
@@ -67,12 +67,11 @@ def outcome_report(
         raise InputError(f"{path} cannot be scored: {reason}")
     every = intervals_of([outcome.items]) if outcome.items else {}
     ends = {metric: pair for metric, (pair,) in every.items() if not isnan(sum(pair))}
-    margins = {metric: (high - low) / 2 for metric, (low, high) in ends.items()}
     scores = {score.metric: score.value for score in outcome.scores} | {**(more or {})}
     reasons: dict[str, list[str]] = {}
     for metric, why in outcome.missing.items():
         reasons.setdefault(why, []).append(metric)
-    rows = [(name, number(value, margin=margins.get(name, nan))) for name, value in scores.items()]
+    rows = [(name, number(value, None, *ends.get(name, (nan, nan)))) for name, value in scores.items()]
     return ScoreReport(
         protocol=protocol,
         parameters=parameters,
@@ -88,10 +87,10 @@ def outcome_report(
     )
 
 
-def number(value: float, decimals: int | None = None, margin: float = nan) -> str:
-    """A number and its margin of error as tables of a run show them, with one digit more; "" for NaN."""
+def number(value: float, decimals: int | None = None, low: float = nan, high: float = nan) -> str:
+    """A number and its 95 % interval as tables of a run show them, with one digit more; "" for NaN."""
     usual = 3 if abs(value) < 1 else 2
-    return spread_text(value, margin, usual if decimals is None else decimals)
+    return interval_text(value, low, high, usual if decimals is None else decimals)
 
 
 def one_of(**options: Path | None) -> tuple[str, Path]:

@@ -134,7 +134,12 @@ class ScoreJob:
         output, key = self.setup.request.output, self.task.key
         beside = {kind: output / kind / scored_path(key, *names, ending=end) for kind, end in endings.items()}
         records = output / "records" / scored_path(key, *names)
-        return ResultFiles(records, fingerprint, self.data, beside, output / FOLDER)
+        return ResultFiles(records, fingerprint, self.data, beside, output / FOLDER, self.view_size)
+
+    @property
+    def view_size(self) -> str:
+        """How large the first image is shown, for scores; "" for analyses and costs."""
+        return "" if self.task.entry.analysis else "".join(map(str, self.view_sizes))
 
     def files_with(self, other: "ScoreJob") -> ResultFiles:
         """Files of the comparison with another backbone, or with itself."""
@@ -151,7 +156,7 @@ class ScoreJob:
         return {
             **{name: getattr(spec, name) for name in ("family", "trained", "depth", "input_size", "dtype")},
             **{name: getattr(task, name) for name in ("protocol", "dataset", "split", "transform")},
-            "view_size": "".join(map(str, self.view_sizes)) if not task.entry.analysis else "",
+            "view_size": self.view_size,
             "suite": setup.suite,
             "backbone": spec.name,
             "revision": setup.identity.revision,

@@ -23,6 +23,7 @@ POOLINGS: dict[str, str] = {
     "token": "single patch tokens",
 }
 
+UNLIKE = 0.2  # share of an interval's width: halves that differ by more are told by both ends
 FURTHEST = 20  # numbers of units are told up to this many times those that are there
 PARTS = ("", ".inside", ".cost", ".held-out")  # endings of the names of pages and files of one suite
 
@@ -97,14 +98,27 @@ def fixed(value: float, decimals: int) -> str:
     return "" if math.isnan(value) else f"{round(value, decimals) + 0.0:.{decimals}f}"
 
 
-def score_text(value: float, spread: float = math.nan) -> str:
-    """A score as tables show it: percent with one decimal, and its margin of error if known."""
-    return spread_text(value, spread, 1)
+def score_text(value: float, low: float = math.nan, high: float = math.nan) -> str:
+    """A score as tables show it: percent with one decimal, and its 95 % interval if known."""
+    return interval_text(value, low, high, 1)
 
 
-def number_text(value: float, spread: float = math.nan) -> str:
-    """A number of an analysis, or a CKA, with its margin of error; three decimals below 10."""
-    return spread_text(value, spread, 3 if abs(value) < 10 else 1)
+def number_text(value: float, low: float = math.nan, high: float = math.nan) -> str:
+    """A number of an analysis, or a CKA, with its 95 % interval; three decimals below 10."""
+    return interval_text(value, low, high, 3 if abs(value) < 10 else 1)
+
+
+def interval_text(value: float, low: float, high: float, decimals: int) -> str:
+    """A number with the ends of its 95 % interval, if known: ``61.2 ± 0.8``, or ``100.0 (92.8 to 100)``.
+
+    Both ends are told where ± would be wrong: if they are unlike, as near 0 or 100, where one is cut.
+    """
+    if math.isnan(value) or math.isnan(low) or math.isnan(high):
+        return fixed(value, decimals)
+    if abs((high - value) - (value - low)) <= UNLIKE * (high - low):
+        return spread_text(value, (high - low) / 2, decimals)
+    ends = (f"{end:.0f}" if end in (0, 100) else fixed(end, decimals) for end in (low, high))
+    return f"{fixed(value, decimals)} ({' to '.join(ends)})"
 
 
 def cosine_text(value: float) -> str:

@@ -82,7 +82,8 @@ def is_own_size(costs: pd.DataFrame) -> "pd.Series[bool]":
 
 def _view_sizes(costs: pd.DataFrame) -> "pd.Series[str]":
     """The view size of each record of costs; "" if it does not say one."""
-    return costs["pooling"].where([ViewSize.parse(text) is not None for text in costs["pooling"]], "")
+    sizes = [text if ViewSize.parse(text) is not None else "" for text in costs["pooling"]]
+    return pd.Series(sizes, costs.index, dtype=object)
 
 
 def image_bytes(row: pd.Series) -> float:

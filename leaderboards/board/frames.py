@@ -17,6 +17,7 @@ from layerboard.zoo.spec import FAMILIES, FLOORS, Variant, entry_name, stands_fo
 RANDOM, PIXELS = FLOORS  # untrained families: independent draws of random features, raw pixels
 SOURCE = ["task", "dataset", "protocol", "data"]  # columns that identify what a record was measured on
 COLUMN = [*SOURCE, "metric"]  # columns that identify a column of the leaderboard
+INTERVAL = ["value", "ci_low", "ci_high"]  # a number and the ends of its 95 % interval, NaN without one
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +118,6 @@ def best_rows(rows: pd.DataFrame) -> pd.DataFrame:
     rows, order = candidates(rows), ["value", "layer", "pooling"]
     rows = rows[~is_floor(rows)].sort_values(order, ascending=[False, True, True], kind="stable")
     return rows.drop_duplicates(["backbone", *COLUMN])
-
-
-def half_widths(rows: pd.DataFrame) -> "pd.Series[float]":
-    """Half the width of each row's 95 % interval; NaN without one."""
-    return (rows["ci_high"] - rows["ci_low"]) / 2
 
 
 def floor_draws(scores: pd.DataFrame) -> pd.DataFrame:

@@ -148,7 +148,7 @@ def answer_table(answers: Sequence[Answer], labels: Mapping[str, str]) -> pd.Dat
             "best backbone": labels[answer.backbone],
             "layer": f"{answer.layer}/{answer.depth}",
             "vectors": answer.pooling,
-            "score": score_text(answer.score, (answer.ci_high - answer.ci_low) / 2),
+            "score": score_text(answer.score, answer.ci_low, answer.ci_high),
             "loses at most": fixed(answer.loss, 1),
             "held out": score_text(answer.held_out),
             "ms": fixed(answer.milliseconds, 1) + ", disturbed" * answer.disturbed,

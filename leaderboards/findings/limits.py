@@ -7,14 +7,14 @@ import pandas as pd
 
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import VECTOR, Vector, bytes_of, with_costs
-from layerboard.leaderboards.board.frames import candidates, half_widths, is_floor
+from layerboard.leaderboards.board.frames import INTERVAL, candidates, is_floor
 from layerboard.leaderboards.findings.facts import UNKNOWN, Facts, fits_licence
 from layerboard.leaderboards.findings.thresholds import threshold_text
 from layerboard.tasks.framework.transforms import FLOAT32
 from layerboard.zoo.spec import entry_name
 
 CANDIDATE = [
-    *("backbone", "layer", "depth", "pooling", "tap", "protocol", "value", "half", "n", "unit"),
+    *("backbone", "layer", "depth", "pooling", "tap", "protocol", *INTERVAL, "n", "unit"),
     *("view_size", "timed_at", "ms", "disturbed", "parameters", "gflops", "dim", "tokens", "licence"),
     *("transform", "bytes", "thresholds"),
 ]
@@ -51,7 +51,7 @@ def _scored(column: Column, compressed: pd.DataFrame | None) -> pd.DataFrame:
         scores = pd.concat([scores, column.select(compressed)], ignore_index=True)
         rows = pd.concat([rows, compressed_of(column, compressed)], ignore_index=True)
     thresholds = [threshold_text(scores, column.task, row) for row in rows.to_dict("records")]
-    return rows.assign(half=half_widths(rows), thresholds=thresholds)
+    return rows.assign(thresholds=thresholds)
 
 
 def compressed_of(column: Column, compressed: pd.DataFrame) -> pd.DataFrame:

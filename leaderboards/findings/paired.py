@@ -165,7 +165,8 @@ def _compared(
 ) -> Versus:
     """One comparison; raises InputError if the items differ."""
     if which == "best":
-        groups = group_difference(*([*by_place.values()] for by_place in places), column.metric)
+        first, second = ([*by_place.values()] for by_place in places)
+        groups = group_difference(first, second, column.metric)
         if groups is None:
             raise InputError("the backbones were scored on different items")
         return Versus(column, *sides, *groups)

@@ -17,12 +17,13 @@ from layerboard.leaderboards.blocks.display import (
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.costs import UP_TO, image_bytes
 from layerboard.leaderboards.board.differences import Bounds
+from layerboard.leaderboards.board.frames import INTERVAL
 from layerboard.tasks.statistics.resolution import CRITICAL, enough_units
 
 PICK = [
     *("rank", "backbone", "layer", "depth", "pooling", "task", "dataset", "protocol", "metric"),
-    *("score", "half", "difference", "loss", "ms", "timed_at", "parameters", "gflops", "dim", "bytes"),
-    *("image_bytes", "licence", "compression", "thresholds", "other_layers", "reason"),
+    *("score", "ci_low", "ci_high", "difference", "loss", "ms", "timed_at", "parameters", "gflops", "dim"),
+    *("bytes", "image_bytes", "licence", "compression", "thresholds", "other_layers", "reason"),
 ]
 
 COMPROMISE = (
@@ -63,21 +64,21 @@ class Compared:
         """A pick and cheaper candidates that may lose too much, by the items that would be ``enough``."""
         rows = self.near[(self.near["loss"] > self.max_loss) & (self.near["difference"] > -self.max_loss)]
         cost = next(name for name in (*COSTS, "layer") if not pd.isna([*rows[name], pick[name]]).any())
-        rows = rows[(rows[cost] < pick[cost]) | (rows.index == pick.name)].copy()
+        rows = rows[(rows[cost] < pick[cost]) | (rows.index == pick.name)]
         reach, room = rows["difference"] + rows["loss"], rows["difference"] + self.max_loss
         numbers = zip(rows["n"], reach, room, strict=True)
-        rows["enough"] = [enough_units(far, bound / CRITICAL, n) for n, bound, far in numbers]
-        return rows.sort_values("enough", kind="stable")
+        enough = [enough_units(far, bound / CRITICAL, n) for n, bound, far in numbers]
+        ranked: pd.DataFrame = rows.assign(enough=enough).sort_values("enough", kind="stable")
+        return ranked
 
 
 def compare_candidates(rows: pd.DataFrame, every: pd.DataFrame, bounds: Bounds, max_loss: float) -> Compared:
     """The candidates of a column that limits leave, at least one, compared with ``every`` candidate."""
-    order = {"by": ["value", "layer", "backbone"], "ascending": [False, True, True], "kind": "stable"}
-    best = every.sort_values(**order).iloc[0]
-    rows = rows.sort_values(**order).reset_index(drop=True)
-    return Compared(
-        rows.assign(difference=rows["value"] - best["value"], loss=bounds.losses_of(rows)), best, max_loss
-    )
+    order = ["value", "layer", "backbone"]
+    best = every.sort_values(order, ascending=[False, True, True], kind="stable").iloc[0]
+    rows = rows.sort_values(order, ascending=[False, True, True], kind="stable").reset_index(drop=True)
+    rows = rows.assign(difference=rows["value"] - best["value"], loss=bounds.losses_of(rows))
+    return Compared(rows, best, max_loss)
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,9 +354,9 @@ def _layer_fields(column: Column, row: pd.Series) -> dict[str, object]:
         **{name: int(row[name]) for name in ("layer", "depth")},
         "pooling": row["pooling"],
         "score": float(row["value"]),
-        **{name: float(row[name]) for name in ("half", "difference", "loss", *UP_TO)},
+        **{name: float(row[name]) for name in ("ci_low", "ci_high", "difference", "loss", *UP_TO)},
     }
 
 
 def _score(row: pd.Series) -> str:
-    return score_text(float(row["value"]), float(row["half"]))
+    return score_text(*(float(row[name]) for name in INTERVAL))

@@ -7,7 +7,7 @@ import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, said
 from layerboard.leaderboards.blocks.display import fixed, number_text, pooling_rank
-from layerboard.leaderboards.board.frames import half_widths
+from layerboard.leaderboards.board.frames import INTERVAL
 from layerboard.leaderboards.inside.drawings.order import DRAWINGS
 from layerboard.leaderboards.inside.evidence import Evidence
 from layerboard.leaderboards.sections.provenance import partial_line, units_text
@@ -136,8 +136,8 @@ def _table(rows: pd.DataFrame, labels: Labels, columns: Sequence[str]) -> pd.Dat
 
 def _texts(rows: pd.DataFrame) -> list[str]:
     counts = rows["metric"].str.endswith(("-block", "-head", "phase-transition"))  # places, not amounts
-    every = zip(rows["value"].astype(float), half_widths(rows), counts, strict=True)
-    return [fixed(value, 0) if count else number_text(value, float(spread)) for value, spread, count in every]
+    every = zip(rows[INTERVAL].astype(float).to_numpy().tolist(), counts, strict=True)
+    return [fixed(value, 0) if count else number_text(value, *ends) for (value, *ends), count in every]
 
 
 def _range(rows: pd.DataFrame) -> str:

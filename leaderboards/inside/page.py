@@ -12,8 +12,8 @@ from layerboard.leaderboards.sections.provenance import provenance_blocks
 INSIDE_NOTE = """\
 Analyses of each layer: attention maps, attention distance, overlap with objects, skip-connection norms,
 receptive fields. They **describe and do not rank**: higher is not better, and none of them counts for the
-leaderboard. ± is the 95 % margin of error. Layers count from 1; an empty cell is a missing number, not a
-zero, and the last section gives the reason."""
+leaderboard. ± is the 95 % margin of error, or both ends are given. Layers count from 1; an empty cell is a
+missing number, not a zero, and the last section gives the reason."""
 
 
 def inside_page(board: Board) -> Page:

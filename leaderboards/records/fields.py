@@ -84,9 +84,9 @@ def read_fields(content: bytes, kinds: Mapping[str, type]) -> pd.DataFrame:
         values = frame[column].to_numpy() if column in frame else np.zeros(0)
         if len(wrong := values[(values < least) | (values > most)]):
             raise ValueError(f"its {column} is {wrong[0]}, expected {least} to {most:,}")
-    if unknown := {*frame.get("dtype", ())} - {*get_args(Dtype)}:
+    if unknown := _values(columns, "dtype") - {*get_args(Dtype)}:
         raise ValueError(f"there is no number format {shortened(min(unknown))}")
-    for tap in {*frame.get("tap", ()), *frame.get("other_tap", ())} - {""}:
+    for tap in (_values(columns, "tap") | _values(columns, "other_tap")) - {""}:
         if max(layer.index for layer in Layer.of_record(1, tap).members) > DEEPEST:
             raise ValueError(f"there is no layer {shortened(tap)}")
     return frame
@@ -105,19 +105,28 @@ def _column(column: pa.ChunkedArray, name: str, kind: type) -> pa.ChunkedArray:
         raise ValueError(f"its column {name} is {stored}, expected {kind.__name__} in every row")
     if kind is str:
         _require_short(column, name)
-    return column.cast({str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}[kind])
+    wanted = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}[kind]
+    return column if column.type == wanted else column.cast(wanted)
+
+
+def _values(columns: Mapping[str, pa.ChunkedArray], name: str) -> set[str]:
+    return {*columns[name].unique().to_pylist()} if name in columns else set()
 
 
 def _require_short(column: pa.ChunkedArray, name: str) -> None:
     """Raise ValueError for texts that are too long to be unpacked."""
-    lengths = 0
-    for chunk in column.chunks:
-        is_packed = pa.types.is_dictionary(chunk.type)
-        sizes = pc.binary_length(chunk.dictionary if is_packed else chunk)
-        if (pc.max(sizes).as_py() or 0) > LONGEST_TEXT:
-            raise ValueError(f"its column {name} has a text of more than {LONGEST_TEXT:,} bytes")
-        lengths += pc.sum(sizes.take(chunk.indices) if is_packed else sizes).as_py() or 0
-    if lengths > MOST_BYTES:
+    chunks = [(each, pa.types.is_dictionary(each.type)) for each in column.chunks]
+    sizes = [pc.binary_length(each.dictionary if is_packed else each) for each, is_packed in chunks]
+    longest = max((pc.max(each).as_py() or 0 for each in sizes), default=0)
+    if longest > LONGEST_TEXT:
+        raise ValueError(f"its column {name} has a text of more than {LONGEST_TEXT:,} bytes")
+    if longest * len(column) <= MOST_BYTES:
+        return
+    every = (
+        each.take(chunk.indices) if is_packed else each
+        for each, (chunk, is_packed) in zip(sizes, chunks, strict=True)
+    )
+    if (lengths := sum(pc.sum(each).as_py() or 0 for each in every)) > MOST_BYTES:
         raise ValueError(f"its column {name} has {lengths:,} bytes, more than any run writes")
 
 

@@ -117,6 +117,8 @@ def to_frame(records: Sequence[Record]) -> pd.DataFrame:
 
 def with_defaults(records: pd.DataFrame) -> pd.DataFrame:
     """Records that were made in bulk, with the columns `COLUMNS`; missing fields get their defaults."""
+    if [*records] == [*COLUMNS]:
+        return records
     usual = {name: value for name, value in _DEFAULTS.items() if name not in records}
     return records.assign(**usual)[list(COLUMNS)]
 
@@ -151,7 +153,8 @@ def read_frame(path: Path) -> pd.DataFrame:
     try:
         if has_checksum(path) or not (lacking := {*COLUMNS} - {*pq.read_schema(path).names}):
             frame = with_defaults(read_fields(read_checked(path), _KINDS))
-            return frame.assign(claim=frame["claim"].replace(VERIFIED, SUBMITTED))
+            is_marked = frame["claim"] == VERIFIED
+            return frame.assign(claim=frame["claim"].mask(is_marked, SUBMITTED)) if is_marked.any() else frame
     except UNREADABLE as error:
         raise DamagedError(f"cannot read records {path}: {first_line(error)}") from error
     names = ", ".join(name for name in COLUMNS if name in lacking)

@@ -38,11 +38,16 @@ def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
     for answer in answers:
         column, task = answer.column, task_display(answer.column.task)
         titles[column] = task.title if several[column.task] == 1 else f"{task.title}: {column.heading}"
-        score, _, spread = score_text(answer.score, (answer.ci_high - answer.ci_low) / 2).partition(" ± ")
+        score = fixed(answer.score, 1)
+        interval = score_text(answer.score, answer.ci_low, answer.ci_high).removeprefix(score)
         card = {"title": titles[column], "asks": task.asks, "answer": answer, "score": score}
         card |= {"backbone": report.board.labels[answer.backbone], "sure": _sure(answer, report.board.labels)}
         card["anchor"] = report.looks[str(card["backbone"])]["anchor"]
-        card |= {"spread": spread, "baselines": _baselines(answer, report), "facts": _details(answer, report)}
+        card |= {
+            "interval": interval,
+            "baselines": _baselines(answer, report),
+            "facts": _details(answer, report),
+        }
         cards.append(card)
     return filled("answer", verdict=[*_verdict(answers, titles, report), *report.disturbed], cards=cards)
 

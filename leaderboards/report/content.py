@@ -19,7 +19,7 @@ from layerboard.leaderboards.board.costs import (
     with_costs,
 )
 from layerboard.leaderboards.board.differences import Bounds
-from layerboard.leaderboards.board.frames import RANDOM, BoardBackbone, half_widths
+from layerboard.leaderboards.board.frames import INTERVAL, RANDOM, BoardBackbone
 from layerboard.leaderboards.board.ranks import mean_ranks
 from layerboard.leaderboards.board.tidy import numbers_of
 from layerboard.leaderboards.charts.style import Spec, looks
@@ -261,4 +261,4 @@ def _layers(column: Column, bounds: Bounds) -> pd.DataFrame:
 
 
 def _texts(rows: pd.DataFrame) -> list[str]:
-    return [score_text(*each) for each in zip(rows["value"].astype(float), half_widths(rows), strict=True)]
+    return [score_text(*each) for each in rows[INTERVAL].astype(float).itertuples(index=False, name=None)]

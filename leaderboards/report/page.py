@@ -76,7 +76,7 @@ def _lead(report: Report) -> str:
     layers = counted(int(report.backbones["depth"].sum()), "layers")
     return (
         f"{which}; {layers} in all, each on {counted(len(report.columns), 'tasks')}. "
-        "Scores are percent, higher is better; ± is the 95 % margin of error."
+        "Scores are percent, higher is better; ± is the 95 % margin of error, or both ends are given."
     )
 
 

@@ -27,7 +27,7 @@ backbone of each column is in **bold**. {maybe}An empty cell is a missing score,
 gives the reason."""
 
 INTERVAL = """\
-± is the 95 % margin of error. """
+± is the 95 % margin of error; where the ends of the 95 % interval are unlike, both are given. """
 
 COLUMN_MAYBE = """\
 `≈` marks backbones that are not shown to be worse than the best of their column: the best on average is among

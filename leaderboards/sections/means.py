@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import dist
 
 import pandas as pd
 
@@ -10,7 +10,7 @@ from layerboard.leaderboards.blocks.blocks import Block, Cell
 from layerboard.leaderboards.blocks.display import score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
-from layerboard.leaderboards.board.frames import half_widths
+from layerboard.leaderboards.board.frames import INTERVAL
 from layerboard.leaderboards.sections.provenance import list_blocks
 from layerboard.leaderboards.sections.tables import EMPTY, main_table
 
@@ -22,8 +22,8 @@ that dataset, so no single layer reaches them. They include the datasets on whic
 has a score; ± assumes that datasets are independent. Means are not compared. Datasets of each mean:"""
 
 
-MeanScore = tuple[float, float]
-"""A score of a backbone, or its mean over datasets, and what stands behind ±: NaN where there is none."""
+MeanScore = tuple[float, float, float]
+"""A score of a backbone, or its mean over datasets, and the ends of its interval: NaN where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def dataset_means(board: Board) -> tuple[DatasetMean, ...]:
 
 def _mean(group: Sequence[Column], *, named: bool) -> DatasetMean:
     """The mean of one task; its heading may name the protocol."""
-    scores = {column: _scores(column.best.assign(spread=half_widths(column.best))) for column in group}
+    scores = {column: _scores(column.best) for column in group}
     backbones = sorted({name for by_name in scores.values() for name in by_name})
     every = scores.items()
     lacking = {column: tuple(name for name in backbones if name not in own) for column, own in every}
@@ -62,27 +62,37 @@ def _mean(group: Sequence[Column], *, named: bool) -> DatasetMean:
     heading = f"{group[0].task} {group[0].metric}, mean of {len(taken)} datasets"
     heading += f" ({group[0].protocol})" if named else ""
     heading += " †" if any(column.partial for column in taken) else ""
-    fields = {"mean": "value", "deviation": "spread"}
-    draws = [_scores(column.floors.rename(columns=fields)) for column in taken]
+    draws = [_scores(_with_ends(column.floors)) for column in taken]
     left_out = {column: names for column, names in lacking.items() if names}
     over = _over([scores[column] for column in taken])
     return DatasetMean(group[-1], heading, taken, left_out, over, _over(draws))
 
 
+def _with_ends(floors: pd.DataFrame) -> pd.DataFrame:
+    """Floors with their means as scores, and one standard deviation to each side as their intervals."""
+    means, deviations = floors["mean"], floors["deviation"]
+    return floors.assign(value=means, ci_low=means - deviations, ci_high=means + deviations)
+
+
 def _scores(rows: pd.DataFrame) -> dict[str, MeanScore]:
-    fields = rows[["backbone", "value", "spread"]].itertuples(index=False, name=None)
-    return {str(name): (float(value), float(spread)) for name, value, spread in fields}
+    fields = rows[["backbone", *INTERVAL]].itertuples(index=False, name=None)
+    return {str(name): (float(value), float(low), float(high)) for name, value, low, high in fields}
 
 
 def _over(datasets: Sequence[Mapping[str, MeanScore]]) -> dict[str, MeanScore]:
-    """The means of the backbones that have scores on all of some independent datasets; none for too few."""
+    """The means of the backbones that have scores on all of some independent datasets; none for too few.
+
+    Each side of the interval is combined by itself (MOVER: Zou and Donner, Statistics in Medicine 2008), so
+    that it stays within 0 to 100.
+    """
     if len(datasets) < LEAST:
         return {}
     means = {}
     for name in sorted(set.intersection(*(set(by_name) for by_name in datasets))):
-        values, spreads = zip(*(by_name[name] for by_name in datasets), strict=True)
-        spread = sqrt(sum(each**2 for each in spreads)) / len(datasets)
-        means[name] = sum(values) / len(datasets), spread
+        values, lows, highs = zip(*(by_name[name] for by_name in datasets), strict=True)
+        mean = sum(values) / len(datasets)
+        below, above = (dist(values, ends) / len(datasets) for ends in (lows, highs))
+        means[name] = mean, mean - below, mean + above
     return means
 
 

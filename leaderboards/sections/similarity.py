@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, said
 from layerboard.leaderboards.blocks.display import number_text, pooling_name, pooling_rank
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.frames import BoardBackbone, RecordGroup, groups_of, half_widths
+from layerboard.leaderboards.board.frames import INTERVAL, BoardBackbone, RecordGroup, groups_of
 from layerboard.leaderboards.sections.provenance import partial_line, units_text
 from layerboard.leaderboards.sections.tables import cell_table
 
@@ -75,12 +75,12 @@ def _table_blocks(board: Board, table: CkaTable, title: str) -> list[Block]:
 
 
 def last_table(board: Board, table: CkaTable) -> pd.DataFrame:
-    """CKA between last blocks of all backbones, symmetric, as text; ± is half the interval."""
+    """CKA between last blocks of all backbones, symmetric, as text with intervals."""
     rows = table.select(board.last_blocks)
     cells: dict[tuple[str, str], str] = {}
-    fields = rows[["backbone", "other", "value"]].assign(spread=half_widths(rows))
-    for first, second, value, spread in fields.itertuples(index=False, name=None):
-        text = number_text(value) if first == second else number_text(value, spread)
+    fields = rows[["backbone", "other", *INTERVAL]].itertuples(index=False, name=None)
+    for first, second, value, low, high in fields:
+        text = number_text(value) if first == second else number_text(value, low, high)
         cells[first, board.labels[second]] = cells[second, board.labels[first]] = text
     compared = {name for name, _ in cells}
     others = [label for name, label in board.labels.items() if name in compared]
@@ -105,9 +105,9 @@ def most_similar_blocks(board: Board, table: CkaTable) -> pd.DataFrame:
             "block": f"{row['layer']}/{depths[row['backbone']]}",
             "other backbone": board.labels[row["other"]],
             "its block": f"{row['other_layer']}/{depths[row['other']]}",
-            "CKA": number_text(row["value"], row["spread"]),
+            "CKA": number_text(*(row[name] for name in INTERVAL)),
         }
-        for row in rows.assign(spread=half_widths(rows)).to_dict("records")
+        for row in rows.to_dict("records")
     )
 
 

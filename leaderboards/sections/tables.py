@@ -12,16 +12,17 @@ from layerboard.leaderboards.blocks.display import (
     natural,
     place_text,
     score_text,
+    spread_text,
     task_display,
 )
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.frames import (
+    INTERVAL,
     RANDOM,
     backbones_of,
     best_rows,
     floor_draws,
-    half_widths,
     is_floor,
 )
 from layerboard.tasks.datasets.spair_facts import AZIMUTH, KINDS, MISTAKABLE
@@ -69,7 +70,7 @@ def cell_table(
 
 
 def main_table(board: Board) -> pd.DataFrame:
-    """The leaderboard: backbones by columns, cells ``score ± half interval (layer/depth pooling)``.
+    """The leaderboard: backbones by columns, cells ``score with interval (layer/depth pooling)``.
 
     Marked are each column's best and scores not shown to be worse. If several parties measured backbones, a
     column names them. The random floor's row is last, its cells are ``mean ± s.d.``, and it is never marked.
@@ -111,10 +112,10 @@ def layer_table(column: Column, pooling: str | None = None) -> pd.DataFrame:
     best = {(str(row["backbone"]), str(row["layer"])) for _, row in column.best.iterrows()}
     best = best if pooling is None else set()  # no backbone is shown in another pooling
     cells: dict[tuple[str, str], Cell] = {}
-    fields = rows[["backbone", "layer", "tap", "value", "maybe_best"]].assign(spread=half_widths(rows))
-    for name, layer, tap, value, maybe, spread in fields.itertuples(index=False, name=None):
+    fields = rows[["backbone", "layer", "tap", "maybe_best", *INTERVAL]].itertuples(index=False, name=None)
+    for name, layer, tap, maybe, *score in fields:
         key = (str(name), "final" if tap == "final" else str(layer))
-        cells[key] = Cell(score_text(value, spread), mark_of(best=key in best, maybe=bool(maybe)))
+        cells[key] = Cell(score_text(*score), mark_of(best=key in best, maybe=bool(maybe)))
     poolings = dict(zip(rows["backbone"], rows["pooling"], strict=True))
     several = len({*poolings.values()}) > 1  # a single one is in the caption
     labels = {each.name: each.label + f", {poolings[each.name]}" * several for each in backbones}
@@ -204,7 +205,7 @@ def floor_sentence(column: Column, pooling: str | None = None) -> str:
     words = []
     for row in floors[floors["metric"] == column.metric].to_dict("records"):
         draws = f" ({counted(row['draws'], 'draws')})" if row["family"] == RANDOM else ""
-        score = score_text(row["mean"], row["deviation"])
+        score = spread_text(row["mean"], row["deviation"], 1)
         words.append(f"R{labels[row['backbone']][1:]}: {score}{draws}.")
     return " ".join(words)
 
@@ -212,19 +213,19 @@ def floor_sentence(column: Column, pooling: str | None = None) -> str:
 def _best_cells(best: pd.DataFrame, maybe: Collection[str] = ()) -> Cells:
     """The cell of each best layer; the highest and those not shown to be worse are marked."""
     top = best["value"].max()
-    fields = best[["backbone", "value", "layer", "depth", "pooling"]].assign(spread=half_widths(best))
+    fields = best[["backbone", "layer", "depth", "pooling", *INTERVAL]].itertuples(index=False, name=None)
     return {
         str(name): Cell(
-            score_text(float(value), spread),
+            score_text(value, low, high),
             mark_of(best=value == top, maybe=name in maybe),
             f"({place_text(layer, depth, pooling)})",
             float(value),
         )
-        for name, value, layer, depth, pooling, spread in fields.itertuples(index=False, name=None)
+        for name, layer, depth, pooling, value, low, high in fields
     }
 
 
 def _floor_cells(floors: pd.DataFrame) -> Cells:
     """For each random floor its cell ``mean ± s.d.``, or the mean of a single draw."""
     fields = floors[["backbone", "mean", "deviation"]].itertuples(index=False, name=None)
-    return {str(name): Cell(score_text(mean, deviation)) for name, mean, deviation in fields}
+    return {str(name): Cell(spread_text(mean, deviation, 1)) for name, mean, deviation in fields}

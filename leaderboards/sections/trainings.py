@@ -14,7 +14,7 @@ import pandas as pd
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Plot, Table, said, slug
 from layerboard.leaderboards.blocks.display import number_text
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.frames import between, half_widths
+from layerboard.leaderboards.board.frames import INTERVAL, between
 from layerboard.leaderboards.sections.provenance import partial_line
 from layerboard.leaderboards.sections.similarity import CkaTable, cka_tables
 from layerboard.tasks.metrics.arrays import Floats, Integers, mean_of_any
@@ -38,8 +38,8 @@ PARTED = """\
 A block without skip connections may split a network into two parts. `within` is the mean CKA of two
 blocks on the same side of that block, `across` of two on different sides."""
 
-Similarities = Mapping[int, tuple[float, float]]
-"""By block, CKA with the same block of another backbone and half its 95 % interval; NaN if not known."""
+Similarities = Mapping[int, tuple[float, float, float]]
+"""By block, CKA with the same block of another backbone and its 95 % interval; NaN if not known."""
 
 
 def trainings_of(names: Collection[str]) -> dict[str, dict[str, str]]:
@@ -60,9 +60,10 @@ def trainings_of(names: Collection[str]) -> dict[str, dict[str, str]]:
 def same_blocks(rows: pd.DataFrame, name: str, other: str) -> Similarities:
     """Similarity of the same blocks of two backbones, in order, by the CKA of one `CkaTable`."""
     pairs = _pairs(rows, name, other)
-    fields = zip(pairs["layer"], pairs["other_layer"], pairs["value"], half_widths(pairs), strict=True)
-    same = {int(layer): (float(value), float(spread)) for layer, at, value, spread in fields if layer == at}
-    return {int(layer): same.get(int(layer), (np.nan, np.nan)) for layer in sorted(set(pairs["layer"]))}
+    fields = pairs[["layer", "other_layer", *INTERVAL]].itertuples(index=False, name=None)
+    same = {int(layer): (value, low, high) for layer, at, value, low, high in fields if layer == at}
+    unknown = np.nan, np.nan, np.nan
+    return {int(layer): same.get(int(layer), unknown) for layer in sorted(set(pairs["layer"]))}
 
 
 def partition_of(rows: pd.DataFrame, name: str, block: int) -> tuple[float, float]:
@@ -117,7 +118,7 @@ def _table_blocks(table: CkaTable, reference: str, others: Mapping[str, str]) ->
     blocks: list[Block] = [Heading(3, title), said(NOTE, reference=reference)]
     if table.pooling == PRIMARY:
         every = trainings.items()
-        points = [(label, block, cka) for label, same in every for block, (cka, _) in same.items()]
+        points = [(label, block, cka) for label, same in every for block, (cka, *_) in same.items()]
         frame = pd.DataFrame(points, columns=["series", "x", "y"])
         name = slug(f"{reference}.{table.dataset_name}.{table.protocol}.same-blocks")
         blocks.append(Plot(frame, "lines", title, "block", "CKA", name=name))

@@ -74,7 +74,7 @@ def compare_with_best(measured: WeightedScores, seed: int = 0) -> WithBest | Non
     normal = normal_draws(uncertainty.covariance, DRAWS, seed)
     least = height.max(axis=1)
     maybe, inner, outer = least <= 0, *np.full((2, len(scores)), ALONE)
-    for each in np.flatnonzero(least <= _beyond(len(scores))):
+    for each in np.flatnonzero(least <= _beyond(len(scores))).tolist():
         inner[each] = _quantile(normal, error[each], each, near[each])
         maybe[each] = least[each] <= inner[each]
         if maybe[each] and not near[each].all():
@@ -112,7 +112,7 @@ def compare_groups(measured: WeightedScores, first: Mask, seed: int = 0) -> Grou
     for group in (first, ~first):
         rivals = np.flatnonzero(group)
         lowest, largest_p = math.inf, 0.0
-        for each in np.flatnonzero(~group):
+        for each in np.flatnonzero(~group).tolist():
             draws = _largest(normal, error[each], each, rivals)
             quantile = max(ALONE, quantile_of(draws, (1 + LEVEL) / 2))
             reach = stdtrit(freedom[each, rivals], ndtr(quantile)) * error[each, rivals]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from layerboard.tasks.metrics.arrays import Floats, Integers
+from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
 from layerboard.tasks.metrics.partitions import Contingency, agreement, slopes
 
 
@@ -356,7 +356,7 @@ def shared_images(images: Integers) -> csr_array:
     dyad = dyad.ravel()
     sides = [distinct[:, :1], distinct[distinct[:, 0] != distinct[:, 1], 1:]]
     times = np.bincount(np.concatenate(sides).ravel(), minlength=images.max(initial=0) + 1)
-    several = times[distinct] > 1  # [dyads 2]
+    several: Mask = np.greater(times[distinct], 1)  # [dyads 2]
     several[:, 1] &= distinct[:, 0] != distinct[:, 1]
     alone = ~several.any(axis=1)
     rows, columns = [len(times) + dyad[alone[dyad]]], [there[alone[dyad]]]

@@ -9,7 +9,15 @@ import pandas as pd
 import pytest
 import torch
 
-from tests.benchmark.runs import Tally, keep_backbones, leave_cost_out, leave_pages_out, run, write_data
+from tests.benchmark.runs import (
+    Tally,
+    keep_backbones,
+    keep_tables,
+    leave_cost_out,
+    leave_pages_out,
+    run,
+    write_data,
+)
 from tests.shared import made_once
 
 BACKBONES = ("mini-fs", "mini-resnet")
@@ -24,6 +32,7 @@ def _quiet_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         leave_cost_out(patch)
         keep_backbones(patch)
+        keep_tables(patch)
         patch.setenv("HF_HUB_OFFLINE", "1")
         patch.setenv("LAYERBOARD_CACHE", str(own / "layerboard"))
         patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)

@@ -3,8 +3,9 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +22,7 @@ from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.jobs import passes
 from layerboard.benchmark.passes.loading import Rendered
 from layerboard.benchmark.passes.one_pass import run_pass
+from layerboard.leaderboards.records.fields import read_fields
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.framework import registry
 from layerboard.tasks.framework.registry import COST
@@ -62,7 +64,10 @@ def leave_cost_out(patch: pytest.MonkeyPatch) -> None:
 
 
 def keep_backbones(patch: pytest.MonkeyPatch) -> None:
-    """Runs share the networks that come with the package: to load one takes longer than to show it images."""
+    """Runs share the networks that come with the package: to load one takes longer than to show it images.
+
+    Other commands, which may cut theirs, get copies.
+    """
     load, kept = passes.load_backbone, dict[tuple[BackboneSpec, torch.device], Backbone]()
 
     def loading(spec: BackboneSpec, *, device: torch.device, cache_dir: Path) -> Backbone:
@@ -73,7 +78,24 @@ def keep_backbones(patch: pytest.MonkeyPatch) -> None:
             kept[key] = load(spec, device=device, cache_dir=cache_dir)
         return kept[key]
 
+    def copying(spec: BackboneSpec, *, device: torch.device, cache_dir: Path) -> Backbone:
+        found = loading(spec, device=device, cache_dir=cache_dir)
+        return deepcopy(found) if spec.origin.supply else found
+
     patch.setattr(passes, "load_backbone", loading)
+    patch.setattr("layerboard.zoo.load.backbone.load_backbone", copying)
+
+
+def keep_tables(patch: pytest.MonkeyPatch) -> None:
+    """Files of records with the same bytes are unpacked once: commands read the same runs again and again."""
+    kept = dict[bytes, pd.DataFrame]()
+
+    def reading(content: bytes, kinds: Mapping[str, type]) -> pd.DataFrame:
+        if content not in kept:
+            kept[content] = read_fields(content, kinds)
+        return kept[content].copy()
+
+    patch.setattr("layerboard.leaderboards.records.record.read_fields", reading)
 
 
 def add_row(patch: pytest.MonkeyPatch, module: ModuleType, name: str, row: object) -> None:

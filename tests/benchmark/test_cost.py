@@ -16,7 +16,7 @@ from layerboard.benchmark.engines.choose import device_name
 from layerboard.benchmark.jobs import backbone_tasks, prepare
 from layerboard.leaderboards.exchange.check import check_pages
 from layerboard.leaderboards.exchange.merge import merge_outputs
-from layerboard.leaderboards.records.checksum import write_checked
+from layerboard.leaderboards.records.checksum import companions_of, read_checked, write_checked
 from layerboard.leaderboards.records.record import read_frame
 from layerboard.tasks.analyses.cost import CostConfig, CostTask
 from layerboard.tasks.framework import registry
@@ -77,6 +77,46 @@ def test_costs_are_measured_once_and_have_a_page(new_place: Callable[[], Path], 
         run(place, ["mini-resnet"], "knn", data=data, again=True)
 
 
+def test_costs_are_measured_at_the_sizes_that_tasks_show(new_place: Callable[[], Path], data: Path) -> None:
+    """In the run that shows them or a later one; a run of fewer tasks measures nothing again."""
+    place, other = new_place(), new_place()
+    scored = run(place, ["mini-fs"], "davis", "segment", "knn", data=data)
+    shown = scored[scored["backbone"] == "mini-fs"].groupby("task")["view_size"].unique()
+    (davis,), (segment,), (own,) = shown["davis"], shown["segment"], shown["knn"]
+    assert (segment, own) == ("128 x 128", "64 x 64")
+    width, height = map(int, davis.split(" x "))
+    assert min(width, height) > 100
+    tally, records = measure(place, "mini-fs", data=data)
+    assert tally.loads == ["mini-fs"] * 2
+    at = records[records["metric"] == "ms"].groupby("pooling")["value"].max()
+    assert {*at.index} == {own, segment, davis}
+    tokens = records[(records["metric"] == "tokens") & (records["layer"] == 12)].set_index("pooling")["value"]
+    assert tokens[segment].tolist() == [256, 256]  # the last block, and the layer after it
+    gflops = records[records["metric"] == "gflops"].groupby("pooling")["value"].max()
+    assert gflops[segment] > 4 * gflops[own]
+    for tasks in (["cost"], ["knn", "cost"]):
+        with Tally().watching() as tally:
+            run(place, ["mini-fs"], *tasks, data=data)
+        assert tally.loads == []
+    run(other, ["mini-fs"], "cost", data=data)
+    run(other, ["mini-fs"], "knn", "segment", "cost", data=data)  # a new size
+    (path,) = (other / "out" / "records").rglob("cost*.parquet")
+    assert {*read_frame(path)["pooling"]} == {own, segment}
+
+
+def test_scores_of_earlier_versions_learn_their_view_size(new_place: Callable[[], Path], data: Path) -> None:
+    place = new_place()
+    run(place, ["mini-fs"], "knn", data=data)
+    (path,) = (place / "out" / "records" / "mini-fs").glob("knn*.parquet")
+    frame, companions = read_frame(path), companions_of(read_checked(path))
+    write_checked(frame.drop(columns="view_size"), path, companions)
+    assert {*read_frame(path)["view_size"]} == {""}
+    with Tally().watching() as tally:
+        run(place, ["mini-fs"], "knn", data=data)
+    assert tally.loads == []
+    pd.testing.assert_frame_equal(read_frame(path), frame)
+
+
 def test_where_costs_alone_were_measured_they_are_the_answer(
     new_place: Callable[[], Path], data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -109,7 +149,7 @@ def test_another_device_or_size_is_measured_again(
 def test_a_cost_that_cannot_be_measured_is_a_failure_of_its_own(
     new_place: Callable[[], Path], data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(backbone: object, rule: object, former: object) -> None:
+    def fail(backbone: object, rule: object, sizes: object, former: object) -> None:
         raise InputError("broken")
 
     monkeypatch.setattr(backbone_tasks, "measure_cost", fail)

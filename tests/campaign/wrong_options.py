@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
-import typer
-
-from layerboard.benchmark.commands.app import app, main
+from layerboard.benchmark.commands.app import command_line, main
 from tests.campaign.counts import Count
 
 Arguments = tuple[str, ...]
@@ -60,7 +58,7 @@ ENDS = {
 
 def commands(found: object = None, name: str = "") -> Iterator[tuple[str, object]]:
     """Every command with its name."""
-    found = found or typer.main.get_command(app)
+    found = found or command_line()
     below = getattr(found, "commands", None)
     if below is None:
         yield name, found

@@ -91,8 +91,7 @@ def unsure(
 ) -> list[Record]:
     """The same records with intervals of one width and, of the blocks, how often each was chosen.
 
-    A layer's held-out score is its score less the loss; shares are of blocks; ``maybe`` names
-    layers with any tap that are not shown to be worse than the best.
+    A layer's held-out score is its score less the loss; ``maybe`` are blocks that may be the best.
     """
     found = []
     for one in records:
@@ -104,7 +103,7 @@ def unsure(
                 ci_high=one.value + half,
                 chosen=share,
                 held_out=one.value - loss if share > 0 else NAN,
-                maybe_best=one.layer in maybe,
+                maybe_best=one.tap == "block" and one.layer in maybe,
             )
         )
     return found

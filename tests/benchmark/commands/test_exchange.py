@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 import yaml
 from click import Context
-from typer.main import get_command
 
 import layerboard
-from layerboard.benchmark.commands.app import app, repeat_options
+from layerboard.benchmark.commands.app import command_line, repeat_options
 from layerboard.leaderboards.records.checksum import companions_of, file_digest, write_checked
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
@@ -56,7 +55,7 @@ def test_commands_of_the_page_on_ci_have_the_options_that_it_names() -> None:
     lines += page.replace("\n", "\n\n").splitlines()
     lines = [line for line in lines if line.startswith("layerboard ")]
     assert len(lines) >= 6
-    commands = get_command(app).commands  # type: ignore[attr-defined]
+    commands = command_line().commands
     for line in lines:
         name, *words = repeat_options(shlex.split(line, comments=True)[1:])
         commands[name].make_parser(Context(commands[name])).parse_args(words)  # raises for what is unknown

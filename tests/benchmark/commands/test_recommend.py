@@ -4,9 +4,12 @@ import json
 import math
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
+from time import thread_time
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,22 +18,32 @@ import torch
 from PIL import Image
 
 from layerboard.benchmark.commands.recommend import RecommendRequest, code_of, recommended
+from layerboard.benchmark.plan.suites import MINI_SUITE, STANDARD_SUITE
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.findings.recommendation import Pick
 from layerboard.leaderboards.records.checksum import write_checked
+from layerboard.leaderboards.records.key import COMPARISON_TASK
 from layerboard.leaderboards.records.record import to_frame
 from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.tasks.framework.registry import TASKS, find_tasks
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import find
+from layerboard.zoo.view.geometry import ViewSize
+from layerboard.zoo.view.views import view_size
 from tests.benchmark.conftest import BACKBONES, Whole
-from tests.benchmark.runs import command
+from tests.benchmark.runs import command, run
 from tests.leaderboards.builder import layers
 from tests.leaderboards.findings.test_picks import cost
 
 Capture = pytest.CaptureFixture[str]
 MS = {"mini-fs": 3.0, "mini-resnet": 1.0}
 """Planted milliseconds a block."""
+ATTEMPTS, ROUNDS = 5, 10
+TIMED = {
+    MINI_SUITE.name: ("classification", "retrieval", "videos", "keypoints", "objects", "parts"),
+    STANDARD_SUITE.name: ("scenes", "defects", "instances"),  # which the mini suite lacks
+}
+"""Roles of tasks that are timed on the data of a suite."""
 
 
 @pytest.fixture(scope="module")
@@ -201,6 +214,49 @@ def test_the_lines_of_python_load_directories_and_files_by_their_paths(name: str
     code = code_of(Pick(name, {column: pd.Series(facts)}), {name: "digest of its path"})
     assert f"layerboard.load({call}, layer=2" in code
     assert "weights" not in code
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suite", [MINI_SUITE.name, STANDARD_SUITE.name])
+def test_times_are_those_of_the_lines_of_python(data: Path, tmp_path: Path, suite: str) -> None:
+    """Of every task that ranks layers: an image at the size that it shows takes as long as is said.
+
+    Both times are minima, and that of the lines is of the processor, on one thread: else no call of some
+    milliseconds would be undisturbed on a busy machine. What differs is timed again, a few times.
+    """
+    tasks = [task.name for task in TASKS if not task.analysis and task.role in TIMED[suite]]
+    left, options = sorted({*tasks} - {COMPARISON_TASK}), {"suite": suite, "layers": "12"}
+    options |= {"data": data} if suite == STANDARD_SUITE.name else {}
+    for attempt in range(ATTEMPTS):
+        records = run(tmp_path, ["mini-dino"], *left, "cost", again=attempt > 0, **options)
+        assert records.attrs["failures"] == []
+        said, taken, calls = dict[str, float](), dict.fromkeys(left, math.inf), {}
+        for task in left:
+            found = recommended(RecommendRequest([task], output=tmp_path / "out"))
+            row = found.picks[0].deepest
+            assert row["timed_at"] == row["view_size"]
+            said[task], calls[task] = row["ms"], call_of(found.code[0], row["timed_at"])
+        for _, (task, call) in product(range(ROUNDS), calls.items()):
+            begin = thread_time()
+            call()
+            taken[task] = min(1000 * (thread_time() - begin), taken[task])
+        print({task: (said[task], taken[task], taken[task] / said[task]) for task in left})
+        left = [task for task in left if not 1 / 1.5 < taken[task] / said[task] < 1.5]
+        if not left:
+            break
+    assert {task: (said[task], taken[task]) for task in left} == {}
+
+
+def call_of(code: str, size: str) -> Callable[[], object]:
+    """The last of the lines of Python, for one image that its view shows at a size."""
+    shown = ViewSize.parse(size)
+    assert shown is not None
+    image = Image.fromarray(np.full((shown.height, shown.width, 3), 77, np.uint8))
+    names: dict[str, Any] = {"images": [image]}
+    exec(code, names)
+    encode = names["encode"]
+    assert view_size(encode.view, image.size) == shown
+    return lambda: encode(names["images"])
 
 
 def test_limits_choose_among_what_is_left(capsys: Capture, out: Path) -> None:

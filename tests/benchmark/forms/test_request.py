@@ -12,11 +12,10 @@ from typing import Any, TypeVar
 
 import pytest
 import typer
-from typer.main import get_command
 from typer.testing import CliRunner
 
 import layerboard
-from layerboard.benchmark.commands.app import app
+from layerboard.benchmark.commands.app import command_line
 from layerboard.benchmark.commands.check import CheckRequest
 from layerboard.benchmark.commands.command import Command
 from layerboard.benchmark.commands.compare import CompareRequest
@@ -144,7 +143,7 @@ WRONG: tuple[tuple[str, object, str], ...] = (
 
 def options_of_command(name: str) -> dict[str, Any]:
     """Options of a command by name, as typer made them."""
-    found: Any = get_command(app)
+    found = command_line()
     for word in name.split():
         found = found.commands[word]
     return {one.name: one for one in found.params if one.name != "help"}

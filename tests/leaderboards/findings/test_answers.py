@@ -18,6 +18,7 @@ from layerboard.leaderboards.findings.answers import (
 )
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
+from layerboard.tasks.framework.assess import below_best
 from tests.leaderboards.builder import floor, frame, layers, measured, record, unsure
 
 HITS = 100.0 * (np.arange(80) % 2)
@@ -36,7 +37,7 @@ def scored(folder: Path, backbone: str, *by_layer: np.ndarray, **changes) -> lis
     places = {(layer, "block", "cls"): measured(list(one)) for layer, one in enumerate(by_layer, start=1)}
     write_items(places, folder / scored_path(KEY, backbone))
     found = layers([float(one.mean()) for one in by_layer], backbone=backbone, data="d1", **changes)
-    return unsure(found, half=2.0, chosen={2: 1.0}, loss=0.5, tied=[1] if backbone == "mini-dino" else [])
+    return unsure(found, half=2.0, chosen={2: 1.0}, loss=0.5)
 
 
 def cost(backbone: str, layer: int, milliseconds: float, **changes) -> object:
@@ -64,14 +65,18 @@ def test_the_best_layer_of_the_best_backbone(three: pd.DataFrame, tmp_path: Path
     assert (found.score, found.ci_low, found.ci_high, found.held_out) == (50.0, 48.0, 52.0, 49.5)
     assert (found.rivals, found.untested, found.compared) == (("mini-clip",), (), 2)
     assert found.layers == (1,)
+    below = below_best([measured(list(fewer(wrong))) for wrong in (0, 1, 1, 9, 39, 40)], "top-1")
+    assert below[0] is not None
+    assert found.loss == pytest.approx(below[0].loss)
+    assert 2 < found.loss < 10  # a hit of 80 is 1.25 points
     assert (found.milliseconds, found.device) == (2.04, "a card")
 
 
 def test_without_items_nothing_is_compared(three: pd.DataFrame, tmp_path: Path) -> None:
-    (found,) = answers_of(Board.of(three))
-    assert (found.rivals, found.untested, found.compared) == ((), (), 0)
-    (found,) = answers_of(Board.of(three, items=tmp_path / "nowhere"))
-    assert (found.rivals, found.untested, found.compared) == ((), ("mini-clip", "mini-mae"), 0)
+    for items in (None, tmp_path / "nowhere"):
+        (found,) = answers_of(Board.of(three, items=items))
+        assert (found.rivals, found.untested, found.compared) == ((), ("mini-clip", "mini-mae"), 0)
+        assert (found.layers, math.isnan(found.loss)) == ((), True)
 
 
 def test_backbones_that_share_the_best_score_are_all_named(tmp_path: Path) -> None:
@@ -106,6 +111,7 @@ def test_the_table_and_its_notes(three: pd.DataFrame, tmp_path: Path) -> None:
     assert next(iter(row)) == "task"
     for cell in ("knn top-1", "DINO!", "2/2", "cls", "50.0 ± 2.0", "49.5", "2.0", "mini-clip; layer 1"):
         assert cell in row.values()
+    assert row["loses at most"] == f"{found[0].loss:.1f}"
     assert [note.split(":")[0] for note in answer_notes(found)] == [
         "knn top-1",  # the random floor is higher
         *("Not shown to be worse", "Loses at most", "Held out", "ms"),
@@ -143,7 +149,7 @@ def test_the_best_pooling_is_the_answer() -> None:
     better = unsure(layers([30.0, 5.0], pooling="mean", primary=False), half=2.0, chosen={1: 1.0}, loss=0.5)
     found = answers_of(Board.of(frame(layers([10.0, 20.0]), better, floor([3.0]))))
     (row,) = answer_table(found, {"mini-dino": "mini-dino"}).to_dict("records")
-    assert (row["vectors"], row["layer"], row["score"], row["held_out"]) == (
+    assert (row["vectors"], row["layer"], row["score"], row["held out"]) == (
         "mean",
         "1/2",
         "30.0 ± 2.0",
@@ -152,7 +158,7 @@ def test_the_best_pooling_is_the_answer() -> None:
     assert found[0].column.floors["mean"].tolist() == [3]
 
 
-def test_backbones_are_ranked_and_tied_by_their_best_poolings(tmp_path: Path) -> None:
+def test_backbones_are_ranked_and_compared_in_all_poolings(tmp_path: Path) -> None:
     other = [replace(one, pooling="mean", primary=False) for one in layers([48.75, 45.0], data="d1")]
     dino = [replace(one, backbone="mini-dino", family="DINO") for one in other]
     own = frame(scored(tmp_path, "mini-clip", fewer(9), fewer(2)), layers([10.0, 9.0], data="d1"), dino)
@@ -170,7 +176,7 @@ def test_many_rivals_are_counted(tmp_path: Path) -> None:
         Board.of(frame(scored(tmp_path, "mini-dino", fewer(9), fewer(0)), *groups), items=tmp_path)
     )
     labels = {name: name for name in ("mini-dino", *names)}
-    (others,) = answer_table(found, labels)["tied with the best"]
+    (others,) = answer_table(found, labels)["not shown to be worse"]
     assert "5 of 5 others" in others
 
 
@@ -183,3 +189,4 @@ def test_the_frame_is_in_full(three: pd.DataFrame, tmp_path: Path) -> None:
         ("mini-clip",),
         (1,),
     )
+    assert (row["held_out"], row["loss"] > 2) == (49.5, True)

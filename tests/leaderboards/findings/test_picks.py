@@ -39,7 +39,6 @@ def candidates(*rows: tuple[str, int, float, float], **facts: object) -> pd.Data
         "pooling": "cls",
         "tap": "block",
         "protocol": "standard",
-        "half": 1.0,
         "parameters": NAN,
         "gflops": NAN,
         "dim": 96.0,
@@ -54,7 +53,15 @@ def candidates(*rows: tuple[str, int, float, float], **facts: object) -> pd.Data
         "disturbed": False,
     } | facts
     body = [
-        {"backbone": name, "layer": layer, "value": value, "ms": ms, **usual}
+        {
+            "backbone": name,
+            "layer": layer,
+            "value": value,
+            "ci_low": value - 1,
+            "ci_high": value + 1,
+            "ms": ms,
+        }
+        | usual
         for name, layer, value, ms in rows
     ]
     return pd.DataFrame(body, columns=CANDIDATE)
@@ -116,7 +123,7 @@ def test_weights_are_those_up_to_a_layer_or_about_them() -> None:
     assert list(found.columns) == CANDIDATE
     found = found.set_index(["backbone", "layer"])
     assert sorted(found.index) == [("mini-clip", 1), ("mini-dino", 1), ("mini-dino", 2)]
-    assert found.loc[("mini-dino", 1), ["ms", "dim", "parameters", "half"]].tolist() == [2, 96, 1000, 2]
+    assert found.loc[("mini-dino", 1), ["ms", "dim", "parameters", "ci_high"]].tolist() == [2, 96, 1000, 12]
     assert found.loc[("mini-dino", 2), ["dim", "parameters", "licence"]].tolist() == [80, 5000, "MIT"]
     assert math.isnan(found.loc[("mini-dino", 2), "ms"])
     assert found.loc[("mini-clip", 1), "licence"] == "unknown"
@@ -303,7 +310,7 @@ def test_equal_outcomes_of_few_images_show_little(tmp_path: Path, images: int, l
 
 
 def test_what_cannot_be_tested_is_not_recommended(tmp_path: Path) -> None:
-    rows = candidates(("a", 3, 60, 2), ("b", 1, 59.5, 3), ("c", 1, 59, 5), half=NAN)
+    rows = candidates(("a", 3, 60, 2), ("b", 1, 59.5, 3), ("c", 1, 59, 5))
     plant(tmp_path, "a", {3: hits(240)})
     plant(tmp_path, "b", {1: hits(238)}, prefix="another ")
     for folder in (tmp_path, tmp_path / "nowhere"):

@@ -57,7 +57,8 @@ def test_several_tasks_have_a_reason_each() -> None:
     (reason,) = reasons(found)
     assert reason == (
         "knn top-1: scores best, 61.0 ± 1.0, 9.00 ms an image; "
-        "spair PCK@0.1: loses at most 1.0 points against b layer 2 (31.0 ± 1.0), 4.00 ms against 3.00; no single layer is enough for all tasks, use layers 4 and 9"
+        "spair PCK@0.1: loses at most 1.0 points against b layer 2 (31.0 ± 1.0), "
+        "4.00 ms against 3.00; no single layer is enough for all tasks, use layers 4 and 9"
     )
     (row,) = pick_table(found).to_dict("records")
     assert (row["layer"], row["pooling"]) == ("4, 9/12", "cls, cls (cls 3.0)")
@@ -130,7 +131,17 @@ def test_the_front_says_what_each_layer_loses() -> None:
     assert pareto_table(found, KNN)["loses at most"].tolist() == ["41.0", "1.0", "0.0"]
     assert found.pareto["loss"].tolist() == [41, 1, 0]
     keys = ["task", "dataset", "protocol", "metric", "backbone", "layer", "depth", "pooling"]
-    assert [*found.pareto] == [*keys, "score", "half", "difference", "loss", "ms", "parameters", "dim"]
+    assert [*found.pareto] == [
+        *keys,
+        "score",
+        "ci_low",
+        "ci_high",
+        "difference",
+        "loss",
+        "ms",
+        "parameters",
+        "dim",
+    ]
     assert Recommendation((), {}, {}, "", (), ()).pareto.empty
 
 

@@ -148,7 +148,7 @@ def test_numbers_are_no_percentages():
     assert [number_text(value) for value in (0.12345, 9.9994, 12.34, -0.0001, NAN)] == [
         *("0.123", "9.999", "12.3", "0.000", "")
     ]
-    assert number_text(56.04, 0.26) == "56.0 ± 0.3"
+    assert number_text(56.04, 55.78, 56.3) == "56.0 ± 0.3"
 
 
 def test_the_page_says_what_it_is_and_names_what_is_missing_once():

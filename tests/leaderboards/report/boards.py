@@ -24,7 +24,7 @@ FACTS = {
 
 
 def scored(name, family, values, **changes):
-    """One task of one backbone: intervals of ± 1, the layer chosen on every half, no other layer may be the best."""
+    """One task of one backbone: intervals of ± 1, chosen on every half, where no other may be the best."""
     best = values.index(max(values)) + 1
     made = layers(values, backbone=name, family=family, **changes)
     return unsure(made, half=1.0, chosen={best: 1.0}, loss=0.5)

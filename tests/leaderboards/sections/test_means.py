@@ -27,11 +27,18 @@ def test_a_mean_is_of_each_datasets_own_best_layer() -> None:
 
 
 def test_its_spread_is_that_of_independent_datasets() -> None:
-    unsure = {"ci_low": 40.0, "ci_high": 46.0}
+    unsure = {"ci_low": 47.0, "ci_high": 53.0}
     (mean,) = dataset_means(
-        Board.of(frame(on("a", [50.0], **unsure), on("b", [60.0], ci_low=50.0, ci_high=58.0)))
+        Board.of(frame(on("a", [50.0], **unsure), on("b", [60.0], ci_low=56.0, ci_high=64.0)))
     )
-    assert mean.scores["mini-dino"] == (55.0, pytest.approx(math.sqrt(3**2 + 4**2) / 2))
+    half = math.sqrt(3**2 + 4**2) / 2
+    assert mean.scores["mini-dino"] == pytest.approx((55.0, 55.0 - half, 55.0 + half))
+
+
+def test_the_interval_of_a_mean_ends_at_100() -> None:
+    sure = {"ci_low": 92.0, "ci_high": 100.0}
+    (mean,) = dataset_means(Board.of(frame(on("a", [100.0], **sure), on("b", [100.0], **sure))))
+    assert mean.scores["mini-dino"] == pytest.approx((100.0, 100.0 - math.sqrt(2 * 8**2) / 2, 100.0))
 
 
 def test_only_datasets_count_on_which_all_have_a_number() -> None:
@@ -44,7 +51,7 @@ def test_only_datasets_count_on_which_all_have_a_number() -> None:
         on("c", [NAN], **RESNET),
     )
     (mean,) = dataset_means(Board.of(records))
-    assert {name: value for name, (value, _) in mean.scores.items()} == {
+    assert {name: value for name, (value, *_) in mean.scores.items()} == {
         "mini-dino": 55.0,
         "mini-resnet": 20.0,
     }
@@ -84,6 +91,6 @@ def test_the_floor_has_a_mean_of_its_draws_and_the_mark_of_partial_data() -> Non
     )
     (mean,) = dataset_means(Board.of(records))
     assert mean.heading.endswith("mean of 2 datasets †")
-    ((value, spread),) = mean.floors.values()
+    ((value, low, high),) = mean.floors.values()
     assert value == 4.5
-    assert spread == pytest.approx(math.sqrt(2 + 8) / 2)
+    assert [value - low, high - value] == pytest.approx([math.sqrt(2 + 8) / 2] * 2)

@@ -39,7 +39,7 @@ def planted():  # type: ignore[no-untyped-def]
 
 def test_a_checkpoint_is_the_same_as_itself():
     same = same_blocks(frame(pairs(FULL, FULL, np.ones((3, 3)))), FULL, FULL)
-    assert {block: cka for block, (cka, _) in same.items()} == {1: 1, 2: 1, 3: 1}
+    assert {block: cka for block, (cka, *_) in same.items()} == {1: 1, 2: 1, 3: 1}
 
 
 def test_same_layers_are_the_diagonal_whichever_backbone_stands_first():
@@ -48,15 +48,15 @@ def test_same_layers_are_the_diagonal_whichever_backbone_stands_first():
     for name, other in ((SEED, FULL), (FULL, SEED)):
         same = same_blocks(records, name, other)
         assert list(same) == [1, 2, 3]
-        assert [cka for cka, _ in same.values()] == pytest.approx([0, 0.4, 0.8])
-        assert [spread for _, spread in same.values()] == pytest.approx([0.02] * 3)
+        assert [cka for cka, *_ in same.values()] == pytest.approx([0, 0.4, 0.8])
+        assert [high - low for _, low, high in same.values()] == pytest.approx([0.04] * 3)
 
 
 def test_backbones_of_other_depths_share_their_first_blocks():
     table = [[0.9, 0.1, 0.2, NAN], [0.1, 0.2, 0.8, NAN], [NAN, NAN, NAN, NAN]]
     deeper = same_blocks(frame(pairs("short", "long", table)), "long", "short")
     assert list(deeper) == [1, 2, 3, 4]
-    assert [cka for cka, _ in deeper.values()][:2] == [0.9, 0.2]
+    assert [cka for cka, *_ in deeper.values()][:2] == [0.9, 0.2]
     assert np.isnan(deeper[4][0])
     assert same_blocks(frame(planted()), FULL, "unknown") == {}
 

@@ -133,6 +133,17 @@ def test_counts_and_dates_that_differ_are_ranges():
 
 def test_numbers_are_formatted_without_a_negative_zero():
     assert [score_text(value) for value in (61.25, 100.0, -0.01, NAN)] == ["61.2", "100.0", "0.0", ""]
+    near = (
+        (100.0, 92.8, 100.0),
+        (0.0, 0.0, 3.66),
+        (99.0, 96.0, 99.8),
+        (98.0, 96.9, 99.0),
+        (50.0, 50.0, 50.0),
+    )
+    assert [score_text(*score) for score in near] == [
+        *("100.0 (92.8 to 100)", "0.0 (0 to 3.7)", "99.0 (96.0 to 99.8)", "98.0 ± 1.0", "50.0 ± 0.0")
+    ]
+    assert number_text(0.99, 0.9, 0.995) == "0.990 (0.900 to 0.995)"
     assert [number_text(value) for value in (0.12345, -0.0001, -0.5)] == ["0.123", "0.000", "-0.500"]
     assert ranges_text([5, 1, 2, 3, 9, 8]) == "1 to 3, 5, 8, 9"
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
+from layerboard.zoo.view.geometry import ViewSize
 from layerboard.zoo.view.photos import as_seen, open_file
 from layerboard.zoo.view.released import CornerSquare, OfTokens, ScriptFrame
 from layerboard.zoo.view.views import (
@@ -28,6 +29,7 @@ from layerboard.zoo.view.views import (
     fast_resized,
     nearest_multiple,
     tiles_of,
+    view_size,
 )
 
 Array = NDArray[np.float64]
@@ -105,6 +107,21 @@ def test_sizes_agree_and_content_is_inside(size: tuple[int, int], view: View) ->
     left, top, right, bottom = geometry.content
     assert 0 <= left < right <= geometry.size[0]
     assert 0 <= top < bottom <= geometry.size[1]
+
+
+@pytest.mark.parametrize(("size", "view"), list(product(SIZES, VIEWS)), ids=repr)
+def test_a_view_size_says_what_a_backbone_is_shown(size: tuple[int, int], view: View) -> None:
+    found = view_size(view, size)
+    rows, _, height, width = view.render(Image.new("RGB", size)).shape
+    assert (found.tiles, found.shown) == (rows, (width, height))
+    assert ViewSize.parse(str(found)) == found
+
+
+def test_view_sizes_in_words() -> None:
+    assert str(ViewSize(184, 136)) == "184 x 136"
+    tiled = ViewSize(152, 128, 64)
+    assert (str(tiled), tiled.tiles, tiled.cells(8)) == ("152 x 128 in tiles of 64", 6, 19 * 16)
+    assert [ViewSize.parse(text) for text in ("", "image", "184x136", "1 x 2 x 3", "99999 x 1")] == [None] * 5
 
 
 @pytest.mark.parametrize("multiple", [8, 14, 16, 32])

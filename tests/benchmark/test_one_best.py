@@ -1,0 +1,181 @@
+"""One best: report, page, show, recommend, compare, LaTeX and CSV name the same layer, pooling and score."""
+
+import html
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import layerboard
+from layerboard.benchmark.commands.command import records_of
+from layerboard.leaderboards.blocks.csv import read_numbers
+from layerboard.leaderboards.blocks.display import place_text, score_text
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.tidy import TIDY
+from layerboard.leaderboards.records.checksum import write_checked
+from layerboard.leaderboards.writers.build import tables_folder, write_board
+from layerboard.zoo.spec import FLOORS
+from tests import fakes
+from tests.benchmark.runs import run
+from tests.leaderboards.builder import frame, record
+
+RANKED = ["value", "primary", "layer"]
+NUMBERS = ("value", "ci_low", "ci_high", "chosen", "held_out")
+
+
+@pytest.fixture(scope="module")
+def mini(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An output folder with the committed scores of the mini suite."""
+    numbers = read_numbers(tables_folder() / "mini.csv", TIDY)
+    rows = numbers[numbers["other"] == ""].drop(columns=["best", "other", "other_layer", "other_tap"])
+    depths = rows["layer"].astype(int).groupby(rows["backbone"]).max()
+    without_token = {*rows["backbone"]} - {*rows.loc[rows["pooling"] == "cls", "backbone"]}
+    records = [
+        record(
+            **row
+            | {name: float(row[name] or "nan") for name in NUMBERS}
+            | {name: row[name] == "True" for name in ("trained", "partial", "tied")}
+            | {"layer": int(row["layer"]), "n": int(row["n"]), "depth": int(depths[row["backbone"]])}
+            | {"primary": row["pooling"] != "mean" or row["backbone"] in without_token}
+        )
+        for row in rows.to_dict("records")
+    ]
+    return written(tmp_path_factory.mktemp("mini"), frame(records))
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An output folder of three folders of small images, in all poolings, and with costs."""
+    root = tmp_path_factory.mktemp("own")
+    fakes.write_fake_class_folders(root / "images", classes=3, images=12)
+    tasks = ("knn", "fewshot", "instances", "cost")
+    records = run(
+        root,
+        ["mini-fs", "mini-resnet"],
+        *tasks,
+        images=[root / "images"],
+        layers="1,2,3",
+        floor=True,
+        pages=True,
+    )
+    assert {"cls", "mean", "all"} <= {*records["pooling"]}
+    return root / "out"
+
+
+def written(output: Path, records: pd.DataFrame) -> Path:
+    """A folder with the records and their page."""
+    write_checked(records, output / "records" / "all.parquet")
+    write_board(Board.of(records, "mini"), output / "tables")
+    return output
+
+
+def best_of(output: Path) -> pd.DataFrame:
+    """The best layer and pooling of each backbone and task, from the records alone."""
+    rows = records_of(output)
+    entries = layerboard.best(output=output).frame[["task", "dataset", "protocol", "metric"]]
+    rows = rows.merge(entries)
+    rows = rows[(rows["tap"] == "block") & (rows["layer"] > 0) & rows["value"].notna()]
+    rows = rows[~rows["family"].isin(FLOORS) & (rows["transform"] == "")]
+    rows = rows.sort_values(RANKED, ascending=[False, False, True], kind="stable")
+    return rows.drop_duplicates(["backbone", "task", "dataset"])
+
+
+def plain(text: str) -> str:
+    """HTML, Markdown or LaTeX as words with single spaces."""
+    text = html.unescape(re.sub(r"<[^>]+>", " ", text)).replace(r"$\pm$", "±").replace(r"\%", "%")
+    return " ".join(re.sub(r"[*|≈]|\\textbf\{|\}", " ", text).split())
+
+
+@pytest.fixture(params=["mini", "own"])
+def output(request: pytest.FixtureRequest) -> Path:
+    """Both folders in turn."""
+    found = request.getfixturevalue(request.param)
+    assert isinstance(found, Path)
+    return found
+
+
+def test_every_table_names_the_best_layer_and_pooling_of_each_backbone(output: Path) -> None:
+    best = best_of(output)
+    assert {"cls", "mean"} <= {*best["pooling"]}
+    (page,) = [path for path in (output / "tables").glob("*.md") if path.suffixes == [".md"]]
+    (report,) = layerboard.report(output=output).paths
+    latex = "".join(path.read_text() for path in layerboard.export(output=output, form="latex").paths)
+    texts = {"page": plain(page.read_text()), "report": plain(report.read_text()), "latex": plain(latex)}
+    for row in best.to_dict("records"):
+        score = score_text(row["value"], row["ci_low"], row["ci_high"])
+        cell = f"{score} ({place_text(row['layer'], row['depth'], row['pooling'])})"
+        for name, text in texts.items():
+            assert cell in text, (name, row["backbone"], row["task"])
+
+
+def test_the_csv_marks_it(output: Path) -> None:
+    (table,) = [path for path in (output / "tables").glob("*.csv") if path.suffixes == [".csv"]]
+    marked = read_numbers(table, TIDY).query("best == 'True'")
+    place = ["backbone", "task", "layer", "pooling"]
+    expected = best_of(output).astype({"layer": str})
+    assert sorted(map(tuple, marked[place].to_numpy())) == sorted(map(tuple, expected[place].to_numpy()))
+
+
+def test_show_card_and_recommend_name_the_same(output: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    best = best_of(output)
+    (report,) = layerboard.report(output=output).paths
+    cards = (
+        report.read_text().partition('<ol class="cards">')[2].partition("</ol>")[0].split('<li class="card">')
+    )
+    answers = layerboard.best(output=output)
+    layerboard.show(output=output)
+    shown = capsys.readouterr().out
+    for answer, card in zip(answers.frame.to_dict("records"), cards[1:], strict=True):
+        rows = best[(best["task"] == answer["task"]) & (best["dataset"] == answer["dataset"])]
+        row = rows[rows["backbone"] == answer["backbone"]].iloc[0]
+        assert row["value"] == rows["value"].max()
+        assert (answer["layer"], answer["pooling"], answer["score"]) == (
+            row["layer"],
+            row["pooling"],
+            row["value"],
+        )
+        score = score_text(row["value"], row["ci_low"], row["ci_high"])
+        named = rf"{answer['backbone']} +{row['layer']}/{row['depth']} +{row['pooling']} +{re.escape(score)}"
+        assert re.search(named, shown)
+        words = plain(card)
+        assert f"{answer['backbone']} , layer {row['layer']} of {row['depth']}, {row['pooling']}" in words
+        number, _, rest = score.partition(" ")
+        assert f"{number} % {rest}".strip() in words
+        advice = layerboard.recommend(answer["task"], output=output, backbones=answer["backbone"], may_lose=0)
+        pick = advice.frame[advice.frame["dataset"] == answer["dataset"]].iloc[0]
+        assert (pick["layer"], pick["pooling"], pick["score"]) == (row["layer"], row["pooling"], row["value"])
+        assert pick["loss"] == 0
+        assert pd.isna([pick["ms"], answer["milliseconds"]]).all() or pick["ms"] == answer["milliseconds"]
+        assert pick["thresholds"] == answer["thresholds"]
+        assert bool(answer["thresholds"]) == (answer["task"] == "instances")
+        assert answer["thresholds"] in words
+        assert answer["thresholds"] in advice.code[0]
+        assert f'layer={row["layer"]}, pooling="{row["pooling"]}"' in advice.code[0]
+
+
+def test_compare_names_the_same(own: Path) -> None:
+    best = best_of(own).set_index(["task", "backbone"])
+    found = layerboard.compare("mini-fs", "mini-resnet", output=own).frame
+    assert len(found)
+    for row in found.to_dict("records"):
+        first, second = (best.loc[row["task"], name] for name in ("mini-fs", "mini-resnet"))
+        assert (row["layer"], row["pooling"]) == (first["layer"], first["pooling"])
+        assert (row["other_layer"], row["other_pooling"]) == (second["layer"], second["pooling"])
+
+
+def test_failures_are_those_of_the_layer_that_is_shown(own: Path) -> None:
+    found = layerboard.best(output=own, failures=True)
+    named = {
+        f"{row['task']} {row['metric']}, {row['backbone']} layer {row['layer']} {row['pooling']}"
+        for row in found.frame.to_dict("records")
+    }
+    titles = {part.title.partition(":")[0] for part in found.parts}
+    assert titles <= named
+    assert titles or all(found.frame["score"] == 100)
+
+
+def test_every_vector_that_is_shown_can_be_loaded(own: Path) -> None:
+    for row in best_of(own).to_dict("records"):
+        cut = layerboard.load(row["backbone"], layer=row["layer"], pooling=row["pooling"], device="cpu")
+        assert (str(cut.layer), cut.pooling) == (str(row["layer"]), row["pooling"])
