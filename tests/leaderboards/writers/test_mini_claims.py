@@ -21,7 +21,7 @@ from layerboard.leaderboards.writers.build import tables_folder
 
 PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "mini.md"
 TABLE = re.compile(r"^\| +(?:family|backbone) .*\n\|[-:| ]+\|\n((?:\|.*\n)+)", re.MULTILINE)
-SPREAD = re.compile(r" ± [0-9.]+")
+SPREAD = re.compile(r" ± [0-9.]+| \([0-9.]+ to [0-9.]+\)")
 MEASURED = re.compile(r"^## (?:Which|What).*\n+((?:(?!## ).*\n)*)", re.MULTILINE)
 TASKS = ("knn", "retrieval", "cluster-image", "davis", "spair", "cluster-object", "cluster-part")
 NAMES = tuple(f"mini-{name}" for name in ("fs", "clip", "dino", "moco", "mae", "beit", "resnet"))
