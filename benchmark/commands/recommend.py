@@ -295,7 +295,7 @@ def _notes(
             f"`{command}` measures them."
         )
     alone = f"; each of the {len(columns)} tasks holds by itself" if len(columns) > 1 else ""
-    yield f"The maximum loss holds with 95 % for all layers of a task at once, also for the one you pick{alone}."
+    yield f"The maximum loss holds with 95 % for all layers at once, also for the one that you pick{alone}."
     if any(column.partial for column in columns):
         yield "†: on a part of the dataset."
     if commercial:

@@ -480,11 +480,7 @@ def test_items_and_arrays_of_others_are_not_used_and_said(
     assert command(capsys, "export", "latex", "-o", two, "--to", two / "paper").code == 0
     table = " ".join((two / "paper" / "mini.tex").read_text().split())
     assert "Which backbones may be the best is not marked: per-item scores of the same images" in table
-<<<<<<< HEAD
     assert "not shown to be worse" not in table
-=======
-    assert "the true best" not in table
->>>>>>> mcb
 
 
 @pytest.mark.parametrize("place", [10, 70, -12])
