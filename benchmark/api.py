@@ -12,6 +12,7 @@ from layerboard.benchmark.engines.progress import Reporter, over_all
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs.backbone_tasks import measure_costs, run_backbone_tasks
 from layerboard.benchmark.jobs.job import BackboneJobs
+from layerboard.benchmark.jobs.near_duplicates import count_near_duplicates
 from layerboard.benchmark.jobs.passes import BackboneCache, run_job
 from layerboard.benchmark.jobs.pieces import Pieces
 from layerboard.benchmark.jobs.prepare import plan_of, prepare
@@ -62,6 +63,8 @@ def execute(request: Request, report: Reporter, steps: Sequence[EvaluationProtoc
     seconds = perf_counter() - begin
     compared = compare_all(prepared.comparisons, done, report)
     done = PassResult.joined([done, compared, measure_costs(prepared.costs, report)])  # alone on the machine
+    if request.images and not steps:
+        count_near_duplicates(prepared.backbones, request.output, report)
     if not request.examples:
         remove_thumbnails(request.output, former)
 

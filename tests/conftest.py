@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +12,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # libraries read these when they are im
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
 
+vars(re)["_MAXCACHE"] = 4096  # transformers compiles 700 patterns for each network, and Python keeps 512
 gc.disable()  # imports and collected tests stay: to walk over them again and again takes seconds
 
 import pytest

@@ -42,12 +42,14 @@ from layerboard.tasks.statistics.mcb import compare_with_best
 from layerboard.tasks.statistics.uncertainty import differences, intervals
 from layerboard.tasks.statistics.weighted import Index, Partitions, Ratios, Trials
 from layerboard.tasks.targets.task import FEW_LABELS
-from tests import simulated_best
+from tests import simulate_best, simulate_ranks
 
 Kind = Literal["independent", "clustered", "stratified"]
 KINDS: tuple[Kind, ...] = ("independent", "clustered", "stratified")
 LARGEST, WITHIN, PAIRED = 9, 0.3, 0.8  # items of a cluster; correlations within a cluster and of layers
-Part = Literal["coverage", "means", "ranks", "predictions", "shots", "kmeans", "best", "groups", "cheapest"]
+Part = Literal[
+    "coverage", "means", "ranks", "predictions", "shots", "kmeans", "best", "groups", "cheapest", "order"
+]
 PARTS: tuple[Part, ...] = (
     "coverage",
     "means",
@@ -58,6 +60,7 @@ PARTS: tuple[Part, ...] = (
     "best",
     "groups",
     "cheapest",
+    "order",
 )
 Draw = Callable[[np.random.Generator, int, float], Items]  # items of so many images, predicted so well
 STRATA = 5
@@ -83,6 +86,8 @@ class Size:
     counts: tuple[int, ...]  # items of the grid of coverage
     shares: tuple[float, ...]  # true shares of hits there
     best: tuple[int, ...]  # items of layers that are compared with the best
+    items: tuple[int, ...]  # of ranks
+    ordered: int  # samples of a cell of ranks and of what they resolve
     clustered: tuple[int, ...]  # images that k-means clusters
     losing: tuple[int, ...]  # items of what a choice loses
     predicted: tuple[int, ...]  # images whose numbers, labels, confidence or things are predicted
@@ -94,9 +99,11 @@ FULL = Size(
     few=400,
     layers=1_000,
     many_layers=200,
+    ordered=1_000,
     counts=(20, 50, 100, 200, 500),
     shares=(0.02, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.97, 0.98),
     best=(60, 100, 300, 1_000, 2_000),
+    items=(50, 200, 500),
     clustered=(300, 800),
     losing=(200, 1_000, 10_000),
     predicted=(20, 50, 200),
@@ -107,9 +114,11 @@ QUICK = Size(
     few=5,
     layers=20,
     many_layers=4,
+    ordered=20,
     counts=(20, 200),
     shares=(0.02, 0.5, 0.97),
     best=(100,),
+    items=(200,),
     clustered=(200,),
     losing=(200,),
     predicted=(50,),
@@ -360,6 +369,14 @@ def report(size: Size, parts: Sequence[Part] = PARTS) -> Iterator[str]:
     """The tables of some parts, line by line."""
     yield from _coverages(size, parts)
     yield from _choices(size, parts)
+    if "order" in parts:
+        for title, heads, rows in simulate_ranks.report(size.ordered, size.items, _drawn):
+            yield f"{title}\n"
+            yield from table(heads, rows)
+
+
+def _drawn(random: np.random.Generator, count: int, shares: Sequence[float]) -> Ratios:
+    return hits(random, "independent", count, shares)
 
 
 def _coverages(size: Size, parts: Sequence[Part]) -> Iterator[str]:
@@ -421,16 +438,16 @@ def _choices(size: Size, parts: Sequence[Part]) -> Iterator[str]:
         head = ["layers", "n", "samples", "best lost", "some loss larger", "of one layer", "of the highest"]
         head += ["a given equal one lost", "5 to 10 points worse, told apart"]
         yield from table(
-            head, simulated_best.best_rows(size.best, size.layers, size.many_layers, mini=size is FULL)
+            head, simulate_best.best_rows(size.best, size.layers, size.many_layers, mini=size is FULL)
         )
     if "groups" in parts:
         yield f"Equally good backbones, in percent of the samples ({size.layers:,} a cell):\n"
         head = ["layers", "n", "interval misses", "first is called higher", "second is"]
-        yield from table(head, simulated_best.group_rows(size.best, size.layers))
+        yield from table(head, simulate_best.group_rows(size.best, size.layers))
     if "cheapest" in parts:
         yield f"The cheapest layer that loses at most 2 points ({size.few:,} samples a cell):\n"
         head = ["layers", "n", "there is one, %", "it loses more than said, %", "it loses, points"]
-        yield from table(head, simulated_best.cheapest_rows(size.losing, size.few))
+        yield from table(head, simulate_best.cheapest_rows(size.losing, size.few))
 
 
 def main() -> None:

@@ -172,5 +172,5 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
         return Result(title=title, frame=nothing, table=nothing, notes=reasons)
     frame.insert(0, "suite", board.suite)
     disturbed = [DISTURBANCE.format(**each) for each in disturbances(costs, device)]
-    notes = (*answer_notes(answers), *unscored(board), *disturbed)
+    notes = (*board.warnings, *answer_notes(answers), *unscored(board), *disturbed)
     return Result(title=title, frame=frame, table=table, notes=notes)

@@ -42,7 +42,7 @@ def detections(tasks: Sequence[Task], output: Path, difference: float) -> tuple[
     dataset with most units. Without any they are typical ones, those of the mini suite.
     """
     earlier = [*_earlier(output)]
-    found: dict[tuple[str, str, str], Detection] = {}
+    planned: dict[tuple[str, str, str], Detection] = {}
     for task in tasks:
         entry = task.entry
         if entry.analysis or task.needs in ("pairs", "device"):
@@ -62,8 +62,8 @@ def detections(tasks: Sequence[Task], output: Path, difference: float) -> tuple[
         else:
             known = "no earlier results, and none of this task in the mini suite"
         needed = units_for(difference, shown, units) if same or typical else None
-        found[key] = Detection(*key, needed, unit, known)
-    return tuple(found.values())
+        planned[key] = Detection(*key, needed, unit, known)
+    return tuple(planned.values())
 
 
 def _earlier(output: Path) -> Iterator[tuple[tuple[str, str, str], int, str, float]]:

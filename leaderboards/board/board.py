@@ -23,6 +23,7 @@ from layerboard.leaderboards.board.frames import (
     latest,
     pair_rows,
 )
+from layerboard.leaderboards.board.near_duplicates import read_near_duplicates
 from layerboard.leaderboards.board.standings import Standings, standings_of
 from layerboard.leaderboards.published.literature import Published
 from layerboard.leaderboards.records.key import COMPARISON_TASK
@@ -190,6 +191,15 @@ class Board:
     def standings(self) -> Standings:
         """What the items of each column tell about the order of its backbones, by `Column.key`."""
         return {} if self.items is None else standings_of(self.columns, self.items)
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What makes the scores of some datasets doubtful, one sentence each: near-duplicates."""
+        if self.items is None:
+            return ()
+        known = read_near_duplicates(self.items.parent)
+        names = dict.fromkeys(column.dataset for column in self.columns)
+        return tuple(known[name].warning for name in names if name in known and known[name].warning)
 
     @cached_property
     def compared(self) -> bool:

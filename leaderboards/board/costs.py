@@ -7,7 +7,6 @@ import pandas as pd
 from layerboard.tasks.framework.registry import DISTURBED
 from layerboard.tasks.framework.transforms import BYTES
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.view.geometry import ViewSize
 
 UP_TO = ("ms", "parameters", "gflops", "dim")  # costs of a layer that a choice considers
 DISTURBANCE = (
@@ -82,8 +81,8 @@ def is_own_size(costs: pd.DataFrame) -> "pd.Series[bool]":
 
 def _view_sizes(costs: pd.DataFrame) -> "pd.Series[str]":
     """The view size of each record of costs; "" if it does not say one."""
-    sizes = [text if ViewSize.parse(text) is not None else "" for text in costs["pooling"]]
-    return pd.Series(sizes, costs.index, dtype=object)
+    sizes = costs["pooling"].astype(str)
+    return sizes.where(sizes.str.fullmatch(r"\d+ x \d+"), "")
 
 
 def image_bytes(row: pd.Series) -> float:

@@ -26,8 +26,8 @@ Standings = Mapping[tuple[str, str, str, str], ColumnStanding]  # by `Column.key
 
 def standings_of(columns: Iterable[Column], folder: Path) -> Standings:
     """The standing of each column, by `Column.key`, from a folder of items; none for columns without any."""
-    found = ((column.key, _standing(column, folder)) for column in columns)
-    return {key: standing for key, standing in found if standing}
+    standings = ((column.key, _standing(column, folder)) for column in columns)
+    return {key: standing for key, standing in standings if standing}
 
 
 def _standing(column: Column, folder: Path) -> ColumnStanding | None:
@@ -40,7 +40,9 @@ def _standing(column: Column, folder: Path) -> ColumnStanding | None:
             measured[name] = [items[side.place] for side in sides]
     if not measured:
         return None
-    found = standing_of([*measured.values()], column.metric)
-    known = found.ranks if found.ranks and len(measured) == len(names) else ()
-    unit = task_display(column.task).sampled or found.unit
-    return ColumnStanding(dict(zip(measured, known, strict=bool(known))), found.smallest, found.units, unit)
+    standing = standing_of([*measured.values()], column.metric)
+    known = standing.ranks if standing.ranks and len(measured) == len(names) else ()
+    unit = task_display(column.task).sampled or standing.unit
+    return ColumnStanding(
+        dict(zip(measured, known, strict=bool(known))), standing.smallest, standing.units, unit
+    )

@@ -116,14 +116,14 @@ class Repository:
 
         With the keys `COLUMN`, one row for the best layer of a backbone in a column; with `EVERY`, one for
         each layer. ``change`` is new, gone or moved; ``value_before`` and ``value_now``, and with `COLUMN`
-        ``layer_before`` and ``layer_now``, are text, "" if missing.
+        ``layer`` and ``pooling`` with the same endings, are text, "" if missing.
         """
         before, now = self.results(start), self.results(stop)
         frames = []
         for these, others in ((before, now), (now, before)):
             frame = _scores([each.records for name, each in these.items() if others.get(name) is not each])
             frame = frame if "layer" in keys else frame[frame["best"] == "True"]
-            frames.append(frame[[*dict.fromkeys([*keys, "layer", "value"])]])
+            frames.append(frame[[*dict.fromkeys([*keys, "layer", "pooling", "value"])]])
         rows = frames[0].merge(frames[1], "outer", [*keys], suffixes=("_before", "_now"), indicator="change")
         words = {"left_only": "gone", "right_only": "new", "both": "moved"}
         rows = rows.assign(change=rows["change"].map(words).astype(str)).fillna("")

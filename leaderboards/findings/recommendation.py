@@ -233,7 +233,8 @@ class Recommendation:
         heads = {column: f"{column.heading}: " if len(pick.rows) > 1 else "" for column in pick.rows}
         texts = [f"{head}{self._compared(pick, column)}" for column, head in heads.items()]
         if len(pick.layers) > 1:
-            layers = " and ".join(map(str, pick.layers))
+            places = {(int(row["layer"]), str(row["pooling"])) for row in pick.rows.values()}
+            layers = " and ".join(f"{layer} {pooling}" for layer, pooling in sorted(places))
             texts.append(f"no single layer is enough for all tasks, use layers {layers}")
         if pick.compromise:
             texts.insert(0, COMPROMISE.format(lost=f"{next(iter(self.columns.values())).max_loss:g}"))

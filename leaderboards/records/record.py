@@ -117,9 +117,9 @@ def to_frame(records: Sequence[Record]) -> pd.DataFrame:
 
 def with_defaults(records: pd.DataFrame) -> pd.DataFrame:
     """Records that were made in bulk, with the columns `COLUMNS`; missing fields get their defaults."""
-    if [*records] == [*COLUMNS]:
-        return records
     usual = {name: value for name, value in _DEFAULTS.items() if name not in records}
+    if not usual and [*records] == [*COLUMNS]:
+        return records
     return records.assign(**usual)[list(COLUMNS)]
 
 

@@ -49,7 +49,8 @@ def answer_html(answers: Sequence[Answer], report: Report) -> Markup:
             "facts": _details(answer, report),
         }
         cards.append(card)
-    return filled("answer", verdict=[*_verdict(answers, titles, report), *report.disturbed], cards=cards)
+    warnings = [*(Text((warning,)) for warning in report.board.warnings), *report.disturbed]
+    return filled("answer", verdict=[*_verdict(answers, titles, report), *warnings], cards=cards)
 
 
 def _verdict(answers: Sequence[Answer], titles: Mapping[Column, str], report: Report) -> list[Text]:

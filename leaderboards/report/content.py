@@ -129,7 +129,7 @@ class Report:
         parts = [_layers(column, self.board.bounds[column.key]) for column in self.board.columns]
         rows = self._labelled(parts, (*LAYERS, "view_size", SCORE))
         if rows.empty:
-            return rows
+            return rows.drop(columns="view_size")
         costs = self.costs.assign(parameters=self.costs["parameters"] / 1e6)
         return with_costs(rows.assign(relative=rows["layer"] / rows["depth"]), costs)
 

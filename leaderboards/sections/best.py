@@ -103,6 +103,7 @@ def best_blocks(board: Board) -> list[Block]:
         wrapped(reading),
         Heading(2, CAPTION),
         Table(table_with_means(board), left=3 if board.claims else 2, caption=CAPTION, head=1),
+        *(said("**Near-duplicates.** {warning}", warning=warning) for warning in board.warnings),
         wrapped(CLAIMED if board.claims else ""),
         _pooling_note(board),
         *mean_blocks(board),

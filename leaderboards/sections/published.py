@@ -12,8 +12,9 @@ from layerboard.leaderboards.findings.reproduce import NOT_MEASURED, answered, d
 from layerboard.leaderboards.sections.provenance import list_blocks
 
 AGREES = """\
-A published number agrees if it overlaps the 95 % interval of the measured one. Layers are in brackets. The
-sources tell how the published numbers were measured."""
+A published number agrees if it overlaps the 95 % interval of the measured one. Layers are in brackets; where
+a source names no pooling, they are of the class token, or of the mean without one. The sources tell how the
+published numbers were measured."""
 DISPUTED = "Published numbers of the same measurement that disagree:"
 NONE = "No given published number is for a backbone, task and dataset of this page."
 

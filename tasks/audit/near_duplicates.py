@@ -4,7 +4,7 @@ A difference hash finds candidates: one bit for each of 8 x 8 cells, whether it 
 neighbour.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from layerboard.tasks.metrics.arrays import Features, Floats, Integers
-from layerboard.tasks.metrics.neighbours import Neighbours, chunks
+from layerboard.tasks.metrics.neighbours import Neighbours, Vectors, chunks, nearest
 
 BITS = 64
 SMALL = (9, 8)  # width and height of the grey thumbnail that is hashed
@@ -20,6 +20,9 @@ NEAREST_BITS = 8  # largest Hamming distance between the hashes of copies, of 64
 SHARE = 0.3  # copies differ by at most this share of the usual difference of two images (bits or distance)
 ALIKE = 0.95  # least correlation of thumbnails with similar hashes that counts as a copy
 USUAL = 3  # the usual distance is the median distance to this neighbour: few images have so many copies
+FAR = 64  # rank of the neighbour whose distance is the unit of near-duplicates in stored vectors
+NEAR = 0.1  # largest distance of near-duplicates, 1 - cosine, in this unit
+ASKED = 2000  # most images whose neighbours are searched for this
 PAIRS = 1 << 16  # random pairs that estimate the usual Hamming distance
 
 
@@ -79,6 +82,29 @@ def clusters_of(count: int, pairs: Sequence[Integers]) -> Integers:
     ends = np.concatenate([np.zeros((0, 2), np.int64), *pairs])
     edges = coo_array((np.ones(len(ends), np.int8), (ends[:, 0], ends[:, 1])), shape=(count, count))
     return connected_components(edges, directed=False)[1].astype(np.int64)
+
+
+def share_with_near_duplicate(layers: Iterable[Vectors]) -> float:
+    """Share of the images, 0 to 1, that have a near-duplicate among the others, by vectors [images dim].
+
+    Each layer measures how far the nearest other image is, in units of the median distance of a far
+    neighbour: the `FAR`-th, or one third down the ranks of a small folder, so that series of so many images
+    are found, too. An image has a near-duplicate if the median of the layers is at most `NEAR`. Of more than
+    `ASKED` images, about so many are asked, evenly spaced. 0 without layers, and for fewer than three images.
+    """
+    relative = []
+    for vectors in layers:
+        asked = np.arange(0, len(vectors), -(-len(vectors) // ASKED))
+        if (far := min(FAR, len(vectors) // 3)) < 1:
+            return 0.0
+        neighbours = nearest(vectors, vectors[asked], far + 1)
+        apart = np.where(
+            neighbours.index == asked[:, None], np.inf, 1.0 - neighbours.similarity.astype(np.float64)
+        )
+        apart = np.maximum(np.sort(apart, axis=1)[:, :far], 0.0)
+        usual = np.median(apart[:, -1])
+        relative.append(apart[:, 0] / usual if usual > 0 else np.ones(len(asked)))
+    return float((np.median(relative, axis=0) <= NEAR).mean()) if relative else 0.0
 
 
 def _ordered(pairs: Integers) -> Integers:

@@ -91,8 +91,8 @@ def _shown_lower(height: Floats, error: Floats, tested: Mask, normal: Floats) ->
             rivals = left[row]
             gaps = (normal[:, rivals] - normal[:, [row]]) / error[row, rivals]
             np.maximum(reach, gaps.max(axis=1), out=reach)
-        found = left & (height > quantile_of(reach))
-        if not found.any():
+        newly = left & (height > quantile_of(reach))
+        if not newly.any():
             break
-        lower, left = lower | found, left & ~found
+        lower, left = lower | newly, left & ~newly
     return lower

@@ -49,7 +49,7 @@ def enough_units(difference: float, error: float, units: float, critical: float 
 
 
 def smallest_difference(measured: WeightedScores, seed: int = 0, draws: int = DRAWS) -> float:
-    """The difference from the best that is shown in at least `POWER` of the samples, in the scores' unit.
+    """The difference from the best that is shown in about `POWER` of the samples, in the scores' unit.
 
     It is the median over the scores that are no further below the best, at most the `NEAREST`; if there are
     none, that of the nearest one: the errors of pairs that are far apart are larger. Each is compared with

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.exchange.merge import merge_outputs
 from layerboard.leaderboards.records.arrays import read_arrays
 from layerboard.leaderboards.records.checksum import companions_of, file_digest, read_checked
@@ -73,9 +74,11 @@ def test_every_backbone_is_asked_about_the_same(whole: Whole) -> None:
 def test_predictions_are_those_of_the_scores(whole: Whole) -> None:
     arrays = read_arrays(whole.place / "out" / KNN)
     assert set(arrays["pooling"]) == {"cls", "mean"}
+    (column,) = [each for each in Board.of(whole.records).columns if each.task == "knn"]
+    shown = column.poolings["mini-fs"]  # that of the best score
     assert (arrays["right"] == (arrays["predicted"] == arrays["class"])).all()
     assert arrays["drawn"].tolist() == [
-        layer > 0 and tap == "block" and pooling == "cls"
+        layer > 0 and tap == "block" and pooling == shown
         for layer, tap, pooling in zip(arrays["layer"], arrays["tap"], arrays["pooling"], strict=True)
     ]
     cosines = arrays["cosine"][..., :2]

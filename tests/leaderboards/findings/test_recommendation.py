@@ -58,7 +58,7 @@ def test_several_tasks_have_a_reason_each() -> None:
     assert reason == (
         "knn top-1: scores best, 61.0 ± 1.0, 9.00 ms an image; "
         "spair PCK@0.1: loses at most 1.0 points against b layer 2 (31.0 ± 1.0), "
-        "4.00 ms against 3.00; no single layer is enough for all tasks, use layers 4 and 9"
+        "4.00 ms against 3.00; no single layer is enough for all tasks, use layers 4 cls and 9 cls"
     )
     (row,) = pick_table(found).to_dict("records")
     assert (row["layer"], row["pooling"]) == ("4, 9/12", "cls, cls (cls 3.0)")

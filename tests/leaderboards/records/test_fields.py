@@ -8,6 +8,7 @@ import pytest
 
 from layerboard.leaderboards.blocks.display import page_problem
 from layerboard.leaderboards.exchange.merge import results_of
+from layerboard.leaderboards.records import fields
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.fields import (
     Known,
@@ -56,6 +57,22 @@ def test_large_tables_of_little_bytes_are_not_unpacked(tmp_path: Path) -> None:
     (tmp_path / "b.parquet").symlink_to("/dev/zero")
     with pytest.raises(DamagedError, match="it is a pipe, a device or a socket"):
         read_frame(tmp_path / "b.parquet")
+
+
+def test_no_file_says_that_it_was_measured_again(tmp_path: Path) -> None:
+    rows = frame(layers([1.0, 2.0, 3.0])).assign(claim=["verified", "authors", "submitted"])
+    write_checked(rows, tmp_path / "a.parquet")
+    assert [*read_frame(tmp_path / "a.parquet")["claim"]] == ["submitted", "authors", "submitted"]
+
+
+def test_texts_count_as_often_as_they_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = frame([record()]).assign(reason="x" * 1000)
+    write_checked(rows.loc[rows.index.repeat(100)], tmp_path / "a.parquet")
+    monkeypatch.setattr(fields, "MOST_BYTES", 100_000)
+    assert len(read_frame(tmp_path / "a.parquet")) == 100
+    monkeypatch.setattr(fields, "MOST_BYTES", 99_999)
+    with pytest.raises(DamagedError, match="its column reason has 100,000 bytes, more than any run writes"):
+        read_frame(tmp_path / "a.parquet")
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_the_verdict_names_few_layers_and_what_one_alone_would_lose():
     }
     report = replace(found(), board=bounded(Board.of(small(), "mini"), losses))
     for text in (answer_html(answers_of(each.board), each) for each in (report, found())):
-        assert "Take <strong>mini-dino, layer 3 (cls)</strong> (about 600 M parameters)" in text
+        assert "Take <strong>mini-dino, layer 3 (cls)</strong> (about 600 M parameters up to it)" in text
         assert "; for video mask propagation its <strong>layer 1 (grid)</strong>." in text
     text = answer_html(answers_of(report.board), report)
     assert "Each is at most 2.5 points below the best measured of its tasks (95 %). " in text

@@ -86,4 +86,4 @@ def test_times_are_those_at_the_size_that_a_task_shows():
     assert found["davis J&F"].tolist() == [20.0, 40.0, 60.0]
     cards = report_page(report).split('class="cards"')[1].split("</ol>")[0]
     assert "4.00 ms an image of 64 x 64 pixels on a card, 64-dimensional vectors, 2 M parameters" in cards
-    assert "20.0 ms an image of 128 x 96 pixels on a card, 64-dimensional vectors, 2 M parameters" in cards
+    assert "40.0 ms an image of 128 x 96 pixels on a card, 64-dimensional vectors, 2 M parameters" in cards

@@ -12,8 +12,8 @@ from tests import simulate_uncertainty
 
 def numbers(lines, columns):
     """The last cells of the rows of a table."""
-    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("|")][2:]
-    return np.array([[float(cell) for cell in row[-columns:]] for row in rows])
+    rows = [line[2:-2].split(" | ") for line in lines if line.startswith("|")][2:]
+    return np.array([[float(cell or "nan") for cell in row[-columns:]] for row in rows])
 
 
 def within(limit, samples):
@@ -34,8 +34,11 @@ def test_the_short_simulation_keeps_the_promises():
         6,
         3,
         3,
+        2,
+        1,
+        2,
     )
-    coverage, means, ranks, predictions, shots, kmeans, best, groups, cheapest = (
+    (coverage, means, ranks, predictions, shots, kmeans, best, groups, cheapest, ranges, resolved, enough) = (
         numbers(table.split("\n"), count) for table, count in zip(tables, columns, strict=True)
     )
     least = 100 * (0.93 - 3 * np.sqrt(0.93 * 0.07 / size.samples))
@@ -54,3 +57,7 @@ def test_the_short_simulation_keeps_the_promises():
     assert groups.max() <= within(0.05, size.layers)
     assert cheapest.shape == (4, 3)
     assert cheapest[:, 1].max() <= within(0.025, size.few)
+    assert ranges.shape == (7, 2)
+    assert ranges[:, 0].min() >= 100 * (0.95 - 3 * np.sqrt(0.95 * 0.05 / size.ordered))
+    assert resolved.min() >= 100 * (0.8 - 3 * np.sqrt(0.8 * 0.2 / size.ordered))
+    assert enough[:, 0].min() >= 100 * (0.93 - 3 * np.sqrt(0.93 * 0.07 / size.ordered))

@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.report.gallery.section import failure_frames
-from tests.leaderboards.builder import layers
-from tests.leaderboards.report.kept import keep, keep_knn, read
+from tests.leaderboards.builder import frame, layers
+from tests.leaderboards.report.kept import LAYERS, keep, keep_knn, read
 
 CLASSES = {
     "classes": ["cat", "n1", "none"],
@@ -52,6 +53,21 @@ def test_of_other_tasks_what_is_missed_alone_the_most_first(tmp_path: Path) -> N
     ((title, missed),) = failure_frames(Board.of(read(tmp_path)), tmp_path)
     assert title.endswith("mini-dino layer 2 cls: missed, and another backbone does well")
     assert missed.values.tolist() == [["b", "AP 10", "mini-clip: AP 90"], ["a", "AP 20", "mini-clip: AP 80"]]
+
+
+def test_failures_are_of_the_pooling_that_is_shown_also_where_another_was_drawn(tmp_path: Path) -> None:
+    """A file of an earlier version, which drew the class token whatever scored best."""
+    right = [[False, True]] * LAYERS + [[True, False]] * LAYERS
+    places = {"layer": [*range(1, LAYERS + 1)] * 2, "pooling": ["cls"] * LAYERS + ["mean"] * LAYERS}
+    places |= {"tap": ["block"] * 2 * LAYERS, "drawn": [True] * LAYERS + [False] * LAYERS}
+    keep_knn(tmp_path, "mini-dino", [50, 60, 40], right, more=places)
+    better = frame(layers([10, 20, 90], pooling="mean", primary=False))
+    records = pd.concat([read(tmp_path), better], ignore_index=True)
+    keep_knn(tmp_path, "mini-clip", [50, 50, 40], [[False, True]] * LAYERS)
+    records = pd.concat([records, read(tmp_path).query("backbone == 'mini-clip'")], ignore_index=True)
+    ((title, missed),) = failure_frames(Board.of(records), tmp_path)
+    assert title == "knn top-1, mini-dino layer 3 mean: missed, and another backbone does well"
+    assert missed["query"].tolist() == ["val/dog/1.png"]
 
 
 def test_nothing_where_no_examples_are_kept(tmp_path: Path) -> None:

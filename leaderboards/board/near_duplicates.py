@@ -1,0 +1,54 @@
+"""Near-duplicates among the user's own images, as a run counts them: a small table in the output folder."""
+
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import pandas as pd
+
+from layerboard.leaderboards.blocks.csv import csv_text, read_csv_table
+from layerboard.leaderboards.blocks.display import plain_name
+from layerboard.zoo.atomic import write_whole
+
+TABLE = "near-duplicates.csv"  # in the output folder
+MANY = 0.02  # a larger share of images with a near-duplicate is said beside the scores
+
+WARNING = (
+    "At least {share} % of the {images} images of {dataset} have a near-duplicate among the others, by the "
+    "vectors of {backbone}, and no groups are given: scores that let a copy find its original are too high, "
+    "and their intervals too narrow. layerboard check --features looks for copies and series, and suggests "
+    "groups, which run --groups keeps together."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NearDuplicates:
+    """How many images of a dataset without groups have a near-duplicate among the others."""
+
+    dataset: str  # its name in records, with the digest of its content
+    backbone: str  # whose stored vectors were compared
+    images: int
+    share: float  # of the images, 0 to 1
+
+    @property
+    def warning(self) -> str:
+        """A warning to stand beside the scores; "" for few near-duplicates."""
+        if self.share <= MANY:
+            return ""
+        said = {"share": f"{100 * self.share:.0f}", "images": f"{self.images:,}", "backbone": self.backbone}
+        return WARNING.format(dataset=plain_name(self.dataset), **said)
+
+
+def read_near_duplicates(output: Path) -> dict[str, NearDuplicates]:
+    """The table of an output folder, by dataset; empty if there is none, or another file in its place."""
+    try:
+        frame = read_csv_table(output / TABLE)
+        rows = frame[[field.name for field in fields(NearDuplicates)]].itertuples(index=False, name=None)
+        counts = [NearDuplicates(name, by, int(images), float(share)) for name, by, images, share in rows]
+    except (OSError, ValueError, KeyError):
+        return {}
+    return {each.dataset: each for each in counts if 0 <= each.share <= 1}
+
+
+def write_near_duplicates(counts: dict[str, NearDuplicates], output: Path) -> None:
+    """Write the table of an output folder."""
+    write_whole(output / TABLE, csv_text(pd.DataFrame([asdict(each) for each in counts.values()])))

@@ -1,0 +1,121 @@
+"""A folder of bursts is said to be one beside its scores, but not with groups, nor are independent images."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+import layerboard
+from layerboard.leaderboards.board.near_duplicates import TABLE, read_near_duplicates
+from layerboard.tasks.audit.near_duplicates import share_with_near_duplicate
+from tests.benchmark.runs import command
+
+SIDE = 48
+
+
+def scene(random: np.random.Generator) -> Image.Image:
+    """A picture of coarse and fine blobs of random colours."""
+    coarse, fine = (
+        Image.fromarray(random.integers(0, 256, (cells, cells, 3), dtype=np.uint8)).resize(
+            (SIDE + 8, SIDE + 8), Image.Resampling.BICUBIC
+        )
+        for cells in (4, 12)
+    )
+    return Image.blend(coarse, fine, 0.4)
+
+
+def shot(picture: Image.Image, random: np.random.Generator) -> Image.Image:
+    """A frame of a burst: the scene from a slightly other place, with the noise of a sensor."""
+    left, top = (int(each) for each in random.integers(0, 4, 2))
+    frame = np.asarray(picture.crop((left, top, left + SIDE, top + SIDE)), np.float64)
+    return Image.fromarray((frame + random.normal(0, 3, frame.shape)).clip(0, 255).astype(np.uint8))
+
+
+def photos(folder: Path, scenes: int, frames: int) -> Path:
+    """Three classes of so many scenes, each in so many frames, and a table of the scenes as groups."""
+    random = np.random.default_rng(scenes)
+    groups = ["file,group"]
+    for kind in range(3):
+        (folder / f"class-{kind}").mkdir(parents=True)
+        for number in range(scenes):
+            picture = scene(random)
+            for frame in range(frames):
+                name = f"class-{kind}/{number * frames + frame}.png"
+                shot(picture, random).save(folder / name)
+                groups.append(f"{name},{kind}-{number}")
+    (folder.parent / "groups.csv").write_text("\n".join(groups))
+    return folder
+
+
+@pytest.mark.parametrize(("scenes", "frames"), [(10, 2), (4, 6)])
+def test_a_folder_of_bursts_is_said_to_be_one_wherever_its_score_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], scenes: int, frames: int
+) -> None:
+    folder, output = photos(tmp_path / "photos", scenes, frames), tmp_path / "out"
+    places = ["--images", folder, "-o", output, "--cache", tmp_path / "cache"]
+    words = ["-b", "mini-dino", "mini-fs", "-t", "knn", "--layers", "1,6,12", "--workers", "1", *places]
+    said = command(capsys, "run", *words)
+    assert said.code == 0
+    (found,) = read_near_duplicates(output).values()
+    assert (found.images, found.backbone) == (3 * scenes * frames, "mini-fs")
+    assert found.share > 0.3  # the scenes are alike, too
+    warning = (
+        f"At least {100 * found.share:.0f} % of the {found.images} images of photos have a near-duplicate"
+    )
+    assert warning in " ".join(said.out.split())
+    (page,) = (path for path in (output / "tables").glob("*.md") if ".inside" not in path.name)
+    assert warning in page.read_text()
+    (report,) = layerboard.report(output=output).paths
+    answer, _, rest = report.read_text().partition('id="best"')
+    assert (warning in answer, warning in rest) == (True, True)
+    assert warning in " ".join(layerboard.best(output=output).notes)
+
+    with_groups = command(capsys, "run", *words, "--groups", tmp_path / "groups.csv")
+    assert (with_groups.code, warning in " ".join(with_groups.out.split())) == (0, False)
+
+
+def test_independent_images_are_not(tmp_path: Path) -> None:
+    found = layerboard.run(
+        "mini-dino",
+        "knn",
+        images=photos(tmp_path / "photos", 20, 1),
+        layers="1,6,12",
+        floor=False,
+        output=tmp_path / "out",
+        cache=tmp_path / "cache",
+    )
+    assert "near-duplicate" not in str(found)
+    (counted,) = read_near_duplicates(tmp_path / "out").values()
+    assert counted.share <= 0.02
+    (tmp_path / "out" / TABLE).write_text("something else")
+    assert read_near_duplicates(tmp_path / "out") == {}
+    assert "near-duplicate" not in str(layerboard.best(output=tmp_path / "out"))
+
+
+def clouds(random: np.random.Generator, centres: NDArray[np.float64], frames: int) -> NDArray[np.float32]:
+    near = np.repeat(centres, frames, axis=0)
+    return (near + 0.1 * random.standard_normal(near.shape)).astype(np.float32)
+
+
+@pytest.mark.parametrize("frames", [2, 3, 8, 30])
+def test_series_of_any_length_are_found_in_vectors_and_single_images_are_not(frames: int) -> None:
+    random = np.random.default_rng(frames)
+    centres = random.standard_normal((240 // frames, 32))
+    layers = [clouds(random, centres, frames), clouds(random, centres, frames)]
+    assert share_with_near_duplicate(layers) > 0.99
+    assert share_with_near_duplicate([random.standard_normal((240, 32)).astype(np.float32)]) == 0
+    # half of the images have a copy
+    alone = random.standard_normal((120, 32)).astype(np.float32)
+    half = np.concatenate([alone, alone[:30] + 0.01, alone[:30] * 2])
+    assert share_with_near_duplicate([half]) == pytest.approx(0.5)
+
+
+def test_a_pair_must_be_near_in_most_layers_and_there_must_be_others() -> None:
+    random = np.random.default_rng(0)
+    near, far = clouds(random, random.standard_normal((50, 32)), 2), random.standard_normal((100, 32))
+    layers = [near, far.astype(np.float32), far.astype(np.float32)]
+    assert (share_with_near_duplicate(layers), share_with_near_duplicate(layers[:1])) == (0, 1)
+    assert share_with_near_duplicate([]) == share_with_near_duplicate([near[:2]]) == 0
+    assert share_with_near_duplicate([np.ones((40, 8), np.float32)]) == 0  # all alike: none is nearer
