@@ -294,8 +294,8 @@ def _notes(
             "about an equal share a block, and candidates are sorted by these and by depth; "
             f"`{command}` measures them."
         )
-    if len(columns) > 1:
-        yield f"The maximum loss holds with 95 % confidence for each of the {len(columns)} tasks by itself."
+    alone = f"; each of the {len(columns)} tasks holds by itself" if len(columns) > 1 else ""
+    yield f"The maximum loss holds with 95 % for all layers at once, also for the one that you pick{alone}."
     if any(column.partial for column in columns):
         yield "†: on a part of the dataset."
     if commercial:

@@ -35,7 +35,7 @@ def mini(tmp_path_factory: pytest.TempPathFactory) -> Path:
         record(
             **row
             | {name: float(row[name] or "nan") for name in NUMBERS}
-            | {name: row[name] == "True" for name in ("trained", "partial", "tied")}
+            | {name: row[name] == "True" for name in ("trained", "partial", "maybe_best")}
             | {"layer": int(row["layer"]), "n": int(row["n"]), "depth": int(depths[row["backbone"]])}
             | {"primary": row["pooling"] != "mean" or row["backbone"] in without_token}
         )

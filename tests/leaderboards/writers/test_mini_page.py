@@ -1,7 +1,4 @@
-"""What the README's mini suite promises holds in the committed numbers, and its page quotes them right."""
-
-import re
-from pathlib import Path
+"""What the README's mini suite promises holds in the committed numbers."""
 
 import pandas as pd
 import pytest
@@ -10,8 +7,6 @@ from layerboard.leaderboards.blocks.csv import read_numbers
 from layerboard.leaderboards.board.tidy import TIDY
 from layerboard.leaderboards.writers.build import tables_folder
 
-PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "mini.md"
-CELL = re.compile(r"(\d+\.\d) \((\d+)/(\d+)\)")
 GLOBAL = ("knn", "retrieval", "cluster-image")
 LOCAL = ("davis", "spair", "cluster-part")
 OWN_SHAPE = ("mini-clip", "mini-beit", "mini-resnet")
@@ -76,21 +71,3 @@ def test_no_task_is_saturated_or_at_the_floor(best: pd.DataFrame) -> None:
         top = float(best.xs(task, level="task")["value"].max())
         noise = pd.to_numeric(floors[floors["task"] == task]["value"])
         assert noise.max() * 1.2 < top < 97
-
-
-def test_the_page_quotes_the_committed_numbers() -> None:
-    frame = best_rows()
-    tables = re.findall(r"^\| backbone \|(.*)\|\n\|[-|: ]+\|\n((?:\|.*\|\n)+)", PAGE.read_text(), re.M)
-    assert tables
-    checked = 0
-    for head, body in tables:
-        tasks = [cell.strip() for cell in head.split("|")]
-        for line in body.splitlines():
-            name, *cells = [cell.strip() for cell in line.strip("|").split("|")]
-            for task, cell in zip(tasks, cells, strict=True):
-                found = CELL.search(cell)
-                assert found is not None, cell
-                row = frame.loc[name, task]
-                assert (found[1], found[2]) == (f"{float(row['value']):.1f}", row["layer"]), (name, task)
-                checked += 1
-    assert checked >= 49
