@@ -14,7 +14,7 @@ from layerboard.leaderboards.records.checksum import companions_of, file_digest,
 from layerboard.leaderboards.records.items import Place
 from layerboard.leaderboards.records.record import UNREADABLE, Record, add_suite, read_frame, suite_names
 from layerboard.leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
-from layerboard.tasks.framework.assess import below_best, choices_of, intervals_of
+from layerboard.tasks.framework.assess import below_best, choices_of, intervals_of, score_of
 from layerboard.tasks.framework.base import Items, LayerOutcome, Outcome, Score
 from layerboard.tasks.framework.registry import TaskEntry
 from layerboard.zoo.spec import BackboneSpec, stands_for_set
@@ -58,6 +58,7 @@ def assess_items(items: Mapping[Place, Items], primary: str | None) -> Assessmen
             for key, choice in zip(rivals, choices, strict=True):
                 assessed[key, primary] |= choice._asdict()
     if primary is not None:
+        blocks.sort(key=lambda key: -score_of(items[key], primary))
         for key, below in zip(blocks, below_best([items[key] for key in blocks], primary), strict=True):
             assessed[key, primary]["maybe_best"] = below is not None and below.maybe
     return assessed

@@ -122,7 +122,8 @@ def _planned(
         pairs = [(side, other) for side in first for other in second if side.layer == other.layer]
     else:
         pairs = [(best_side(column.candidates, names[0]), best_side(column.candidates, names[1]))]
-        every = [sides_of(column.family, name) for name in names]
+        ranked = column.family.sort_values("value", ascending=False, kind="stable")
+        every = [sides_of(ranked, name, sort=False) for name in names]
         return pairs, [_items(board, column, sides) for sides in every]
     return pairs, [_items(board, column, sides) for sides in zip(*pairs, strict=True)]
 

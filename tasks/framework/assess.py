@@ -96,13 +96,18 @@ def _joined(items: Sequence[Items], metric: str) -> list[int]:
 def group_difference(first: Sequence[Items], second: Sequence[Items], metric: str) -> Groups | None:
     """The best of some candidates minus the best of others in one metric, with its 95 % interval.
 
-    They use the common items; None if these are fewer than 95 % of the items of any. The interval and p are
-    NaN for too few units.
+    They use the common items; candidates that lack more than 5 % of them take no part, and if none of a side
+    is left, the result is None. The highest of either comes first. The interval and p are NaN for too few
+    units.
     """
-    layers = [*first, *second]
-    if not _comparable(layers, metric):
+    # the highest of both decide which items count
+    every = [first[0], second[0], *first[1:], *second[1:]]
+    joined = _joined(every, metric)
+    if joined[:2] != [0, 1]:
         return None
-    measured, of_first = measure(_common(layers), metric), np.arange(len(layers)) < len(first)
+    layers = [every[index] for index in joined]
+    of_first = np.array([index in (0, *range(2, 1 + len(first))) for index in joined])
+    measured = measure(_common(layers), metric)
     scale = _scale(layers, metric)
     if (groups := compare_groups(measured, of_first)) is None:
         scores = measured.evaluate()[0]
