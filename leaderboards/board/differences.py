@@ -80,6 +80,8 @@ def bounds_of(column: Column, rows: pd.DataFrame, folder: Path | None) -> Bounds
         there = [row for row in order if row in measured]
         found = below_best([measured[row] for row in there], column.metric)
         below = {row: each for row, each in zip(there, found, strict=True) if each is not None}
+        if len(below) == 1 < len(rows):  # nothing was compared with it
+            return Bounds(rows)
         rows.loc[[*below], "loss"] = [each.loss for each in below.values()]
         rows.loc[[*below], "maybe"] = [each.maybe for each in below.values()]
     return Bounds(rows)

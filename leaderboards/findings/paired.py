@@ -150,7 +150,7 @@ def blocks_at_equal_depth(first: Sequence[Side], second: Sequence[Side]) -> list
 
 
 def _items(board: Board, column: Column, sides: Sequence[Side]) -> Mapping[Place, Items]:
-    """Items of some blocks of a backbone; raises InputError if one is missing."""
+    """Items of some blocks of a backbone, in their order; raises InputError if one is missing."""
     if board.items is None:
         raise InputError("there are no per-item measurements to compare")
     key = task_key(column.task, column.dataset, column.protocol)
@@ -158,7 +158,7 @@ def _items(board: Board, column: Column, sides: Sequence[Side]) -> Mapping[Place
     items = read_items(path, {side.place for side in sides})
     if not all(side.place in items for side in sides):
         raise InputError(f"expected measurements of every layer in {path}; delete the file and run again")
-    return items
+    return {side.place: items[side.place] for side in sides}
 
 
 def _compared(

@@ -86,6 +86,7 @@ def compare_with_best(measured: WeightedScores, seed: int = 0) -> WithBest | Non
     lead, margin = -above[best], reach * error[best]
     if isinstance(measured, Ratios) and (step := unit_step(measured)):
         margin = step * _margins(lead / step, error[best] / step, _differing(measured)[best] / step**2, reach)
+        margin = np.minimum(margin, step / (_weights(measured) ** 2).sum() - lead)  # no more than all hits
     upper = np.maximum(0, lead + margin)
     upper[np.arange(len(best)), best] = 0  # no candidate is below itself
     return WithBest(upper.max(axis=0), maybe)

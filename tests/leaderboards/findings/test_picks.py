@@ -17,6 +17,7 @@ from layerboard.leaderboards.board.costs import (
     layer_costs,
     pareto_front,
 )
+from layerboard.leaderboards.board.differences import bounds_of
 from layerboard.leaderboards.findings.facts import COMMERCIAL_USE, Facts, commercial_use
 from layerboard.leaderboards.findings.limits import CANDIDATE, candidates_of, spared, within
 from layerboard.leaderboards.findings.recommendation import Compared, compare_candidates, least_loss, picks_of
@@ -268,45 +269,68 @@ def places(rows: pd.DataFrame) -> list[tuple[str, int]]:
     return list(zip(rows["backbone"], rows["layer"], strict=True))
 
 
+def compare(rows: pd.DataFrame, folder: Path, max_loss: float) -> Compared:
+    return compare_candidates(rows, rows, bounds_of(KNN, rows, folder), max_loss)
+
+
 def test_only_what_is_shown_to_lose_little_is_recommended(planted: tuple[pd.DataFrame, Path]) -> None:
     rows, folder = planted
-    found = compare_candidates(rows, KNN, folder, 2.0)
+    alone = rows[rows["backbone"] != "b"]
+    found = compare(alone, folder, 2.5)
     assert (found.best["backbone"], found.best["layer"]) == ("a", 9)
-    assert places(found.safe) == [("a", 9), ("a", 3)]  # b scores as much, and its interval reaches to -6
+    assert places(found.safe) == [("a", 9), ("a", 3)]
     loss = found.rows.set_index(["backbone", "layer"])["loss"]
-    assert loss[("a", 9)] == 0
-    assert 0.5 < loss[("a", 3)] < 1.5
-    assert 5 < loss[("b", 2)] < 8
-    assert math.isnan(loss[("c", 1)])  # 35 points below: nothing to test
+    assert 0 < loss[("a", 9)] < 1.5 < loss[("a", 3)] < 2.5
+    assert loss[("c", 1)] > 35
     assert [pick.backbone for pick in picks_of({KNN: found})] == ["a"]
-    assert places(compare_candidates(rows, KNN, folder, 0.4).safe) == [("a", 9)]
-    assert {"b"} < {name for name, _ in places(compare_candidates(rows, KNN, folder, 10).safe)}
+    assert compare(alone, folder, 0.4).safe.empty
+    # b scores as much, in other images: it may be better by six points
+    found = compare(rows, folder, 2.5)
+    loss = found.rows.set_index(["backbone", "layer"])["loss"]
+    assert 5 < loss[("a", 9)] < loss[("a", 3)] < loss[("b", 2)] + 1.5 < 9
+    assert picks_of({KNN: found}) == ()
+    pick = least_loss({KNN: found})
+    assert pick is not None
+    assert (pick.backbone, pick.layers) == ("a", (9,))
+
+
+def test_a_limit_does_not_lessen_the_loss(planted: tuple[pd.DataFrame, Path]) -> None:
+    rows, folder = planted
+    every = rows[rows["backbone"] != "b"]
+    found = compare_candidates(every[every["layer"] == 1], every, bounds_of(KNN, every, folder), 2.0)
+    assert found.left_out
+    assert found.best["backbone"] == "a"
+    assert found.rows[["backbone", "difference"]].to_numpy().tolist() == [["c", -35.0]]
+    assert 35 < found.rows["loss"].item() < 45
 
 
 def test_the_data_cannot_decide_and_how_many_images_would(planted: tuple[pd.DataFrame, Path]) -> None:
     rows, folder = planted
-    found = compare_candidates(rows, KNN, folder, 2.0)
-    (row,) = found.undecided(found.best).to_dict("records")
-    assert (row["backbone"], row["layer"]) == ("b", 2)
-    times = round(row["enough"].units / 400)
-    more = [np.tile(own, times) for own in (hits(240), hits(240, turned=80) - 0.25)]
-    plant(folder, "a", {9: more[0]})
-    plant(folder, "b", {2: more[1]})
-    again = compare_candidates(rows[rows["layer"].isin([9, 2])], KNN, folder, 2.0)
+    rows = rows[rows["layer"].isin([9, 2])]
+    found = compare(rows, folder, 2.0)
+    undecided = found.undecided(found.rows.iloc[0]).set_index("backbone")
+    assert sorted(undecided.index) == ["a", "b"]  # the pick itself, and a cheaper one
+    enough = undecided.loc["b", "enough"]
+    times = round(enough.units / 400)
+    plant(folder, "a", {9: np.tile(hits(240), times)})
+    plant(folder, "b", {2: np.tile(hits(240, turned=80) - 0.25, times)})
+    again = compare(rows, folder, 2.0).rows.set_index("backbone")["loss"]
     # 1.75 points are left to lose: 0.84 of 2.8 standard errors more than the interval's half
-    assert again.rows["loss"].max() == pytest.approx(2 - 1.75 * 0.84 / 2.8, abs=0.1)
-    assert row["enough"].least < row["enough"].units < row["enough"].most == math.inf
-    assert found.undecided(rows.assign(ms=0.5).iloc[0]).empty  # none is cheaper
+    assert again["b"] == pytest.approx(2 - 1.75 * 0.84 / 2.8, abs=0.1)
+    assert enough.least < enough.units < enough.most == math.inf
+    cheapest = found.rows.iloc[0].copy().rename(-1)
+    cheapest["ms"] = 0.5
+    assert found.undecided(cheapest).empty
 
 
-@pytest.mark.parametrize(("images", "lost"), [(6, 45.93), (400, 0.918)])
+@pytest.mark.parametrize(("images", "lost"), [(6, 100), (400, 0.966)])
 def test_equal_outcomes_of_few_images_show_little(tmp_path: Path, images: int, lost: float) -> None:
     plant(tmp_path, "a", dict.fromkeys((3, 9), np.full(images, 100.0)))
     rows = candidates(("a", 3, 100.0, 3.0), ("a", 9, 100.0, 9.0), n=images)
-    found = compare_candidates(rows, KNN, tmp_path, 2.0)
-    assert found.rows["loss"].tolist() == [0, pytest.approx(lost, abs=0.005)]
-    undecided = replace(found, may_lose=found.rows["loss"].max() / 2).undecided(rows.assign(ms=99.0).iloc[0])
-    assert undecided["enough"].item() == pytest.approx((2 * images,) * 3)
+    found = compare(rows, tmp_path, 2.0)
+    assert found.rows["loss"].tolist() == [pytest.approx(lost, abs=0.005)] * 2
+    undecided = replace(found, max_loss=lost / 2).undecided(found.rows.iloc[1])
+    assert [each.units > 2 * images for each in undecided["enough"]] == [True, True]
 
 
 def test_what_cannot_be_tested_is_not_recommended(tmp_path: Path) -> None:
@@ -314,9 +338,12 @@ def test_what_cannot_be_tested_is_not_recommended(tmp_path: Path) -> None:
     plant(tmp_path, "a", {3: hits(240)})
     plant(tmp_path, "b", {1: hits(238)}, prefix="another ")
     for folder in (tmp_path, tmp_path / "nowhere"):
-        found = compare_candidates(rows, KNN, folder, 2.0)
-        assert places(found.safe) == [("a", 3)]
-        assert places(found.near[found.near["loss"].isna()]) == [("b", 1), ("c", 1)]
+        found = compare(rows, folder, 2.0)
+        assert found.safe.empty
+        assert places(found.near[found.near["loss"].isna()]) == [("a", 3), ("b", 1), ("c", 1)]
+        pick = least_loss({KNN: found})
+        assert pick is not None
+        assert pick.backbone == "a"
 
 
 # the Pareto front
@@ -339,7 +366,12 @@ def shown(*rows: tuple[str, int, float, float], **facts: object) -> Compared:
     """Candidates that are all shown to lose at most what their scores say."""
     found = candidates(*rows, **facts).sort_values("value", ascending=False, kind="stable")
     difference = found["value"] - found["value"].max()
-    return Compared(found.assign(difference=difference, loss=-difference).reset_index(drop=True), 50.0)
+    return compared(found.assign(difference=difference, loss=-difference).reset_index(drop=True), 50.0)
+
+
+def compared(rows: pd.DataFrame, max_loss: float) -> Compared:
+    """Candidates of which limits leave out none."""
+    return Compared(rows, rows.iloc[0], max_loss)
 
 
 def test_the_cheapest_layer_of_each_backbone_comes_first() -> None:
@@ -383,10 +415,10 @@ def test_where_no_layer_does_for_all_each_task_has_its_own() -> None:
 def test_without_one_for_all_tasks_the_least_loss_is_told() -> None:
     knn = shown(("a", 1, 60, 1), ("b", 1, 55, 1), ("b", 2, 56, 2), ("c", 1, 58, 1))
     spair = shown(("a", 1, 10, 1), ("b", 1, 30, 1), ("b", 2, 20, 2), ("c", 1, 24, 1))
-    strict = {column: replace(found, may_lose=1.0) for column, found in ((KNN, knn), (SPAIR, spair))}
+    strict = {column: replace(found, max_loss=1.0) for column, found in ((KNN, knn), (SPAIR, spair))}
     assert picks_of(strict) == ()
     pick = least_loss(strict)
     assert pick is not None
     assert (pick.backbone, pick.compromise) == ("b", True)
     assert (pick.rows[KNN]["layer"], pick.rows[SPAIR]["layer"]) == (2, 1)
-    assert least_loss({KNN: Compared(knn.rows[:1], 1), SPAIR: Compared(spair.rows[1:2], 1)}) is None
+    assert least_loss({KNN: compared(knn.rows[:1], 1), SPAIR: compared(spair.rows[1:2], 1)}) is None

@@ -15,7 +15,7 @@ from layerboard.leaderboards.findings.recommendation import (
     picks_of,
 )
 from tests.leaderboards.builder import NAN
-from tests.leaderboards.findings.test_picks import KNN, SPAIR, shown
+from tests.leaderboards.findings.test_picks import KNN, SPAIR, compared, shown
 
 
 def recommendation(*picks: Pick, **possible: Compared) -> Recommendation:
@@ -33,8 +33,9 @@ def reasons(found: Recommendation) -> list[str]:
 def test_the_reason_names_the_best_and_what_is_lost_and_saved() -> None:
     found = recommendation(knn=shown(("clip-b16", 11, 61.2, 9.8), ("dino-s16", 8, 60.4, 4.13)))
     assert reasons(found) == [
-        "loses at most 0.8 points against clip-b16 layer 11 (61.2 ± 1.0), 4.13 ms instead of 9.80",
-        "scores best, 61.2 ± 1.0, 9.80 ms an image",
+        "loses at most 0.8 points, 0.8 points below clip-b16 layer 11 cls (61.2 ± 1.0), "
+        "4.13 ms instead of 9.80",
+        "scores best, 61.2 ± 1.0, shown to be the best, 9.80 ms an image",
     ]
     assert pick_table(found)["loses at most"].tolist() == ["0.8", "0.0"]
 
@@ -42,30 +43,31 @@ def test_the_reason_names_the_best_and_what_is_lost_and_saved() -> None:
 def test_without_times_weights_are_told_and_without_these_depths() -> None:
     rows = shown(("b", 11, 61, NAN), ("b", 8, 60, NAN), ("a", 3, 60.5, NAN), parameters=2e6).rows
     rows.loc[rows["backbone"] == "a", "parameters"] = 1_600_000
-    small, *_ = reasons(recommendation(knn=Compared(rows, 2)))
+    small, *_ = reasons(recommendation(knn=compared(rows, 2)))
     weights = "about 1.6M parameters instead of about 2M"
-    assert small == f"loses at most 0.5 points against b layer 11 (61.0 ± 1.0), {weights}"
+    below = "loses at most 0.5 points, 0.5 points below b layer 11 cls (61.0 ± 1.0)"
+    assert small == f"{below}, {weights}"
     rows["parameters"] = NAN
-    texts = reasons(recommendation(knn=Compared(rows, 2)))
+    texts = reasons(recommendation(knn=compared(rows, 2)))
     assert texts[0].endswith("layer 3 of 12")
-    (text,) = reasons(recommendation(knn=Compared(rows[rows["backbone"] == "b"], 2)))
-    assert text == "loses at most 1.0 points against b layer 11 cls (61.0 ± 1.0), layer 8 of 12"
+    (text,) = reasons(recommendation(knn=compared(rows[rows["backbone"] == "b"], 2)))
+    assert text == "loses at most 1.0 points, 1.0 points below b layer 11 cls (61.0 ± 1.0), layer 8 of 12"
 
 
 def test_several_tasks_have_a_reason_each() -> None:
     found = recommendation(knn=shown(("a", 9, 61, 9)), spair=shown(("b", 2, 31, 3), ("a", 4, 30, 4)))
     (reason,) = reasons(found)
     assert reason == (
-        "knn top-1: scores best, 61.0 ± 1.0, 9.00 ms an image; "
-        "spair PCK@0.1: loses at most 1.0 points against b layer 2 (31.0 ± 1.0), "
+        "knn top-1: scores best, 61.0 ± 1.0, shown to be the best, 9.00 ms an image; "
+        "spair PCK@0.1: loses at most 1.0 points, 1.0 points below b layer 2 cls (31.0 ± 1.0), "
         "4.00 ms against 3.00; no single layer is enough for all tasks, use layers 4 cls and 9 cls"
     )
     (row,) = pick_table(found).to_dict("records")
-    assert (row["layer"], row["pooling"]) == ("4, 9/12", "cls, cls (cls 3.0)")
+    assert (row["layer"], row["pooling"]) == ("4, 9/12", "cls")
     assert (row["ms"], row["dim"], row["a vector"], row["an image"]) == ("9.00", "96", "384 B", "384 B")
     (summary,) = map(found.summary, found.picks)
     assert summary == (
-        "at worst, spair PCK@0.1: loses at most 1.0 points against b layer 2 (31.0 ± 1.0), "
+        "at worst, spair PCK@0.1: loses at most 1.0 points, 1.0 points below b layer 2 cls (31.0 ± 1.0), "
         "4.00 ms against 3.00"
     )
     assert found.frame[["rank", "backbone", "task", "layer", "ms", "bytes", "loss"]].to_numpy().tolist() == [
@@ -83,45 +85,36 @@ def test_tasks_that_show_other_sizes_take_a_pass_each() -> None:
     }
     found = recommendation(**rows)
     (reason,), (row,) = reasons(found), pick_table(found).to_dict("records")
-    assert "61.0 ± 1.0, 9.00 ms an image at 64 x 64; spair" in reason
-    assert "30.0 ± 1.0, 14.0 ms an image at 128 x 128 (disturbed); " in reason
+    assert "shown to be the best, 9.00 ms an image at 64 x 64; spair" in reason
+    assert "shown to be the best, 14.0 ms an image at 128 x 128 (disturbed); " in reason
     assert (row["ms"], row["at, px"]) == ("23.0 (disturbed)", "2 sizes")
     assert (row["a vector"], row["an image"]) == ("384 B", "384 B, 98.3 kB")
     assert found.frame["image_bytes"].tolist() == [384, 384 * 256]
     (summary,) = map(found.summary, found.picks)
-    assert summary == "scores best in each of 2 tasks, 23.0 ms an image at 2 sizes (disturbed)"
+    best = "scores best, 61.0 ± 1.0, shown to be the best"
+    assert summary == f"at worst, knn top-1: {best}, 9.00 ms an image at 64 x 64"
     alike = recommendation(**rows | {"spair": shown(("a", 4, 30, 4), timed_at="64 x 64")})
     (row,) = pick_table(alike).to_dict("records")
     assert (row["ms"], row["at, px"]) == ("9.00", "64 x 64")
 
 
-def test_what_limits_cost_is_said() -> None:
-    best = shown(("z", 7, 64.5, 20)).best
-    rows = {"knn": shown(("b", 9, 61, 9), ("a", 4, 60, 4)), "spair": shown(("a", 4, 30, 4))}
-    one, both = (
-        replace(recommendation(**{name: rows[name] for name in names}), left_out={KNN: best})
-        for names in (["knn"], rows)
-    )
-    assert reasons(one) == [
-        "loses at most 1.0 points against b layer 9 (61.0 ± 1.0), 4.00 ms instead of 9.00, 4.5 points below "
-        "z layer 7 (64.5 ± 1.0), left out",
-        "scores best of what the limits leave, 61.0 ± 1.0, 9.00 ms an image, 3.5 points below z layer 7 "
-        "(64.5 ± 1.0), left out",
+def test_a_better_layer_that_limits_leave_out_is_said() -> None:
+    found = shown(("z", 7, 64.5, 20), ("b", 9, 61, 9), ("a", 4, 60, 4))
+    left = replace(found, rows=found.rows[1:].reset_index(drop=True))
+    assert reasons(recommendation(knn=left)) == [
+        "loses at most 4.5 points, 4.5 points below z layer 7 cls (64.5 ± 1.0), which the limits leave out, "
+        "4.00 ms instead of 20.0",
+        "loses at most 3.5 points, 3.5 points below z layer 7 cls (64.5 ± 1.0), which the limits leave out, "
+        "9.00 ms instead of 20.0",
     ]
-    assert both.summary(both.picks[0]).endswith("4.5 points below z layer 7 (64.5 ± 1.0), left out")
-    alone = replace(recommendation(spair=rows["spair"], knn=shown(("a", 4, 60, 4))), left_out={KNN: best})
-    assert alone.summary(alone.picks[0]) == (
-        "scores best in each of 2 tasks of what the limits leave, 4.00 ms an image; the limits cost most in "
-        "knn top-1, 4.5 points below z layer 7 (64.5 ± 1.0), left out"
-    )
 
 
 def test_a_compromise_says_that_it_is_one() -> None:
     rows = shown(("b", 9, 61, 9), ("a", 9, 57.86, 9)).rows.assign(loss=[0, math.nan])
-    found = recommendation(Pick("a", {KNN: rows.iloc[1]}, compromise=True), knn=Compared(rows, 2.5))
+    found = recommendation(Pick("a", {KNN: rows.iloc[1]}, compromise=True), knn=compared(rows, 2.5))
     assert reasons(found) == [
-        "no backbone is shown to lose at most 2.5 points in every task; this one loses least by its "
-        "scores; is 3.1 points below b layer 9 cls (61.0 ± 1.0), layer 9 of 12"
+        "nothing is shown to lose at most 2.5 points in every task; of this one the maximum loss is "
+        "smallest; is 3.1 points below b layer 9 cls (61.0 ± 1.0), layer 9 of 12"
     ]
 
 
