@@ -174,8 +174,8 @@ def enough_text(enough: "Enough", there: float, unit: str) -> str:
         f"{round(number, 1 - math.floor(math.log10(number))):,.0f}" if number <= FURTHEST * there else ""
         for number in enough
     )
-    span = f"{least} to {most}" if most else f"from {least} on"
-    return f"about {count} {unit} ({span})" if count else f"more {unit} than can be told ({span})"
+    span = f"{least} to {most}" if most else f"at least {least}"
+    return f"about {count} {unit} ({span})" if count else f"more than {FURTHEST} times as many {unit} ({span})"
 
 
 def rank_text(first: int, last: int) -> str:
