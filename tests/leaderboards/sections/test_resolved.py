@@ -95,9 +95,9 @@ def test_the_two_best_are_named_with_how_many_images_would_show_their_order(tmp_
 
 def test_numbers_of_images_are_told_up_to_twenty_times_those_that_are_there():
     near, far = enough_units(1.5, 1.0, 100), enough_units(0.5, 1.0, 100)
-    assert enough_text(near, 100, "images") == "about 350 images (from 66 on)"
-    assert enough_text(far, 100, "images") == "more images than can be told (from 130 on)"
-    assert enough_text(enough_units(2.5, 1.0, 100), 100, "pairs") == "about 130 pairs (from 39 on)"
+    assert enough_text(near, 100, "images") == "about 350 images (at least 66)"
+    assert enough_text(far, 100, "images") == "more than 20 times as many images (at least 130)"
+    assert enough_text(enough_units(2.5, 1.0, 100), 100, "pairs") == "about 130 pairs (at least 39)"
     assert enough_text(enough_units(6.0, 1.0, 100), 100, "pairs") == "about 22 pairs (12 to 48)"
 
 
