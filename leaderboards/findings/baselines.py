@@ -18,7 +18,8 @@ def equal_baselines(column: Column, items: Path | None) -> tuple[str, ...]:
     trained = column.best[column.best["trained"].astype(bool)]
     if trained.empty:
         return ()
-    best = best_side(trained, str(trained.loc[trained["value"].astype(float).idxmax(), "backbone"]))
+    top = trained.sort_values("value", ascending=False, kind="stable")
+    best = best_side(trained, str(top["backbone"].iloc[0]))
     labels = {backbone.name: backbone.label for backbone in column.backbones}
     sides = {side.backbone: side for side in _baselines(column)}
     return tuple(

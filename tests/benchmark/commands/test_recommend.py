@@ -152,7 +152,9 @@ def test_the_lines_of_python_run_for_every_task_and_protocol(column: Column) -> 
     (task,) = find_tasks([column.task])
     # views of dense tasks are large, and a ConvNet does not attend to thousands of tokens
     name, pooling, width = ("mini-resnet", "grid", 64) if task.role in DENSE else ("mini-fs", "cls", 96)
-    row = pd.Series({"layer": 2, "pooling": pooling, "input_size": 64, "dim": width, "transform": ""})
+    row = pd.Series(
+        {"layer": 2, "pooling": pooling, "input_size": 64, "dim": width, "transform": "", "thresholds": ""}
+    )
     names: dict[str, object] = {"images": photos()[:1]}
     exec(code_of(Pick(name, {column: row})), names)
     vectors = names["vectors"]
@@ -162,7 +164,9 @@ def test_the_lines_of_python_run_for_every_task_and_protocol(column: Column) -> 
 
 def test_the_lines_of_python_run_for_a_task_of_somebodys_own() -> None:
     column = Column("my-task", "images", "standard", metric="score", heading="my-task", partial=False)
-    row = pd.Series({"layer": 2, "pooling": "grid", "input_size": 64, "dim": 96.0, "transform": ""})
+    row = pd.Series(
+        {"layer": 2, "pooling": "grid", "input_size": 64, "dim": 96.0, "transform": "", "thresholds": ""}
+    )
     names: dict[str, object] = {"images": photos()[:1]}
     exec(code_of(Pick("mini-fs", {column: row})), names)
     assert isinstance(names["vectors"], torch.Tensor)
@@ -179,7 +183,9 @@ def test_the_lines_of_python_run_for_a_task_of_somebodys_own() -> None:
     ],
 )
 def test_the_lines_of_python_ask_for_weights_that_were_given(name: str, revision: str, given: bool) -> None:
-    row = pd.Series({"layer": 2, "pooling": "cls", "input_size": 224, "dim": 96.0, "transform": ""})
+    row = pd.Series(
+        {"layer": 2, "pooling": "cls", "input_size": 224, "dim": 96.0, "transform": "", "thresholds": ""}
+    )
     (column,) = (each for each in COLUMNS if (each.task, each.protocol) == ("knn", "standard"))
     code = code_of(Pick(name, {column: pd.concat([row, pd.Series({"revision": revision})])}))
     assert ('weights="PATH"' in code) == given
@@ -195,6 +201,7 @@ def test_the_lines_of_python_load_directories_and_files_by_their_paths(name: str
         "input_size": 224,
         "dim": 96.0,
         "transform": "",
+        "thresholds": "",
         "revision": "sha256:01",
     }
     (column,) = (each for each in COLUMNS if (each.task, each.protocol) == ("knn", "standard"))
