@@ -238,7 +238,7 @@ def _columns(board: "Board", tasks: Sequence[str]) -> "tuple[Column, ...]":
 
 
 def _warnings(columns: "Sequence[Column]", board: "Board", items: Path) -> Iterator[str]:
-    """Sentences about tests in which baselines, of all backbones that were run, do as well as the best."""
+    """Sentences about tests in which baselines, of all backbones that were run, are not shown to be worse."""
     from layerboard.leaderboards.findings.baselines import cannot_rank, equal_baselines
 
     whole = {column.key: column for column in board.columns}

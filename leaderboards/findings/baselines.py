@@ -18,8 +18,8 @@ def equal_baselines(column: Column, items: Path | None) -> tuple[str, ...]:
     trained = column.best[column.best["trained"].astype(bool)]
     if trained.empty:
         return ()
-    highest = trained["value"].astype(float).argmax()
-    best = best_side(trained, str(trained["backbone"].iloc[highest]))
+    top = trained.sort_values("value", ascending=False, kind="stable")
+    best = best_side(trained, str(top["backbone"].iloc[0]))
     labels = {backbone.name: backbone.label for backbone in column.backbones}
     sides = {side.backbone: side for side in _baselines(column)}
     return tuple(
@@ -44,7 +44,8 @@ def _equal(column: Column, side: Side, best: Side, items: Path | None) -> bool:
 
 
 def cannot_rank(baselines: Sequence[str]) -> str:
-    """Baselines, at least one, that do as well as the best, as a sentence without its full stop."""
+    """Baselines, at least one, that are not shown to be worse, as a sentence without its full stop."""
     *names, last = baselines
-    does = "do" if names or last.startswith("raw pixels") else "does"
-    return f"{', '.join(names)}{' and ' * bool(names)}{last} {does} as well: this test cannot rank"
+    several = "are" if names or last.startswith("raw pixels") else "is"
+    which = f"{', '.join(names)}{' and ' * bool(names)}{last} {several}"
+    return f"{which} not shown to be worse than the best: this test cannot rank"

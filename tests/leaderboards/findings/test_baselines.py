@@ -1,4 +1,4 @@
-"""A test in which baselines do as well as the best cannot rank, and says so first."""
+"""A test in which baselines are not shown to be worse cannot rank, and says so first."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from tests.leaderboards.builder import floor, frame, layers, measured
 PIXELS = {"backbone": "pixels", "family": "pixels", "trained": False}
 UNTRAINED = {"backbone": "mini-fs-untrained", "family": "FS", "trained": False}
 RANDOM = {"backbone": "random", "family": "random", "trained": False}
-SENTENCE = "knn top-1: raw pixels do as well: this test cannot rank."
+SENTENCE = "knn top-1: raw pixels are not shown to be worse than the best: this test cannot rank."
 
 
 def hits(right: int, start: int) -> np.ndarray:
@@ -79,8 +79,10 @@ def test_report_show_and_recommend_say_it_first(tmp_path: Path, capsys: pytest.C
     assert answer_notes(answers)[0] == SENTENCE
     html = answer_html(answers, report_of(found, {}))
     verdict = html.partition('<div class="verdict">')[2]
-    assert verdict.split("</p>")[0].endswith("raw pixels do as well: this test cannot rank.</strong>")
-    assert html.count("raw pixels do as well") == 2  # also on the card
+    assert verdict.split("</p>")[0].endswith(
+        "raw pixels are not shown to be worse than the best: this test cannot rank.</strong>"
+    )
+    assert html.count("raw pixels are not shown to be worse") == 2  # also on the card
     show(output=tmp_path)
     assert SENTENCE in capsys.readouterr().out
     assert recommend("knn", output=tmp_path).notes[0] == SENTENCE
@@ -94,6 +96,12 @@ def test_where_the_best_is_better_nothing_is_said(tmp_path: Path) -> None:
 
 
 def test_one_does_and_several_do() -> None:
-    assert cannot_rank(("x (untrained)",)) == "x (untrained) does as well: this test cannot rank"
+    assert (
+        cannot_rank(("x (untrained)",))
+        == "x (untrained) is not shown to be worse than the best: this test cannot rank"
+    )
     names = ("x", "y", "raw pixels")
-    assert cannot_rank(names) == "x, y and raw pixels do as well: this test cannot rank"
+    assert (
+        cannot_rank(names)
+        == "x, y and raw pixels are not shown to be worse than the best: this test cannot rank"
+    )
