@@ -175,9 +175,8 @@ def enough_text(enough: "Enough", there: float, unit: str) -> str:
         for number in enough
     )
     span = f"{least} to {most}" if most else f"at least {least}"
-    return (
-        f"about {count} {unit} ({span})" if count else f"more than {FURTHEST} times as many {unit} ({span})"
-    )
+    number = f"about {count}" if count else f"more than {FURTHEST} times as many"
+    return f"{number} {unit} ({span})"
 
 
 def rank_text(first: int, last: int) -> str:

@@ -103,7 +103,7 @@ def _loss(choice: Choice, answers: Sequence[Answer], titles: Mapping[Column, str
 
 
 def _sure(answer: Answer, labels: Mapping[str, str]) -> Text:
-    """The baselines that are not shown to be worse, else how far it may be below the best and what is not shown worse."""
+    """What is not shown to be worse: baselines, or else backbones, with how far it may be below them."""
     if answer.baselines:
         return Text((Strong(cannot_rank(answer.baselines)),))
     others = len(answer.column.best) - 1
