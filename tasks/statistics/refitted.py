@@ -89,7 +89,8 @@ def refitted_values(
     slopes = np.zeros((len(metrics), *truth.shape))
     with np.errstate(invalid="ignore", divide="ignore"):  # of undefined metrics
         for slope, metric in zip(slopes, metrics.values(), strict=True):
-            slope[np.ix_(tested, targets)] = np.stack([metric.slopes(*column) for column in columns], axis=1)
+            rows = [metric.slopes(*column) for column in columns]
+            slope[np.ix_(tested, np.asarray(targets))] = np.stack(rows, axis=1)
     rises = held_out.moved(np.nan_to_num(slopes, posinf=0, neginf=0))[:, units][:, :, targets]
     return {name: given[name] - _spread(rise, unit) for name, rise in zip(metrics, rises, strict=True)}
 
@@ -119,10 +120,9 @@ def _error(truth: Floats, predicted: Floats, kept: Mask) -> Floats:
 
 
 def _rho(truth: Floats, predicted: Floats, kept: Mask) -> Floats:
-    first, second = (
-        sum(_ranked(values, kept)[0]) / 2 for values in (np.broadcast_to(truth, kept.shape), predicted)
-    )
-    first, second = (each - _mean(each, kept)[:, None] for each in (first, second))
+    both = (np.broadcast_to(truth, kept.shape), predicted)
+    ranks = (np.mean(_ranked(values, kept)[0], axis=0) for values in both)
+    first, second = (each - _mean(each, kept)[:, None] for each in ranks)
     size = np.sqrt(_mean(first**2, kept) * _mean(second**2, kept))
     return _quotient(_mean(first * second, kept), size)
 
@@ -176,7 +176,8 @@ def _rho_slopes(truth: Floats, predicted: Floats) -> Floats:
     ranks, own = (linearised.centred_ranks(each)[0] for each in (truth, predicted))
     # an image gains by how much its own rank is above that of each one that it passes
     passed, gained = _near(predicted, np.ones(len(ranks)), ranks)
-    return (ranks * passed - gained) / np.sqrt((ranks**2).sum() * (own**2).sum())
+    norm = np.sqrt((ranks**2).sum() * (own**2).sum())
+    return np.asarray((ranks * passed - gained) / norm, np.float64)
 
 
 def _average_precision_slopes(truth: Floats, predicted: Floats) -> Floats:
@@ -192,7 +193,8 @@ def _average_precision_slopes(truth: Floats, predicted: Floats) -> Floats:
 def _auroc_slopes(truth: Floats, predicted: Floats) -> Floats:
     relevant = (truth > 0).astype(np.float64)
     hits, others = _near(predicted, relevant, 1 - relevant)
-    return np.where(truth > 0, others, -hits) / (relevant.sum() * (1 - relevant).sum())
+    pairs = relevant.sum() * (1 - relevant).sum()
+    return np.asarray(np.where(truth > 0, others, -hits) / pairs, np.float64)
 
 
 def _near(predicted: Floats, *weights: Floats) -> list[Floats]:

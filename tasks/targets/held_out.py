@@ -161,7 +161,5 @@ class VotePredictions:
 def _sums(unit: Integers, taken: Mask, values: Floats) -> Floats:
     """Sums of values [taken columns] over the images of each unit: [units columns]."""
     shape = (int(unit.max()) + 1, len(values))
-    sums: Floats = (
-        coo_array((np.ones(len(values)), (unit[taken], np.arange(len(values)))), shape).tocsr() @ values
-    )
-    return sums
+    ones = coo_array((np.ones(len(values)), (unit[taken], np.arange(len(values)))), shape)
+    return np.asarray(ones.tocsr() @ values, np.float64)
