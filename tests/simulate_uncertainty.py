@@ -138,7 +138,7 @@ FULL = Size(
 )
 QUICK = Size(
     samples=40,
-    units=40,
+    units=20,
     rivals=(2, 7),
     rows=(40, 40),
     tables=(8, 8),
