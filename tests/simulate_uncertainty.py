@@ -139,7 +139,7 @@ FULL = Size(
 )
 QUICK = Size(
     samples=40,
-    units=40,
+    units=20,
     few=5,
     layers=20,
     many_layers=4,

@@ -311,10 +311,10 @@ def _sizes(pick: "Pick") -> str:
     if len(own) < len(rows):
         texts.append(f"at the size that the task shows{', one pass for each' if len(pick.timed) > 1 else ''}")
     if own:
-        of = f"of {', '.join(dict.fromkeys(own))} " if texts else ""
+        whose = f"of {', '.join(dict.fromkeys(own))} " if texts else ""
         texts.append(
-            f"{of}at the network's own input size, which may be smaller than what the task shows: a run of "
-            "the task with cost measures both alike"
+            f"{whose}at the network's own input size, which may be smaller than what the task shows: a run "
+            "of the task with cost measures both alike"
         )
     return f", {'; '.join(texts)}" if texts else ""
 

@@ -14,7 +14,7 @@ from layerboard.leaderboards.records.checksum import companions_of, file_digest,
 from layerboard.leaderboards.records.items import Place
 from layerboard.leaderboards.records.record import UNREADABLE, Record, add_suite, read_frame, suite_names
 from layerboard.leaderboards.records.thumbnails import FOLDER, is_whole, thumbnails_of
-from layerboard.tasks.framework.assess import below_best, choices_of, intervals_of, score_of
+from layerboard.tasks.framework.assess import below_best, choices_on_halves, intervals_of, score_of
 from layerboard.tasks.framework.base import Items, LayerOutcome, Outcome, Score
 from layerboard.tasks.framework.registry import TaskEntry
 from layerboard.zoo.spec import BackboneSpec, stands_for_set
@@ -54,7 +54,7 @@ def assess_items(items: Mapping[Place, Items], primary: str | None) -> Assessmen
                 assessed[key, metric] = {"ci_low": low, "ci_high": high}
         rivals = [key for key in blocks if key[2] == pooling]
         if rivals and primary is not None:
-            choices = choices_of([items[key] for key in rivals], primary)
+            choices = choices_on_halves([items[key] for key in rivals], primary)
             for key, choice in zip(rivals, choices, strict=True):
                 assessed[key, primary] |= choice._asdict()
     if primary is not None:

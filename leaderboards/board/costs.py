@@ -52,8 +52,8 @@ def layer_costs(costs: pd.DataFrame, device: str | None) -> pd.DataFrame:
     same = ["parameters", "dim"]  # at every size, and measured at one
     wide[same] = wide.groupby(["backbone", "layer"])[same].transform("first")
     noisy = _disturbed(costs, device)
-    places = zip(wide["backbone"], wide["timed_at"], strict=True)
-    return wide.assign(disturbed=[place in noisy for place in places])[LAYER_COSTS]
+    sizes = zip(wide["backbone"], wide["timed_at"], strict=True)
+    return wide.assign(disturbed=[size in noisy for size in sizes])[LAYER_COSTS]
 
 
 def with_costs(rows: pd.DataFrame, costs: pd.DataFrame) -> pd.DataFrame:

@@ -78,8 +78,8 @@ def bounds_of(column: Column, rows: pd.DataFrame, folder: Path | None) -> Bounds
         measured |= {row: items[side.place] for row, side in sides.items() if side.place in items}
     if len(order) and order[0] in measured:
         there = [row for row in order if row in measured]
-        found = below_best([measured[row] for row in there], column.metric)
-        below = {row: each for row, each in zip(there, found, strict=True) if each is not None}
+        losses = below_best([measured[row] for row in there], column.metric)
+        below = {row: each for row, each in zip(there, losses, strict=True) if each is not None}
         if len(below) == 1 < len(rows):  # nothing was compared with it
             return Bounds(rows)
         rows.loc[[*below], "loss"] = [each.loss for each in below.values()]

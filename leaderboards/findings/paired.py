@@ -231,8 +231,8 @@ def _where(result: Match, higher: str) -> str:
 
 def _score(side: Side, versus: Versus) -> str:
     """A score with its layer."""
-    place = place_text(side.layer, side.depth, side.pooling)
-    return f"{score_text(side.score)} ({place})"
+    where = place_text(side.layer, side.depth, side.pooling)
+    return f"{score_text(side.score)} ({where})"
 
 
 def _number(value: float, form: str) -> str:

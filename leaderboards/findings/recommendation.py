@@ -161,11 +161,11 @@ def by_cost(picks: Sequence[Pick]) -> list[Pick]:
     costs = [pick.costs for pick in picks]
     known = [name for name in COSTS if all(each[name] >= 0 for each in costs)]
 
-    def order(place: int) -> tuple[object, ...]:
-        pick = picks[place]
-        return *(costs[place][name] for name in known), pick.deepest["layer"], pick.backbone
+    def order(number: int) -> tuple[object, ...]:
+        pick = picks[number]
+        return *(costs[number][name] for name in known), pick.deepest["layer"], pick.backbone
 
-    return [picks[place] for place in sorted(range(len(picks)), key=order)]
+    return [picks[number] for number in sorted(range(len(picks)), key=order)]
 
 
 def least_loss(columns: Mapping[Column, Compared]) -> Pick | None:
@@ -245,8 +245,8 @@ class Recommendation:
         return ", ".join(filter(None, (text, str(pick.rows[column]["thresholds"]))))
 
     def _lost(self, pick: Pick, column: Column) -> str:
-        found, row = self.columns[column], pick.rows[column]
-        best = found.best
+        compared, row = self.columns[column], pick.rows[column]
+        best = compared.best
         known = not math.isnan(row["loss"])
         at_most = f"loses at most {fixed(row['loss'], 1)} points" if row["loss"] else "shown to be the best"
         if not row["difference"]:
@@ -254,7 +254,7 @@ class Recommendation:
             return f"{head}{f', {at_most}' if known else ''}{_speed(row)}"
         below = f"{fixed(-row['difference'], 1)} points below {_place(best)}{_compression(best)}"
         below += f" ({_score(best)})"
-        out = ", which the limits leave out" if found.left_out else ""
+        out = ", which the limits leave out" if compared.left_out else ""
         below = f"{at_most}, {below}" if known else f"is {below}"
         return f"{below}{out}, {_saving(row, best)}"
 

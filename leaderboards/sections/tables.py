@@ -183,7 +183,7 @@ def _by_backbone(
     texts = map(text, rows[field], rows["value"].astype(float))
     values = dict(zip(keys, texts, strict=True))
     places = column.best[["backbone", "layer", "depth", "pooling"]].itertuples(index=False, name=None)
-    values |= {(name, LAYER): place_text(*place) for name, *place in places}
+    values |= {(name, LAYER): place_text(*at) for name, *at in places}
     backbones = backbones_of(rows)
     return pd.DataFrame(
         {field: name} | {backbone.label: values.get((backbone.name, name), "") for backbone in backbones}

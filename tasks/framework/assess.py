@@ -40,7 +40,7 @@ class Chosen(NamedTuple):
     held_out: float  # its mean score on the other halves in those splits; NaN if there are none
 
 
-def choices_of(items: Sequence[Items], metric: str) -> list[Chosen]:
+def choices_on_halves(items: Sequence[Items], metric: str) -> list[Chosen]:
     """Held-out scores for layers that compete in one metric.
 
     If the items of the layers differ a little, such as regions that vanish in a coarser grid, the common
@@ -67,14 +67,14 @@ def below_best(items: Sequence[Items], metric: str) -> list[Below | None]:
     if there are too few units.
     """
     joined = _joined(items, metric)
-    found: list[Below | None] = [None] * len(items)
+    below: list[Below | None] = [None] * len(items)
     layers = [items[index] for index in joined]
     compared = compare_with_best(measure(_common(layers), metric)) if layers else None
     if compared is not None:
         losses = (_scale(layers, metric) * compared.loss).tolist()
         for index, loss, maybe in zip(joined, losses, compared.maybe.tolist(), strict=True):
-            found[index] = Below(loss, maybe)
-    return found
+            below[index] = Below(loss, maybe)
+    return below
 
 
 def _joined(items: Sequence[Items], metric: str) -> list[int]:
@@ -260,8 +260,8 @@ def images_of_pairs(items: Items, rows: Integers) -> NDArray[np.str_] | None:
         return np.stack([items.values[name][rows] for name in PAIRED], axis=1).astype(np.int64).astype(str)
     if items.unit != "keypoints":
         return None
-    found = [SPAIR.fullmatch(items.clusters[row]) for row in rows]
-    return np.array([each.groups() for each in found if each], str) if found and all(found) else None
+    pairs = [SPAIR.fullmatch(items.clusters[row]) for row in rows]
+    return np.array([each.groups() for each in pairs if each], str) if pairs and all(pairs) else None
 
 
 def sampled_names(items: Items, measured: Ratios) -> list[str]:

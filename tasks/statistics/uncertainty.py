@@ -30,7 +30,7 @@ FEWER = 1  # degree of freedom lost if units have several items: found by simula
 PRIOR = 1.0  # weight, in units, of the prior assumption that all trials of a unit have the same outcome
 
 
-def sampled(measured: WeightedScores, values: Floats) -> Floats:
+def sums_of_units(measured: WeightedScores, values: Floats) -> Floats:
     """Values [units ...] summed over what was sampled, if it counts: [sampled ...].
 
     These are the units, or the images of pairs (`Ratios.sampling`).
@@ -65,7 +65,7 @@ def influence(measured: WeightedScores) -> Floats:
     units, strata = sample(measured)
     if units <= strata:
         raise ValueError(f"expected more units than strata, found {units} and {strata}")
-    added = sampled(measured, measured.slopes())
+    added = sums_of_units(measured, measured.slopes())
     for members in group_members(sampled_strata(measured)):
         added[members] -= added[members].mean(axis=0)
     return np.asarray(added * np.sqrt(units / (units - strata)), np.float64)
@@ -89,7 +89,7 @@ class Uncertainty:
         units, strata = sample(measured)
         if units <= strata:
             return None
-        counts = sampled(measured, measured.counts)
+        counts = sums_of_units(measured, measured.counts)
         effective = float(counts.sum() ** 2 / (counts**2).sum())
         freedom = max(1.0, effective - strata - FEWER * (counts > 1).any())
         return cls([(influence(measured), freedom), *measured.chance()])
@@ -168,7 +168,7 @@ def _independent(measured: Ratios | ClassRatios, trials: Trials, share: Floats, 
     count = trials.count if trials.count.ndim == 2 else trials.count[:, None]
     each = np.divide(weight[:, None] ** 2, count, out=np.zeros_like(count), where=count > 0)
     # squared weights of trials, and of units: the variance as a multiple of share x (1 - share)
-    alone, together = each.sum(axis=0), float((sampled(measured, weight) ** 2).sum())
+    alone, together = each.sum(axis=0), float((sums_of_units(measured, weight) ** 2).sum())
     items = count.sum(axis=0)
     mixed = share * (1 - share) / (items - 1) * items
     inverse = np.divide(variance, mixed, out=np.full_like(share, together), where=mixed > 0)
@@ -177,7 +177,7 @@ def _independent(measured: Ratios | ClassRatios, trials: Trials, share: Floats, 
         part = np.divide(measured.part.sum(axis=2), whole, out=np.zeros_like(whole), where=whole > 0).T
         part = part[measured.counts > 0]
     else:
-        part = sampled(measured, measured.totals) / sampled(measured, measured.counts)[:, None]
+        part = sums_of_units(measured, measured.totals) / sums_of_units(measured, measured.counts)[:, None]
         part = (part - trials.miss) / (trials.hit - trials.miss)
     # number of units that contain the rarer of hit and miss
     informed = np.where(share < 0.5, (part > 0).sum(axis=0), (part < 1).sum(axis=0))

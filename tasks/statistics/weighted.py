@@ -369,7 +369,7 @@ def shared_images(images: Integers) -> csr_array:
     times = np.bincount(np.concatenate(sides).ravel(), minlength=images.max(initial=0) + 1)
     several: Mask = np.greater(times[distinct], 1)  # [dyads 2]
     several[:, 1] &= distinct[:, 0] != distinct[:, 1]
-    alone = ~several.any(axis=1)
+    alone = np.logical_not(several.any(axis=1))
     rows, columns = [len(times) + dyad[alone[dyad]]], [there[alone[dyad]]]
     for side in range(2):
         of_image = several[dyad, side]

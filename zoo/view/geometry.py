@@ -42,8 +42,8 @@ class ViewSize(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Self | None:
         """The size that a text says, as `str` writes it; None if it says none."""
-        found = re.fullmatch(r"(\d{1,4}) x (\d{1,4})(?: in tiles of (\d{1,4}))?", text)
-        return cls(*(int(number or 0) for number in found.groups())) if found else None
+        match = re.fullmatch(r"(\d{1,4}) x (\d{1,4})(?: in tiles of (\d{1,4}))?", text)
+        return cls(*(int(number or 0) for number in match.groups())) if match else None
 
     @property
     def tiles(self) -> int:

@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from layerboard.tasks.framework.assess import (
     below_best,
-    choices_of,
+    choices_on_halves,
     group_difference,
     intervals_of,
     measure,
@@ -226,7 +226,7 @@ def test_choices_on_halves_equal_loops(metric: str) -> None:
             best = max(range(3), key=lambda row, gap=gap: (round(whole[row] + gap[row], 9), -row))  # type: ignore[misc]
             picked.append(best)
             reported[best].append(float(whole[best] - gap[best]))
-    for row, found in enumerate(choices_of(layers, metric)):
+    for row, found in enumerate(choices_on_halves(layers, metric)):
         assert found.chosen == pytest.approx(picked.count(row) / 200)
         if reported[row]:
             assert found.held_out == pytest.approx(mean(reported[row]))
@@ -262,13 +262,13 @@ def test_layers_are_chosen_among_on_the_items_that_all_have() -> None:
     layers = [make(1), without(make(2), [0, 9]), without(make(3), [30])]
     common = [without(make(seed), [0, 9, 30]) for seed in (1, 2, 3)]
     for metric in STATISTICS:
-        found, expected = (np.array(choices_of(each, metric)) for each in (layers, common))
+        found, expected = (np.array(choices_on_halves(each, metric)) for each in (layers, common))
         assert np.array_equal(found, expected, equal_nan=True)
 
 
 def test_nothing_is_chosen_where_nothing_is_shared() -> None:
     one, two = make(1), replace(make(2), keys=tuple(f"other {number}" for number in range(40)))
-    for found in choices_of([one, two], "all"):
+    for found in choices_on_halves([one, two], "all"):
         assert np.isnan([found.chosen, found.held_out]).all()
     assert below_best([one, two], "all")[1] is None
     assert group_difference([one], [two], "all") is None
@@ -386,7 +386,7 @@ def test_the_order_of_items_does_not_matter(metric: str) -> None:
     layers = [replace(make(seed, 0.3 * seed), statistics=only) for seed in (1, 2, 3)]
     order = np.random.default_rng(0).permutation(40).tolist()
     for mixed in ([taken(one, order) for one in layers], [layers[0], taken(layers[1], order), layers[2]]):
-        for one, two in zip(choices_of(layers, metric), choices_of(mixed, metric), strict=True):
+        for one, two in zip(choices_on_halves(layers, metric), choices_on_halves(mixed, metric), strict=True):
             np.testing.assert_allclose(one, two, rtol=1e-9)
         for below, same in zip(below_best(layers, metric), below_best(mixed, metric), strict=True):
             assert below is not None
