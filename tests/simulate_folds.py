@@ -18,7 +18,7 @@ from layerboard.tasks.framework.assess import intervals_of, paired_differences, 
 from layerboard.tasks.framework.base import Items
 from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.metrics.folds import group_numbers, stratified_folds
-from layerboard.tasks.targets.task import MultilabelTask, RegressTask
+from layerboard.tasks.targets.task import MultilabelTask, RegressTask, TargetTask
 
 WIDTH = 128  # of the layers
 OF_EACH = 4  # images of a group
@@ -53,7 +53,7 @@ LATENT = (LATENT - LATENT.mean()) / LATENT.std()  # a number that is not linear 
 def _labels(rows: Integers, what: str) -> Floats:
     """Labels of images of these digits: [images labels]."""
     digit, latent = DIGITS[rows], LATENT[rows]
-    sets = {
+    every: dict[str, list[tuple[int, ...]]] = {
         "2 labels": [(0, 2, 4, 6, 8), (2, 3, 5, 7)],
         "7 labels": [
             (0, 2, 4, 6, 8),
@@ -66,8 +66,8 @@ def _labels(rows: Integers, what: str) -> Floats:
         ],
         "10 classes": [(number,) for number in range(10)],
         "2 rare labels": [(3,), (8,)],
-    }[what]
-    labels = np.stack([np.isin(digit, members) for members in sets], axis=1)
+    }
+    labels = np.stack([np.isin(digit, members) for members in every[what]], axis=1)
     if "rare" in what:  # 4 % of the images each
         labels &= (latent > np.quantile(LATENT, 0.6))[:, None]
     return labels.astype(np.float64)
@@ -107,7 +107,7 @@ def sample(random: np.random.Generator, cell: Cell) -> list[Items]:
             data = ImageLabels("digits", samples, values, names, fold, groups, Coverage(()))
             if not data.judged.all():
                 continue
-            task = MultilabelTask(data, MultilabelTask.configs["standard"])
+            task: TargetTask = MultilabelTask(data, MultilabelTask.configs["standard"])
         else:
             number = LATENT[rows] + 0.4 * random.normal(size=group.max() + 1)[group]
             values = np.exp(number) if cell.what == "prices" else number

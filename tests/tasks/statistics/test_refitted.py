@@ -31,7 +31,7 @@ class Planted:
         return self.change
 
     def moved(self, slopes: Floats) -> Floats:
-        return np.einsum("mit,tiu->mut", slopes, self.change)
+        return np.asarray(np.einsum("mit,tiu->mut", slopes, self.change), np.float64)
 
 
 def planted(count: int, units: int, size: float, name: str) -> tuple[Floats, Planted]:

@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 
+from layerboard.tasks.metrics.arrays import Integers
 from layerboard.tasks.metrics.folds import ALWAYS_TRAINING
+from layerboard.tasks.statistics.refitted import HeldOut
 from layerboard.tasks.targets.held_out import RidgePredictions, VotePredictions
 
 RNG = np.random.default_rng(0)
@@ -15,7 +18,7 @@ TOGETHER = np.repeat(np.arange(COUNT // 4), 4)  # four images of each unit, whic
 TARGETS = RNG.normal(size=(COUNT, 3))
 
 
-def of_units(dim, unit):
+def of_units(dim: int, unit: Integers) -> tuple[NDArray[np.float32], Integers]:
     features = RNG.normal(size=(COUNT, dim))[unit] + 0.3 * RNG.normal(size=(COUNT, dim))
     fold = FOLD if unit is ALONE else unit % 4
     return features.astype(np.float32), fold
@@ -23,7 +26,7 @@ def of_units(dim, unit):
 
 @pytest.mark.parametrize("unit", [ALONE, TOGETHER], ids=["images", "groups"])
 @pytest.mark.parametrize("dim", [5, 60])
-def test_ridges_without_a_unit_equal_those_fitted_again(dim, unit):
+def test_ridges_without_a_unit_equal_those_fitted_again(dim: int, unit: Integers) -> None:
     """The penalty and the standardisation are those of all images; the intercept is fitted again."""
     features, fold = of_units(dim, unit)
     fold = np.where(np.arange(COUNT) >= 36, ALWAYS_TRAINING, fold)
@@ -48,7 +51,7 @@ def test_ridges_without_a_unit_equal_those_fitted_again(dim, unit):
 
 @pytest.mark.parametrize("unit", [ALONE, TOGETHER], ids=["images", "groups"])
 @pytest.mark.parametrize("k", [5, 20, 100])
-def test_votes_without_a_unit_equal_those_of_the_rest(k, unit):
+def test_votes_without_a_unit_equal_those_of_the_rest(k: int, unit: Integers) -> None:
     features, fold = of_units(8, unit)
     values = (TARGETS > 0).astype(np.float64)
     made = VotePredictions.of(features, values, fold, unit, k)
@@ -65,14 +68,15 @@ def test_votes_without_a_unit_equal_those_of_the_rest(k, unit):
 
 
 @pytest.mark.parametrize("unit", [ALONE, TOGETHER], ids=["images", "groups"])
-def test_what_moves_a_score_is_the_sum_of_the_changes(unit):
+def test_what_moves_a_score_is_the_sum_of_the_changes(unit: Integers) -> None:
     features, fold = of_units(8, unit)
     slopes = RNG.normal(size=(2, COUNT, 3))
     values = (TARGETS > 0).astype(np.float64)
-    for made in (
+    both: tuple[HeldOut, HeldOut] = (
         RidgePredictions.of(features, TARGETS, fold, unit, (0.01, 0.1, 1.0), torch.device("cpu")),
         VotePredictions.of(features, values, fold, unit, 5),
-    ):
+    )
+    for made in both:
         moved = made.moved(slopes)
         for target in range(3):
             expected = slopes[:, :, target] @ made.changes()[target]
