@@ -231,8 +231,7 @@ def _where(result: Match, higher: str) -> str:
 
 def _score(side: Side, versus: Versus) -> str:
     """A score with its layer."""
-    where = place_text(side.layer, side.depth, side.pooling)
-    return f"{score_text(side.score)} ({where})"
+    return f"{score_text(side.score)} ({place_text(side.layer, side.depth, side.pooling)})"
 
 
 def _number(value: float, form: str) -> str:

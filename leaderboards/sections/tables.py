@@ -182,8 +182,8 @@ def _by_backbone(
     keys = zip(rows["backbone"], rows[field], strict=True)
     texts = map(text, rows[field], rows["value"].astype(float))
     values = dict(zip(keys, texts, strict=True))
-    places = column.best[["backbone", "layer", "depth", "pooling"]].itertuples(index=False, name=None)
-    values |= {(name, LAYER): place_text(*at) for name, *at in places}
+    fields = column.best[["backbone", "layer", "depth", "pooling"]].itertuples(index=False, name=None)
+    values |= {(name, LAYER): place_text(layer, depth, pooling) for name, layer, depth, pooling in fields}
     backbones = backbones_of(rows)
     return pd.DataFrame(
         {field: name} | {backbone.label: values.get((backbone.name, name), "") for backbone in backbones}

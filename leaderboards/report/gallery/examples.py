@@ -90,7 +90,7 @@ def read_examples(output: Path, column: Column, best: Side) -> ExampleSet | None
     arrays = known_arrays(output / "examples", key, [best.backbone])
     if not np.array_equal(arrays.get("version", -1), VERSION):
         return None
-    kept = ExampleSet(
+    examples = ExampleSet(
         best.backbone, best.layer, best.pooling, best.score, column.metric, arrays, output / FOLDER
     )
-    return kept if best.layer in kept.layers else None
+    return examples if best.layer in examples.layers else None
