@@ -214,7 +214,7 @@ def recommended(request: RecommendRequest) -> "Recommendation":
 
 def _best_left_out(every: "Candidates", left: "Candidates") -> "dict[Column, pd.Series]":
     """The best of all candidates of each column of which limits leave none that scores as much."""
-    best = {column: every[column].loc[every[column]["value"].idxmax()] for column in left}
+    best = {column: every[column].iloc[int(every[column]["value"].argmax())] for column in left}
     return {column: row for column, row in best.items() if row["value"] > left[column]["value"].max()}
 
 

@@ -69,8 +69,9 @@ def _whole(rows: pd.DataFrame, backbone: BoardBackbone) -> dict[str, str]:
     whole, last = (rows[rows["layer"] == layer] for layer in (-1, backbone.depth))
     known = zip(whole["metric"], whole["value"].astype(float), strict=True)
     costs: dict[str, float] = defaultdict(lambda: math.nan, known)
-    last = last[last["tap"] == "block"].drop_duplicates("metric").set_index("metric")["value"].astype(float)
-    dim, tokens = (float(last.get(name, math.nan)) for name in ("dim", "tokens"))
+    last = last[last["tap"] == "block"]
+    of_last = dict(zip(last["metric"], last["value"].astype(float), strict=True))
+    dim, tokens = (of_last.get(name, math.nan) for name in ("dim", "tokens"))
     peak, gflops = costs["peak-memory"] / MEGABYTE, costs["gflops"]
     return {
         "backbone": backbone.label,
