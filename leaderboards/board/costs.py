@@ -67,8 +67,9 @@ def with_costs(rows: pd.DataFrame, costs: pd.DataFrame) -> pd.DataFrame:
     places = zip(rows["backbone"], rows["view_size"], strict=True)
     sizes = [size if (name, size) in measured else own.get(name, "") for name, size in places]
     keys = ["backbone", "layer", "timed_at"]
-    rows = rows.drop(columns=["timed_at"], errors="ignore").astype({"layer": int}).assign(timed_at=sizes)
-    rows = rows.merge(costs.astype({"layer": int}), on=keys, how="left")
+    kinds = {"backbone": str, "layer": int, "timed_at": str}  # also of no rows
+    rows = rows.drop(columns=["timed_at"], errors="ignore").assign(timed_at=sizes).astype(kinds)
+    rows = rows.merge(costs.astype(kinds), on=keys, how="left")
     rows = rows.astype({name: float for name in (*UP_TO, "tokens") if name in rows})
     return rows.assign(disturbed=rows["disturbed"].eq(other=True))
 
