@@ -119,8 +119,10 @@ def known_view_sizes(folder: Path) -> set[ViewSize]:
 
 
 def _values(content: bytes, column: str) -> set[str]:
-    """Distinct values of a text column, fast enough for thousands of small files."""
+    """Distinct values of a text column, fast enough for thousands of small files; none without the column."""
     file = ParquetFile(BufferReader(content))
+    if column not in file.schema_arrow.names:  # of earlier versions
+        return set()
     return set(file.read(columns=[column], use_threads=False).column(0).unique().to_pylist())
 
 

@@ -168,7 +168,7 @@ def _independent(measured: Ratios | ClassRatios, trials: Trials, share: Floats, 
     count = trials.count if trials.count.ndim == 2 else trials.count[:, None]
     each = np.divide(weight[:, None] ** 2, count, out=np.zeros_like(count), where=count > 0)
     # squared weights of trials, and of units: the variance as a multiple of share x (1 - share)
-    alone, together = each.sum(axis=0), float((sums_of_units(measured, weight) ** 2).sum())
+    alone, together = each.sum(axis=0), float((weight**2).sum())
     items = count.sum(axis=0)
     mixed = share * (1 - share) / (items - 1) * items
     inverse = np.divide(variance, mixed, out=np.full_like(share, together), where=mixed > 0)
@@ -177,7 +177,8 @@ def _independent(measured: Ratios | ClassRatios, trials: Trials, share: Floats, 
         part = np.divide(measured.part.sum(axis=2), whole, out=np.zeros_like(whole), where=whole > 0).T
         part = part[measured.counts > 0]
     else:
-        part = sums_of_units(measured, measured.totals) / sums_of_units(measured, measured.counts)[:, None]
+        counting = measured.counts > 0
+        part = measured.totals[counting] / measured.counts[counting, None]
         part = (part - trials.miss) / (trials.hit - trials.miss)
     # number of units that contain the rarer of hit and miss
     informed = np.where(share < 0.5, (part > 0).sum(axis=0), (part < 1).sum(axis=0))
