@@ -166,8 +166,8 @@ class Ratios:
         hits = None
         if self.trials is not None:
             count = self.trials.count
-            hits = Trials(count if count.ndim == 1 else count[:, scores], self.trials.hit[scores])
-        hits = None if self.trials is None else replace(self.trials, hit=self.trials.hit[scores])
+            count = count if count.ndim == 1 else count[:, scores]
+            hits = replace(self.trials, count=count, hit=self.trials.hit[scores])
         draws = None if self.draws is None else self.draws[:, scores]
         moved = None if self.moved is None else self.moved[:, scores]
         return replace(self, totals=self.totals[:, scores], trials=hits, draws=draws, moved=moved)
