@@ -70,24 +70,24 @@ class RidgePredictions:
         return cls(predicted, unit, rows, fits)
 
     def changes(self) -> Floats:
-        found = np.zeros((self.predicted.shape[1], len(self.unit), self.unit.max() + 1))
+        changes = np.zeros((self.predicted.shape[1], len(self.unit), self.unit.max() + 1))
         for fit in self.fits:
             tested, left = self._coordinates(fit)
-            for change, shrunk, lost in zip(found, fit.shrunk.T, fit.lost.T, strict=True):
+            for change, shrunk, lost in zip(changes, fit.shrunk.T, fit.lost.T, strict=True):
                 without = ((tested * shrunk) @ left.T + 1 / len(left)) * lost
                 change[fit.held] = -_sums(self.unit, ~fit.held, without.T.cpu().numpy()).T
-        return found
+        return changes
 
     def moved(self, slopes: Floats) -> Floats:
-        found = np.zeros((len(slopes), self.unit.max() + 1, slopes.shape[2]))
+        totals = np.zeros((len(slopes), self.unit.max() + 1, slopes.shape[2]))
         for fit in self.fits:
             tested, left = self._coordinates(fit)
             for sums, slope in zip(
-                found, torch.from_numpy(slopes[:, fit.held]).to(tested.device), strict=True
+                totals, torch.from_numpy(slopes[:, fit.held]).to(tested.device), strict=True
             ):
                 pulled = left @ (fit.shrunk * (tested.T @ slope)) + slope.sum(dim=0) / len(left)
                 sums -= _sums(self.unit, ~fit.held, (pulled * fit.lost).cpu().numpy())
-        return found
+        return totals
 
     def _coordinates(self, fit: Fit) -> tuple[Tensor, Tensor]:
         """Coordinates of the images that are predicted and, as `Ridge.left`, of the others: [images r]."""
@@ -130,32 +130,32 @@ class VotePredictions:
             kept = min(k, near.shape[1])
             predicted[held] = votes[:, :kept].mean(axis=1)
             rows, further = np.arange(len(votes)), units[:, kept:]
-            for place in range(kept):
-                mine = units[:, place, None]
-                earlier = (units[:, :place] == mine).sum(axis=1, keepdims=True)
+            for rank in range(kept):
+                mine = units[:, rank, None]
+                earlier = (units[:, :rank] == mine).sum(axis=1, keepdims=True)
                 # the next neighbour that is not of this unit, for each of the unit's votes
                 step = (np.cumsum(further != mine, axis=1) <= earlier).sum(axis=1)
                 there = kept + step < near.shape[1]
                 instead = votes[rows, np.where(there, kept + step, 0)]
-                fewer = (predicted[held] - votes[:, place]) / max(kept - 1, 1)
-                change[held, place] = np.where(there[:, None], (instead - votes[:, place]) / kept, fewer)
+                fewer = (predicted[held] - votes[:, rank]) / max(kept - 1, 1)
+                change[held, rank] = np.where(there[:, None], (instead - votes[:, rank]) / kept, fewer)
             voter[held, :kept] = units[:, :kept]
         return cls(predicted, unit, voter, change)
 
     def changes(self) -> Floats:
-        found = np.zeros((self.predicted.shape[1], len(self.unit), self.unit.max() + 1))
+        changes = np.zeros((self.predicted.shape[1], len(self.unit), self.unit.max() + 1))
         rows = np.arange(len(self.unit))[:, None]
-        for target, change in enumerate(found):
+        for target, change in enumerate(changes):
             np.add.at(change, (rows, self.voter), self.change[:, :, target])
-        return found
+        return changes
 
     def moved(self, slopes: Floats) -> Floats:
-        found = np.zeros((len(slopes), self.unit.max() + 1, slopes.shape[2]))
-        for sums, slope in zip(found, slopes, strict=True):
+        totals = np.zeros((len(slopes), self.unit.max() + 1, slopes.shape[2]))
+        for sums, slope in zip(totals, slopes, strict=True):
             for target in range(slope.shape[1]):
                 moved = (slope[:, [target]] * self.change[:, :, target]).ravel()
                 sums[:, target] = np.bincount(self.voter.ravel(), moved, len(sums))
-        return found
+        return totals
 
 
 def _sums(unit: Integers, taken: Mask, values: Floats) -> Floats:
