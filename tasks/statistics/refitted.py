@@ -145,23 +145,23 @@ def _auroc(truth: Floats, predicted: Floats, kept: Mask) -> Floats:
 def _ranked(values: Floats, *counted: Mask) -> list[tuple[Floats, Floats]]:
     """For each mask the numbers of its images below each value, and up to it: two arrays [R images]."""
     order = np.argsort(values, axis=1, kind="stable")
-    position, ascending = np.arange(values.shape[1]), np.take_along_axis(values, order, axis=1)
+    index, ascending = np.arange(values.shape[1]), np.take_along_axis(values, order, axis=1)
     new = np.ones(values.shape, np.bool_)
     new[:, 1:] = ascending[:, 1:] != ascending[:, :-1]
     last = np.ones_like(new)
     last[:, :-1] = new[:, 1:]
     # the first and the last image of each run of equal values
-    start = np.maximum.accumulate(np.where(new, position, 0), axis=1)
-    end = np.minimum.accumulate(np.where(last, position, position[-1])[:, ::-1], axis=1)[:, ::-1]
-    counts = []
+    start = np.maximum.accumulate(np.where(new, index, 0), axis=1)
+    end = np.minimum.accumulate(np.where(last, index, index[-1])[:, ::-1], axis=1)[:, ::-1]
+    numbers = []
     for mask in counted:
         mine = np.take_along_axis(mask, order, axis=1).astype(np.float64)
         sums = np.cumsum(mine, axis=1)
         pair = np.empty((2, *values.shape))
         for row, ranked in zip(pair, ((sums - mine, start), (sums, end)), strict=True):
             np.put_along_axis(row, order, np.take_along_axis(*ranked, axis=1), axis=1)
-        counts.append((pair[0], pair[1]))
-    return counts
+        numbers.append((pair[0], pair[1]))
+    return numbers
 
 
 def _r2_slopes(truth: Floats, predicted: Floats) -> Floats:

@@ -79,15 +79,15 @@ class RidgePredictions:
         return changes
 
     def moved(self, slopes: Floats) -> Floats:
-        sums_of = np.zeros((len(slopes), self.unit.max() + 1, slopes.shape[2]))
+        totals = np.zeros((len(slopes), self.unit.max() + 1, slopes.shape[2]))
         for fit in self.fits:
             tested, left = self._coordinates(fit)
             for sums, slope in zip(
-                sums_of, torch.from_numpy(slopes[:, fit.held]).to(tested.device), strict=True
+                totals, torch.from_numpy(slopes[:, fit.held]).to(tested.device), strict=True
             ):
                 pulled = left @ (fit.shrunk * (tested.T @ slope)) + slope.sum(dim=0) / len(left)
                 sums -= _sums(self.unit, ~fit.held, (pulled * fit.lost).cpu().numpy())
-        return sums_of
+        return totals
 
     def _coordinates(self, fit: Fit) -> tuple[Tensor, Tensor]:
         """Coordinates of the images that are predicted and, as `Ridge.left`, of the others: [images r]."""
@@ -150,12 +150,12 @@ class VotePredictions:
         return changes
 
     def moved(self, slopes: Floats) -> Floats:
-        sums_of = np.zeros((len(slopes), self.unit.max() + 1, slopes.shape[2]))
-        for sums, slope in zip(sums_of, slopes, strict=True):
+        totals = np.zeros((len(slopes), self.unit.max() + 1, slopes.shape[2]))
+        for sums, slope in zip(totals, slopes, strict=True):
             for target in range(slope.shape[1]):
-                pull = (slope[:, [target]] * self.change[:, :, target]).ravel()
-                sums[:, target] = np.bincount(self.voter.ravel(), pull, len(sums))
-        return sums_of
+                moved = (slope[:, [target]] * self.change[:, :, target]).ravel()
+                sums[:, target] = np.bincount(self.voter.ravel(), moved, len(sums))
+        return totals
 
 
 def _sums(unit: Integers, taken: Mask, values: Floats) -> Floats:
