@@ -100,13 +100,13 @@ def group_difference(first: Sequence[Items], second: Sequence[Items], metric: st
     is left, the result is None. The highest of either comes first. The interval and p are NaN for too few
     units.
     """
+    every, count = [*first, *second], len(first)
     # the highest of both decide which items count
-    every = [first[0], second[0], *first[1:], *second[1:]]
-    joined = _joined(every, metric)
-    if joined[:2] != [0, 1]:
+    order = sorted(range(len(every)), key=lambda index: index not in (0, count))
+    joined = sorted(order[index] for index in _joined([every[index] for index in order], metric))
+    if not {0, count} <= {*joined}:
         return None
-    layers = [every[index] for index in joined]
-    of_first = np.array([index in (0, *range(2, 1 + len(first))) for index in joined])
+    layers, of_first = [every[index] for index in joined], np.array(joined) < count
     measured = measure(_common(layers), metric)
     scale = _scale(layers, metric)
     if (groups := compare_groups(measured, of_first)) is None:

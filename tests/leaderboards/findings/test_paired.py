@@ -74,7 +74,7 @@ def test_the_best_layers_are_paired_item_by_item(two, tmp_path):
         Side("mini-clip", 1, 2, "cls", 50.0),
     )
     assert knn.difference == pytest.approx(37.5)
-    dino, clip = (hits(right=10), hits(right=30)), (hits(), hits(wrong=10))
+    dino, clip = (hits(right=30), hits(right=10)), (hits(), hits(wrong=10))  # the highest first
     groups = group_difference(
         *([measured(list(each)) for each in values] for values in (dino, clip)), "top-1"
     )
