@@ -10,7 +10,7 @@ import pytest
 import layerboard
 from layerboard.benchmark.commands.command import records_of
 from layerboard.leaderboards.blocks.csv import read_numbers
-from layerboard.leaderboards.blocks.display import place_text, score_text
+from layerboard.leaderboards.blocks.display import fixed, place_text, score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.tidy import TIDY
 from layerboard.leaderboards.records.checksum import write_checked
@@ -28,13 +28,13 @@ NUMBERS = ("value", "ci_low", "ci_high", "chosen", "held_out")
 def mini(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An output folder with the committed scores of the mini suite."""
     numbers = read_numbers(tables_folder() / "mini.csv", TIDY)
-    rows = numbers[numbers["other"] == ""].drop(columns=["best", "other", "other_layer", "other_tap"])
+    rows = numbers[numbers["other"] == ""].drop(columns=["best", "loss", "other", "other_layer", "other_tap"])
     depths = rows["layer"].astype(int).groupby(rows["backbone"]).max()
     without_token = {*rows["backbone"]} - {*rows.loc[rows["pooling"] == "cls", "backbone"]}
     records = [
         record(
             **row
-            | {name: float(row[name] or "nan") for name in NUMBERS}
+            | {name: float(row[name] or "nan") for name in NUMBERS if name != "loss"}
             | {name: row[name] == "True" for name in ("trained", "partial", "maybe_best")}
             | {"layer": int(row["layer"]), "n": int(row["n"]), "depth": int(depths[row["backbone"]])}
             | {"primary": row["pooling"] != "mean" or row["backbone"] in without_token}
@@ -124,6 +124,8 @@ def test_show_card_and_recommend_name_the_same(output: Path, capsys: pytest.Capt
         report.read_text().partition('<ol class="cards">')[2].partition("</ol>")[0].split('<li class="card">')
     )
     answers = layerboard.best(output=output)
+    (table,) = [path for path in (output / "tables").glob("*.csv") if path.suffixes == [".csv"]]
+    scores = read_numbers(table, TIDY).set_index(["task", "dataset", "backbone", "layer", "tap", "pooling"])
     layerboard.show(output=output)
     shown = capsys.readouterr().out
     for answer, card in zip(answers.frame.to_dict("records"), cards[1:], strict=True):
@@ -142,16 +144,23 @@ def test_show_card_and_recommend_name_the_same(output: Path, capsys: pytest.Capt
         assert f"{answer['backbone']} , layer {row['layer']} of {row['depth']}, {row['pooling']}" in words
         number, _, rest = score.partition(" ")
         assert f"{number} % {rest}".strip() in words
-        advice = layerboard.recommend(answer["task"], output=output, backbones=answer["backbone"], may_lose=0)
-        pick = advice.frame[advice.frame["dataset"] == answer["dataset"]].iloc[0]
-        assert (pick["layer"], pick["pooling"], pick["score"]) == (row["layer"], row["pooling"], row["value"])
-        assert pick["loss"] == 0
-        assert pd.isna([pick["ms"], answer["milliseconds"]]).all() or pick["ms"] == answer["milliseconds"]
-        assert pick["thresholds"] == answer["thresholds"]
+        place = [answer["task"], answer["dataset"], answer["backbone"]]
+        stored = scores.loc[(*place, str(row["layer"]), "block", row["pooling"])]
+        assert stored["loss"] == fixed(answer["loss"], 4)
+        if stored["loss"]:
+            assert re.search(rf"{re.escape(score)} +{answer['loss']:.1f} ", shown)
         assert bool(answer["thresholds"]) == (answer["task"] == "instances")
         assert answer["thresholds"] in words
-        assert answer["thresholds"] in advice.code[0]
-        assert f'layer={row["layer"]}, pooling="{row["pooling"]}"' in advice.code[0]
+        advice = layerboard.recommend(answer["task"], output=output, max_loss=0)
+        pick = advice.frame[advice.frame["dataset"] == answer["dataset"]].iloc[0]
+        place = [answer["task"], answer["dataset"], pick["backbone"]]
+        stored = scores.loc[(*place, str(pick["layer"]), "block", pick["pooling"])]
+        assert (stored["value"], stored["loss"]) == (fixed(pick["score"], 4), fixed(pick["loss"], 4))
+        assert f'layer={pick["layer"]}, pooling="{pick["pooling"]}"' in advice.code[0]
+        assert pick["thresholds"] in advice.code[0]
+        if (pick["backbone"], pick["layer"]) == (answer["backbone"], answer["layer"]):
+            assert pick["thresholds"] == answer["thresholds"]
+            assert pd.isna([pick["ms"], answer["milliseconds"]]).all() or pick["ms"] == answer["milliseconds"]
 
 
 def test_compare_names_the_same(own: Path) -> None:
