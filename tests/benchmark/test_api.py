@@ -65,9 +65,11 @@ def test_backbones_of_one_view_share_decoded_images(
     monkeypatch.setattr(FileSample, "open", counting)
     options = {"data": data, "layers": "1", "examples": False}
     together = run(tmp_path / "both", ["mini-fs", "mini-mae"], "knn", **options)
-    assert set(opened.values()) == {1}
+    # the size at which the task shows images is that of the first one, whose header is read before
+    (first,) = (key for key, times in opened.items() if times == 2)
+    assert {times for key, times in opened.items() if key != first} == {1}
     alone = [run(tmp_path / name, [name], "knn", **options) for name in ("mini-fs", "mini-mae")]
-    assert set(opened.values()) == {3}
+    assert {times for key, times in opened.items() if key != first} == {3}
     assert_same_records(together, pd.concat(alone))
 
 

@@ -89,7 +89,7 @@ def test_the_page_of_costs_is_right() -> None:
     cells = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
     assert {*re.findall(r"`([a-z-]+)`", " ".join(cells))} == {*entry.metrics}
     rule = config_of(STANDARD, "cost")
-    assert (rule.rounds, rule.warm_up, rule.most_rounds, rule.images) == (5, 2, 50, 250)
+    assert (rule.rounds, rule.warm_up, rule.most_rounds, rule.images) == (3, 1, 25, 250)
     assert f"{rule.single_seconds} s" in page
     assert f"{100 * (rule.gain - 1):.0f} %" in page
     assert f"{rule.seconds:.0f} s" in page

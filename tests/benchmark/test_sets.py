@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -96,7 +97,12 @@ def test_gains_are_paired_and_the_last_of_each_is_chosen_on_other_data(made: Fus
     four = spair["last4"]
     assert blocks_of(four.best) == (9, 10, 11, 12)
     assert four.gain.value == pytest.approx(four.best.score - four.plain.score)
-    assert four.gain.low <= four.gain.value <= four.gain.high
+    # these pairs share all their images, too few to vary; of other tasks all gains have intervals
+    assert np.isnan([four.gain.low, four.gain.high]).all()
+    for gain in (
+        one.gain for one in gains if one.column.task != "spair" and not one.names[0].startswith("chosen")
+    ):
+        assert gain.low <= gain.value <= gain.high
     pairs = made.sets[(made.sets["task"] == "spair") & (made.sets["metric"] == "PCK@0.1")]
     pairs = pairs[(pairs["backbone"] == "mini-fs") & (pairs["tap"].str.count(r"\+") == 1)]
     assert spair["best pair of 6"].best.score == pairs["value"].max()

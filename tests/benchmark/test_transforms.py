@@ -168,7 +168,7 @@ def test_sizes_are_of_the_vectors_whose_scores_are_compared(tmp_path: Path) -> N
 
 
 def test_small_vectors_are_recommended(capsys: pytest.CaptureFixture[str], made: Transformed) -> None:
-    found = layerboard.recommend("knn", output=made.place / "out", max_bytes=100, may_lose=50)
+    found = layerboard.recommend("knn", output=made.place / "out", max_bytes=100, max_loss=50)
     row = found.frame.iloc[0]
     assert row["compression"] in ("first:32+int8", "binary")
     assert row["bytes"] == {"first:32+int8": 32, "binary": 12}[row["compression"]]

@@ -98,7 +98,9 @@ def test_the_first_is_the_cheapest_that_loses_little(capsys: Capture, out: Path,
         "Milliseconds are for one image on Fast CPU, 2 threads, up to the layer, at the network's own input"
     )
     assert times in " ".join(found.out.split())
-    note = r"knn top-1 †: the best layer of mini-\S+ was chosen on the test data, .* the rest: \d+\.\d"
+    note = (
+        r"knn top-1 †: the best layer of mini-\S+ was chosen on the test data, .* held out it scores \d+\.\d"
+    )
     assert re.search(note, " ".join(found.out.split()))
     result = said(capsys, out, "--task", "knn")
     rows = result["recommended"]
@@ -107,8 +109,9 @@ def test_the_first_is_the_cheapest_that_loses_little(capsys: Capture, out: Path,
     assert times == sorted(times)
     best = scores(whole, "knn")["value"].max()
     assert result["device"] == "Fast CPU, 2 threads"
-    assert all(row["score"] == pytest.approx(best) or 0 <= row["loss"] <= 2 for row in rows)
-    assert "loses at most" in rows[0]["reason"] or "scores best" in rows[0]["reason"]
+    assert all(0 <= row["loss"] <= 2 for row in rows) or rows[0]["reason"].startswith("nothing is shown to")
+    assert max(row["score"] for row in rows) <= best
+    assert "loses at most" in rows[0]["reason"]
 
 
 def test_times_that_other_work_disturbed_are_flagged(capsys: Capture, out: Path, tmp_path: Path) -> None:
@@ -295,10 +298,10 @@ def test_the_score_of_another_choice_than_the_limits_leave_is_not_said(
 
     free, all_chosen, cut = answer(), answer("--max-ms", "3"), answer("--max-ms", "2")
     assert "scores best, 60.0" in free
-    assert "chosen on half of it and scored on the rest: 55.0" in free
+    assert "held out it scores 55.0" in free
     assert "scores best, 60.0" in all_chosen
-    assert "scores best of what the limits leave, 50.0" in cut
-    assert "chosen on" not in cut
+    assert "is 10.0 points below mini-fs layer 3 cls (60.0), which the limits leave out" in cut
+    assert "held out" not in cut
 
 
 def test_without_costs_the_command_that_measures_them_is_named(capsys: Capture, whole: Whole) -> None:
@@ -319,7 +322,7 @@ def test_without_costs_the_command_that_measures_them_is_named(capsys: Capture, 
         (("--task", "knm"), "there is no task 'knm'; did you mean 'knn'?"),
         (("-b", "mini-dino"), "there is no backbone 'mini-dino'"),
         (("--task", "knn", "--max-ms", "0.1"), "--max-ms 0.1 leaves out all 2 layers"),
-        (("--may-lose", "-1"), "--may-lose takes a number of at least 0; found -1"),
+        (("--max-loss", "-1"), "--max-loss takes a number of at least 0; found -1"),
         (("--max-ms", "0"), "--max-ms takes a number above 0; found 0"),
         (("--max-ms", "nan"), "--max-ms takes a finite number"),
         (("--max-parameters", "many"), "--max-parameters takes a number such as 100M or 1.2G; found 'many'"),

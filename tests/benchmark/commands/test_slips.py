@@ -95,6 +95,7 @@ FORMERS = (
     ("cost", "cost", "run --tasks cost"),
     ("cost -b mini-fs", "cost", "run --tasks cost --backbones mini-fs"),
     ("cost --index -b mini-fs", "cost --index", "score index --features FILE"),
+    ("recommend --may-lose 1 -t knn", "recommend --may-lose", "recommend --max-loss 1 --tasks knn"),
     ("cost --index --features 'my f.npz'", "cost --index", "score index --features 'my f.npz'"),
     ("data", "data", "pack DIR --to PACK"),
     ("data pack", "data pack", "pack DIR --to PACK"),
