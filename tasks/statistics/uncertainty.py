@@ -123,10 +123,12 @@ class Uncertainty:
         total = np.sum(variances, axis=0)
         if both is not None:
             total = np.where(total > ALIKE * both, total, 0)
-        per_freedom = sum(
-            variance**2 / freedom for variance, (_, freedom) in zip(variances, self.parts, strict=True)
-        )
-        freedom = np.divide(total**2, per_freedom, out=np.full_like(total, self.parts[0][1]), where=total > 0)
+        # parts of the sum, since squares of very small variances are 0
+        parts = [
+            np.divide(variance, total, out=np.zeros_like(total), where=total > 0) for variance in variances
+        ]
+        per_freedom = sum(part**2 / freedom for part, (_, freedom) in zip(parts, self.parts, strict=True))
+        freedom = np.divide(1, per_freedom, out=np.full_like(total, self.parts[0][1]), where=total > 0)
         return np.sqrt(total), freedom
 
 

@@ -673,3 +673,12 @@ def test_hits_are_checked():
         share_intervals(replace(measured, trials=None))
     with pytest.raises(ValueError, match="expected trials"):
         replace(measured, trials=Trials(np.ones(4), np.ones(1)))
+
+
+def test_a_variance_near_the_least_number_leaves_the_degrees_of_freedom() -> None:
+    """As of neighbours whose votes hardly count: its square is 0."""
+    rows = np.zeros((12, 2))
+    rows[:, 1] = 1e-90 * np.arange(12)
+    error, freedom = Uncertainty([(rows, 11.0)]).errors()
+    assert error[1] > 0
+    assert freedom.tolist() == pytest.approx([11, 11])
