@@ -83,7 +83,7 @@ def is_own_size(costs: pd.DataFrame) -> "pd.Series[bool]":
 def _view_sizes(costs: pd.DataFrame) -> "pd.Series[str]":
     """The view size of each record of costs; "" if it does not say one."""
     sizes = costs["pooling"].astype(str)
-    return sizes.where(sizes.str.fullmatch(r"\d+ x \d+"), "")
+    return sizes.where(sizes.str.match(r"\d+ x \d+"), "")
 
 
 def image_bytes(row: pd.Series) -> float:
