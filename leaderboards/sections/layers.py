@@ -35,6 +35,7 @@ RESOLVES = """\
 These {units} tell layers apart from the best that are {points} points worse (80 % of the time, 95 %
 confidence, all layers at once)."""
 RESOLVES_NOTHING = "These {units} are too few to tell layers apart."
+TOO_FEW = "Scores without ± have no interval: there are too few {units} for any that holds in simulations."
 
 CHOICES = "How often each block is chosen on random halves of the data:"
 
@@ -63,6 +64,7 @@ def _column_blocks(board: Board, column: Column) -> list[Block]:
     mark = " †" if column.partial else ""
     title = f"{column.task} on {column.dataset_name} ({column.protocol}): {column.metric}, %{mark}"
     blocks: list[Block] = [Heading(3, title), _resolved(board.standings.get(column.key))]
+    blocks += [_too_few(column) if board.has_intervals else Text(())]
     blocks += _pooling_blocks(board, column, None, title)
     chosen, metrics, kinds = choice_table(column), tables.metrics_table(column), tables.kind_table(column)
     if not chosen.empty:
@@ -93,6 +95,13 @@ def _resolved(standing: ColumnStanding | None) -> Text:
     units = counted(standing.units, standing.unit)
     words = RESOLVES if standing.smallest < HUNDRED else RESOLVES_NOTHING
     return said(words, units=units, points=fixed(standing.smallest, 1))
+
+
+def _too_few(column: Column) -> Text:
+    """That the scores of a column lack intervals, though others of the board have some; empty if one has."""
+    units = {str(unit) for unit in column.family["unit"]} - {""}
+    lacking = units and column.family["ci_low"].isna().all()
+    return said(TOO_FEW, units=" or ".join(sorted(units))) if lacking else Text(())
 
 
 def _pooling_blocks(board: Board, column: Column, pooling: str | None, title: str) -> list[Block]:

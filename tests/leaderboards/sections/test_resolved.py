@@ -106,3 +106,12 @@ def test_ranks_in_words():
         *("1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th")
     ]
     assert (rank_text(2, 2), rank_text(1, 12)) == ("2nd", "1st to 12th")
+
+
+def test_scores_without_an_interval_say_why():
+    """Where others have one; records that never had any say nothing."""
+    plain = layers([10.0, 30.0], task="regress", metric="MAE", dataset="photos")
+    assert "Scores without ±" not in render_page(frame(plain), "mini")
+    page = " ".join(render_page(frame(plain, unsure(layers([10.0, 30.0]), half=1.5)), "mini").split())
+    words = "Scores without ± have no interval: there are too few images for any that holds in simulations."
+    assert page.count(words) == 1
