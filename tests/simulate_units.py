@@ -162,6 +162,7 @@ def defects(random: np.random.Generator, good: int, bad: int, auroc: float) -> L
             for name, each in kinds.items()
         }
         columns.append({"AUROC": 100 * linearised.placements(scores, defect).pseudo_values, **values})
+    # not "curves": few defects then have an interval too, which shows why the task prints none
     return _items("images", columns, "ranks", range(good + bad), defect.tolist())
 
 

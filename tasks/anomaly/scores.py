@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 
 from layerboard.tasks.anomaly import metric as anomaly
 from layerboard.tasks.datasets.defects import Product, read_defect
-from layerboard.tasks.framework.base import Items, Outcome, Score, Statistic
+from layerboard.tasks.framework.base import Items, Outcome, Over, Score, Statistic
 from layerboard.tasks.framework.examples import small_mask
 from layerboard.tasks.metrics.arrays import SHORTEST, Floats, Mask
 from layerboard.tasks.statistics import linearised
 
 ONE_KIND = "no product has test images both with and without a defect"
 NO_MASKS = "no product has a mask of every defect"
+
+OVER: Mapping[str, Over] = {"AUROC": "ranks", "pixel": "shares", "AU-PRO": "shares"}
+"""What a metric averages over, by the first word of its name; the others are curves."""
 
 NOTHING = np.zeros(0)  # column of a metric without one
 Measured = Mapping[str, tuple[float, Floats]]
@@ -183,8 +186,5 @@ def _items(products: Sequence[ScoredProduct], columns: Mapping[str, Mapping[str,
     values = {}
     for metric, by_product in columns.items():
         values[metric] = np.concatenate([by_product.get(name, column) for name, column in nothing.items()])
-    of_pixels = ("pixel", "AU-PRO")
-    statistics = {
-        metric: Statistic(metric, "shares" if metric.startswith(of_pixels) else "ranks") for metric in values
-    }
+    statistics = {metric: Statistic(metric, OVER.get(metric.split()[0], "curves")) for metric in values}
     return Items("images", keys, keys, strata, values, statistics)

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, get_args
@@ -25,8 +26,10 @@ from layerboard.tasks.statistics.weighted import MANY, ClassRatios, Index, Parti
 
 HIT = 100.0  # value of a hit in the columns of items; a miss is 0
 # means of strata in percent, with arbitrary item values
-RANKED: tuple[Over, ...] = ("ranks", "shares", "correlations")
-FEW = 30  # below as many units mean errors have no interval: a few large ones decide them; by simulation
+RANKED: tuple[Over, ...] = ("ranks", "curves", "shares", "correlations")
+# below as many units of a stratum no interval holds in simulations: a few large errors decide a mean, and a
+# few defects what is ranked first
+LEAST: Mapping[Over, int] = {"errors": 200, "curves": 10}
 BOUNDS: Mapping[Over, float] = {"explained": 100.0, "errors": 0.0}  # of scores that have only one
 SHARES = ("queries", "objects")  # units whose values are percentages: precision, recall, J and F
 SPAIR = re.compile(r"\d+-([^-]+)-([^-]+):.*")  # name of a pair, with the names of its images
@@ -119,7 +122,7 @@ def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]
     """For every metric the ends of the 95 % confidence interval of each layer; NaN for too few units.
 
     Layers with the same items, and metrics with the same kind of average, are evaluated together. Also NaN if
-    a layer lacks the metric, and for errors of fewer than `FEW` units.
+    a layer lacks the metric, and for fewer than `LEAST` units of a stratum.
     """
     alike: dict[object, list[int]] = {}
     for number, layer in enumerate(items):
@@ -131,11 +134,20 @@ def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]
         layers = [items[number] for number in places]
         for metrics in _together(layers[0]):
             both = np.stack(intervals(measure(layers, *metrics)), axis=1) * _scale(layers, metrics[0])
-            if layers[0].statistics[metrics[0]].over == "errors" and len({*layers[0].clusters}) < FEW:
+            if _too_few(layers[0], layers[0].statistics[metrics[0]]):
                 both[:] = np.nan
             for metric, rows in zip(metrics, both.reshape(len(metrics), len(places), 2), strict=True):
                 ends.setdefault(metric, np.full((len(items), 2), np.nan))[places] = rows
     return {metric: [(low, high) for low, high in rows.tolist()] for metric, rows in ends.items()}
+
+
+def _too_few(items: Items, statistic: Statistic) -> bool:
+    """Whether some stratum has fewer units with a value than any interval of such a score holds for."""
+    if (least := LEAST.get(statistic.over)) is None:
+        return False
+    there = ~np.isnan(items.values[statistic.column])
+    units = {*zip(np.asarray(items.strata)[there], np.asarray(items.clusters)[there], strict=True)}
+    return not units or min(Counter(stratum for stratum, _ in units).values()) < least
 
 
 def score_of(items: Items, metric: str) -> float:
@@ -288,7 +300,7 @@ def _ratios(
     hits = ((values == 0) | (values == HIT) | ~there).all(axis=0) & (over not in BOUNDS)
     # other percentages have the interval of a hit rate with the same variance
     shares = hits | (over in (*RANKED, "draws")) | (what in SHARES and over not in BOUNDS)
-    many = np.where(hits | (over == "ranks"), 1.0, MANY)
+    many = np.where(hits | (over in ("ranks", "curves")), 1.0, MANY)
     miss = -HIT if over == "correlations" else 0.0
     trials = Trials(counts[:, None] * many, np.where(shares, HIT, np.nan), miss)
     if over == "clusters":

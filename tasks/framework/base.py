@@ -103,6 +103,7 @@ Over = Literal[
     "clusters",
     "strata",
     "ranks",
+    "curves",
     "shares",
     "correlations",
     "explained",
@@ -120,6 +121,7 @@ Over = Literal[
 - clusters or strata: the means of the items of each;
 - ranks: as strata, where each mean is the percent of pairs that are ranked correctly (AUROC: items of one
   stratum are paired with those of another);
+- curves: as ranks, of what follows from the whole ranking (AP, the largest F1);
 - shares: as ranks, where an item stands for many trials (its pixels or pairs);
 - correlations: as shares, from -100 to 100;
 - explained: all items, in percent of a whole that the score can never exceed (R2);

@@ -205,7 +205,7 @@ def test_each_kind_of_defect_is_compared_with_all_good_images(tmp_path: Path) ->
 
 
 def test_scores_follow_from_items_and_have_intervals(tmp_path: Path) -> None:
-    data = products(tmp_path, {"nut": corners(24, 12), "bolt": corners(20, 9)}, references=6)
+    data = products(tmp_path, {"nut": corners(24, 12), "bolt": corners(20, 10)}, references=6)
     result = outcome(AnomalyTask(data, CONFIG), drawn(data, 0.1))
     assert result.items is not None
     values, ends = by_metric(result), intervals_of([result.items])
@@ -217,6 +217,15 @@ def test_scores_follow_from_items_and_have_intervals(tmp_path: Path) -> None:
         assert low < high
     both = (values["AUROC nut"] + values["AUROC bolt"]) / 2
     assert values["AUROC"] == pytest.approx(both, abs=1e-9)
+
+
+def test_what_a_few_defects_decide_has_no_interval(tmp_path: Path) -> None:
+    """With nine defects, AP and the largest F1 of the product and of both have none; the AUROC has."""
+    data = products(tmp_path, {"nut": corners(24, 12), "bolt": corners(20, 9)}, references=6)
+    result = outcome(AnomalyTask(data, CONFIG), drawn(data, 0.1))
+    assert result.items is not None
+    lacking = {metric for metric, (ends,) in intervals_of([result.items]).items() if np.isnan(ends).any()}
+    assert lacking == {"AP", "F1max", "AP bolt", "F1max bolt"}
 
 
 @pytest.mark.parametrize(("shift", "true"), [(1.0, 76.02), (1.8124, 90.0), (2.6598, 97.0)])

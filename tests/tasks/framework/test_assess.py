@@ -295,6 +295,20 @@ def test_candidates_of_other_items_or_kinds_are_left_out() -> None:
     assert below_best([few[0], make(4, 0.5, 101)], "all")[1] is None
 
 
+@pytest.mark.parametrize("count", [199, 200])
+def test_mean_errors_of_few_units_have_no_interval(count: int) -> None:
+    """Units count, not the items of which they may have several; the ends lie above 0."""
+    keys = tuple(str(number) for number in range(2 * count))
+    errors = np.random.default_rng(5).lognormal(size=2 * count)
+    clusters = tuple(str(number // 2) for number in range(2 * count))
+    items = Items("images", keys, clusters, ("",) * 2 * count, {"v": errors}, {"v": Statistic("v", "errors")})
+    ((low, high),) = intervals_of([items])["v"]
+    if count < 200:
+        assert np.isnan([low, high]).all()
+    else:
+        assert 0 < low < errors.mean() < high
+
+
 def test_too_few_units_say_nothing_of_the_best() -> None:
     alone = [taken(make(seed), [0]) for seed in (1, 2)]
     assert below_best(alone, "all") == [None, None]

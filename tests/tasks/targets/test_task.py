@@ -71,7 +71,7 @@ def test_scores_are_those_of_scikit_learn_and_follow_from_the_items() -> None:
     for metric, value in scores.items():
         assert score_of(result.items, metric) == pytest.approx(value)
         low, high = intervals_of([result.items])[metric][0]
-        assert low < value < high
+        assert low < value < high or (metric == "MAE" and np.isnan(low))
 
 
 def test_several_targets_have_scores_of_their_own_and_a_mean() -> None:
@@ -178,7 +178,7 @@ def test_examples_of_labels_name_them() -> None:
 
 @pytest.mark.parametrize("count", [20, 40])
 def test_ends_stay_in_the_range_of_the_metric(count: int) -> None:
-    """Of few images R2 is at most 100, rho within 100 of 0; errors of fewer than 30 have no interval."""
+    """Of few images R2 is at most 100, rho within 100 of 0; errors of fewer than 200 have no interval."""
     vectors = np.where(np.arange(COUNT)[:, None] < count, VECTORS, np.nan).astype(np.float32)
     for noise in (0.05, 1.0, 30.0):
         result = outcome(regress(VECTORS[:, 4] + noise * RNG.normal(size=COUNT)), vectors)
@@ -187,8 +187,7 @@ def test_ends_stay_in_the_range_of_the_metric(count: int) -> None:
         scores = by_metric(result)
         assert ends["R2"][0] < scores["R2"] < ends["R2"][1] <= 100
         assert -100 <= ends["rho"][0] < scores["rho"] < ends["rho"][1] <= 100
-        assert np.isnan(ends["MAE"]).all() == (count < 30)
-        assert count < 30 or 0 < ends["MAE"][0] < scores["MAE"] < ends["MAE"][1]
+        assert np.isnan(ends["MAE"]).all()
 
 
 def test_the_interval_counts_what_each_image_teaches() -> None:
