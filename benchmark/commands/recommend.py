@@ -206,7 +206,17 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         compared_columns,
         {column: pareto_front(each.rows) for column, each in compared_columns.items()},
         device or "",
-        (*left_out, *_notes(compared_columns, picks[0], device, command, request.licence == "commercial")),
+        (
+            *left_out,
+            *_notes(
+                compared_columns,
+                picks[0],
+                device,
+                command,
+                commercial=request.licence == "commercial",
+                named=bool(request.backbones),
+            ),
+        ),
         tuple(code_of(pick, read_local_names(request.output)) for pick in picks),
         (*details, *_details(compared_columns, picks[0])),
         tuple(_warnings(columns, Board.of(records), items)),
@@ -238,13 +248,18 @@ def _columns(board: "Board", tasks: Sequence[str]) -> "tuple[Column, ...]":
 
 
 def _warnings(columns: "Sequence[Column]", board: "Board", items: Path) -> Iterator[str]:
-    """Sentences about tests in which baselines, of all backbones that were run, are not shown to be worse."""
+    """Sentences about tests that say little, of all backbones that were run.
+
+    Baselines are not shown to be worse there, or their images have near-duplicates.
+    """
     from layerboard.leaderboards.findings.baselines import cannot_rank, equal_baselines
 
     whole = {column.key: column for column in board.columns}
     for column in columns:
         if baselines := equal_baselines(whole[column.key], items):
             yield f"{column.heading}: {cannot_rank(baselines)}."
+    tasks = [column.task for column in columns]
+    yield from board.only(board.records[board.records["task"].isin(tasks)]).warnings
 
 
 def _within(every: "Candidates", request: RecommendRequest) -> "tuple[Candidates, list[str]]":
@@ -281,7 +296,13 @@ def _measuring(every: "Candidates", output: Path) -> str:
 
 
 def _notes(
-    columns: "Mapping[Column, Compared]", first: "Pick", device: str | None, command: str, commercial: bool
+    columns: "Mapping[Column, Compared]",
+    first: "Pick",
+    device: str | None,
+    command: str,
+    *,
+    commercial: bool,
+    named: bool,
 ) -> Iterator[str]:
     """What the recommendation rests on, and its caveats, one sentence each."""
     from layerboard.leaderboards.findings.facts import NOTE
@@ -295,7 +316,16 @@ def _notes(
             f"`{command}` measures them."
         )
     alone = f"; each of the {len(columns)} tasks holds by itself" if len(columns) > 1 else ""
-    yield f"The maximum loss holds with 95 % for all layers at once, also for the one that you pick{alone}."
+    if any(compared.rows["loss"].notna().any() for compared in columns.values()):
+        picked = "also for the one that you pick"
+        yield f"The maximum loss holds with 95 % for all layers at once, {picked}{alone}."
+    for column, compared in columns.items():
+        if compared.untested:
+            names = some(compared.untested)
+            without = "without per-item scores of the same images"
+            yield f"{column.heading}: not compared with {names}, {without}."
+    if named:
+        yield "The best is that of the backbones which --backbones names; others may be better."
     if any(column.partial for column in columns):
         yield "†: on a part of the dataset."
     if commercial:
@@ -337,7 +367,7 @@ def _details(columns: "Mapping[Column, Compared]", first: "Pick") -> Iterator[st
 
 def _undecided(heading: str, found: "Compared", pick: "pd.Series") -> Iterator[str]:
     """Sentences about a pick and cheaper layers that may lose too much, and how many items would tell."""
-    rows, untested = found.undecided(pick), found.near[found.near["loss"].isna()]
+    rows = found.undecided(pick)
     if len(rows):
         first = rows.iloc[0]
         items = counted(count := int(first["n"]), unit := str(first["unit"]))
@@ -347,9 +377,6 @@ def _undecided(heading: str, found: "Compared", pick: "pd.Series") -> Iterator[s
             f"{found.max_loss:g} points of the best and no more expensive lose more than that. "
             f"If {_place(first)} loses what it seems to, it would take {enough} to show it in 80 % of cases."
         )
-    if len(untested):
-        places = ", ".join(_place(row) for _, row in untested.iterrows())
-        yield f"{heading}: not compared with the best, since the items differ: {places}."
 
 
 def _place(row: "pd.Series") -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from layerboard.benchmark.api import RunSummary
     from layerboard.benchmark.forecast.forecast import Forecast
 
+HIGHEST = 100  # no score in percent differs by as many points
 MOST_NAMED = 5  # unreadable images that are named one by one
 
 
@@ -58,6 +59,8 @@ class RunForm(DetectOption, Request):
             raise InputError("--json needs --plan; `layerboard show --json` prints the results of a run")
         if self.detect is not None and not self.plan:
             raise InputError("--detect needs --plan; the pages of a run say what its images show")
+        if self.detect is not None and self.detect >= HIGHEST:
+            raise InputError(f"--detect takes points below {HIGHEST}; found {self.detect:g}")
 
 
 class RunCall(ProgressOption, Request):

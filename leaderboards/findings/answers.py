@@ -22,7 +22,7 @@ SIZE_OWN = " at the network's own input size, which may be smaller than what the
 MOST_NAMED = 3  # backbones named in a row of the table; of more than that, only the number is given
 _FIELDS = (
     *("backbone", "layer", "depth", "pooling", "score", "ci_low", "ci_high", "loss", "held_out"),
-    *("milliseconds", "timed_at", "disturbed", "device", "rivals", "untested", "layers"),
+    *("milliseconds", "timed_at", "disturbed", "device", "rivals", "untested", "layers", "elsewhere"),
     *("baselines", "thresholds"),
 )
 
@@ -40,6 +40,7 @@ class Answer(Side):
     untested: tuple[str, ...]  # backbones that could not be compared with the best
     compared: int  # number of other backbones that could be
     layers: tuple[int, ...]  # further blocks of the same vectors that are not shown to be worse
+    elsewhere: Mapping[str, tuple[int, ...]]  # its blocks in other poolings that are not, by pooling
     bounds: Bounds  # of all candidates of the column
     milliseconds: float  # latency of one image up to the layer; NaN if not measured
     timed_at: str  # view size of the latency: of the task, or else the network's own; "" if unknown
@@ -107,7 +108,8 @@ def _answer(column: Column, bounds: Bounds, costs: pd.DataFrame, device: str) ->
     side = best_side(best, str(top["backbone"]))
     name, layer = side.backbone, side.layer
     rivals = [str(other) for other in best["backbone"] if other != name]
-    own = bounds.rows[(bounds.rows["backbone"] == name) & (bounds.rows["pooling"] == side.pooling)]
+    every = bounds.rows[bounds.rows["backbone"] == name]
+    own, other = (every[(every["pooling"] == side.pooling) == shown] for shown in (True, False))
     good = own[own["maybe"] | (own["value"] == side.score)]
     timed = with_costs(best[best["backbone"] == name].head(1).assign(layer=layer), costs).iloc[0]
     milliseconds = float(timed["ms"])
@@ -123,6 +125,10 @@ def _answer(column: Column, bounds: Bounds, costs: pd.DataFrame, device: str) ->
         untested=tuple(other for other in rivals if other in bounds.untested),
         compared=sum(other not in bounds.untested for other in rivals),
         layers=tuple(sorted({*good["layer"].astype(int)} - {layer})),
+        elsewhere={
+            str(pooling): tuple(sorted(rows["layer"].astype(int)))
+            for pooling, rows in other[other["maybe"]].groupby("pooling")
+        },
         bounds=bounds,
         milliseconds=milliseconds,
         timed_at="" if math.isnan(milliseconds) else str(timed["timed_at"]),
@@ -166,6 +172,7 @@ def _others(answer: Answer, labels: Mapping[str, str]) -> str:
         names = [f"{len(names)} of {answer.compared} others"]
     if answer.layers:
         names.append(f"layer {ranges_text(list(answer.layers))}")
+    names += [f"layer {ranges_text([*layers])} {pooling}" for pooling, layers in answer.elsewhere.items()]
     if answer.untested:
         names.append(f"{len(answer.untested)} not compared")
     return "; ".join(names)
@@ -176,14 +183,15 @@ def answer_notes(answers: Sequence[Answer]) -> tuple[str, ...]:
     notes = [
         f"{answer.column.heading}: {cannot_rank(answer.baselines)}." for answer in answers if answer.baselines
     ]
-    if any(answer.rivals or answer.layers for answer in answers):
+    if any(answer.rivals or answer.layers or answer.elsewhere for answer in answers):
         notes.append(
             "Not shown to be worse: the best on average is among these and the one shown (95 %); each row "
             "holds by itself."
         )
     if any(not math.isnan(answer.loss) for answer in answers):
+        done = "compared" if any(answer.untested for answer in answers) else "measured"
         notes.append(
-            "Loses at most: the true best of all that were measured is no more points above it (95 %), "
+            f"Loses at most: the true best of all that were {done} is no more points above it (95 %), "
             "although it was picked on the same data."
         )
     if any(not math.isnan(answer.held_out) for answer in answers):

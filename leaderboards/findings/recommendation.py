@@ -29,6 +29,8 @@ PICK = [
 COMPROMISE = (
     "nothing is shown to lose at most {lost} points in every task; of this one the maximum loss is smallest"
 )
+UNKNOWN = "by scores where it is not known how much may be lost, and else by the smallest maximum loss"
+SCORES_ALONE = "by scores alone: how much may be lost is not known"
 COSTS = ("ms", "parameters")  # costs to sort picks by, if known for all of them
 
 
@@ -44,6 +46,7 @@ class Compared:
     rows: pd.DataFrame
     best: pd.Series
     max_loss: float  # points
+    untested: tuple[str, ...] = ()  # backbones that could not be compared with the best
 
     @property
     def left_out(self) -> bool:
@@ -78,7 +81,7 @@ def compare_candidates(rows: pd.DataFrame, every: pd.DataFrame, bounds: Bounds, 
     best = every.sort_values(order, ascending=[False, True, True], kind="stable").iloc[0]
     rows = rows.sort_values(order, ascending=[False, True, True], kind="stable").reset_index(drop=True)
     rows = rows.assign(difference=rows["value"] - best["value"], loss=bounds.losses_of(rows))
-    return Compared(rows, best, max_loss)
+    return Compared(rows, best, max_loss, tuple(sorted(bounds.untested)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,11 @@ class Pick:
     @property
     def layers(self) -> tuple[int, ...]:
         return tuple(sorted({int(row["layer"]) for row in self.rows.values()}))
+
+    @property
+    def places(self) -> list[tuple[int, str]]:
+        """Its layers with their poolings, each pair once, in order."""
+        return sorted({(int(row["layer"]), str(row["pooling"])) for row in self.rows.values()})
 
     @property
     def compressions(self) -> tuple[str, ...]:
@@ -233,11 +241,10 @@ class Recommendation:
         heads = {column: f"{column.heading}: " if len(pick.rows) > 1 else "" for column in pick.rows}
         texts = [f"{head}{self._compared(pick, column)}" for column, head in heads.items()]
         if len(pick.layers) > 1:
-            places = {(int(row["layer"]), str(row["pooling"])) for row in pick.rows.values()}
-            layers = " and ".join(f"{layer} {pooling}" for layer, pooling in sorted(places))
+            layers = " and ".join(f"{layer} {pooling}" for layer, pooling in pick.places)
             texts.append(f"no single layer is enough for all tasks, use layers {layers}")
         if pick.compromise:
-            texts.insert(0, COMPROMISE.format(lost=f"{next(iter(self.columns.values())).max_loss:g}"))
+            texts.insert(0, self._compromise(pick))
         return "; ".join(texts)
 
     def _compared(self, pick: Pick, column: Column) -> str:
@@ -248,7 +255,11 @@ class Recommendation:
         compared, row = self.columns[column], pick.rows[column]
         best = compared.best
         known = not math.isnan(row["loss"])
-        at_most = f"loses at most {fixed(row['loss'], 1)} points" if row["loss"] else "shown to be the best"
+        at_most = f"loses at most {fixed(row['loss'], 1)} points"
+        if not row["loss"]:
+            at_most = (
+                "shown to be the best of those compared" if compared.untested else "shown to be the best"
+            )
         if not row["difference"]:
             head = f"scores best{_compression(row)}, {_score(row)}"
             return f"{head}{f', {at_most}' if known else ''}{_speed(row)}"
@@ -262,12 +273,23 @@ class Recommendation:
         """Why a pick is recommended, in short: for several tasks, that in which it may lose most."""
         if len(pick.rows) == 1:
             return self.reason(pick)
-        texts = [COMPROMISE.format(lost=f"{next(iter(self.columns.values())).max_loss:g}")] * pick.compromise
-        losses = {column: row["loss"] for column, row in pick.rows.items()}
-        if any(math.isnan(loss) for loss in losses.values()):
-            losses = {column: -row["difference"] for column, row in pick.rows.items()}
+        texts = [self._compromise(pick)] * pick.compromise
+        losses = {column: row["loss"] for column, row in pick.rows.items() if not math.isnan(row["loss"])}
+        where = "at worst" if len(losses) == len(pick.rows) else "at worst of the tasks with a known loss"
+        if not losses:
+            where, losses = (
+                "furthest from the best",
+                {column: -row["difference"] for column, row in pick.rows.items()},
+            )
         worst = max(losses, key=losses.__getitem__)
-        return "; ".join([*texts, f"at worst, {worst.heading}: {self._compared(pick, worst)}"])
+        return "; ".join([*texts, f"{where}, {worst.heading}: {self._compared(pick, worst)}"])
+
+    def _compromise(self, pick: Pick) -> str:
+        """Why a pick is recommended although it is not shown to lose little."""
+        known = [not math.isnan(row["loss"]) for row in pick.rows.values()]
+        if all(known):
+            return COMPROMISE.format(lost=f"{next(iter(self.columns.values())).max_loss:g}")
+        return UNKNOWN if any(known) else SCORES_ALONE
 
 
 def _speed(row: pd.Series) -> str:
@@ -298,10 +320,13 @@ def pick_table(recommendation: Recommendation) -> pd.DataFrame:
     table = pd.DataFrame(
         {
             "backbone": pick.backbone,
-            "layer": f"{', '.join(map(str, pick.layers))}/{row['depth']}",
-            "pooling": ", ".join(dict.fromkeys(str(row["pooling"]) for row in pick.rows.values())),
+            "layer": f"{', '.join(str(layer) for layer, _ in pick.places)}/{row['depth']}",
+            "pooling": ", ".join(poolings if len({*poolings}) > 1 else poolings[:1]),
             **{column.heading: _score(layer) for column, layer in pick.rows.items()},
-            "loses at most": ", ".join(fixed(layer["loss"], 1) for layer in pick.rows.values()),
+            "loses at most": ", ".join(
+                "unknown" if math.isnan(layer["loss"]) else fixed(layer["loss"], 1)
+                for layer in pick.rows.values()
+            ),
             "ms": _milliseconds(pick.total),
             "at, px": str(pick.total["timed_at"]),
             "weights": _weights(row),
@@ -313,7 +338,7 @@ def pick_table(recommendation: Recommendation) -> pd.DataFrame:
             "other layers": ", ".join(map(str, pick.others)),
         }
         for pick in recommendation.picks
-        for row in [pick.deepest]
+        for row, poolings in [(pick.deepest, [pooling for _, pooling in pick.places])]
     )
     empty = [name for name in ("compression", "at, px") if not table[name].any()]
     return table.drop(columns=empty)

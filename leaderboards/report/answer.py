@@ -66,12 +66,21 @@ def _verdict(answers: Sequence[Answer], titles: Mapping[Column, str], report: Re
         same = each.backbone == first.backbone
         pieces += ["its ", Strong(_layer(each))] if same else [_named(each, report)]
     rest = sum(len(each.losses) for each in others[EXCEPTIONS:])
-    pieces.append(f"; for the other {rest} tasks see below." if rest else ".")
+    others_left = "task" if rest == 1 else f"{rest} tasks"
+    pieces.append(f"; for the other {others_left} see below." if rest else ".")
     losses = [loss for each in (first, *others) for loss in each.losses.values() if not math.isnan(loss)]
     sure = "By scores alone: how far they may be below the best was not tested. "
     if losses:
         which, whose = ("Each", "its tasks") if others else ("It", "every task")
-        sure = f"{which} is at most {max(losses):.1f} points below the best measured of {whose} (95 %). "
+        best = "best compared" if any(answer.untested for answer in answers) else "best measured"
+        sure = f"{which} is at most {max(losses):.1f} points below the {best} of {whose} (95 %). "
+        unknown = [
+            titles[column]
+            for each in (first, *others)
+            for column, loss in each.losses.items()
+            if math.isnan(loss)
+        ]
+        sure += f"That of {some(unknown)} was not tested. " if unknown else ""
     first_of_all = [
         Text((Strong(f"{titles[answer.column]}: {cannot_rank(answer.baselines)}."),))
         for answer in answers
@@ -112,11 +121,12 @@ def _sure(answer: Answer, labels: Mapping[str, str]) -> Text:
         rivals = f"all {others} others" if many else some((labels[name] for name in answer.rivals), NAMED)
         below = "" if math.isnan(answer.loss) else f"at most {answer.loss:.1f} points below the best (95 %); "
         return Text((below, Strong("not shown to be worse:"), f" {rivals}"))
+    loss = f", at most {answer.loss:.1f} points below the best layer (95 %)" if answer.loss > 0 else ""
     if not others:
-        return Text(("the only backbone with a score here",))
+        return Text((f"the only backbone with a score here{loss}",))
     if answer.compared == others:
         rest = "other" if others == 1 else f"{others} others"
-        return Text((f"shown to be better than the {rest} (95 %)",))
+        return Text((f"shown to be better than the {rest} (95 %){loss}",))
     return Text((f"not compared with {'all' if answer.compared else 'the'} other backbones",))
 
 
@@ -144,6 +154,8 @@ def _details(answer: Answer, report: Report) -> list[str]:
     if answer.layers:
         several = "layers" if len(answer.layers) > 1 else "layer"
         facts.append(f"its {several} {ranges_text(list(answer.layers))} not shown to be worse")
+    for pooling, layers in answer.elsewhere.items():
+        facts.append(f"its {pooling} at layer {ranges_text([*layers])} not shown to be worse")
     if not math.isnan(answer.held_out):
         facts.append(f"held out: {fixed(answer.held_out, 1)} % ({HELD_OUT})")
     facts += [answer.thresholds] if answer.thresholds else []

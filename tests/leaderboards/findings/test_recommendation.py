@@ -113,9 +113,24 @@ def test_a_compromise_says_that_it_is_one() -> None:
     rows = shown(("b", 9, 61, 9), ("a", 9, 57.86, 9)).rows.assign(loss=[0, math.nan])
     found = recommendation(Pick("a", {KNN: rows.iloc[1]}, compromise=True), knn=compared(rows, 2.5))
     assert reasons(found) == [
-        "nothing is shown to lose at most 2.5 points in every task; of this one the maximum loss is "
-        "smallest; is 3.1 points below b layer 9 cls (61.0 ± 1.0), layer 9 of 12"
+        "by scores alone: how much may be lost is not known; is 3.1 points below b layer 9 cls (61.0 ± 1.0), "
+        "layer 9 of 12"
     ]
+    rows = rows.assign(loss=[0, 4.6])
+    found = recommendation(Pick("a", {KNN: rows.iloc[1]}, compromise=True), knn=compared(rows, 2.5))
+    assert reasons(found) == [
+        "nothing is shown to lose at most 2.5 points in every task; of this one the maximum loss is "
+        "smallest; loses at most 4.6 points, 3.1 points below b layer 9 cls (61.0 ± 1.0), layer 9 of 12"
+    ]
+
+
+def test_only_what_was_compared_is_shown_to_be_the_best() -> None:
+    rows = shown(("b", 9, 61, 9), ("a", 9, 57.86, 9)).rows.assign(loss=[0.0, math.nan])
+    best = Pick("b", {KNN: rows.iloc[0]})
+    (whole,) = reasons(recommendation(best, knn=compared(rows, 2.5)))
+    (part,) = reasons(recommendation(best, knn=replace(compared(rows, 2.5), untested=("a",))))
+    assert "shown to be the best," in f"{whole},"
+    assert "shown to be the best of those compared" in part
 
 
 def test_the_front_says_what_each_layer_loses() -> None:

@@ -296,12 +296,8 @@ def _claims() -> Iterator[tuple[str, bool]]:
         f"{min(shown):.1f} to {max(shown):.1f}.",
         all(f"{value:.1f} of 88.1:" in referee.page for value in shown[:-1]),
     )
-    for name, title, choice, words in (
-        ("mini-dino", "DINO", "unit length", "that the features of pixels are normalised again"),
-        ("mini-mae", "MAE", "search", "that the padding is not searched"),
-    ):
-        least, text = _step(name, choice)
-        yield f"At the highest layer of {title}, {words} is worth {text}.", least > 0
+    least, text = _step("mini-mae", "search")
+    yield f"At the highest layer of MAE, that the padding is not searched is worth {text}.", least > 0
     yield (
         "The highest block of MAE moves from 12 with `standard` to 6 with `paper`, but with "
         "`standard` no block is "
