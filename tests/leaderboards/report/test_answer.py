@@ -68,7 +68,10 @@ def test_the_verdict_names_few_layers_and_what_one_alone_would_lose():
         assert "Take <strong>mini-dino, layer 3 (cls)</strong> (about 600 M parameters up to it)" in text
         assert "; for video mask propagation its <strong>layer 1 (grid)</strong>." in text
     text = answer_html(answers_of(report.board), report)
-    assert "Each is at most 2.5 points below the best measured of its tasks (95 %). " in text
+    assert "Each is at most 2.5 points below the best compared of its tasks (95 %). " in text
+    lost = dict.fromkeys(small()["backbone"], (30.0, False))
+    every = bounded(Board.of(small(), "mini"), {key: lost | some for key, some in losses.items()})
+    assert "below the best measured of" in answer_html(answers_of(every), replace(report, board=every))
     assert "The first one alone for everything may lose up to 20.0 points (video mask propagation)" in text
 
 
