@@ -27,7 +27,7 @@ def candidates_of(
     facts: Mapping[str, Facts],
     compressed: pd.DataFrame | None = None,
 ) -> dict[Column, pd.DataFrame]:
-    """Scored blocks of trained and untrained backbones, in the poolings of the leaderboard, with their costs.
+    """Scored blocks of trained and untrained backbones, in every pooling, with their costs.
 
     Times are those at the view size of the column's task (`leaderboards.board.costs.with_costs`). Weights are
     those up to the layer; where these were not measured, about that: an equal share of the network's for each
@@ -45,8 +45,8 @@ def _known(name: str, facts: Mapping[str, Facts]) -> Facts:
 
 
 def _scored(column: Column, compressed: pd.DataFrame | None) -> pd.DataFrame:
-    """The scored blocks of a column, and those of compressed vectors in the same poolings."""
-    rows, scores = column.candidates, column.rows
+    """The scored blocks of a column, and those of compressed vectors."""
+    rows, scores = column.family, column.rows
     if compressed is not None:
         scores = pd.concat([scores, column.select(compressed)], ignore_index=True)
         rows = pd.concat([rows, compressed_of(column, compressed)], ignore_index=True)
@@ -55,10 +55,9 @@ def _scored(column: Column, compressed: pd.DataFrame | None) -> pd.DataFrame:
 
 
 def compressed_of(column: Column, compressed: pd.DataFrame) -> pd.DataFrame:
-    """The scored blocks of a column with compressed vectors, in the poolings that are shown."""
+    """The scored blocks of a column with compressed vectors, in every pooling."""
     rows = column.select(compressed)
-    shown = rows["pooling"] == rows["backbone"].map(column.poolings)
-    return candidates(rows[(rows["metric"] == column.metric) & shown & ~is_floor(rows)])
+    return candidates(rows[(rows["metric"] == column.metric) & ~is_floor(rows)])
 
 
 def _with_costs(
@@ -103,8 +102,8 @@ def within(
     if commercial:
         fits = [fits_licence(name, "commercial") for name in rows["licence"]]
         refused["--licence commercial"] = ~pd.Series(fits, rows.index, dtype=bool)
-    several = rows.duplicated(["backbone", "layer"]).any()  # plain and compressed
-    what = "pairs of a layer and a compression" if several else "layers"
+    places = [rows["backbone"], rows["layer"], rows["transform"]]
+    what = "pairs of a layer and a compression" if rows["transform"].any() else "layers"
     keep, sentences = pd.Series(data=True, index=rows.index), []
     for words, beyond in refused.items():
         keep &= ~beyond
@@ -112,9 +111,10 @@ def within(
         names = sorted(str(name) for name in by_backbone.index[by_backbone])
         more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
         all_of = f", all of {', '.join([*names[:MOST_NAMED], *more])}" if names else ""
-        if beyond.all() and len(rows):
-            sentences.append(f"{words} leaves out all {len(rows)} {what}")
-        elif beyond.any():
-            sentences.append(f"{words} leaves out {beyond.sum()} of {len(rows)} {what}{all_of}")
+        out = beyond.groupby(places).all()  # in every pooling
+        if out.all() and len(rows):
+            sentences.append(f"{words} leaves out all {len(out)} {what}")
+        elif out.any():
+            sentences.append(f"{words} leaves out {out.sum()} of {len(out)} {what}{all_of}")
     rows = rows[keep].sort_values(["value", "bytes"], ascending=[False, True], kind="stable")
     return rows.drop_duplicates(["backbone", "layer"]).sort_index().reset_index(drop=True), sentences
