@@ -60,7 +60,7 @@ def test_filters(capsys: Capture, options: tuple[str, ...], some: str, none: str
 def test_commercial_means_the_same_to_list_and_recommend(capsys: Capture, licence: str) -> None:
     """Of every licence of the registry: a word in its name does not decide, what it allows does."""
     listed = {spec.licence for spec in find(names(capsys, "--licence", "commercial"))}
-    layer = {"backbone": "a", "layer": "1", "value": 1.0, "bytes": 4, "licence": licence}
+    layer = {"backbone": "a", "layer": "1", "value": 1.0, "bytes": 4, "transform": "", "licence": licence}
     rows, _ = within(pd.DataFrame([layer]), {}, commercial=True)
     assert (licence in listed) == (commercial_use(licence) == "allowed") == (len(rows) == 1)
 
