@@ -17,7 +17,7 @@ probes that are fitted in folds (`tests.simulate_folds`).
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -65,25 +65,7 @@ Part = Literal[
     "cheapest",
     "order",
 ]
-PARTS: tuple[Part, ...] = (
-    "coverage",
-    "means",
-    "ranks",
-    "predictions",
-    "folds",
-    "shots",
-    "queries",
-    "masks",
-    "pairs",
-    "neighbours",
-    "defects",
-    "alignment",
-    "kmeans",
-    "best",
-    "groups",
-    "cheapest",
-    "order",
-)
+PARTS: tuple[Part, ...] = get_args(Part)
 Draw = Callable[[np.random.Generator, int, float], Items]  # items of so many images, predicted so well
 STRATA = 5
 VIDEOS = (2, 3, 4, 6, 8, 12, 30)

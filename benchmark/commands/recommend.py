@@ -367,6 +367,8 @@ def _details(columns: "Mapping[Column, Compared]", first: "Pick") -> Iterator[st
 
 def _undecided(heading: str, found: "Compared", pick: "pd.Series") -> Iterator[str]:
     """Sentences about a pick and cheaper layers that may lose too much, and how many items would tell."""
+    from layerboard.leaderboards.findings.recommendation import named_layer
+
     rows = found.undecided(pick)
     if len(rows):
         first = rows.iloc[0]
@@ -375,12 +377,9 @@ def _undecided(heading: str, found: "Compared", pick: "pd.Series") -> Iterator[s
         yield (
             f"{heading}: {items} cannot decide whether {counted(len(rows), 'layers')} within "
             f"{found.max_loss:g} points of the best and no more expensive lose more than that. "
-            f"If {_place(first)} loses what it seems to, it would take {enough} to show it in 80 % of cases."
+            f"If {named_layer(first)} loses what it seems to, it would take {enough} to show it in 80 % of "
+            "cases."
         )
-
-
-def _place(row: "pd.Series") -> str:
-    return f"{row['backbone']} layer {row['layer']} {row['pooling']}"
 
 
 def code_of(pick: "Pick", local: Collection[str] = ()) -> str:

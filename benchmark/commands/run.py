@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from layerboard.benchmark.api import RunSummary
     from layerboard.benchmark.forecast.forecast import Forecast
 
-HIGHEST = 100  # no score in percent differs by as many points
 MOST_NAMED = 5  # unreadable images that are named one by one
 
 
@@ -41,7 +41,7 @@ class DetectOption(Form):
         None,
         "With --plan: also say how many images, videos, ... would show, in 80 % of cases, that a layer is so "
         "many points below the best; from earlier results in the output folder, or else from those of mini.",
-        parsers.positive,
+        partial(parsers.positive, most=99),  # of scores in percent
     )
 
 
@@ -59,8 +59,6 @@ class RunForm(DetectOption, Request):
             raise InputError("--json needs --plan; `layerboard show --json` prints the results of a run")
         if self.detect is not None and not self.plan:
             raise InputError("--detect needs --plan; the pages of a run say what its images show")
-        if self.detect is not None and self.detect >= HIGHEST:
-            raise InputError(f"--detect takes points below {HIGHEST}; found {self.detect:g}")
 
 
 class RunCall(ProgressOption, Request):

@@ -263,7 +263,7 @@ class Recommendation:
         if not row["difference"]:
             head = f"scores best{_compression(row)}, {_score(row)}"
             return f"{head}{f', {at_most}' if known else ''}{_speed(row)}"
-        below = f"{fixed(-row['difference'], 1)} points below {_place(best)}{_compression(best)}"
+        below = f"{fixed(-row['difference'], 1)} points below {named_layer(best)}{_compression(best)}"
         below += f" ({_score(best)})"
         out = ", which the limits leave out" if compared.left_out else ""
         below = f"{at_most}, {below}" if known else f"is {below}"
@@ -307,7 +307,8 @@ def _saving(row: pd.Series, best: pd.Series) -> str:
     return f"layer {row['layer']} of {row['depth']}"
 
 
-def _place(row: pd.Series) -> str:
+def named_layer(row: pd.Series) -> str:
+    """A candidate in words: backbone, layer and pooling."""
     return f"{row['backbone']} layer {row['layer']} {row['pooling']}"
 
 
