@@ -62,11 +62,13 @@ def test_what_nothing_is_known_of_is_unknown(tmp_path: Path) -> None:
     }
 
 
-def test_it_is_for_a_plan_and_a_number_above_zero(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_for_a_plan_and_a_number_that_scores_can_differ_by(capsys: pytest.CaptureFixture[str]) -> None:
     said = command(capsys, "run", "--detect", "1")
     assert (said.code, "--detect needs --plan" in said.error) == (2, True)
     with pytest.raises(InputError, match="detect= takes a number above 0"):
         layerboard.forecast("mini-fs", "knn", detect=0)
+    with pytest.raises(InputError, match="at most 99; found 100"):
+        layerboard.forecast("mini-fs", "knn", detect=100)
 
 
 def test_the_assumed_errors_are_those_of_the_mini_page() -> None:
