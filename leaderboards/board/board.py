@@ -1,7 +1,7 @@
 """A leaderboard: everything that the records of one suite say, computed once for pages and reports."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from layerboard.leaderboards.records.manifest import CLAIMS
 from layerboard.leaderboards.records.record import VERIFIED, Subject, of_suite, unlike_companions
 from layerboard.tasks.framework.registry import COST, DRIFT
 from layerboard.tasks.framework.transforms import is_compression
+from layerboard.zoo.spec import BackboneSpec
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,8 @@ class Board:
     """The newest records of one suite, and what is derived from them, computed once on demand.
 
     `Board.of` makes one from any records. ``items`` and ``arrays`` are the folders of per-item measurements
-    and of arrays of analyses; ``published`` are published numbers to show beside those measured here.
+    and of arrays of analyses; ``published`` are published numbers to show beside those measured here, and ``specs`` what the
+    registry says of backbones, by name.
     """
 
     suite: str  # "" for records of any suite
@@ -46,6 +48,7 @@ class Board:
     items: Path | None = None
     arrays: Path | None = None
     published: tuple[Published, ...] = ()
+    specs: Mapping[str, BackboneSpec] = field(default_factory=dict)
     part: str = ""  # suffix of the names of its pages, such as ``.inside`` for analyses
 
     @classmethod
@@ -57,10 +60,11 @@ class Board:
         items: Path | None = None,
         arrays: Path | None = None,
         published: Sequence[Published] = (),
+        specs: Mapping[str, BackboneSpec] | None = None,
     ) -> "Board":
         """The board of the records of a suite, in any order, or of all records if no suite is named."""
         records = latest(of_suite(records, suite) if suite else records)
-        return cls(suite, records, items, arrays, tuple(published))
+        return cls(suite, records, items, arrays, tuple(published), specs or {})
 
     def __len__(self) -> int:
         return len(self.records)

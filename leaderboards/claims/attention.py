@@ -1,0 +1,245 @@
+"""Statistics of claims about attention, receptive fields and residual streams."""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from layerboard.leaderboards.claims.effects import (
+    Effect,
+    contrast,
+    largest,
+    least,
+    mean_effect,
+    orders,
+    permuted,
+    share_above,
+)
+from layerboard.leaderboards.claims.networks import Group, Network, crossed
+from layerboard.leaderboards.claims.readings import AbsentError, Readings
+from layerboard.tasks.metrics.arrays import Floats
+
+OFFSET_HEADS = 0.05  # share of heads above which a network counts as having offset heads
+REACHED = 0.95  # share of the best IoU that counts as telling objects apart
+EARLY = 2 / 3  # relative depth up to which layers are early to middle
+POINTS = 24  # relative depths at which curves of networks of different depth are compared
+
+
+def halves(curve: Floats) -> tuple[Floats, Floats]:
+    """The numbers of the first half of the blocks, and of the second."""
+    middle = len(curve) // 2
+    return curve[:middle], curve[middle:]
+
+
+def first_part(curve: Floats, share: float) -> Floats:
+    """The numbers of the blocks up to a relative depth, at least of two."""
+    return curve[: max(2, round(share * len(curve)))]
+
+
+def sparse_and_shared(readings: Readings, networks: Sequence[Group]) -> Effect:
+    """Entropy of the class token falls, and the correlation of its maps between heads rises with depth."""
+
+    def of(network: Network) -> Effect:
+        entropy = readings.curve("attention-shares", "entropy", network, "cls")
+        maps = readings.array("attention-maps", "cls_map", 3, network)
+        if maps.shape[1] < 2:
+            raise AbsentError(f"{network.label} has a single head")
+        pairs = np.triu_indices(maps.shape[1], 1)
+        alike = np.array([np.corrcoef(heads)[pairs].mean() for heads in maps])
+        falls, rises = halves(entropy), halves(alike)
+        return least([
+            contrast(*falls, "layers").of("sparse"),
+            contrast(*reversed(rises), "layers").of("repeated"),
+        ])
+
+    return least(readings.each(networks, of))
+
+
+def offset_heads(readings: Readings, networks: Sequence[Group]) -> Effect:
+    """The share of heads of each network that look to one side."""
+
+    def of(network: Network) -> Effect:
+        kinds = readings.array("attention-maps", "class", 2, network)
+        return share_above(int((kinds == "offset").sum()), kinds.size, OFFSET_HEADS, "heads")
+
+    return least(readings.each(networks, of))
+
+
+def diagonal_heads(readings: Readings, pairs: Sequence[Group]) -> Effect:
+    """The share of heads with an offset in both directions, larger network minus smaller."""
+
+    def diagonal(network: Network) -> Floats:
+        kinds = readings.array("attention-maps", "class", 2, network)
+        peaks = readings.array("attention-maps", "peak", 3, network)
+        return ((kinds == "offset") & (peaks != 0).all(axis=2)).astype(np.float64)
+
+    return least(readings.each(pairs, lambda small, large: contrast(diagonal(large), diagonal(small), "heads")))
+
+
+def _distances(readings: Readings, networks: Sequence[Network]) -> tuple[list[Network], Floats]:
+    """The networks with attention distances, and correlations of their curves over relative depth."""
+    depths, found, curves = np.linspace(0, 1, POINTS), list[Network](), list[Floats]()
+    for network in networks:
+        try:
+            curve = readings.curve("attention-distance", "attention-distance", network, "patch")
+        except AbsentError:
+            continue
+        if np.isfinite(curve).all() and len(curve) > 2:
+            found.append(network)
+            curves.append(np.interp(depths, np.linspace(0, 1, len(curve)), curve))
+    if len(found) < 3:
+        raise AbsentError("needs `attention-distance` of three networks")
+    return found, np.corrcoef(curves)
+
+
+def _within_groups(alike: Floats, labels: Sequence[object], unit: str) -> Effect:
+    """Mean correlation of networks of one label minus that of networks of two, under exchange of labels."""
+    codes = np.unique([str(label) for label in labels], return_inverse=True)[1]
+    pairs = np.triu_indices(len(codes), 1)
+    names = codes[np.concatenate([[np.arange(len(codes))], orders(len(codes))])]
+    same = names[:, pairs[0]] == names[:, pairs[1]]
+    if not same[0].any() or same[0].all():
+        raise AbsentError("needs two networks of one kind, and one of another")
+    values = alike[pairs]
+    within = (same * values).sum(axis=1) / same.sum(axis=1)
+    between = (~same * values).sum(axis=1) / (~same).sum(axis=1)
+    statistics = within - between
+    return permuted(float(statistics[0]), statistics[1:], unit)
+
+
+def order_by_method(readings: Readings, networks: Sequence[Group]) -> Effect:
+    """Curves of attention distance are more alike within a method than between two."""
+    found, alike = _distances(readings, [network for (network,) in networks])
+    return _within_groups(alike, [network.method for network in found], f"{len(found)} networks")
+
+
+def order_by_training(readings: Readings, sizes: Sequence[Group], networks: Sequence[Group]) -> Effect:
+    """The same for sizes and patch sizes of one training against other trainings."""
+    del sizes  # that there are any
+    found, alike = _distances(readings, [network for (network,) in networks])
+    return _within_groups(alike, [network.training for network in found], f"{len(found)} networks")
+
+
+def early_saliency(readings: Readings, networks: Sequence[Group]) -> Effect:
+    """Objects stand out by two thirds of the depth: how early, against other orders, and above chance.
+
+    The relative depth that reaches 95 % of the best IoU is below two thirds on average, and lower than in
+    random orders of the layers; and some early layer of each network is above a uniform map.
+    """
+    curves, above = dict[str, Floats](), list[Effect]()
+    for (network,) in networks:
+        try:
+            curve = readings.curve("saliency", "saliency-iou-best", network, "patch")
+            above.append(_above_uniform(readings, network).of(network.label))
+        except AbsentError:
+            continue
+        curves[network.label] = curve
+    if not curves:
+        raise AbsentError("needs `saliency` with per-item measurements")
+    reached = np.array([_reached(curve[None])[0] for curve in curves.values()])
+    every = enumerate(curves.values())
+    drawn = np.mean([_reached(curve[orders(len(curve), row)]) for row, curve in every], axis=0)
+    unit = f"layers of {len(curves)} networks"
+    earlier = permuted(-float(reached.mean()), -drawn, unit).of("earlier than by chance")
+    return least([earlier, mean_effect(EARLY - reached, "networks").of("depth"), least(above)])
+
+
+def _reached(curves: Floats) -> Floats:
+    """Relative depth of the first block that has 95 % of the highest value of its curve [curves blocks]."""
+    enough = curves >= REACHED * np.nanmax(curves, axis=1, keepdims=True)
+    return (1 + enough.argmax(axis=1)) / curves.shape[1]
+
+
+def _above_uniform(readings: Readings, network: Network) -> Effect:
+    """The best head of some early block minus a uniform map, over images."""
+    early = [
+        mean_effect(items.values["saliency-iou-best"] - items.values["saliency-iou-uniform"], items.unit)
+        for (layer, _, pooling), items in readings.items("saliency", network).items()
+        if pooling == "patch" and 1 <= layer <= EARLY * network.depth
+    ]
+    if not early:
+        raise AbsentError(f"{network.label} has no per-item measurements of `saliency`")
+    return largest(early).of("above a uniform map")
+
+
+def early_saliency_of_larger(readings: Readings, pairs: Sequence[Group]) -> Effect:
+    """`early_saliency` of the larger networks alone."""
+    return early_saliency(readings, [*dict.fromkeys((large,) for _, large in pairs)])
+
+
+def by_image(readings: Readings, networks: Sequence[Group]) -> Effect:
+    """Maps of the class token differ more between images than between heads, in the second half."""
+
+    def of(network: Network) -> Effect:
+        shown = readings.array("attention-maps", "sample_cls", 4, network)
+        heads = readings.array("attention-maps", "cls_map", 3, network)
+        cells = shown.shape[2] * shown.shape[3]
+        images = shown.reshape(*shown.shape[:2], cells).transpose(1, 0, 2)
+        differences = _spread(images) - _spread(heads[:, :, -cells:])
+        return mean_effect(halves(differences)[1], "layers")
+
+    return least(readings.each(networks, of))
+
+
+def _spread(maps: Floats) -> Floats:
+    """Mean distance in total variation of the maps of every block [blocks maps cells]."""
+    if maps.shape[1] < 2:
+        raise AbsentError("needs two maps")
+    maps = maps / np.maximum(maps.sum(axis=2, keepdims=True), 1e-12)
+    apart = [abs(maps[:, one] - maps[:, other]).sum(axis=1) / 2 for one, other in combinations(range(maps.shape[1]), 2)]
+    return np.mean(apart, axis=0)
+
+
+def sparser_with_small_patches(readings: Readings, pairs: Sequence[Group]) -> Effect:
+    """Entropy of the class token in the second half, coarse patches minus fine ones, block by block."""
+
+    def of(coarse: Network, fine: Network) -> Effect:
+        first, second = (
+            halves(readings.curve("attention-shares", "entropy", network, "cls"))[1] for network in (coarse, fine)
+        )
+        return mean_effect(first - second, "layers")
+
+    return least(readings.each(pairs, of))
+
+
+def local_and_global(readings: Readings, networks: Sequence[Group], shares: Sequence[Group]) -> Effect:
+    """Heads of low blocks differ in distance more than later ones, and are less local with less data."""
+
+    def mixed(network: Network) -> Effect:
+        spread = readings.curve("attention-distance", "distance-range", network, "patch")
+        low = first_part(spread, 1 / 4)
+        return contrast(low, spread[len(low) :], "layers")
+
+    def low_heads(network: Network) -> Floats:
+        heads = readings.heads("attention-distance", "attention-distance-ratio", network, "patch")
+        return first_part(heads, 1 / 4)
+
+    def fewer(full: Network, part: Network) -> Effect:
+        return contrast(low_heads(part), low_heads(full), "heads")
+
+    return least([*readings.each(networks, mixed), *readings.each(shares, fewer)])
+
+
+def wide_fields(readings: Readings, vits: Sequence[Group], convnets: Sequence[Group]) -> Effect:
+    """Half radius of the receptive fields of the first third of the blocks, ViT minus ConvNet."""
+
+    def of(vit: Network, convnet: Network) -> Effect:
+        low = [
+            first_part(readings.curve("receptive-field", "erf-half-radius", network, "patch", "block"), 1 / 3)
+            for network in (vit, convnet)
+        ]
+        return contrast(*low, "layers")
+
+    return least(readings.each(crossed(vits, convnets), of))
+
+
+def strong_skips(readings: Readings, vits: Sequence[Group], convnets: Sequence[Group]) -> Effect:
+    """Skip norm over branch norm: ViT minus ConvNet; and class token minus patches, which falls with depth."""
+
+    def of(vit: Network, convnet: Network) -> Effect:
+        cls, patch = (readings.curve("residuals", "norm-ratio", vit, pooling) for pooling in ("cls", "patch"))
+        other = readings.curve("residuals", "norm-ratio", convnet, "patch", "branch")
+        first = contrast(*halves(cls - patch), "layers").of("class token first")
+        return least([contrast(patch, other, "layers").of("stronger"), first])
+
+    return least(readings.each(crossed(vits, convnets), of))

@@ -1,0 +1,124 @@
+"""Effects: numbers that are above 0 if a claim holds, with 95 % intervals, and how several become one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf, isnan, nan, sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betaincinv, ndtri, stdtrit
+
+from layerboard.tasks.metrics.arrays import Floats, Integers
+
+TAIL = 0.025  # of each end of an interval
+DRAWS = 999  # random exchanges
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A number that is above 0 if what it is of holds, with the ends of its 95 % interval; NaN for none.
+
+    ``unit`` says what varies behind the interval, with its number. ``subject`` names what the number is of.
+    """
+
+    value: float
+    low: float
+    high: float
+    unit: str
+    subject: str = ""
+    freedom: float = inf  # degrees of freedom of the standard error
+
+    def widened(self, count: int) -> "Effect":
+        """Its interval if ``count`` intervals are to hold together (Bonferroni)."""
+        factor = _quantile(self.freedom, TAIL / count) / _quantile(self.freedom, TAIL)
+        low, high = (self.value + factor * (end - self.value) for end in (self.low, self.high))
+        return replace(self, low=low, high=high)
+
+    def of(self, subject: str) -> "Effect":
+        """The same effect of a named subject; parts that have names keep them behind it."""
+        return replace(self, subject=", ".join(filter(None, [subject, self.subject])))
+
+
+def _quantile(freedom: float, tail: float) -> float:
+    return float(-ndtri(tail) if freedom == inf else -stdtrit(freedom, tail))
+
+
+def least(effects: Sequence[Effect]) -> Effect:
+    """The least of several effects: above 0 if all are (an intersection-union test).
+
+    Its lower end is the lowest of all lower ends, without correction: if one effect is at most 0, the chance
+    that its own interval is above 0 bounds the error. The upper end is that of simultaneous intervals.
+
+    Source: Berger, Multiparameter Hypothesis Testing and Acceptance Sampling, Technometrics 24, 1982.
+    """
+    wide = [effect.widened(len(effects)) for effect in effects]
+    deciding = min(effects, key=lambda effect: effect.value)
+    ends = min(effect.low for effect in effects), min(effect.high for effect in wide)
+    return replace(deciding, low=_known(effects, ends[0]), high=_known(effects, ends[1]))
+
+
+def largest(effects: Sequence[Effect]) -> Effect:
+    """The largest of several effects: above 0 if any is, corrected for their number (Bonferroni)."""
+    turned = least([replace(each, value=-each.value, low=-each.high, high=-each.low) for each in effects])
+    return replace(turned, value=-turned.value, low=-turned.high, high=-turned.low)
+
+
+def _known(effects: Sequence[Effect], end: float) -> float:
+    return nan if any(isnan(effect.low) for effect in effects) else end
+
+
+def mean_effect(values: ArrayLike, unit: str) -> Effect:
+    """The mean of values that are independent units, with Student's interval; NaN values are left out."""
+    array = _finite(values)
+    return _student(float(array.mean()), array.var(ddof=1) / len(array) if len(array) > 1 else nan,
+                    len(array) - 1, f"{len(array)} {unit}")
+
+
+def contrast(first: ArrayLike, second: ArrayLike, unit: str) -> Effect:
+    """The mean of some independent units minus that of others, with Welch's interval."""
+    groups = _finite(first), _finite(second)
+    counts = [len(group) for group in groups]
+    value, named = float(groups[0].mean() - groups[1].mean()), f"{counts[0]} + {counts[1]} {unit}"
+    if min(counts) < 2:
+        return Effect(value, nan, nan, named)
+    parts = [float(group.var(ddof=1)) / len(group) for group in groups]
+    total = sum(parts)
+    below = sum(part**2 / (count - 1) for part, count in zip(parts, counts, strict=True))
+    return _student(value, total, total**2 / below if below else inf, named)
+
+
+def _student(value: float, variance: float, freedom: float, unit: str) -> Effect:
+    if isnan(variance):
+        return Effect(value, nan, nan, unit)
+    reach = _quantile(freedom, TAIL) * sqrt(variance)
+    return Effect(value, value - reach, value + reach, unit, freedom=freedom)
+
+
+def share_above(count: int, total: int, bound: float, unit: str) -> Effect:
+    """A share minus a bound, with the exact interval of Clopper and Pearson (Biometrika 26, 1934)."""
+    low = float(betaincinv(count, total - count + 1, TAIL)) if count else 0.0
+    high = float(betaincinv(count + 1, total - count, 1 - TAIL)) if count < total else 1.0
+    return Effect(count / total - bound, low - bound, high - bound, f"{count} of {total} {unit}")
+
+
+def permuted(observed: float, shuffled: Floats, unit: str) -> Effect:
+    """A statistic minus its mean under exchange of what the claim orders, with the interval of this exchange.
+
+    ``shuffled`` are its values after random exchanges. The interval is above 0 if and only if at most 2.5 %
+    of these, the observed one included, are as high: an exact test.
+
+    Source: Phipson and Smyth, Permutation P-values Should Never Be Zero, SAGMB 9, 2010.
+    """
+    every = np.append(shuffled, observed)
+    low, high = np.quantile(every, TAIL, method="lower"), np.quantile(every, 1 - TAIL, method="higher")
+    return Effect(observed - float(every.mean()), observed - float(high), observed - float(low), unit)
+
+
+def orders(count: int, stream: int = 0) -> Integers:
+    """Random orders of ``count`` things [draws count], the same in each call; another stream, other orders."""
+    return np.random.default_rng(stream).permuted(np.tile(np.arange(count), (DRAWS, 1)), axis=1)
+
+
+def _finite(values: ArrayLike) -> Floats:
+    array = np.asarray(values, np.float64).ravel()
+    return array[np.isfinite(array)]

@@ -1,0 +1,201 @@
+"""What claims read from a board: curves over depth, heads, maps, CKA, and scores by item."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.board.column import Column
+from layerboard.leaderboards.board.differences import known_items, sides_of
+from layerboard.leaderboards.board.frames import between, is_floor
+from layerboard.leaderboards.claims.effects import Effect
+from layerboard.leaderboards.claims.networks import Group, Network
+from layerboard.leaderboards.inside.evidence import Evidence
+from layerboard.leaderboards.records.files import scored_path
+from layerboard.leaderboards.records.items import Place, read_items
+from layerboard.leaderboards.records.key import COMPARISON_TASK
+from layerboard.leaderboards.records.record import companion
+from layerboard.tasks.framework.assess import group_difference
+from layerboard.tasks.framework.base import Items
+from layerboard.tasks.metrics.arrays import Floats
+from layerboard.zoo.errors import InputError
+
+TOKENS = "patch"  # of the CKA that claims are about
+Layers = Sequence[tuple[Network, Place]]  # of several networks
+
+
+class AbsentError(Exception):
+    """Something that a claim needs is not among the records: the reason, in words."""
+
+
+class Readings:
+    """The numbers of a board as claims need them, each read once.
+
+    Of several datasets or protocols of a task the first counts, in the order of pages.
+    """
+
+    def __init__(self, board: Board) -> None:
+        self.board = board
+        self._cka: dict[tuple[str, str], tuple[Floats, Floats]] = {}
+        self._items: dict[tuple[str, str], Mapping[Place, Items]] = {}
+
+    @cached_property
+    def networks(self) -> tuple[Network, ...]:
+        """The trained networks of the board that the registry knows, in the order of tables."""
+        known = [(self.board.specs.get(each.name), each) for each in self.board.backbones]
+        return tuple(Network(spec, each.label) for spec, each in known if spec is not None and spec.trained)
+
+    @cached_property
+    def evidence(self) -> Mapping[str, Evidence]:
+        """The analyses by task."""
+        board = self.board.analyses
+        every = [Evidence(group, board.backbones, board.arrays) for group in reversed(board.groups)]
+        return {evidence.analysis.task: evidence for evidence in every if len(evidence.analysis.metrics)}
+
+    @cached_property
+    def columns(self) -> Mapping[str, Column]:
+        """The columns of the leaderboard by task."""
+        return {column.task: column for column in reversed(self.board.columns)}
+
+    def has(self, task: str) -> bool:
+        """Whether the board has numbers of a task."""
+        return task in self.evidence or task in self.columns or (
+            task == COMPARISON_TASK and len(self.board.block_pairs) > 0
+        )
+
+    def each(self, groups: Iterable[Group], effect: Callable[..., Effect]) -> list[Effect]:
+        """The effect of each group that has what it needs, named by its networks.
+
+        Raises AbsentError with the first reason if none has.
+        """
+        found, reasons = list[Effect](), list[str]()
+        for group in groups:
+            try:
+                found.append(effect(*group).of(" and ".join(network.label for network in group)))
+            except AbsentError as error:
+                reasons.append(str(error))
+        if not found:
+            raise AbsentError(reasons[0] if reasons else "no network has what it needs")
+        return found
+
+    def curve(self, task: str, metric: str, network: Network, pooling: str, tap: str = "attention") -> Floats:
+        """A metric of every block of a network [blocks]; NaN where it has none."""
+        return self.heads(task, metric, network, pooling, tap, of_heads=False)[:, 0]
+
+    def heads(
+        self, task: str, metric: str, network: Network, pooling: str, tap: str = "attention", *, of_heads: bool = True
+    ) -> Floats:
+        """A metric of every head [blocks heads], or of all together [blocks 1]."""
+        if task not in self.evidence:
+            raise AbsentError(f"needs `{task}`")
+        rows = self._by_backbone(task, metric).get(network.name)
+        if rows is not None:
+            rows = rows[(rows["pooling"] == pooling) & (rows["tap"] == tap) & ((rows["head"] >= 0) == of_heads)]
+        if rows is None or rows.empty:
+            raise AbsentError(f"{network.label} has no `{metric}` of {pooling} tokens")
+        heads = rows["head"].to_numpy(int).clip(0)
+        table = np.full((network.depth, 1 + heads.max()), np.nan)
+        table[rows["layer"].to_numpy(int) - 1, heads] = rows["value"]
+        return table
+
+    def _by_backbone(self, task: str, metric: str) -> Mapping[str, pd.DataFrame]:
+        rows = self.evidence[task].rows
+        rows = rows[(rows["metric"] == metric) & (rows["layer"] >= 1)]
+        return {str(name): part for name, part in rows.groupby("backbone")}
+
+    def array(self, task: str, name: str, axes: int, network: Network) -> Floats:
+        """An array of an analysis, with so many axes."""
+        found = self.evidence[task].array(name, axes, network.name) if task in self.evidence else None
+        if found is None:
+            raise AbsentError(f"{network.label} has no array `{name}` of `{task}`")
+        return found if found.dtype.kind in "US" else np.asarray(found, np.float64)
+
+    def cka(self, first: Network, second: Network, *, low: bool = False) -> Floats:
+        """CKA of the patch tokens of all blocks of two networks [blocks of first, of second], or its lower ends.
+
+        NaN for a pair of blocks that was not compared.
+        """
+        if not (found := self._cka.get((first.name, second.name))):
+            rows = self.board.block_pairs
+            rows = between(rows[rows["pooling"] == TOKENS], first.name, second.name)
+            tables = tuple(np.full((first.depth, second.depth), np.nan) for _ in "vl")
+            for table, name in zip(tables, ("value", "ci_low"), strict=True):
+                table[rows["layer"].to_numpy(int) - 1, rows["other_layer"].to_numpy(int) - 1] = rows[name]
+            found = self._cka[first.name, second.name] = tables[0], tables[1]
+        if not np.isfinite(found[0]).any():
+            raise AbsentError(f"{first.label} and {second.label} were not compared by CKA")
+        return found[low]
+
+    def column(self, task: str) -> Column:
+        if task not in self.columns:
+            raise AbsentError(f"needs `{task}`")
+        return self.columns[task]
+
+    def scores(self, task: str, network: Network) -> Floats:
+        """The score of every block in the pooling that is shown [blocks]; NaN where it has none."""
+        rows = self.column(task).candidates
+        rows = rows[rows["backbone"] == network.name]
+        if rows.empty:
+            raise AbsentError(f"{network.label} has no score of `{task}`")
+        scores = np.full(network.depth, np.nan)
+        scores[rows["layer"].to_numpy(int) - 1] = rows["value"]
+        return scores
+
+    def floor(self, task: str) -> float:
+        """The highest score of any random draw of the floor in a column."""
+        rows = self.column(task).scored
+        rows = rows[is_floor(rows) & (rows["family"] == "random")]
+        if rows.empty:
+            raise AbsentError(f"needs the random floor of `{task}`")
+        return float(rows["value"].max())
+
+    def places(self, task: str, network: Network, pooling: str = "") -> list[Place]:
+        """The scored blocks of a network, in the pooling that is shown or another, the best first."""
+        column = self.column(task)
+        rows = column.family[column.family["backbone"] == network.name]
+        rows = rows[rows["pooling"] == (pooling or column.poolings.get(network.name))]
+        rows = rows.sort_values("value", ascending=False, kind="stable")
+        if rows.empty:
+            raise AbsentError(f"{network.label} has no score of `{task}`")
+        return [side.place for side in sides_of(rows, network.name, sort=False)]
+
+    def contest(self, task: str, first: Layers, second: Layers, metric: str = "") -> Effect:
+        """The best of some layers minus the best of others, on the same items: the choice is accounted for."""
+        metric = metric or self.column(task).metric
+        sides = [[self._item(task, network, place) for network, place in side] for side in (first, second)]
+        if not all(sides):
+            raise AbsentError(f"`{task}` has too few layers to compare")
+        groups = group_difference(*sides, metric)
+        if groups is None:
+            raise AbsentError(f"`{task}` was not scored on the same items")
+        units = len({*sides[0][0].clusters})
+        unit = f"{units} {sides[0][0].unit if units == len(sides[0][0].keys) else 'groups'}"
+        return Effect(groups.value, groups.low, groups.high, unit)
+
+    def _item(self, task: str, network: Network, place: Place) -> Items:
+        items = self.items(task, network)
+        if place not in items:
+            raise AbsentError(f"{network.label} has no per-item measurements of `{task}`")
+        return items[place]
+
+    def items(self, task: str, network: Network) -> Mapping[Place, Items]:
+        """The per-item measurements of every layer of a network; empty without any."""
+        key = (task, network.name)
+        if key not in self._items:
+            self._items[key] = self._read_items(task, network)
+        return self._items[key]
+
+    def _read_items(self, task: str, network: Network) -> Mapping[Place, Items]:
+        folder = self.board.items
+        if folder is None:
+            return {}
+        if task in self.columns:
+            column = self.columns[task]
+            sides = sides_of(column.family, network.name)
+            return known_items(column, sides, folder) if sides else {}
+        try:
+            return read_items(companion(folder, scored_path(self.evidence[task].key, network.name)))
+        except (InputError, KeyError):
+            return {}

@@ -1,0 +1,234 @@
+"""Statistics of claims about scores of tasks, of places and of tokens."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from layerboard.leaderboards.claims.attention import first_part
+from layerboard.leaderboards.claims.effects import Effect, contrast, largest, least, mean_effect, orders, permuted
+from layerboard.leaderboards.claims.networks import Group, Network
+from layerboard.leaderboards.claims.readings import AbsentError, Layers, Readings
+from layerboard.tasks.metrics.arrays import Floats
+
+CLUSTERINGS = ("cluster-image", "cluster-object", "cluster-part")
+LOCAL = ("davis", "spair")
+PRIMARY = ("knn", "retrieval", *CLUSTERINGS, *LOCAL)
+LEAST_TASKS = 3
+
+
+def _layers(readings: Readings, task: str, networks: Iterable[Network]) -> Layers:
+    """The scored layers of several networks, the best first."""
+    found = []
+    for network in networks:
+        try:
+            scores = readings.scores(task, network)
+            found += [(scores[place[0] - 1], network, place) for place in readings.places(task, network)]
+        except AbsentError:
+            continue
+    return [(network, place) for _, network, place in sorted(found, key=lambda each: -each[0])]
+
+
+def _tasks(readings: Readings, tasks: Sequence[str]) -> list[str]:
+    return [task for task in tasks if task in readings.columns]
+
+
+def meaningful_class_token(readings: Readings, networks: Sequence[Group]) -> Effect:
+    """Purity of the class token of some block minus the highest of the untrained floor."""
+    floor = readings.floor("cluster-image")
+
+    def of(network: Network) -> Effect:
+        column = readings.column("cluster-image")
+        rows = column.family[(column.family["backbone"] == network.name) & (column.family["pooling"] == "cls")]
+        fields = rows[["layer", "value", "ci_low", "ci_high", "n", "unit"]].itertuples(index=False, name=None)
+        effects = [
+            Effect(value - floor, low - floor, high - floor, f"{n} {unit}").of(f"block {layer}")
+            for layer, value, low, high, n, unit in fields
+        ]
+        if not effects:
+            raise AbsentError(f"{network.label} has no scored class token")
+        return largest(effects)
+
+    return least(readings.each(networks, of))
+
+
+def supervised_most_semantic(readings: Readings, supervised: Sequence[Group], alone: Sequence[Group]) -> Effect:
+    """The best layer of supervised networks minus the best of self-supervised ones, in each clustering."""
+
+    def of(task: str) -> Effect:
+        first, second = (_layers(readings, task, [each for (each,) in side]) for side in (supervised, alone))
+        return readings.contest(task, first, second).of(task)
+
+    return least([of(task) for task in CLUSTERINGS])
+
+
+def middle_peaks(readings: Readings, networks: Sequence[Group]) -> Effect:
+    """Share of networks whose best layer is in the second half but not the last, against random orders."""
+
+    def of(task: str) -> Effect:
+        curves = _curves(readings, task, networks)
+        observed = float(np.mean([_is_middle(curve[None])[0] for curve in curves]))
+        drawn = np.mean([_is_middle(curve[orders(len(curve), row)]) for row, curve in enumerate(curves)], axis=0)
+        return permuted(observed, drawn, f"{len(curves)} networks").of(task)
+
+    return least([of(task) for task in LOCAL])
+
+
+def _curves(readings: Readings, task: str, networks: Sequence[Group]) -> list[Floats]:
+    curves = list[Floats]()
+    for (network,) in networks:
+        try:
+            curves.append(readings.scores(task, network))
+        except AbsentError:
+            continue
+    if not curves:
+        raise AbsentError(f"needs `{task}`")
+    return curves
+
+
+def _is_middle(curves: Floats) -> Floats:
+    """Whether the highest value of each curve lies from the middle to before the last [curves blocks]."""
+    best, depth = np.nanargmax(curves, axis=1) + 1, curves.shape[1]
+    return ((best >= depth / 2) & (best < depth)).astype(np.float64)
+
+
+def no_single_best(readings: Readings, networks: Sequence[Group]) -> Effect:
+    """Each network is below the best of the others in some task."""
+    tasks = _tasks(readings, PRIMARY)
+    if len(tasks) < LEAST_TASKS:
+        raise AbsentError(f"needs {LEAST_TASKS} tasks")
+
+    def of(network: Network) -> Effect:
+        others = [other for (other,) in networks if other != network]
+
+        def behind(task: str) -> Effect:
+            return readings.contest(
+                task, _layers(readings, task, others), _layers(readings, task, [network])
+            ).of(task)
+
+        return _largest_first(tasks, lambda task: _lead(readings, task, others, network), behind)
+
+    return least(readings.each(networks, of))
+
+
+def _lead(readings: Readings, task: str, others: Sequence[Network], network: Network) -> float:
+    """By how many of its standard errors the best of the others leads, about: which task to ask first."""
+    rows = readings.column(task).best.set_index("backbone")
+    own = rows[rows.index == network.name]
+    rows = rows[rows.index.isin([other.name for other in others])]
+    if own.empty or rows.empty:
+        return -np.inf
+    error = max(1e-9, float(own["ci_high"].iloc[0] - own["ci_low"].iloc[0]))
+    return float(rows["value"].max() - own["value"].iloc[0]) / error
+
+
+def _largest_first(tasks: Sequence[str], lead: Callable[[str], float], effect: Callable[[str], Effect]) -> Effect:
+    """`largest` of the effects of all tasks; if the first is above 0 for all together, it stands for them.
+
+    Its interval holds among all, so the others could only raise the number.
+    """
+    first, *rest = sorted(tasks, key=lead, reverse=True)
+    found = effect(first)
+    wide = found.widened(len(tasks))
+    return wide if wide.low > 0 else largest([found, *map(effect, rest)])
+
+
+def larger_is_better(readings: Readings, sizes: Sequence[Group], patches: Sequence[Group]) -> Effect:
+    """Larger minus smaller network in every task, and finer minus coarser patches in local ones."""
+
+    def gains(tasks: Sequence[str]) -> Callable[[Network, Network], Effect]:
+        return lambda first, second: least([_gain(readings, task, first, second) for task in _tasks(readings, tasks)])
+
+    return least([*readings.each(sizes, gains(PRIMARY)), *readings.each(patches, gains(LOCAL))])
+
+
+def _gain(readings: Readings, task: str, first: Network, second: Network) -> Effect:
+    """The best layer of the second network minus the best of the first."""
+    sides = (_layers(readings, task, [network]) for network in (second, first))
+    return readings.contest(task, *sides).of(task)
+
+
+def better_parts(readings: Readings, pairs: Sequence[Group]) -> Effect:
+    """The gain of the larger network in the clustering of parts."""
+    return least(readings.each(pairs, lambda *pair: _gain(readings, "cluster-part", *pair)))
+
+
+def varied_ranks(readings: Readings, networks: Sequence[Group]) -> Effect:
+    """Spread of ranks over tasks: mean of networks by reconstruction minus others, under exchange."""
+    tasks = _tasks(readings, PRIMARY)
+    if len(tasks) < LEAST_TASKS:
+        raise AbsentError(f"needs {LEAST_TASKS} tasks")
+    best = [readings.column(task).best.set_index("backbone")["value"] for task in tasks]
+    found = [network for (network,) in networks if all(network.name in each.index for each in best)]
+    is_asked = np.array([network.method == "reconstruction" for network in found])
+    if not 0 < is_asked.sum() < len(found):
+        raise AbsentError("needs ViTs by reconstruction and others in all tasks")
+    names = [network.name for network in found]
+    spread = np.std([each[names].rank() for each in best], axis=0)
+
+    def difference(asked: Floats) -> Floats:
+        return (spread * asked).sum(-1) / asked.sum(-1) - (spread * ~asked).sum(-1) / (~asked).sum(-1)
+
+    return permuted(
+        float(difference(is_asked)), difference(is_asked[orders(len(found))]), f"{len(found)} networks"
+    )
+
+
+def keeps_places(readings: Readings, pairs: Sequence[Group]) -> Effect:
+    """Share of tokens of the last block that find their place: most, and more than after averaging."""
+
+    def hits(network: Network) -> Floats:
+        cka = readings.array("localisation", "token_patch", 3, network)[-1]
+        return (cka.argmax(axis=1) == np.arange(len(cka))).astype(np.float64)
+
+    def of(cls: Network, mean: Network) -> Effect:
+        kept, lost = hits(cls), hits(mean)
+        return least([mean_effect(kept - 0.5, "tokens").of("kept"), contrast(kept, lost, "tokens").of("more")])
+
+    return least(readings.each(pairs, of))
+
+
+def tokens_with_class(readings: Readings, pairs: Sequence[Group]) -> Effect:
+    """Accuracy of probes on single tokens of the last block: trained on the mean minus on the class token."""
+
+    def probed(network: Network) -> Floats:
+        return readings.array("token-probes", "token_accuracy", 2, network)[network.depth - 1]
+
+    return least(readings.each(pairs, lambda cls, mean: contrast(probed(mean), probed(cls), "tokens")))
+
+
+def data_helps_the_middle(readings: Readings, shares: Sequence[Group]) -> Effect:
+    """Gain of few-shot accuracy by all data over part of them: middle third of the blocks minus the others."""
+
+    def of(full: Network, part: Network) -> Effect:
+        gain = readings.scores("fewshot", full) - readings.scores("fewshot", part)
+        low, top = len(first_part(gain, 1 / 3)), len(first_part(gain, 2 / 3))
+        return contrast(gain[low:top], np.concatenate([gain[:low], gain[top:]]), "layers")
+
+    return least(readings.each(shares, of))
+
+
+def geometry_before_class(readings: Readings, networks: Sequence[Group]) -> Effect:
+    """Relative depth of the best layer of k-NN minus that of local tasks, network by network."""
+    gaps = list[float]()
+    for (network,) in networks:
+        try:
+            depths = [
+                (1 + int(np.nanargmax(readings.scores(task, network)))) / network.depth for task in ("knn", *LOCAL)
+            ]
+        except AbsentError:
+            continue
+        gaps.append(depths[0] - float(np.mean(depths[1:])))
+    if not gaps:
+        raise AbsentError("needs `knn`, `davis` and `spair` of one network")
+    return mean_effect(gaps, "networks")
+
+
+def lost_tracking(readings: Readings, networks: Sequence[Group]) -> Effect:
+    """The best layer before the last minus the last, in mask propagation."""
+
+    def of(network: Network) -> Effect:
+        layers = _layers(readings, "davis", [network])
+        earlier = [each for each in layers if each[1][0] < network.depth]
+        return readings.contest("davis", earlier, [each for each in layers if each[1][0] == network.depth])
+
+    return least(readings.each(networks, of))
