@@ -1,8 +1,8 @@
 """Which frozen vision backbone, and which of its layers, is best for which task?
 
 Python has the same functions as the command line (``layerboard run``). `run` shows every image to every
-backbone once, scores every layer on every task, and writes leaderboards; `best`, `recommend`, `compare` and
-`cka` read what runs have written; `load` returns a backbone cut after a layer; `from_module` makes a backbone
+backbone once, scores every layer on every task, and writes leaderboards; `best`, `recommend`, `compare`, `claims`
+and `cka` read what runs have written; `load` returns a backbone cut after a layer; `from_module` makes a backbone
 of your own network. Results display themselves as tables, and have the numbers as data frames (``.frame``).
 """
 
@@ -16,6 +16,7 @@ from layerboard.zoo.libraries import end_command
 try:
     from layerboard.benchmark.commands.check import check
     from layerboard.benchmark.commands.cka import cka
+    from layerboard.benchmark.commands.claims import claims
     from layerboard.benchmark.commands.compare import compare
     from layerboard.benchmark.commands.cost import cost
     from layerboard.benchmark.commands.export import export
@@ -42,6 +43,7 @@ __all__ = [  # noqa: RUF022  # in the order in which they are described
     "recommend",
     "show",
     "compare",
+    "claims",
     "parity",
     "cka",
     "forecast",

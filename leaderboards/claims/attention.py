@@ -47,10 +47,9 @@ def sparse_and_shared(readings: Readings, networks: Sequence[Group]) -> Effect:
         pairs = np.triu_indices(maps.shape[1], 1)
         alike = np.array([np.corrcoef(heads)[pairs].mean() for heads in maps])
         falls, rises = halves(entropy), halves(alike)
-        return least([
-            contrast(*falls, "layers").of("sparse"),
-            contrast(*reversed(rises), "layers").of("repeated"),
-        ])
+        return least(
+            [contrast(*falls, "layers").of("sparse"), contrast(*reversed(rises), "layers").of("repeated")]
+        )
 
     return least(readings.each(networks, of))
 
@@ -73,23 +72,24 @@ def diagonal_heads(readings: Readings, pairs: Sequence[Group]) -> Effect:
         peaks = readings.array("attention-maps", "peak", 3, network)
         return ((kinds == "offset") & (peaks != 0).all(axis=2)).astype(np.float64)
 
-    return least(readings.each(pairs, lambda small, large: contrast(diagonal(large), diagonal(small), "heads")))
+    return least(
+        readings.each(pairs, lambda small, large: contrast(diagonal(large), diagonal(small), "heads"))
+    )
 
 
-def _distances(readings: Readings, networks: Sequence[Network]) -> tuple[list[Network], Floats]:
-    """The networks with attention distances, and correlations of their curves over relative depth."""
-    depths, found, curves = np.linspace(0, 1, POINTS), list[Network](), list[Floats]()
-    for network in networks:
+def _distances(readings: Readings, networks: Sequence[Group]) -> dict[Network, Floats]:
+    """Curves of attention distance over relative depth, by network; raises AbsentError for fewer than three."""
+    depths, curves = np.linspace(0, 1, POINTS), dict[Network, Floats]()
+    for (network,) in networks:
         try:
             curve = readings.curve("attention-distance", "attention-distance", network, "patch")
         except AbsentError:
             continue
         if np.isfinite(curve).all() and len(curve) > 2:
-            found.append(network)
-            curves.append(np.interp(depths, np.linspace(0, 1, len(curve)), curve))
-    if len(found) < 3:
+            curves[network] = np.interp(depths, np.linspace(0, 1, len(curve)), curve)
+    if len(curves) < 3:
         raise AbsentError("needs `attention-distance` of three networks")
-    return found, np.corrcoef(curves)
+    return curves
 
 
 def _within_groups(alike: Floats, labels: Sequence[object], unit: str) -> Effect:
@@ -108,16 +108,25 @@ def _within_groups(alike: Floats, labels: Sequence[object], unit: str) -> Effect
 
 
 def order_by_method(readings: Readings, networks: Sequence[Group]) -> Effect:
-    """Curves of attention distance are more alike within a method than between two."""
-    found, alike = _distances(readings, [network for (network,) in networks])
-    return _within_groups(alike, [network.method for network in found], f"{len(found)} networks")
+    """Curves of attention distance are more alike within a method than between two.
+
+    The sizes of one training count once, by their mean.
+    """
+    trainings: dict[tuple[str, ...], list[Network]] = {}
+    curves = _distances(readings, networks)
+    for network in curves:
+        trainings.setdefault(network.training, []).append(network)
+    means = [np.mean([curves[each] for each in sizes], axis=0) for sizes in trainings.values()]
+    methods = [sizes[0].method for sizes in trainings.values()]
+    return _within_groups(np.corrcoef(means), methods, f"{len(means)} trainings")
 
 
 def order_by_training(readings: Readings, sizes: Sequence[Group], networks: Sequence[Group]) -> Effect:
     """The same for sizes and patch sizes of one training against other trainings."""
     del sizes  # that there are any
-    found, alike = _distances(readings, [network for (network,) in networks])
-    return _within_groups(alike, [network.training for network in found], f"{len(found)} networks")
+    curves = _distances(readings, networks)
+    alike = np.corrcoef([*curves.values()])
+    return _within_groups(alike, [network.training for network in curves], f"{len(curves)} networks")
 
 
 def early_saliency(readings: Readings, networks: Sequence[Group]) -> Effect:
@@ -186,7 +195,10 @@ def _spread(maps: Floats) -> Floats:
     if maps.shape[1] < 2:
         raise AbsentError("needs two maps")
     maps = maps / np.maximum(maps.sum(axis=2, keepdims=True), 1e-12)
-    apart = [abs(maps[:, one] - maps[:, other]).sum(axis=1) / 2 for one, other in combinations(range(maps.shape[1]), 2)]
+    apart = [
+        abs(maps[:, one] - maps[:, other]).sum(axis=1) / 2
+        for one, other in combinations(range(maps.shape[1]), 2)
+    ]
     return np.mean(apart, axis=0)
 
 
@@ -195,7 +207,8 @@ def sparser_with_small_patches(readings: Readings, pairs: Sequence[Group]) -> Ef
 
     def of(coarse: Network, fine: Network) -> Effect:
         first, second = (
-            halves(readings.curve("attention-shares", "entropy", network, "cls"))[1] for network in (coarse, fine)
+            halves(readings.curve("attention-shares", "entropy", network, "cls"))[1]
+            for network in (coarse, fine)
         )
         return mean_effect(first - second, "layers")
 

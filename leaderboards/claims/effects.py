@@ -70,8 +70,12 @@ def _known(effects: Sequence[Effect], end: float) -> float:
 def mean_effect(values: ArrayLike, unit: str) -> Effect:
     """The mean of values that are independent units, with Student's interval; NaN values are left out."""
     array = _finite(values)
-    return _student(float(array.mean()), array.var(ddof=1) / len(array) if len(array) > 1 else nan,
-                    len(array) - 1, f"{len(array)} {unit}")
+    return _student(
+        float(array.mean()),
+        array.var(ddof=1) / len(array) if len(array) > 1 else nan,
+        len(array) - 1,
+        f"{len(array)} {unit}",
+    )
 
 
 def contrast(first: ArrayLike, second: ArrayLike, unit: str) -> Effect:

@@ -149,7 +149,9 @@ CONVNETS = _each("a ConvNet", lambda network: network.is_convnet)
 ANY = _each("two backbones", lambda _: True, least=2)
 PATCHES = _pair("two patch sizes of one method and size", _is_finer)
 SHARES = _pair("a training on all data and on a part of them", _has_less_data)
-SKIPLESS = _pair("a training with all skips and one without those of a block", lambda *two: bool(removed_block(*two)))
+SKIPLESS = _pair(
+    "a training with all skips and one without those of a block", lambda *two: bool(removed_block(*two))
+)
 AVERAGED = _pair("a ViT by labels on the class token, and a ConvNet or its twin on the mean", _is_averaged)
 
 

@@ -22,6 +22,7 @@ from layerboard.tasks.framework.base import Items
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.zoo.errors import InputError
 
+CONTEST_DRAWS = 2_000  # enough for the ends of intervals
 TOKENS = "patch"  # of the CKA that claims are about
 Layers = Sequence[tuple[Network, Place]]  # of several networks
 
@@ -61,8 +62,10 @@ class Readings:
 
     def has(self, task: str) -> bool:
         """Whether the board has numbers of a task."""
-        return task in self.evidence or task in self.columns or (
-            task == COMPARISON_TASK and len(self.board.block_pairs) > 0
+        return (
+            task in self.evidence
+            or task in self.columns
+            or (task == COMPARISON_TASK and len(self.board.block_pairs) > 0)
         )
 
     def each(self, groups: Iterable[Group], effect: Callable[..., Effect]) -> list[Effect]:
@@ -85,14 +88,23 @@ class Readings:
         return self.heads(task, metric, network, pooling, tap, of_heads=False)[:, 0]
 
     def heads(
-        self, task: str, metric: str, network: Network, pooling: str, tap: str = "attention", *, of_heads: bool = True
+        self,
+        task: str,
+        metric: str,
+        network: Network,
+        pooling: str,
+        tap: str = "attention",
+        *,
+        of_heads: bool = True,
     ) -> Floats:
         """A metric of every head [blocks heads], or of all together [blocks 1]."""
         if task not in self.evidence:
             raise AbsentError(f"needs `{task}`")
         rows = self._by_backbone(task, metric).get(network.name)
         if rows is not None:
-            rows = rows[(rows["pooling"] == pooling) & (rows["tap"] == tap) & ((rows["head"] >= 0) == of_heads)]
+            rows = rows[
+                (rows["pooling"] == pooling) & (rows["tap"] == tap) & ((rows["head"] >= 0) == of_heads)
+            ]
         if rows is None or rows.empty:
             raise AbsentError(f"{network.label} has no `{metric}` of {pooling} tokens")
         heads = rows["head"].to_numpy(int).clip(0)
@@ -167,7 +179,7 @@ class Readings:
         sides = [[self._item(task, network, place) for network, place in side] for side in (first, second)]
         if not all(sides):
             raise AbsentError(f"`{task}` has too few layers to compare")
-        groups = group_difference(*sides, metric)
+        groups = group_difference(*sides, metric, CONTEST_DRAWS)
         if groups is None:
             raise AbsentError(f"`{task}` was not scored on the same items")
         units = len({*sides[0][0].clusters})

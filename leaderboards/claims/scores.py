@@ -5,7 +5,15 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from layerboard.leaderboards.claims.attention import first_part
-from layerboard.leaderboards.claims.effects import Effect, contrast, largest, least, mean_effect, orders, permuted
+from layerboard.leaderboards.claims.effects import (
+    Effect,
+    contrast,
+    largest,
+    least,
+    mean_effect,
+    orders,
+    permuted,
+)
 from layerboard.leaderboards.claims.networks import Group, Network
 from layerboard.leaderboards.claims.readings import AbsentError, Layers, Readings
 from layerboard.tasks.metrics.arrays import Floats
@@ -38,7 +46,9 @@ def meaningful_class_token(readings: Readings, networks: Sequence[Group]) -> Eff
 
     def of(network: Network) -> Effect:
         column = readings.column("cluster-image")
-        rows = column.family[(column.family["backbone"] == network.name) & (column.family["pooling"] == "cls")]
+        rows = column.family[
+            (column.family["backbone"] == network.name) & (column.family["pooling"] == "cls")
+        ]
         fields = rows[["layer", "value", "ci_low", "ci_high", "n", "unit"]].itertuples(index=False, name=None)
         effects = [
             Effect(value - floor, low - floor, high - floor, f"{n} {unit}").of(f"block {layer}")
@@ -51,7 +61,9 @@ def meaningful_class_token(readings: Readings, networks: Sequence[Group]) -> Eff
     return least(readings.each(networks, of))
 
 
-def supervised_most_semantic(readings: Readings, supervised: Sequence[Group], alone: Sequence[Group]) -> Effect:
+def supervised_most_semantic(
+    readings: Readings, supervised: Sequence[Group], alone: Sequence[Group]
+) -> Effect:
     """The best layer of supervised networks minus the best of self-supervised ones, in each clustering."""
 
     def of(task: str) -> Effect:
@@ -67,7 +79,9 @@ def middle_peaks(readings: Readings, networks: Sequence[Group]) -> Effect:
     def of(task: str) -> Effect:
         curves = _curves(readings, task, networks)
         observed = float(np.mean([_is_middle(curve[None])[0] for curve in curves]))
-        drawn = np.mean([_is_middle(curve[orders(len(curve), row)]) for row, curve in enumerate(curves)], axis=0)
+        drawn = np.mean(
+            [_is_middle(curve[orders(len(curve), row)]) for row, curve in enumerate(curves)], axis=0
+        )
         return permuted(observed, drawn, f"{len(curves)} networks").of(task)
 
     return least([of(task) for task in LOCAL])
@@ -121,7 +135,9 @@ def _lead(readings: Readings, task: str, others: Sequence[Network], network: Net
     return float(rows["value"].max() - own["value"].iloc[0]) / error
 
 
-def _largest_first(tasks: Sequence[str], lead: Callable[[str], float], effect: Callable[[str], Effect]) -> Effect:
+def _largest_first(
+    tasks: Sequence[str], lead: Callable[[str], float], effect: Callable[[str], Effect]
+) -> Effect:
     """`largest` of the effects of all tasks; if the first is above 0 for all together, it stands for them.
 
     Its interval holds among all, so the others could only raise the number.
@@ -136,7 +152,9 @@ def larger_is_better(readings: Readings, sizes: Sequence[Group], patches: Sequen
     """Larger minus smaller network in every task, and finer minus coarser patches in local ones."""
 
     def gains(tasks: Sequence[str]) -> Callable[[Network, Network], Effect]:
-        return lambda first, second: least([_gain(readings, task, first, second) for task in _tasks(readings, tasks)])
+        return lambda first, second: least(
+            [_gain(readings, task, first, second) for task in _tasks(readings, tasks)]
+        )
 
     return least([*readings.each(sizes, gains(PRIMARY)), *readings.each(patches, gains(LOCAL))])
 
@@ -182,7 +200,9 @@ def keeps_places(readings: Readings, pairs: Sequence[Group]) -> Effect:
 
     def of(cls: Network, mean: Network) -> Effect:
         kept, lost = hits(cls), hits(mean)
-        return least([mean_effect(kept - 0.5, "tokens").of("kept"), contrast(kept, lost, "tokens").of("more")])
+        return least(
+            [mean_effect(kept - 0.5, "tokens").of("kept"), contrast(kept, lost, "tokens").of("more")]
+        )
 
     return least(readings.each(pairs, of))
 
@@ -213,7 +233,8 @@ def geometry_before_class(readings: Readings, networks: Sequence[Group]) -> Effe
     for (network,) in networks:
         try:
             depths = [
-                (1 + int(np.nanargmax(readings.scores(task, network)))) / network.depth for task in ("knn", *LOCAL)
+                (1 + int(np.nanargmax(readings.scores(task, network)))) / network.depth
+                for task in ("knn", *LOCAL)
             ]
         except AbsentError:
             continue

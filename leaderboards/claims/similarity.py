@@ -6,7 +6,15 @@ from dataclasses import replace
 import numpy as np
 
 from layerboard.leaderboards.claims.attention import halves
-from layerboard.leaderboards.claims.effects import Effect, contrast, largest, least, mean_effect, orders, permuted
+from layerboard.leaderboards.claims.effects import (
+    Effect,
+    contrast,
+    largest,
+    least,
+    mean_effect,
+    orders,
+    permuted,
+)
 from layerboard.leaderboards.claims.networks import Group, Network, crossed, removed_block
 from layerboard.leaderboards.claims.readings import AbsentError, Readings
 from layerboard.tasks.framework.assess import paired_differences
@@ -174,7 +182,7 @@ def redundant_blocks(readings: Readings, networks: Sequence[Group]) -> Effect:
         items = readings.items("knn", network)
         places = {place[0]: place for place in readings.places("knn", network)}
         pairs = [
-            (block, np.diag(cka, 1)[block - 1] - REDUNDANT, np.diag(low, 1)[block - 1] - REDUNDANT)
+            (block, *(float(table[block - 1, block]) - REDUNDANT for table in (cka, low)))
             for block in range(1, network.depth)
             if {places.get(block), places.get(block + 1)} <= {*items}
         ]
@@ -186,7 +194,10 @@ def redundant_blocks(readings: Readings, networks: Sequence[Group]) -> Effect:
             if paired is None or np.isnan(value):
                 continue
             same = Effect(value, end, 2 * value - end, "images")
-            moved, ends = abs(float(paired.value[1])), sorted((abs(float(paired.low[1])), abs(float(paired.high[1]))))
+            moved, ends = (
+                abs(float(paired.value[1])),
+                sorted((abs(float(paired.low[1])), abs(float(paired.high[1])))),
+            )
             spans = float(paired.low[1]) <= 0 <= float(paired.high[1])
             within = Effect(POINTS - moved, POINTS - ends[1], POINTS - (0 if spans else ends[0]), "images")
             share = replace(within, value=within.value / 100, low=within.low / 100, high=within.high / 100)

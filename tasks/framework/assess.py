@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from layerboard.tasks.framework.base import AVERAGED, NEIGHBOUR, OF_PIXELS, PAIRED, Items, Over, Statistic
 from layerboard.tasks.metrics.arrays import Floats, Integers
-from layerboard.tasks.statistics.mcb import Groups, compare_groups, compare_with_best
+from layerboard.tasks.statistics.mcb import GROUP_DRAWS, Groups, compare_groups, compare_with_best
 from layerboard.tasks.statistics.ranks import rank_ranges
 from layerboard.tasks.statistics.resolution import smallest_difference
 from layerboard.tasks.statistics.uncertainty import (
@@ -96,12 +96,14 @@ def _joined(items: Sequence[Items], metric: str) -> list[int]:
     return joined
 
 
-def group_difference(first: Sequence[Items], second: Sequence[Items], metric: str) -> Groups | None:
+def group_difference(
+    first: Sequence[Items], second: Sequence[Items], metric: str, draws: int = GROUP_DRAWS
+) -> Groups | None:
     """The best of some candidates minus the best of others in one metric, with its 95 % interval.
 
     They use the common items; candidates that lack more than 5 % of them take no part, and if none of a side
     is left, the result is None. The highest of either comes first. The interval and p are NaN for too few
-    units.
+    units. With few ``draws`` p is coarse.
     """
     every, count = [*first, *second], len(first)
     # the highest of both decide which items count
@@ -112,7 +114,7 @@ def group_difference(first: Sequence[Items], second: Sequence[Items], metric: st
     layers, of_first = [every[index] for index in joined], np.array(joined) < count
     measured = measure(_common(layers), metric)
     scale = _scale(layers, metric)
-    if (groups := compare_groups(measured, of_first)) is None:
+    if (groups := compare_groups(measured, of_first, draws=draws)) is None:
         scores = measured.evaluate()[0]
         return Groups(scale * float(scores[of_first].max() - scores[~of_first].max()), *[math.nan] * 3)
     return Groups(scale * groups.value, scale * groups.low, scale * groups.high, groups.p)

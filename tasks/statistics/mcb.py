@@ -92,7 +92,9 @@ def compare_with_best(measured: WeightedScores, seed: int = 0) -> WithBest | Non
     return WithBest(upper.max(axis=0), maybe)
 
 
-def compare_groups(measured: WeightedScores, first: Mask, seed: int = 0) -> Groups | None:
+def compare_groups(
+    measured: WeightedScores, first: Mask, seed: int = 0, draws: int = GROUP_DRAWS
+) -> Groups | None:
     """The true best of some scores minus the true best of the others; None for too few units.
 
     ``first`` [scores] marks those of the first group; neither may be empty. Each end holds with 97.5 %. For
@@ -108,18 +110,18 @@ def compare_groups(measured: WeightedScores, first: Mask, seed: int = 0) -> Grou
     above = without_rounding(scores - scores[:, None], scores)
     error, freedom = uncertainty.pairs()
     height = z_scores(scores, error, freedom)
-    normal = normal_draws(uncertainty.covariance, GROUP_DRAWS, seed)
+    normal = normal_draws(uncertainty.covariance, draws, seed)
     ends, tails = [], []
     for group in (first, ~first):
         rivals = np.flatnonzero(group)
         lowest, largest_p = math.inf, 0.0
         for each in np.flatnonzero(~group).tolist():
-            draws = _largest(normal, error[each], each, rivals)
-            quantile = max(ALONE, quantile_of(draws, (1 + LEVEL) / 2))
+            drawn = _largest(normal, error[each], each, rivals)
+            quantile = max(ALONE, quantile_of(drawn, (1 + LEVEL) / 2))
             reach = stdtrit(freedom[each, rivals], ndtr(quantile)) * error[each, rivals]
             lowest = min(lowest, float((above[each, rivals] - reach).max()))
             above_it = height[each, rivals].max()
-            largest_p = max(largest_p, (1 + int((draws >= above_it).sum())) / (1 + len(draws)))
+            largest_p = max(largest_p, (1 + int((drawn >= above_it).sum())) / (1 + draws))
         ends.append(lowest)
         tails.append(largest_p)
     value = float(scores[first].max() - scores[~first].max())

@@ -1,0 +1,71 @@
+"""The command `claims` and `layerboard.claims`: what a run says about the claims of papers."""
+
+from dataclasses import KW_ONLY
+
+from layerboard.benchmark.commands.command import command, records_of, rows_of, say, say_json
+from layerboard.benchmark.commands.result import Result
+from layerboard.benchmark.forms.option import Form, Option, Wholes, called_with, of_form
+from layerboard.benchmark.forms.request import JsonOption, ResultsOptions
+
+
+class ClaimOptions(Form, kw_only=False):
+    """Which claims are judged."""
+
+    numbers: Wholes = Option((), "Numbers of claims.", usual="all", positional=True)
+    _: KW_ONLY
+
+
+class ClaimsCall(ResultsOptions, ClaimOptions):
+    """Options of `layerboard.claims`."""
+
+
+class ClaimsRequest(JsonOption, ClaimsCall):
+    """Options of `claims`."""
+
+
+@command("claims", ClaimsRequest)
+def claims_command(request: ClaimsRequest) -> None:
+    """Judge claims of papers by the results of a run.
+
+    Each claim is a number that is above 0 if it holds: it holds if the 95 % interval is above 0, fails if the
+    interval is below, and is undecided otherwise. A claim whose backbones or tasks were not run is not
+    measured, with what it needs. `run --tasks inside` measures most of them. docs/explanation/claims.md
+    describes every claim.
+
+    Example: `layerboard claims 1 21 32 -o results`
+    """
+    found = of_form(claims)(ClaimsCall.of(request))
+    if request.json:
+        say_json({"claims": rows_of(found.frame)})
+    else:
+        say(found.text())
+
+
+@called_with(ClaimsCall)
+def claims(request: ClaimsCall) -> Result:
+    """Judge claims of papers by the results of a run.
+
+    Does what ``layerboard claims`` does. ``frame`` has one row per claim: number, claim, verdict, estimate
+    with ci_low and ci_high in the unit of its statistic (NaN if not measured), unit, subject (what decides),
+    reason, statistic, tasks, source. All suites of the folder count together.
+
+    Example:
+        >>> import layerboard
+        >>> found = layerboard.claims([31, 32], output="results")
+        >>> found.frame["number"].tolist()
+        [31, 32]
+    """
+    from layerboard.benchmark.plan.facts import known_specs
+    from layerboard.leaderboards.board.board import Board
+    from layerboard.leaderboards.claims.verdicts import chosen_findings, claim_frame, claim_table, counts_text
+
+    output = request.output
+    folders = {"items": output / "items", "arrays": output / "arrays"}
+    board = Board.of(records_of(output), **folders, specs=known_specs())
+    found = chosen_findings(board, request.numbers)
+    return Result(
+        title=f"Claims of papers by the results in {output}",
+        frame=claim_frame(found),
+        table=claim_table(found),
+        notes=(counts_text(found),),
+    )
