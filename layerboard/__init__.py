@@ -1,9 +1,10 @@
 """Which frozen vision backbone, and which of its layers, is best for which task?
 
 Python has the same functions as the command line (``layerboard run``). `run` shows every image to every
-backbone once, scores every layer on every task, and writes leaderboards; `best`, `recommend`, `compare`, `claims`
-and `cka` read what runs have written; `load` returns a backbone cut after a layer; `from_module` makes a backbone
-of your own network. Results display themselves as tables, and have the numbers as data frames (``.frame``).
+backbone once, scores every layer on every task, and writes leaderboards; `best`, `recommend`, `compare`,
+`claims` and `cka` read what runs have written; `load` returns a backbone cut after a layer; `from_module`
+makes a backbone of your own network. Results display themselves as tables, and have the numbers as data
+frames (``.frame``).
 """
 
 import inspect

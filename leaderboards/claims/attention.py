@@ -20,7 +20,7 @@ from layerboard.leaderboards.claims.readings import AbsentError, Readings
 from layerboard.tasks.metrics.arrays import Floats
 
 OFFSET_HEADS = 0.05  # share of heads above which a network counts as having offset heads
-REACHED = 0.95  # share of the best IoU that counts as telling objects apart
+REACHED = 0.95  # share of the IoU of late blocks that counts as reaching it
 EARLY = 2 / 3  # relative depth up to which layers are early to middle
 POINTS = 24  # relative depths at which curves of networks of different depth are compared
 
@@ -78,7 +78,7 @@ def diagonal_heads(readings: Readings, pairs: Sequence[Group]) -> Effect:
 
 
 def _distances(readings: Readings, networks: Sequence[Group]) -> dict[Network, Floats]:
-    """Curves of attention distance over relative depth, by network; raises AbsentError for fewer than three."""
+    """Curves of attention distance over relative depth, by network; AbsentError for fewer than three."""
     depths, curves = np.linspace(0, 1, POINTS), dict[Network, Floats]()
     for (network,) in networks:
         try:
@@ -130,33 +130,38 @@ def order_by_training(readings: Readings, sizes: Sequence[Group], networks: Sequ
 
 
 def early_saliency(readings: Readings, networks: Sequence[Group]) -> Effect:
-    """Objects stand out by two thirds of the depth: how early, against other orders, and above chance.
+    """IoU with objects rises from the first to the second third of the blocks, and hardly after it.
 
-    The relative depth that reaches 95 % of the best IoU is below two thirds on average, and lower than in
-    random orders of the layers; and some early layer of each network is above a uniform map.
+    It is that of the best head, as a share of the network's best. The rise is compared with that in random
+    orders of the layers; the second third has 95 % of the last one; and some block up to there is above a
+    uniform map in each network.
     """
-    curves, above = dict[str, Floats](), list[Effect]()
+    curves, above = list[Floats](), list[Effect]()
     for (network,) in networks:
         try:
             curve = readings.curve("saliency", "saliency-iou-best", network, "patch")
             above.append(_above_uniform(readings, network).of(network.label))
         except AbsentError:
             continue
-        curves[network.label] = curve
+        curves.append(curve / np.nanmax(curve))
     if not curves:
         raise AbsentError("needs `saliency` with per-item measurements")
-    reached = np.array([_reached(curve[None])[0] for curve in curves.values()])
-    every = enumerate(curves.values())
-    drawn = np.mean([_reached(curve[orders(len(curve), row)]) for row, curve in every], axis=0)
-    unit = f"layers of {len(curves)} networks"
-    earlier = permuted(-float(reached.mean()), -drawn, unit).of("earlier than by chance")
-    return least([earlier, mean_effect(EARLY - reached, "networks").of("depth"), least(above)])
+    drawn = np.mean([_rise(curve[orders(len(curve), row)]) for row, curve in enumerate(curves)], axis=0)
+    risen = float(np.mean([_rise(curve) for curve in curves]))
+    rises = permuted(risen, drawn, f"layers of {len(curves)} networks").of("rises before the middle")
+    parts = [np.split(curve, _thirds(len(curve))) for curve in curves]
+    middle, late = (np.concatenate([part[third] for part in parts]) for third in (1, 2))
+    return least([rises, contrast(middle, REACHED * late, "layers").of("reached by then"), least(above)])
 
 
-def _reached(curves: Floats) -> Floats:
-    """Relative depth of the first block that has 95 % of the highest value of its curve [curves blocks]."""
-    enough = curves >= REACHED * np.nanmax(curves, axis=1, keepdims=True)
-    return (1 + enough.argmax(axis=1)) / curves.shape[1]
+def _thirds(depth: int) -> list[int]:
+    return [round(depth / 3), round(2 * depth / 3)]
+
+
+def _rise(curves: Floats) -> Floats:
+    """The mean of the second third of the blocks minus that of the first [... blocks]."""
+    low, middle, _ = np.split(curves, _thirds(curves.shape[-1]), axis=-1)
+    return np.asarray(middle.mean(axis=-1) - low.mean(axis=-1))
 
 
 def _above_uniform(readings: Readings, network: Network) -> Effect:
@@ -247,7 +252,7 @@ def wide_fields(readings: Readings, vits: Sequence[Group], convnets: Sequence[Gr
 
 
 def strong_skips(readings: Readings, vits: Sequence[Group], convnets: Sequence[Group]) -> Effect:
-    """Skip norm over branch norm: ViT minus ConvNet; and class token minus patches, which falls with depth."""
+    """Skip norm over branch norm: ViT minus ConvNet; class token minus patches, which falls with depth."""
 
     def of(vit: Network, convnet: Network) -> Effect:
         cls, patch = (readings.curve("residuals", "norm-ratio", vit, pooling) for pooling in ("cls", "patch"))

@@ -34,6 +34,10 @@ class Effect:
         low, high = (self.value + factor * (end - self.value) for end in (self.low, self.high))
         return replace(self, low=low, high=high)
 
+    def moved(self, by: float) -> "Effect":
+        """The effect and its interval plus a constant."""
+        return replace(self, value=self.value + by, low=self.low + by, high=self.high + by)
+
     def of(self, subject: str) -> "Effect":
         """The same effect of a named subject; parts that have names keep them behind it."""
         return replace(self, subject=", ".join(filter(None, [subject, self.subject])))
@@ -119,7 +123,7 @@ def permuted(observed: float, shuffled: Floats, unit: str) -> Effect:
 
 
 def orders(count: int, stream: int = 0) -> Integers:
-    """Random orders of ``count`` things [draws count], the same in each call; another stream, other orders."""
+    """Random orders of ``count`` things [draws count], the same in each call for a stream."""
     return np.random.default_rng(stream).permuted(np.tile(np.arange(count), (DRAWS, 1)), axis=1)
 
 

@@ -54,13 +54,13 @@ LABELS = "the networks with each other's training"
 CLAIMS: tuple[Claim, ...] = (
     Claim(
         number=1,
-        words="From the middle on, the class token of ViTs trained on labels or texts looks at few places, and "
-        "heads look at the same ones.",
+        words="From the middle on, the class token of ViTs trained on labels or texts looks at few "
+        "places, and heads look at the same ones.",
         source=f"{WALMER}, row 1",
         tasks=("attention-shares", "attention-maps"),
         relations=(SUPERVISED,),
-        statistic="entropy of the class token, first minus second half of the blocks; correlation of the mean maps of "
-        "two heads, second minus first half; the least of all networks",
+        statistic="entropy of the class token, first minus second half of the blocks; correlation of the "
+        "mean maps of two heads, second minus first half; the least of all networks",
         null=LAYERS,
         effect=attention.sparse_and_shared,
     ),
@@ -80,8 +80,8 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{WALMER}, row 3",
         tasks=("attention-distance",),
         relations=(of_method("labels", "texts", "contrast", "reconstruction", least=2),),
-        statistic="correlation of two curves of attention distance over relative depth, mean within a method minus "
-        "mean between two",
+        statistic="correlation of two curves of attention distance over relative depth, mean within a "
+        "method minus mean between two",
         null=LABELS,
         effect=attention.order_by_method,
     ),
@@ -91,8 +91,9 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{WALMER}, row 4",
         tasks=("saliency",),
         relations=(VITS,),
-        statistic="relative depth that reaches 95 % of the best IoU: below that of random orders, and below two thirds, on "
-        "average; best IoU up to there above a uniform map in each network",
+        statistic="best IoU of a head, as a share of the network's best: second minus first third of the "
+        "blocks, on average, against random orders; second third minus 95 % of the last; minus "
+        "that of a uniform map at some early block of each network",
         null=LAYERS,
         effect=attention.early_saliency,
     ),
@@ -102,18 +103,20 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{WALMER}, row 5",
         tasks=("cluster-image",),
         relations=(of_method("reconstruction"),),
-        statistic="purity of the class token at some block minus the highest of untrained baselines; the least of all "
-        "networks",
+        statistic="purity of the class token at some block minus the highest of untrained baselines; the "
+        "least of all networks",
         null=ITEMS,
         effect=scores.meaningful_class_token,
     ),
     Claim(
         number=6,
-        words="Features of networks trained on labels or texts have the most meaning, in images, objects and parts.",
+        words="Features of networks trained on labels or texts have the most meaning, in images, objects "
+        "and parts.",
         source=f"{WALMER}, row 6",
         tasks=scores.CLUSTERINGS,
         relations=(SUPERVISED, of_method("contrast", "reconstruction")),
-        statistic="purity of the best layer, of these minus of self-supervised networks; the least of three clusterings",
+        statistic="purity of the best layer, of these minus of self-supervised networks; the least of "
+        "three clusterings",
         null=ITEMS,
         effect=scores.supervised_most_semantic,
     ),
@@ -123,8 +126,8 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{WALMER}, row 7",
         tasks=scores.LOCAL,
         relations=(VITS,),
-        statistic="share of networks whose best layer is in the second half and not the last, minus that of random orders; "
-        "the least of two tasks",
+        statistic="share of networks whose best layer is in the second half and not the last, minus that "
+        "of random orders; the least of two tasks",
         null=LAYERS,
         effect=scores.middle_peaks,
     ),
@@ -144,8 +147,8 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{WALMER}, row 9",
         tasks=("attention-maps",),
         relations=(SUPERVISED,),
-        statistic="distance of the class token's maps of two images minus that of two heads, second half of the blocks; the "
-        "least of all networks",
+        statistic="distance of the class token's maps of two images minus that of two heads, second half "
+        "of the blocks; the least of all networks",
         null=UNITS,
         effect=attention.by_image,
     ),
@@ -155,7 +158,8 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{WALMER}, row 10",
         tasks=("attention-maps",),
         relations=(sizes_of(),),
-        statistic="share of offset heads with an offset in both directions, larger minus smaller; the least of all pairs",
+        statistic="share of offset heads with an offset in both directions, larger minus smaller; the "
+        "least of all pairs",
         null=UNITS,
         effect=attention.diagonal_heads,
     ),
@@ -185,7 +189,8 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{WALMER}, row 13",
         tasks=("attention-shares",),
         relations=(PATCHES,),
-        statistic="entropy of the class token in the second half, coarser minus finer patches; the least of all pairs",
+        statistic="entropy of the class token in the second half, coarser minus finer patches; the least "
+        "of all pairs",
         null=UNITS,
         effect=attention.sparser_with_small_patches,
     ),
@@ -195,7 +200,8 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{WALMER}, row 14",
         tasks=("cka",),
         relations=(sizes_of("contrast", "reconstruction"), sizes_of("labels", "texts")),
-        statistic="CKA of the last blocks of two sizes, mean of self-supervised minus mean of supervised pairs",
+        statistic="CKA of the last blocks of two sizes, mean of self-supervised minus mean of supervised "
+        "pairs",
         null=LABELS,
         effect=similarity.alike_over_sizes,
     ),
@@ -205,8 +211,8 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{WALMER}, row 15",
         tasks=("cka",),
         relations=(of_method("reconstruction"),),
-        statistic="CKA near the other diagonal minus CKA of pairs of blocks as far apart, against random orders; the least "
-        "of all networks",
+        statistic="CKA near the other diagonal minus CKA of pairs of blocks as far apart, against random "
+        "orders; the least of all networks",
         null=LAYERS,
         effect=similarity.crossing,
     ),
@@ -222,13 +228,13 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         number=17,
-        words="What attention adds becomes unlike what the skip carries in the middle to late layers of ViTs trained on "
-        "labels or texts.",
+        words="What attention adds becomes unlike what the skip carries in the middle to late layers of "
+        "ViTs trained on labels or texts.",
         source=f"{WALMER}, row 17",
         tasks=("residual-cka",),
         relations=(SUPERVISED,),
-        statistic="largest fall of the mean CKA of skip and branch at a block from the middle on, minus that of random "
-        "orders; the least of all networks",
+        statistic="largest fall of the mean CKA of skip and branch at a block from the middle on, minus "
+        "that of random orders; the least of all networks",
         null=LAYERS,
         effect=similarity.shifted,
     ),
@@ -248,8 +254,8 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{WALMER}, row 19",
         tasks=(),
         relations=(sizes_of(), PATCHES),
-        statistic="score of the best layer, larger minus smaller, and finer minus coarser patches; the least of all pairs "
-        "and tasks",
+        statistic="score of the best layer, larger minus smaller, and finer minus coarser patches; the "
+        "least of all pairs and tasks",
         null=ITEMS,
         effect=scores.larger_is_better,
     ),
@@ -259,7 +265,8 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{WALMER}, row 20",
         tasks=(),
         relations=(of_method("labels", "texts", "contrast", "reconstruction", least=2),),
-        statistic="standard deviation of a network's ranks over tasks, mean of those by reconstruction minus the others'",
+        statistic="standard deviation of a network's ranks over tasks, mean of those by reconstruction "
+        "minus the others'",
         null=LABELS,
         effect=scores.varied_ranks,
     ),
@@ -279,8 +286,8 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{RAGHU}, figure 2",
         tasks=("cka",),
         relations=(VITS, CONVNETS),
-        statistic="a quarter minus the relative depth of the ViT's most similar block, mean over the ConvNet's lower half; "
-        "the least of all pairs",
+        statistic="a quarter minus the relative depth of the ViT's most similar block, mean over the "
+        "ConvNet's lower half; the least of all pairs",
         null=LAYERS,
         effect=similarity.lower_half_in_quarter,
     ),
@@ -290,8 +297,8 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{RAGHU}, figures 3 and 4",
         tasks=("attention-distance",),
         relations=(VITS, SHARES),
-        statistic="range of the heads' distances, lowest quarter minus later blocks; distance of heads in the lowest "
-        "quarter, part of the data minus all; the least of all",
+        statistic="range of the heads' distances, lowest quarter minus later blocks; distance of heads in"
+        " the lowest quarter, part of the data minus all; the least of all",
         null=UNITS,
         effect=attention.local_and_global,
     ),
@@ -307,12 +314,13 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         number=25,
-        words="Skip connections carry more in ViTs than in ConvNets, first of the class token, later of patches.",
+        words="Skip connections carry more in ViTs than in ConvNets, first of the class token, later of "
+        "patches.",
         source=f"{RAGHU}, figure 7",
         tasks=("residuals",),
         relations=(CLASS_VITS, CONVNETS),
-        statistic="norm of skip over branch of patches, ViT minus ConvNet; class token minus patches, first half minus "
-        "second; the least of all pairs",
+        statistic="norm of skip over branch of patches, ViT minus ConvNet; class token minus patches, "
+        "first half minus second; the least of all pairs",
         null=UNITS,
         effect=attention.strong_skips,
     ),
@@ -322,8 +330,8 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{RAGHU}, figure 8",
         tasks=("cka", "knn"),
         relations=(SKIPLESS,),
-        statistic="mean CKA on a side of the block minus across it, without skips minus with them; k-NN accuracy with skips "
-        "minus without; the least of all pairs",
+        statistic="mean CKA on a side of the block minus across it, without skips minus with them; k-NN "
+        "accuracy with skips minus without; the least of all pairs",
         null=f"{LAYERS}; {ITEMS}",
         effect=similarity.parted,
     ),
@@ -333,20 +341,20 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{RAGHU}, figures 9 and 10",
         tasks=("localisation",),
         relations=(AVERAGED,),
-        statistic="share of tokens of the last block that find their place, minus one half; minus that of training on the "
-        "mean; the least of all pairs",
+        statistic="share of tokens of the last block that find their place, minus one half; minus that of"
+        " training on the mean; the least of all pairs",
         null=UNITS,
         effect=scores.keeps_places,
     ),
     Claim(
         number=28,
-        words="Single patch tokens tell the class after training on their mean, and badly after training on the class "
-        "token.",
+        words="Single patch tokens tell the class after training on their mean, and badly after training "
+        "on the class token.",
         source=f"{RAGHU}, figure 11",
         tasks=("token-probes",),
         relations=(AVERAGED,),
-        statistic="accuracy of probes on single tokens of the last block, trained on the mean minus on the class token; the "
-        "least of all pairs",
+        statistic="accuracy of probes on single tokens of the last block, trained on the mean minus on "
+        "the class token; the least of all pairs",
         null=UNITS,
         effect=scores.tokens_with_class,
     ),
@@ -356,8 +364,8 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{RAGHU}, figure 12",
         tasks=("cka",),
         relations=(SHARES,),
-        statistic="CKA of the same blocks of trainings on all and part of the data, first half minus second; the least of "
-        "all pairs",
+        statistic="CKA of the same blocks of trainings on all and part of the data, first half minus "
+        "second; the least of all pairs",
         null=LAYERS,
         effect=similarity.little_data_for_low_layers,
     ),
@@ -367,8 +375,8 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{RAGHU}, figure 13",
         tasks=("fewshot",),
         relations=(SHARES,),
-        statistic="gain of few-shot accuracy by all data over a part, middle third of the blocks minus the others; the least "
-        "of all pairs",
+        statistic="gain of few-shot accuracy by all data over a part, middle third of the blocks minus "
+        "the others; the least of all pairs",
         null=LAYERS,
         effect=scores.data_helps_the_middle,
     ),
@@ -378,8 +386,8 @@ CLAIMS: tuple[Claim, ...] = (
         source=SLIDES,
         tasks=("cka", "knn"),
         relations=(ANY,),
-        statistic="CKA of a block and the next minus 0.95, and 5 points minus their difference in accuracy (as a share), of "
-        "some block of some network",
+        statistic="CKA of a block and the next minus 0.95, and 5 points minus their difference in "
+        "accuracy (as a share), of some block of some network",
         null=ITEMS,
         effect=similarity.redundant_blocks,
     ),
@@ -389,7 +397,8 @@ CLAIMS: tuple[Claim, ...] = (
         source=SIMEONI,
         tasks=("knn", *scores.LOCAL),
         relations=(ANY,),
-        statistic="relative depth of the best layer of k-NN minus the mean of local tasks, mean over networks",
+        statistic="relative depth of the best layer of k-NN minus the mean of local tasks, mean over "
+        "networks",
         null=LAYERS,
         effect=scores.geometry_before_class,
     ),

@@ -9,7 +9,7 @@ import pandas as pd
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.differences import known_items, sides_of
-from layerboard.leaderboards.board.frames import between, is_floor
+from layerboard.leaderboards.board.frames import PIXELS, between
 from layerboard.leaderboards.claims.effects import Effect
 from layerboard.leaderboards.claims.networks import Group, Network
 from layerboard.leaderboards.inside.evidence import Evidence
@@ -125,7 +125,7 @@ class Readings:
         return found if found.dtype.kind in "US" else np.asarray(found, np.float64)
 
     def cka(self, first: Network, second: Network, *, low: bool = False) -> Floats:
-        """CKA of the patch tokens of all blocks of two networks [blocks of first, of second], or its lower ends.
+        """CKA of patch tokens of all blocks of two networks [blocks of first, of second], or its lower ends.
 
         NaN for a pair of blocks that was not compared.
         """
@@ -155,13 +155,31 @@ class Readings:
         scores[rows["layer"].to_numpy(int) - 1] = rows["value"]
         return scores
 
-    def floor(self, task: str) -> float:
-        """The highest score of any random draw of the floor in a column."""
+    def best(self, task: str) -> Mapping[str, Effect]:
+        """The score of the best layer of each backbone, by name, with its interval."""
+        rows = self.column(task).best
+        fields = rows[["backbone", "value", "ci_low", "ci_high", "unit"]].itertuples(index=False, name=None)
+        return {str(name): Effect(*map(float, numbers), unit) for name, *numbers, unit in fields}
+
+    def floor(self, task: str, pooling: str) -> float:
+        """The highest score of any untrained network or random draw in a column."""
         rows = self.column(task).scored
-        rows = rows[is_floor(rows) & (rows["family"] == "random")]
-        if rows.empty:
+        rows = rows[~rows["trained"].astype(bool) & (rows["family"] != PIXELS) & (rows["pooling"] == pooling)]
+        if rows["value"].isna().all():
             raise AbsentError(f"needs the random floor of `{task}`")
         return float(rows["value"].max())
+
+    def in_pooling(self, task: str, network: Network, pooling: str) -> list[Effect]:
+        """The scores of the blocks of a network in one pooling, with their intervals."""
+        rows = self.column(task).family
+        rows = rows[(rows["backbone"] == network.name) & (rows["pooling"] == pooling)]
+        if rows.empty:
+            raise AbsentError(f"{network.label} has no score of `{task}` in {pooling} vectors")
+        fields = rows[["layer", "value", "ci_low", "ci_high", "n", "unit"]].itertuples(index=False, name=None)
+        return [
+            Effect(*map(float, numbers), f"{n} {unit}", f"block {layer}")
+            for layer, *numbers, n, unit in fields
+        ]
 
     def places(self, task: str, network: Network, pooling: str = "") -> list[Place]:
         """The scored blocks of a network, in the pooling that is shown or another, the best first."""
@@ -174,7 +192,7 @@ class Readings:
         return [side.place for side in sides_of(rows, network.name, sort=False)]
 
     def contest(self, task: str, first: Layers, second: Layers, metric: str = "") -> Effect:
-        """The best of some layers minus the best of others, on the same items: the choice is accounted for."""
+        """The best of some layers minus the best of others, whichever these are, on the same items."""
         metric = metric or self.column(task).metric
         sides = [[self._item(task, network, place) for network, place in side] for side in (first, second)]
         if not all(sides):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+from scipy.stats import rankdata
 
 from layerboard.leaderboards.claims.attention import first_part
 from layerboard.leaderboards.claims.effects import (
@@ -42,21 +43,10 @@ def _tasks(readings: Readings, tasks: Sequence[str]) -> list[str]:
 
 def meaningful_class_token(readings: Readings, networks: Sequence[Group]) -> Effect:
     """Purity of the class token of some block minus the highest of the untrained floor."""
-    floor = readings.floor("cluster-image")
+    floor = readings.floor("cluster-image", "cls")
 
     def of(network: Network) -> Effect:
-        column = readings.column("cluster-image")
-        rows = column.family[
-            (column.family["backbone"] == network.name) & (column.family["pooling"] == "cls")
-        ]
-        fields = rows[["layer", "value", "ci_low", "ci_high", "n", "unit"]].itertuples(index=False, name=None)
-        effects = [
-            Effect(value - floor, low - floor, high - floor, f"{n} {unit}").of(f"block {layer}")
-            for layer, value, low, high, n, unit in fields
-        ]
-        if not effects:
-            raise AbsentError(f"{network.label} has no scored class token")
-        return largest(effects)
+        return largest([each.moved(-floor) for each in readings.in_pooling("cluster-image", network, "cls")])
 
     return least(readings.each(networks, of))
 
@@ -126,13 +116,12 @@ def no_single_best(readings: Readings, networks: Sequence[Group]) -> Effect:
 
 def _lead(readings: Readings, task: str, others: Sequence[Network], network: Network) -> float:
     """By how many of its standard errors the best of the others leads, about: which task to ask first."""
-    rows = readings.column(task).best.set_index("backbone")
-    own = rows[rows.index == network.name]
-    rows = rows[rows.index.isin([other.name for other in others])]
-    if own.empty or rows.empty:
+    best = readings.best(task)
+    rivals = [best[other.name].value for other in others if other.name in best]
+    if network.name not in best or not rivals:
         return -np.inf
-    error = max(1e-9, float(own["ci_high"].iloc[0] - own["ci_low"].iloc[0]))
-    return float(rows["value"].max() - own["value"].iloc[0]) / error
+    own = best[network.name]
+    return (max(rivals) - own.value) / max(1e-9, own.high - own.low)
 
 
 def _largest_first(
@@ -175,13 +164,13 @@ def varied_ranks(readings: Readings, networks: Sequence[Group]) -> Effect:
     tasks = _tasks(readings, PRIMARY)
     if len(tasks) < LEAST_TASKS:
         raise AbsentError(f"needs {LEAST_TASKS} tasks")
-    best = [readings.column(task).best.set_index("backbone")["value"] for task in tasks]
-    found = [network for (network,) in networks if all(network.name in each.index for each in best)]
+    best = [readings.best(task) for task in tasks]
+    found = [network for (network,) in networks if all(network.name in each for each in best)]
     is_asked = np.array([network.method == "reconstruction" for network in found])
     if not 0 < is_asked.sum() < len(found):
         raise AbsentError("needs ViTs by reconstruction and others in all tasks")
-    names = [network.name for network in found]
-    spread = np.std([each[names].rank() for each in best], axis=0)
+    values = [[each[network.name].value for network in found] for each in best]
+    spread = np.std(rankdata(values, axis=1), axis=0)
 
     def difference(asked: Floats) -> Floats:
         return (spread * asked).sum(-1) / asked.sum(-1) - (spread * ~asked).sum(-1) / (~asked).sum(-1)
@@ -217,7 +206,7 @@ def tokens_with_class(readings: Readings, pairs: Sequence[Group]) -> Effect:
 
 
 def data_helps_the_middle(readings: Readings, shares: Sequence[Group]) -> Effect:
-    """Gain of few-shot accuracy by all data over part of them: middle third of the blocks minus the others."""
+    """Gain of few-shot accuracy by all data over part of them: middle third of the blocks minus others."""
 
     def of(full: Network, part: Network) -> Effect:
         gain = readings.scores("fewshot", full) - readings.scores("fewshot", part)

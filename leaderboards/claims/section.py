@@ -21,10 +21,10 @@ CLAIMS_TITLE = "What papers claim, and what these records say"
 CKA_TITLE = "How similar the backbones are (CKA)"
 
 NOTE = """\
-Each claim is a number that is above 0 if it holds. It **holds** if the 95 % interval is above 0, **fails** if the
-interval is below, and is **undecided** if it includes 0. A claim on all networks is as sure as its least sure
-network, which is named; the interval is then that of the least. The intervals are of these networks: where the unit is
-a layer or a head, they compare a difference with the scatter of layers or heads, and not with other trainings. Each
+Each claim is a number that is above 0 if it holds. It **holds** if the 95 % interval is above 0, **fails** if
+the interval is below, and is **undecided** if it includes 0. A claim on all networks is as sure as its least
+sure network, which is named; the interval is then that of the least. Where the unit is a layer or a head, the
+interval compares a difference with the scatter of layers or heads: other trainings may differ by more. Each
 claim holds by itself: of forty claims without anything in them, about one would hold."""
 
 

@@ -155,7 +155,7 @@ def uniform_over_depth(readings: Readings, vits: Sequence[Group], convnets: Sequ
 
 
 def lower_half_in_quarter(readings: Readings, vits: Sequence[Group], convnets: Sequence[Group]) -> Effect:
-    """A quarter minus the relative depth of the ViT's block that is most like each of the ConvNet's lower half."""
+    """A quarter minus the relative depth of the ViT's block most like each of the ConvNet's lower half."""
 
     def of(vit: Network, convnet: Network) -> Effect:
         cka = np.nan_to_num(readings.cka(vit, convnet), nan=-1.0)

@@ -40,7 +40,7 @@ class Finding:
 def findings_of(board: Board) -> tuple[Finding, ...]:
     """What the records of a board say about every claim, in order of their numbers."""
     readings = Readings(board)
-    return tuple(_found(claim, readings) for claim in CLAIMS)
+    return tuple(judged(claim, readings) for claim in CLAIMS)
 
 
 def chosen_findings(board: Board, numbers: Sequence[int] = ()) -> tuple[Finding, ...]:
@@ -51,7 +51,8 @@ def chosen_findings(board: Board, numbers: Sequence[int] = ()) -> tuple[Finding,
     return tuple(each for each in findings_of(board) if not numbers or each.claim.number in numbers)
 
 
-def _found(claim: Claim, readings: Readings) -> Finding:
+def judged(claim: Claim, readings: Readings) -> Finding:
+    """What readings say about a claim, or what it lacks."""
     lacking = [f"`{task}`" for task in claim.tasks if not readings.has(task)]
     groups = [relation.find(readings.networks) for relation in claim.relations]
     lacking += [each.words for each, found in zip(claim.relations, groups, strict=True) if not found]
@@ -65,7 +66,7 @@ def _found(claim: Claim, readings: Readings) -> Finding:
 
 
 def claim_frame(findings: Sequence[Finding]) -> pd.DataFrame:
-    """One row per claim: number, claim, verdict, estimate, ci_low, ci_high, unit, subject, reason, tasks, source."""
+    """One row per claim, with all digits; estimate and interval are NaN where it is not measured."""
     nothing = Effect(nan, nan, nan, "")
     return pd.DataFrame(
         {
