@@ -47,7 +47,7 @@ class Claim:
 
 
 LAYERS = "the layers of a network in another order"
-UNITS = "heads, layers or tokens of either side in each other's place"
+UNITS = "heads, layers, tokens or pairs of either side in each other's place"
 ITEMS = "the images, objects or pairs score alike on either side"
 LABELS = "the networks with each other's training"
 
@@ -202,7 +202,7 @@ CLAIMS: tuple[Claim, ...] = (
         relations=(sizes_of("contrast", "reconstruction"), sizes_of("labels", "texts")),
         statistic="CKA of the last blocks of two sizes, mean of self-supervised minus mean of supervised "
         "pairs",
-        null=LABELS,
+        null=UNITS,
         effect=similarity.alike_over_sizes,
     ),
     Claim(

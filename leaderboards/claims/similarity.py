@@ -160,7 +160,8 @@ def lower_half_in_quarter(readings: Readings, vits: Sequence[Group], convnets: S
     def of(vit: Network, convnet: Network) -> Effect:
         cka = np.nan_to_num(readings.cka(vit, convnet), nan=-1.0)
         nearest = (1 + cka[:, : convnet.depth // 2].argmax(axis=0)) / vit.depth
-        return mean_effect(QUARTER - nearest, "layers")
+        effect, half = mean_effect(QUARTER - nearest, "layers"), 0.5 / vit.depth  # a block has an extent
+        return replace(effect, low=effect.low - half, high=effect.high + half)
 
     return least(readings.each(crossed(vits, convnets), of))
 
