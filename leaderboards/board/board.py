@@ -39,8 +39,8 @@ class Board:
     """The newest records of one suite, and what is derived from them, computed once on demand.
 
     `Board.of` makes one from any records. ``items`` and ``arrays`` are the folders of per-item measurements
-    and of arrays of analyses; ``published`` are published numbers to show beside those measured here; ``specs`` are the
-    entries of the registry by name.
+    and of arrays of analyses; ``published`` are published numbers to show beside those measured here;
+    ``specs`` are the entries of the registry by name.
     """
 
     suite: str  # "" for records of any suite

@@ -181,7 +181,7 @@ def plan(number: int, sign: int) -> Plan:  # a table
             METHODS,
             {
                 ("saliency", "saliency-iou-best"): noisy(
-                    lambda each: 0.5 * (depth(each) > (0.4 if s > 0 else 0.95)), 0.01
+                    lambda each: 0.5 * (depth(each) > (0.3 if s > 0 else 0.95)), 0.01
                 )
             },
         ),

@@ -153,8 +153,8 @@ def _without(text: str, sentences: Iterable[str]) -> str:
 
 
 METHOD = (
-    "The claims that scores decide, by the tests of layerboard claims; those about what is inside are on another "
-    "page.",
+    "The claims that scores decide, by the tests of layerboard claims; those about what is inside are on "
+    "another page.",
     "An interval above 0 says that a claim holds, one below 0 that it fails.",
     "Removed skips and data shares repeat experiments of Raghu et al. (2021).",
     "`mini-fs64` is `mini-fs` with 64 channels instead of 96, so that five trainings of it fit into "
