@@ -117,9 +117,10 @@ def permuted(observed: float, shuffled: Floats, unit: str) -> Effect:
 
     Source: Phipson and Smyth, Permutation P-values Should Never Be Zero, SAGMB 9, 2010.
     """
-    every = np.append(shuffled, observed)
-    low, high = np.quantile(every, TAIL, method="lower"), np.quantile(every, 1 - TAIL, method="higher")
-    return Effect(observed - float(every.mean()), observed - float(high), observed - float(low), unit)
+    every = np.sort(np.append(shuffled, observed))
+    beyond = int(TAIL * len(every))  # so many may be as high
+    low, high = float(every[beyond]), float(every[len(every) - 1 - beyond])
+    return Effect(observed - float(every.mean()), observed - high, observed - low, unit)
 
 
 def orders(count: int, stream: int = 0) -> Integers:

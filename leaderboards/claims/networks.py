@@ -113,7 +113,8 @@ def _has_less_data(full: Network, part: Network) -> bool:
 def removed_block(full: Network, cut: Network) -> int:
     """The block, from 1, whose skips the second lacks while the rest of its training is the first's, or 0."""
     match = re.fullmatch(r"(.+), block (\d+) without skips", cut.spec.supervision)
-    same = _is_twin(full, cut) and match is not None and match[1] == full.spec.supervision
+    same = _is_twin(full, cut) and full.spec.data == cut.spec.data
+    same = same and match is not None and match[1] == full.spec.supervision
     return int(match[2]) if same and match else 0
 
 

@@ -33,7 +33,7 @@ def test_python_and_the_command_say_the_same(run: Path, capsys: Capture) -> None
     assert said.out.rstrip().endswith("2 claims: 1 holds, 1 not measured.")
     rows = json.loads(command(capsys, "claims", "21", "26", "-o", run, "--json").out)["claims"]
     assert [row["verdict"] for row in rows] == ["holds", "not measured"]
-    assert rows[0]["estimate"] == found.frame["estimate"][0]
+    assert rows[0]["estimate"] == pytest.approx(found.frame["estimate"][0])
     assert rows[1]["estimate"] is None
 
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from layerboard.leaderboards.blocks.blocks import Page
@@ -136,4 +135,4 @@ def test_the_section_links_to_what_it_rests_on() -> None:
     assert f"## {CLAIMS_TITLE}" in text
     assert "[How similar the backbones are (CKA)](#how-similar-the-backbones-are-cka): 21, 22" in text
     assert "needs two sizes" in text.lower()
-    assert claim_blocks(Board.of(pd.DataFrame(to_frame([])), "mini", specs=SPECS)) == []
+    assert claim_blocks(Board.of(to_frame([]), specs=SPECS)) == []
