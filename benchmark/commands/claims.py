@@ -9,7 +9,7 @@ from layerboard.benchmark.forms.request import JsonOption, ResultsOptions
 
 
 class ClaimOptions(Form, kw_only=False):
-    """Which claims are judged."""
+    """Which claims are judge_claim."""
 
     numbers: Wholes = Option((), "Numbers of claims.", usual="all", positional=True)
     _: KW_ONLY
@@ -34,11 +34,11 @@ def claims_command(request: ClaimsRequest) -> None:
 
     Example: `layerboard claims 1 21 32 -o results`
     """
-    found = of_form(claims)(ClaimsCall.of(request))
+    judged = of_form(claims)(ClaimsCall.of(request))
     if request.json:
-        say_json({"claims": rows_of(found.frame)})
+        say_json({"claims": rows_of(judged.frame)})
     else:
-        say(found.text())
+        say(judged.text())
 
 
 @called_with(ClaimsCall)
@@ -57,15 +57,20 @@ def claims(request: ClaimsCall) -> Result:
     """
     from layerboard.benchmark.plan.facts import known_specs
     from layerboard.leaderboards.board.board import Board
-    from layerboard.leaderboards.claims.verdicts import chosen_findings, claim_frame, claim_table, counts_text
+    from layerboard.leaderboards.claims.verdicts import (
+        chosen_judgements,
+        claim_frame,
+        claim_table,
+        counts_text,
+    )
 
     output = request.output
     folders = {"items": output / "items", "arrays": output / "arrays"}
     board = Board.of(records_of(output), **folders, specs=known_specs())
-    found = chosen_findings(board, request.numbers)
+    judged = chosen_judgements(board, request.numbers)
     return Result(
         title=f"Claims of papers by the results in {output}",
-        frame=claim_frame(found),
-        table=claim_table(found),
-        notes=(counts_text(found),),
+        frame=claim_frame(judged),
+        table=claim_table(judged),
+        notes=(counts_text(judged),),
     )

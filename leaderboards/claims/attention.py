@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from layerboard.leaderboards.claims.effects import (
     Effect,
@@ -15,7 +16,7 @@ from layerboard.leaderboards.claims.effects import (
     permuted,
     share_above,
 )
-from layerboard.leaderboards.claims.networks import Group, Network, crossed
+from layerboard.leaderboards.claims.networks import Group, KnownNetwork, crossed
 from layerboard.leaderboards.claims.readings import AbsentError, Readings
 from layerboard.tasks.metrics.arrays import Floats
 
@@ -25,10 +26,16 @@ EARLY = 2 / 3  # relative depth up to which layers are early to middle
 POINTS = 24  # relative depths at which curves of networks of different depth are compared
 
 
-def halves(curve: Floats) -> tuple[Floats, Floats]:
+def depth_halves(curve: Floats) -> tuple[Floats, Floats]:
     """The numbers of the first half of the blocks, and of the second."""
     middle = len(curve) // 2
     return curve[:middle], curve[middle:]
+
+
+def correlations(rows: ArrayLike) -> Floats:
+    """Correlations of every two rows; NaN for a row whose numbers are all equal."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.corrcoef(rows))
 
 
 def first_part(curve: Floats, share: float) -> Floats:
@@ -39,14 +46,14 @@ def first_part(curve: Floats, share: float) -> Floats:
 def sparse_and_shared(readings: Readings, networks: Sequence[Group]) -> Effect:
     """Entropy of the class token falls, and the correlation of its maps between heads rises with depth."""
 
-    def of(network: Network) -> Effect:
+    def of(network: KnownNetwork) -> Effect:
         entropy = readings.curve("attention-shares", "entropy", network, "cls")
         maps = readings.array("attention-maps", "cls_map", 3, network)
         if maps.shape[1] < 2:
             raise AbsentError(f"{network.label} has a single head")
         pairs = np.triu_indices(maps.shape[1], 1)
-        alike = np.array([np.corrcoef(heads)[pairs].mean() for heads in maps])
-        falls, rises = halves(entropy), halves(alike)
+        alike = np.array([correlations(heads)[pairs].mean() for heads in maps])
+        falls, rises = depth_halves(entropy), depth_halves(alike)
         return least(
             [contrast(*falls, "layers").of("sparse"), contrast(*reversed(rises), "layers").of("repeated")]
         )
@@ -57,7 +64,7 @@ def sparse_and_shared(readings: Readings, networks: Sequence[Group]) -> Effect:
 def offset_heads(readings: Readings, networks: Sequence[Group]) -> Effect:
     """The share of heads of each network that look to one side."""
 
-    def of(network: Network) -> Effect:
+    def of(network: KnownNetwork) -> Effect:
         kinds = readings.array("attention-maps", "class", 2, network)
         return share_above(int((kinds == "offset").sum()), kinds.size, OFFSET_HEADS, "heads")
 
@@ -67,7 +74,7 @@ def offset_heads(readings: Readings, networks: Sequence[Group]) -> Effect:
 def diagonal_heads(readings: Readings, pairs: Sequence[Group]) -> Effect:
     """The share of heads with an offset in both directions, larger network minus smaller."""
 
-    def diagonal(network: Network) -> Floats:
+    def diagonal(network: KnownNetwork) -> Floats:
         kinds = readings.array("attention-maps", "class", 2, network)
         peaks = readings.array("attention-maps", "peak", 3, network)
         return ((kinds == "offset") & (peaks != 0).all(axis=2)).astype(np.float64)
@@ -77,9 +84,9 @@ def diagonal_heads(readings: Readings, pairs: Sequence[Group]) -> Effect:
     )
 
 
-def _distances(readings: Readings, networks: Sequence[Group]) -> dict[Network, Floats]:
+def _distances(readings: Readings, networks: Sequence[Group]) -> dict[KnownNetwork, Floats]:
     """Curves of attention distance over relative depth, by network; AbsentError for fewer than three."""
-    depths, curves = np.linspace(0, 1, POINTS), dict[Network, Floats]()
+    depths, curves = np.linspace(0, 1, POINTS), dict[KnownNetwork, Floats]()
     for (network,) in networks:
         try:
             curve = readings.curve("attention-distance", "attention-distance", network, "patch")
@@ -112,20 +119,20 @@ def order_by_method(readings: Readings, networks: Sequence[Group]) -> Effect:
 
     The sizes of one training count once, by their mean.
     """
-    trainings: dict[tuple[str, ...], list[Network]] = {}
+    trainings: dict[tuple[str, ...], list[KnownNetwork]] = {}
     curves = _distances(readings, networks)
     for network in curves:
         trainings.setdefault(network.training, []).append(network)
     means = [np.mean([curves[each] for each in sizes], axis=0) for sizes in trainings.values()]
     methods = [sizes[0].method for sizes in trainings.values()]
-    return _within_groups(np.corrcoef(means), methods, f"{len(means)} trainings")
+    return _within_groups(correlations(means), methods, f"{len(means)} trainings")
 
 
 def order_by_training(readings: Readings, sizes: Sequence[Group], networks: Sequence[Group]) -> Effect:
     """The same for sizes and patch sizes of one training against other trainings."""
     del sizes  # that there are any
     curves = _distances(readings, networks)
-    alike = np.corrcoef([*curves.values()])
+    alike = correlations([*curves.values()])
     return _within_groups(alike, [network.training for network in curves], f"{len(curves)} networks")
 
 
@@ -164,7 +171,7 @@ def _rise(curves: Floats) -> Floats:
     return np.asarray(middle.mean(axis=-1) - low.mean(axis=-1))
 
 
-def _above_uniform(readings: Readings, network: Network) -> Effect:
+def _above_uniform(readings: Readings, network: KnownNetwork) -> Effect:
     """The best head of some early block minus a uniform map, over images."""
     early = [
         mean_effect(items.values["saliency-iou-best"] - items.values["saliency-iou-uniform"], items.unit)
@@ -184,13 +191,13 @@ def early_saliency_of_larger(readings: Readings, pairs: Sequence[Group]) -> Effe
 def by_image(readings: Readings, networks: Sequence[Group]) -> Effect:
     """Maps of the class token differ more between images than between heads, in the second half."""
 
-    def of(network: Network) -> Effect:
+    def of(network: KnownNetwork) -> Effect:
         shown = readings.array("attention-maps", "sample_cls", 4, network)
         heads = readings.array("attention-maps", "cls_map", 3, network)
         cells = shown.shape[2] * shown.shape[3]
         images = shown.reshape(*shown.shape[:2], cells).transpose(1, 0, 2)
         differences = _spread(images) - _spread(heads[:, :, -cells:])
-        return mean_effect(halves(differences)[1], "layers")
+        return mean_effect(depth_halves(differences)[1], "layers")
 
     return least(readings.each(networks, of))
 
@@ -201,8 +208,8 @@ def _spread(maps: Floats) -> Floats:
         raise AbsentError("needs two maps")
     maps = maps / np.maximum(maps.sum(axis=2, keepdims=True), 1e-12)
     apart = [
-        abs(maps[:, one] - maps[:, other]).sum(axis=1) / 2
-        for one, other in combinations(range(maps.shape[1]), 2)
+        abs(maps[:, first] - maps[:, second]).sum(axis=1) / 2
+        for first, second in combinations(range(maps.shape[1]), 2)
     ]
     return np.mean(apart, axis=0)
 
@@ -210,9 +217,9 @@ def _spread(maps: Floats) -> Floats:
 def sparser_with_small_patches(readings: Readings, pairs: Sequence[Group]) -> Effect:
     """Entropy of the class token in the second half, coarse patches minus fine ones, block by block."""
 
-    def of(coarse: Network, fine: Network) -> Effect:
+    def of(coarse: KnownNetwork, fine: KnownNetwork) -> Effect:
         first, second = (
-            halves(readings.curve("attention-shares", "entropy", network, "cls"))[1]
+            depth_halves(readings.curve("attention-shares", "entropy", network, "cls"))[1]
             for network in (coarse, fine)
         )
         return mean_effect(first - second, "layers")
@@ -223,16 +230,16 @@ def sparser_with_small_patches(readings: Readings, pairs: Sequence[Group]) -> Ef
 def local_and_global(readings: Readings, networks: Sequence[Group], shares: Sequence[Group]) -> Effect:
     """Heads of low blocks differ in distance more than later ones, and are less local with less data."""
 
-    def mixed(network: Network) -> Effect:
+    def mixed(network: KnownNetwork) -> Effect:
         spread = readings.curve("attention-distance", "distance-range", network, "patch")
         low = first_part(spread, 1 / 4)
         return contrast(low, spread[len(low) :], "layers")
 
-    def low_heads(network: Network) -> Floats:
+    def low_heads(network: KnownNetwork) -> Floats:
         heads = readings.heads("attention-distance", "attention-distance-ratio", network, "patch")
         return first_part(heads, 1 / 4)
 
-    def fewer(full: Network, part: Network) -> Effect:
+    def fewer(full: KnownNetwork, part: KnownNetwork) -> Effect:
         return contrast(low_heads(part), low_heads(full), "heads")
 
     return least([*readings.each(networks, mixed), *readings.each(shares, fewer)])
@@ -241,7 +248,7 @@ def local_and_global(readings: Readings, networks: Sequence[Group], shares: Sequ
 def wide_fields(readings: Readings, vits: Sequence[Group], convnets: Sequence[Group]) -> Effect:
     """Half radius of the receptive fields of the first third of the blocks, ViT minus ConvNet."""
 
-    def of(vit: Network, convnet: Network) -> Effect:
+    def of(vit: KnownNetwork, convnet: KnownNetwork) -> Effect:
         low = [
             first_part(readings.curve("receptive-field", "erf-half-radius", network, "patch", "block"), 1 / 3)
             for network in (vit, convnet)
@@ -254,10 +261,10 @@ def wide_fields(readings: Readings, vits: Sequence[Group], convnets: Sequence[Gr
 def strong_skips(readings: Readings, vits: Sequence[Group], convnets: Sequence[Group]) -> Effect:
     """Skip norm over branch norm: ViT minus ConvNet; class token minus patches, which falls with depth."""
 
-    def of(vit: Network, convnet: Network) -> Effect:
+    def of(vit: KnownNetwork, convnet: KnownNetwork) -> Effect:
         cls, patch = (readings.curve("residuals", "norm-ratio", vit, pooling) for pooling in ("cls", "patch"))
         other = readings.curve("residuals", "norm-ratio", convnet, "patch", "branch")
-        first = contrast(*halves(cls - patch), "layers").of("class token first")
+        first = contrast(*depth_halves(cls - patch), "layers").of("class token first")
         return least([contrast(patch, other, "layers").of("stronger"), first])
 
     return least(readings.each(crossed(vits, convnets), of))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf, isnan, nan, sqrt
+from math import copysign, inf, isnan, nan, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,10 @@ from layerboard.tasks.metrics.arrays import Floats, Integers
 
 TAIL = 0.025  # of each end of an interval
 DRAWS = 999  # random exchanges
+
+
+class AbsentError(Exception):
+    """Something that a claim needs is not among the records: the reason, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,10 @@ class Effect:
         low, high = (self.value + factor * (end - self.value) for end in (self.low, self.high))
         return replace(self, low=low, high=high)
 
+    def turned(self) -> "Effect":
+        """The effect with the opposite sign."""
+        return replace(self, value=-self.value, low=-self.high, high=-self.low)
+
     def moved(self, by: float) -> "Effect":
         """The effect and its interval plus a constant."""
         return replace(self, value=self.value + by, low=self.low + by, high=self.high + by)
@@ -48,27 +56,33 @@ def _quantile(freedom: float, tail: float) -> float:
 
 
 def least(effects: Sequence[Effect]) -> Effect:
-    """The least of several effects: above 0 if all are (an intersection-union test).
+    """The least sure of several effects: above 0 if all are (an intersection-union test).
 
-    Its lower end is the lowest of all lower ends, without correction: if one effect is at most 0, the chance
-    that its own interval is above 0 bounds the error. The upper end is that of simultaneous intervals.
+    Effects may have different units. If the upper end of one is below 0, as one of so many simultaneous
+    intervals, it is the surest of these; otherwise the one that is above 0 by the fewest standard errors. Its
+    lower end has no correction: if one effect is at most 0, the chance that its own interval is above 0
+    bounds the error. An effect without an interval is the least sure.
 
     Source: Berger, Multiparameter Hypothesis Testing and Acceptance Sampling, Technometrics 24, 1982.
     """
-    wide = [effect.widened(len(effects)) for effect in effects]
-    deciding = min(effects, key=lambda effect: effect.value)
-    ends = min(effect.low for effect in effects), min(effect.high for effect in wide)
-    return replace(deciding, low=_known(effects, ends[0]), high=_known(effects, ends[1]))
+    ends = {each: each.widened(len(effects)).high for each in effects}
+    if below := [each for each in effects if ends[each] < 0]:
+        deciding = min(below, key=lambda each: _ratio(each.value, each.high - each.value))
+    else:
+        deciding = min(effects, key=lambda each: _ratio(each.value, each.value - each.low))
+    return replace(deciding, high=ends[deciding])
 
 
 def largest(effects: Sequence[Effect]) -> Effect:
-    """The largest of several effects: above 0 if any is, corrected for their number (Bonferroni)."""
-    turned = least([replace(each, value=-each.value, low=-each.high, high=-each.low) for each in effects])
-    return replace(turned, value=-turned.value, low=-turned.high, high=-turned.low)
+    """The surest of several effects: above 0 if any is, corrected for their number (Bonferroni)."""
+    return least([each.turned() for each in effects]).turned()
 
 
-def _known(effects: Sequence[Effect], end: float) -> float:
-    return nan if any(isnan(effect.low) for effect in effects) else end
+def _ratio(value: float, reach: float) -> float:
+    """A value in parts of the reach of its interval; the lowest of all without an interval."""
+    if isnan(reach):
+        return -inf
+    return value / reach if reach > 0 else copysign(inf, value) if value else 0.0
 
 
 def mean_effect(values: ArrayLike, unit: str) -> Effect:
@@ -117,7 +131,9 @@ def permuted(observed: float, shuffled: Floats, unit: str) -> Effect:
 
     Source: Phipson and Smyth, Permutation P-values Should Never Be Zero, SAGMB 9, 2010.
     """
-    every = np.sort(np.append(shuffled, observed))
+    every = np.sort(_finite(np.append(shuffled, observed)))
+    if len(every) <= len(shuffled):
+        raise AbsentError("some layers that it needs have no number")
     beyond = int(TAIL * len(every))  # so many may be as high
     low, high = float(every[beyond]), float(every[len(every) - 1 - beyond])
     return Effect(observed - float(every.mean()), observed - high, observed - low, unit)
@@ -130,4 +146,7 @@ def orders(count: int, stream: int = 0) -> Integers:
 
 def _finite(values: ArrayLike) -> Floats:
     array = np.asarray(values, np.float64).ravel()
-    return array[np.isfinite(array)]
+    array = array[np.isfinite(array)]
+    if not len(array):
+        raise AbsentError("some layers that it needs have no number")
+    return array

@@ -17,7 +17,7 @@ from layerboard.leaderboards.claims.networks import (
     VITS,
     Relation,
     of_method,
-    sizes_of,
+    size_pairs,
 )
 
 WALMER = "Walmer et al., CVPR 2023, table 3"
@@ -157,7 +157,7 @@ CLAIMS: tuple[Claim, ...] = (
         words="Larger ViTs have heads that look along a diagonal.",
         source=f"{WALMER}, row 10",
         tasks=("attention-maps",),
-        relations=(sizes_of(),),
+        relations=(size_pairs(),),
         statistic="share of offset heads with an offset in both directions, larger minus smaller; the "
         "least of all pairs",
         null=UNITS,
@@ -168,7 +168,7 @@ CLAIMS: tuple[Claim, ...] = (
         words="The order of local and global heads does not depend on size and patch size.",
         source=f"{WALMER}, row 11",
         tasks=("attention-distance",),
-        relations=(sizes_of(), VITS),
+        relations=(size_pairs(), VITS),
         statistic="as 3, with the sizes of one training in place of the networks of one method",
         null=LABELS,
         effect=attention.order_by_training,
@@ -178,7 +178,7 @@ CLAIMS: tuple[Claim, ...] = (
         words="Objects stand out by the early to middle layers of larger ViTs, too.",
         source=f"{WALMER}, row 12",
         tasks=("saliency",),
-        relations=(sizes_of(),),
+        relations=(size_pairs(),),
         statistic="as 4, of the larger of two sizes",
         null=LAYERS,
         effect=attention.early_saliency_of_larger,
@@ -199,7 +199,7 @@ CLAIMS: tuple[Claim, ...] = (
         words="Last layers of two sizes are more alike after self-supervised training than after supervised.",
         source=f"{WALMER}, row 14",
         tasks=("cka",),
-        relations=(sizes_of("contrast", "reconstruction"), sizes_of("labels", "texts")),
+        relations=(size_pairs("contrast", "reconstruction"), size_pairs("labels", "texts")),
         statistic="CKA of the last blocks of two sizes, mean of self-supervised minus mean of supervised "
         "pairs",
         null=UNITS,
@@ -221,7 +221,7 @@ CLAIMS: tuple[Claim, ...] = (
         words="Late layers of larger networks trained by reconstruction act like a decoder.",
         source=f"{WALMER}, row 16",
         tasks=("cka",),
-        relations=(sizes_of("reconstruction"),),
+        relations=(size_pairs("reconstruction"),),
         statistic="the contrast of 15, larger minus smaller; the least of all pairs",
         null=LAYERS,
         effect=similarity.crossing_by_size,
@@ -243,7 +243,7 @@ CLAIMS: tuple[Claim, ...] = (
         words="A larger BEiT has much better features of parts.",
         source=f"{WALMER}, row 18",
         tasks=("cluster-part",),
-        relations=(sizes_of(family="BEiT"),),
+        relations=(size_pairs(family="BEiT"),),
         statistic="purity of parts at the best layer, larger minus smaller",
         null=ITEMS,
         effect=scores.better_parts,
@@ -253,7 +253,7 @@ CLAIMS: tuple[Claim, ...] = (
         words="Larger networks are better in every task, and smaller patches in local tasks.",
         source=f"{WALMER}, row 19",
         tasks=(),
-        relations=(sizes_of(), PATCHES),
+        relations=(size_pairs(), PATCHES),
         statistic="score of the best layer, larger minus smaller, and finer minus coarser patches; the "
         "least of all pairs and tasks",
         null=ITEMS,
@@ -330,8 +330,9 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{RAGHU}, figure 8",
         tasks=("cka", "knn"),
         relations=(SKIPLESS,),
-        statistic="mean CKA on a side of the block minus across it, without skips minus with them; k-NN "
-        "accuracy with skips minus without; the least of all pairs",
+        statistic="change of CKA by the missing skips, mean of pairs of blocks on one side minus pairs "
+        "across, against random orders; k-NN accuracy with skips minus without; the least of "
+        "all pairs",
         null=f"{LAYERS}; {ITEMS}",
         effect=similarity.parted,
     ),
@@ -387,7 +388,7 @@ CLAIMS: tuple[Claim, ...] = (
         tasks=("cka", "knn"),
         relations=(ANY,),
         statistic="CKA of a block and the next minus 0.95, and 5 points minus their difference in "
-        "accuracy (as a share), of some block of some network",
+        "accuracy, of some block of some network",
         null=ITEMS,
         effect=similarity.redundant_blocks,
     ),

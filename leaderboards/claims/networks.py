@@ -17,7 +17,7 @@ RECONSTRUCTION = frozenset(("MAE", "BEiT", "Hiera", "Pixio"))
 
 
 @dataclass(frozen=True)
-class Network:
+class KnownNetwork:
     """A trained backbone of a board that the registry knows, shown at its usual size and format."""
 
     spec: BackboneSpec
@@ -58,7 +58,7 @@ class Network:
         return self.spec.family, self.spec.supervision, self.spec.data, self.spec.network
 
 
-Group = tuple[Network, ...]
+Group = tuple[KnownNetwork, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,48 +69,48 @@ class Relation:
     """
 
     words: str
-    find: Callable[[Sequence[Network]], list[Group]]
+    find: Callable[[Sequence[KnownNetwork]], list[Group]]
 
 
-def _each(words: str, fits: Callable[[Network], bool], least: int = 1) -> Relation:
-    def find(networks: Sequence[Network]) -> list[Group]:
-        found = [(network,) for network in networks if fits(network)]
-        return found if len(found) >= least else []
+def _each(words: str, fits: Callable[[KnownNetwork], bool], least: int = 1) -> Relation:
+    def find(networks: Sequence[KnownNetwork]) -> list[Group]:
+        fitting = [(network,) for network in networks if fits(network)]
+        return fitting if len(fitting) >= least else []
 
     return Relation(words, find)
 
 
-def _pair(words: str, fits: Callable[[Network, Network], bool]) -> Relation:
-    def find(networks: Sequence[Network]) -> list[Group]:
+def _pair(words: str, fits: Callable[[KnownNetwork, KnownNetwork], bool]) -> Relation:
+    def find(networks: Sequence[KnownNetwork]) -> list[Group]:
         return [pair for pair in permutations(networks, 2) if fits(*pair)]
 
     return Relation(words, find)
 
 
-def _is_larger(small: Network, large: Network) -> bool:
+def _is_larger(small: KnownNetwork, large: KnownNetwork) -> bool:
     shared = small.training == large.training and small.is_vit and large.is_vit
     sizes = [(each.depth, each.spec.width) for each in (small, large)]
     near = 2 * small.spec.patch_size < 3 * large.spec.patch_size < 5 * small.spec.patch_size
     return shared and near and sizes[0] != sizes[1] and all(a <= b for a, b in zip(*sizes, strict=True))
 
 
-def _is_finer(coarse: Network, fine: Network) -> bool:
+def _is_finer(coarse: KnownNetwork, fine: KnownNetwork) -> bool:
     same = coarse.training == fine.training and coarse.is_vit and fine.is_vit
     same = same and (coarse.depth, coarse.spec.width) == (fine.depth, fine.spec.width)
     return same and coarse.spec.patch_size > fine.spec.patch_size
 
 
-def _is_twin(first: Network, second: Network) -> bool:
+def _is_twin(first: KnownNetwork, second: KnownNetwork) -> bool:
     return first.spec.stages == second.spec.stages and first.spec.family == second.spec.family
 
 
-def _has_less_data(full: Network, part: Network) -> bool:
+def _has_less_data(full: KnownNetwork, part: KnownNetwork) -> bool:
     match = re.fullmatch(r"[0-9.]+ % of (?:the )?(.+)", part.spec.data)
     same = _is_twin(full, part) and full.spec.supervision == part.spec.supervision
     return same and match is not None and match[1] == full.spec.data
 
 
-def removed_block(full: Network, cut: Network) -> int:
+def removed_block(full: KnownNetwork, cut: KnownNetwork) -> int:
     """The block, from 1, whose skips the second lacks while the rest of its training is the first's, or 0."""
     match = re.fullmatch(r"(.+), block (\d+) without skips", cut.spec.supervision)
     same = _is_twin(full, cut) and full.spec.data == cut.spec.data
@@ -118,7 +118,7 @@ def removed_block(full: Network, cut: Network) -> int:
     return int(match[2]) if same and match else 0
 
 
-def _is_averaged(cls: Network, mean: Network) -> bool:
+def _is_averaged(cls: KnownNetwork, mean: KnownNetwork) -> bool:
     words = mean.spec.supervision.removesuffix(", by the mean of the patch tokens")
     averaged = mean.is_convnet or (_is_twin(cls, mean) and words != mean.spec.supervision)
     same = words == cls.spec.supervision and mean.spec.data == cls.spec.data
@@ -132,10 +132,10 @@ def of_method(*methods: Method, least: int = 1) -> Relation:
     return _each(words, lambda network: network.is_vit and network.method in methods, least)
 
 
-def sizes_of(*methods: Method, family: str = "") -> Relation:
+def size_pairs(*methods: Method, family: str = "") -> Relation:
     """A smaller and a larger ViT of one training, which is by one of some methods if any are given."""
 
-    def fits(small: Network, large: Network) -> bool:
+    def fits(small: KnownNetwork, large: KnownNetwork) -> bool:
         wanted = (not methods or small.method in methods) and family in ("", small.spec.family)
         return wanted and _is_larger(small, large)
 
@@ -158,4 +158,4 @@ AVERAGED = _pair("a ViT by labels on the class token, and a ConvNet or its twin 
 
 def crossed(first: Sequence[Group], second: Sequence[Group]) -> list[Group]:
     """Every group of the first with every one of the second."""
-    return [(*one, *other) for one, other in product(first, second)]
+    return [(*left, *right) for left, right in product(first, second)]

@@ -10,8 +10,8 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.differences import known_items, sides_of
 from layerboard.leaderboards.board.frames import PIXELS, between
-from layerboard.leaderboards.claims.effects import Effect
-from layerboard.leaderboards.claims.networks import Group, Network
+from layerboard.leaderboards.claims.effects import AbsentError, Effect
+from layerboard.leaderboards.claims.networks import Group, KnownNetwork
 from layerboard.leaderboards.inside.evidence import Evidence
 from layerboard.leaderboards.records.files import scored_path
 from layerboard.leaderboards.records.items import Place, read_items
@@ -24,11 +24,7 @@ from layerboard.zoo.errors import InputError
 
 CONTEST_DRAWS = 2_000  # enough for the ends of intervals
 TOKENS = "patch"  # of the CKA that claims are about
-Layers = Sequence[tuple[Network, Place]]  # of several networks
-
-
-class AbsentError(Exception):
-    """Something that a claim needs is not among the records: the reason, in words."""
+Layers = Sequence[tuple[KnownNetwork, Place]]  # of several networks
 
 
 class Readings:
@@ -43,10 +39,14 @@ class Readings:
         self._items: dict[tuple[str, str], Mapping[Place, Items]] = {}
 
     @cached_property
-    def networks(self) -> tuple[Network, ...]:
+    def networks(self) -> tuple[KnownNetwork, ...]:
         """The trained networks of the board that the registry knows, in the order of tables."""
         known = [(self.board.specs.get(each.name), each) for each in self.board.backbones]
-        return tuple(Network(spec, each.label) for spec, each in known if spec is not None and spec.trained)
+        return tuple(
+            KnownNetwork(spec, each.label)
+            for spec, each in known
+            if spec is not None and spec.trained and spec.depth == each.depth
+        )
 
     @cached_property
     def evidence(self) -> Mapping[str, Evidence]:
@@ -73,17 +73,19 @@ class Readings:
 
         Raises AbsentError with the first reason if none has.
         """
-        found, reasons = list[Effect](), list[str]()
+        effects, reasons = list[Effect](), list[str]()
         for group in groups:
             try:
-                found.append(effect(*group).of(" and ".join(network.label for network in group)))
+                effects.append(effect(*group).of(" and ".join(network.label for network in group)))
             except AbsentError as error:
                 reasons.append(str(error))
-        if not found:
+        if not effects:
             raise AbsentError(reasons[0] if reasons else "no network has what it needs")
-        return found
+        return effects
 
-    def curve(self, task: str, metric: str, network: Network, pooling: str, tap: str = "attention") -> Floats:
+    def curve(
+        self, task: str, metric: str, network: KnownNetwork, pooling: str, tap: str = "attention"
+    ) -> Floats:
         """A metric of every block of a network [blocks]; NaN where it has none."""
         return self.heads(task, metric, network, pooling, tap, of_heads=False)[:, 0]
 
@@ -91,7 +93,7 @@ class Readings:
         self,
         task: str,
         metric: str,
-        network: Network,
+        network: KnownNetwork,
         pooling: str,
         tap: str = "attention",
         *,
@@ -109,7 +111,7 @@ class Readings:
             raise AbsentError(f"{network.label} has no `{metric}` of {pooling} tokens")
         heads = rows["head"].to_numpy(int).clip(0)
         table = np.full((network.depth, 1 + heads.max()), np.nan)
-        table[rows["layer"].to_numpy(int) - 1, heads] = rows["value"]
+        table[rows["layer"].to_numpy(int) - 1, heads] = rows["value"].to_numpy(float)
         return table
 
     def _by_backbone(self, task: str, metric: str) -> Mapping[str, pd.DataFrame]:
@@ -117,35 +119,35 @@ class Readings:
         rows = rows[(rows["metric"] == metric) & (rows["layer"] >= 1)]
         return {str(name): part for name, part in rows.groupby("backbone")}
 
-    def array(self, task: str, name: str, axes: int, network: Network) -> Floats:
+    def array(self, task: str, name: str, axes: int, network: KnownNetwork) -> Floats:
         """An array of an analysis, with so many axes."""
-        found = self.evidence[task].array(name, axes, network.name) if task in self.evidence else None
-        if found is None:
+        array = self.evidence[task].array(name, axes, network.name) if task in self.evidence else None
+        if array is None:
             raise AbsentError(f"{network.label} has no array `{name}` of `{task}`")
-        return found if found.dtype.kind in "US" else np.asarray(found, np.float64)
+        return array if array.dtype.kind in "US" else np.asarray(array, np.float64)
 
-    def cka(self, first: Network, second: Network, *, low: bool = False) -> Floats:
+    def cka(self, first: KnownNetwork, second: KnownNetwork, *, low: bool = False) -> Floats:
         """CKA of patch tokens of all blocks of two networks [blocks of first, of second], or its lower ends.
 
         NaN for a pair of blocks that was not compared.
         """
-        if not (found := self._cka.get((first.name, second.name))):
+        if not (ends := self._cka.get((first.name, second.name))):
             rows = self.board.block_pairs
             rows = between(rows[rows["pooling"] == TOKENS], first.name, second.name)
             tables = tuple(np.full((first.depth, second.depth), np.nan) for _ in "vl")
             for table, name in zip(tables, ("value", "ci_low"), strict=True):
                 table[rows["layer"].to_numpy(int) - 1, rows["other_layer"].to_numpy(int) - 1] = rows[name]
-            found = self._cka[first.name, second.name] = tables[0], tables[1]
-        if not np.isfinite(found[0]).any():
+            ends = self._cka[first.name, second.name] = tables[0], tables[1]
+        if not np.isfinite(ends[0]).any():
             raise AbsentError(f"{first.label} and {second.label} were not compared by CKA")
-        return found[low]
+        return ends[low]
 
     def column(self, task: str) -> Column:
         if task not in self.columns:
             raise AbsentError(f"needs `{task}`")
         return self.columns[task]
 
-    def scores(self, task: str, network: Network) -> Floats:
+    def scores(self, task: str, network: KnownNetwork) -> Floats:
         """The score of every block in the pooling that is shown [blocks]; NaN where it has none."""
         rows = self.column(task).candidates
         rows = rows[rows["backbone"] == network.name]
@@ -169,7 +171,7 @@ class Readings:
             raise AbsentError(f"needs the random floor of `{task}`")
         return float(rows["value"].max())
 
-    def in_pooling(self, task: str, network: Network, pooling: str) -> list[Effect]:
+    def in_pooling(self, task: str, network: KnownNetwork, pooling: str) -> list[Effect]:
         """The scores of the blocks of a network in one pooling, with their intervals."""
         rows = self.column(task).family
         rows = rows[(rows["backbone"] == network.name) & (rows["pooling"] == pooling)]
@@ -181,7 +183,7 @@ class Readings:
             for layer, *numbers, n, unit in fields
         ]
 
-    def places(self, task: str, network: Network, pooling: str = "") -> list[Place]:
+    def places(self, task: str, network: KnownNetwork, pooling: str = "") -> list[Place]:
         """The scored blocks of a network, in the pooling that is shown or another, the best first."""
         column = self.column(task)
         rows = column.family[column.family["backbone"] == network.name]
@@ -194,7 +196,7 @@ class Readings:
     def contest(self, task: str, first: Layers, second: Layers, metric: str = "") -> Effect:
         """The best of some layers minus the best of others, whichever these are, on the same items."""
         metric = metric or self.column(task).metric
-        sides = [[self._item(task, network, place) for network, place in side] for side in (first, second)]
+        sides = [[self._item(task, network, at) for network, at in side] for side in (first, second)]
         if not all(sides):
             raise AbsentError(f"`{task}` has too few layers to compare")
         groups = group_difference(*sides, metric, CONTEST_DRAWS)
@@ -204,20 +206,20 @@ class Readings:
         unit = f"{units} {sides[0][0].unit if units == len(sides[0][0].keys) else 'groups'}"
         return Effect(groups.value, groups.low, groups.high, unit)
 
-    def _item(self, task: str, network: Network, place: Place) -> Items:
+    def _item(self, task: str, network: KnownNetwork, place: Place) -> Items:
         items = self.items(task, network)
         if place not in items:
             raise AbsentError(f"{network.label} has no per-item measurements of `{task}`")
         return items[place]
 
-    def items(self, task: str, network: Network) -> Mapping[Place, Items]:
+    def items(self, task: str, network: KnownNetwork) -> Mapping[Place, Items]:
         """The per-item measurements of every layer of a network; empty without any."""
         key = (task, network.name)
         if key not in self._items:
             self._items[key] = self._read_items(task, network)
         return self._items[key]
 
-    def _read_items(self, task: str, network: Network) -> Mapping[Place, Items]:
+    def _read_items(self, task: str, network: KnownNetwork) -> Mapping[Place, Items]:
         folder = self.board.items
         if folder is None:
             return {}

@@ -15,7 +15,7 @@ from layerboard.leaderboards.claims.effects import (
     orders,
     permuted,
 )
-from layerboard.leaderboards.claims.networks import Group, Network
+from layerboard.leaderboards.claims.networks import Group, KnownNetwork
 from layerboard.leaderboards.claims.readings import AbsentError, Layers, Readings
 from layerboard.tasks.metrics.arrays import Floats
 
@@ -25,16 +25,16 @@ PRIMARY = ("knn", "retrieval", *CLUSTERINGS, *LOCAL)
 LEAST_TASKS = 3
 
 
-def _layers(readings: Readings, task: str, networks: Iterable[Network]) -> Layers:
+def _layers(readings: Readings, task: str, networks: Iterable[KnownNetwork]) -> Layers:
     """The scored layers of several networks, the best first."""
-    found = []
+    layers = []
     for network in networks:
         try:
             scores = readings.scores(task, network)
-            found += [(scores[place[0] - 1], network, place) for place in readings.places(task, network)]
+            layers += [(scores[at[0] - 1], network, at) for at in readings.places(task, network)]
         except AbsentError:
             continue
-    return [(network, place) for _, network, place in sorted(found, key=lambda each: -each[0])]
+    return [(network, at) for _, network, at in sorted(layers, key=lambda each: -each[0])]
 
 
 def _tasks(readings: Readings, tasks: Sequence[str]) -> list[str]:
@@ -45,7 +45,7 @@ def meaningful_class_token(readings: Readings, networks: Sequence[Group]) -> Eff
     """Purity of the class token of some block minus the highest of the untrained floor."""
     floor = readings.floor("cluster-image", "cls")
 
-    def of(network: Network) -> Effect:
+    def of(network: KnownNetwork) -> Effect:
         return largest([each.moved(-floor) for each in readings.in_pooling("cluster-image", network, "cls")])
 
     return least(readings.each(networks, of))
@@ -101,7 +101,7 @@ def no_single_best(readings: Readings, networks: Sequence[Group]) -> Effect:
     if len(tasks) < LEAST_TASKS:
         raise AbsentError(f"needs {LEAST_TASKS} tasks")
 
-    def of(network: Network) -> Effect:
+    def of(network: KnownNetwork) -> Effect:
         others = [other for (other,) in networks if other != network]
 
         def behind(task: str) -> Effect:
@@ -114,7 +114,7 @@ def no_single_best(readings: Readings, networks: Sequence[Group]) -> Effect:
     return least(readings.each(networks, of))
 
 
-def _lead(readings: Readings, task: str, others: Sequence[Network], network: Network) -> float:
+def _lead(readings: Readings, task: str, others: Sequence[KnownNetwork], network: KnownNetwork) -> float:
     """By how many of its standard errors the best of the others leads, about: which task to ask first."""
     best = readings.best(task)
     rivals = [best[other.name].value for other in others if other.name in best]
@@ -132,15 +132,15 @@ def _largest_first(
     Its interval holds among all, so the others could only raise the number.
     """
     first, *rest = sorted(tasks, key=lead, reverse=True)
-    found = effect(first)
-    wide = found.widened(len(tasks))
-    return wide if wide.low > 0 else largest([found, *map(effect, rest)])
+    leading = effect(first)
+    wide = leading.widened(len(tasks))
+    return wide if wide.low > 0 else largest([leading, *map(effect, rest)])
 
 
 def larger_is_better(readings: Readings, sizes: Sequence[Group], patches: Sequence[Group]) -> Effect:
     """Larger minus smaller network in every task, and finer minus coarser patches in local ones."""
 
-    def gains(tasks: Sequence[str]) -> Callable[[Network, Network], Effect]:
+    def gains(tasks: Sequence[str]) -> Callable[[KnownNetwork, KnownNetwork], Effect]:
         return lambda first, second: least(
             [_gain(readings, task, first, second) for task in _tasks(readings, tasks)]
         )
@@ -148,7 +148,7 @@ def larger_is_better(readings: Readings, sizes: Sequence[Group], patches: Sequen
     return least([*readings.each(sizes, gains(PRIMARY)), *readings.each(patches, gains(LOCAL))])
 
 
-def _gain(readings: Readings, task: str, first: Network, second: Network) -> Effect:
+def _gain(readings: Readings, task: str, first: KnownNetwork, second: KnownNetwork) -> Effect:
     """The best layer of the second network minus the best of the first."""
     sides = (_layers(readings, task, [network]) for network in (second, first))
     return readings.contest(task, *sides).of(task)
@@ -165,29 +165,29 @@ def varied_ranks(readings: Readings, networks: Sequence[Group]) -> Effect:
     if len(tasks) < LEAST_TASKS:
         raise AbsentError(f"needs {LEAST_TASKS} tasks")
     best = [readings.best(task) for task in tasks]
-    found = [network for (network,) in networks if all(network.name in each for each in best)]
-    is_asked = np.array([network.method == "reconstruction" for network in found])
-    if not 0 < is_asked.sum() < len(found):
+    ranked = [network for (network,) in networks if all(network.name in each for each in best)]
+    is_asked = np.array([network.method == "reconstruction" for network in ranked])
+    if not 0 < is_asked.sum() < len(ranked):
         raise AbsentError("needs ViTs by reconstruction and others in all tasks")
-    values = [[each[network.name].value for network in found] for each in best]
+    values = [[each[network.name].value for network in ranked] for each in best]
     spread = np.std(rankdata(values, axis=1), axis=0)
 
     def difference(asked: Floats) -> Floats:
         return (spread * asked).sum(-1) / asked.sum(-1) - (spread * ~asked).sum(-1) / (~asked).sum(-1)
 
     return permuted(
-        float(difference(is_asked)), difference(is_asked[orders(len(found))]), f"{len(found)} networks"
+        float(difference(is_asked)), difference(is_asked[orders(len(ranked))]), f"{len(ranked)} networks"
     )
 
 
 def keeps_places(readings: Readings, pairs: Sequence[Group]) -> Effect:
     """Share of tokens of the last block that find their place: most, and more than after averaging."""
 
-    def hits(network: Network) -> Floats:
+    def hits(network: KnownNetwork) -> Floats:
         cka = readings.array("localisation", "token_patch", 3, network)[-1]
         return (cka.argmax(axis=1) == np.arange(len(cka))).astype(np.float64)
 
-    def of(cls: Network, mean: Network) -> Effect:
+    def of(cls: KnownNetwork, mean: KnownNetwork) -> Effect:
         kept, lost = hits(cls), hits(mean)
         return least(
             [mean_effect(kept - 0.5, "tokens").of("kept"), contrast(kept, lost, "tokens").of("more")]
@@ -199,7 +199,7 @@ def keeps_places(readings: Readings, pairs: Sequence[Group]) -> Effect:
 def tokens_with_class(readings: Readings, pairs: Sequence[Group]) -> Effect:
     """Accuracy of probes on single tokens of the last block: trained on the mean minus on the class token."""
 
-    def probed(network: Network) -> Floats:
+    def probed(network: KnownNetwork) -> Floats:
         return readings.array("token-probes", "token_accuracy", 2, network)[network.depth - 1]
 
     return least(readings.each(pairs, lambda cls, mean: contrast(probed(mean), probed(cls), "tokens")))
@@ -208,7 +208,7 @@ def tokens_with_class(readings: Readings, pairs: Sequence[Group]) -> Effect:
 def data_helps_the_middle(readings: Readings, shares: Sequence[Group]) -> Effect:
     """Gain of few-shot accuracy by all data over part of them: middle third of the blocks minus others."""
 
-    def of(full: Network, part: Network) -> Effect:
+    def of(full: KnownNetwork, part: KnownNetwork) -> Effect:
         gain = readings.scores("fewshot", full) - readings.scores("fewshot", part)
         low, top = len(first_part(gain, 1 / 3)), len(first_part(gain, 2 / 3))
         return contrast(gain[low:top], np.concatenate([gain[:low], gain[top:]]), "layers")
@@ -236,7 +236,7 @@ def geometry_before_class(readings: Readings, networks: Sequence[Group]) -> Effe
 def lost_tracking(readings: Readings, networks: Sequence[Group]) -> Effect:
     """The best layer before the last minus the last, in mask propagation."""
 
-    def of(network: Network) -> Effect:
+    def of(network: KnownNetwork) -> Effect:
         layers = _layers(readings, "davis", [network])
         earlier = [each for each in layers if each[1][0] < network.depth]
         return readings.contest("davis", earlier, [each for each in layers if each[1][0] == network.depth])

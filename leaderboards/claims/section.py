@@ -14,7 +14,7 @@ from layerboard.leaderboards.blocks.blocks import (
 )
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.claims.readings import Readings
-from layerboard.leaderboards.claims.verdicts import Finding, claim_table, counts_text, findings_of
+from layerboard.leaderboards.claims.verdicts import Judgement, claim_table, counts_text, judgements_of
 from layerboard.leaderboards.records.key import COMPARISON_TASK
 
 CLAIMS_TITLE = "What papers claim, and what these records say"
@@ -23,22 +23,22 @@ CKA_TITLE = "How similar the backbones are (CKA)"
 NOTE = """\
 Each claim is a number that is above 0 if it holds. It **holds** if the 95 % interval is above 0, **fails** if
 the interval is below, and is **undecided** if it includes 0. A claim on all networks is as sure as its least
-sure network, which is named; the interval is then that of the least. Where the unit is a layer or a head, the
-interval compares a difference with the scatter of layers or heads: other trainings may differ by more. Each
-claim holds by itself: of forty claims without anything in them, about one would hold."""
+sure network, which is named, with its number. Where the unit is a layer or a head, the interval compares a
+difference with the scatter of layers or heads: other trainings may differ by more. Each claim holds by
+itself: of forty claims without anything in them, about one would hold."""
 
 
 def claim_blocks(board: Board) -> list[Block]:
     """The section on claims; empty if none was measured."""
-    findings = findings_of(board)
-    measured = [finding for finding in findings if finding.effect is not None]
+    judgements = judgements_of(board)
+    measured = [judgement for judgement in judgements if judgement.effect is not None]
     if not measured:
         return []
     table = Table(claim_table(measured).drop(columns="unit"), left=3, caption=CLAIMS_TITLE, head=1)
     rests = Bullets(tuple(_rests(board, measured)))
-    others = [each for each in findings if each.effect is None]
+    others = [each for each in judgements if each.effect is None]
     lacking = tuple(f"{each.claim.number}. {each.claim.words} {_sentence(each.reason)}" for each in others)
-    blocks: list[Block] = [Heading(2, CLAIMS_TITLE), said(NOTE), said(counts_text(findings)), table]
+    blocks: list[Block] = [Heading(2, CLAIMS_TITLE), said(NOTE), said(counts_text(judgements)), table]
     blocks += [Heading(3, "Where the numbers of these claims are"), rests]
     return [*blocks, Heading(3, "Not measured here"), Bullets(lacking)] if lacking else blocks
 
@@ -47,12 +47,12 @@ def _sentence(reason: str) -> str:
     return f"{reason[0].upper()}{reason[1:]}.".replace("`", "")
 
 
-def _rests(board: Board, findings: Sequence[Finding]) -> list[Text]:
+def _rests(board: Board, judgements: Sequence[Judgement]) -> list[Text]:
     """The sections that have the numbers and figures of each task, and the claims that rest on it."""
     numbers: dict[str, list[int]] = {}
-    for finding in findings:
-        for task in finding.claim.tasks:
-            numbers.setdefault(task, []).append(finding.claim.number)
+    for judgement in judgements:
+        for task in judgement.claim.tasks:
+            numbers.setdefault(task, []).append(judgement.claim.number)
     readings = Readings(board)
     return [
         Text((Link(*_place(readings, task)), f": {', '.join(map(str, claims))}"))

@@ -1,11 +1,11 @@
 """Statistics of claims about CKA."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from layerboard.leaderboards.claims.attention import halves
+from layerboard.leaderboards.claims.attention import depth_halves
 from layerboard.leaderboards.claims.effects import (
     Effect,
     contrast,
@@ -15,7 +15,7 @@ from layerboard.leaderboards.claims.effects import (
     orders,
     permuted,
 )
-from layerboard.leaderboards.claims.networks import Group, Network, crossed, removed_block
+from layerboard.leaderboards.claims.networks import Group, KnownNetwork, crossed, removed_block
 from layerboard.leaderboards.claims.readings import AbsentError, Readings
 from layerboard.tasks.framework.assess import paired_differences
 from layerboard.tasks.metrics.arrays import Floats
@@ -31,7 +31,7 @@ def alike_over_sizes(readings: Readings, alone: Sequence[Group], supervised: Seq
     def lasts(pairs: Sequence[Group]) -> list[float]:
         return [effect.value for effect in readings.each(pairs, last)]
 
-    def last(small: Network, large: Network) -> Effect:
+    def last(small: KnownNetwork, large: KnownNetwork) -> Effect:
         return mean_effect([readings.cka(small, large)[-1, -1]], "pair")
 
     return contrast(lasts(alone), lasts(supervised), "pairs of sizes")
@@ -40,44 +40,40 @@ def alike_over_sizes(readings: Readings, alone: Sequence[Group], supervised: Seq
 def crossing(readings: Readings, networks: Sequence[Group]) -> Effect:
     """CKA on the other diagonal against cells as far from the main one: an X."""
 
-    def of(network: Network) -> Effect:
-        observed, shuffled = _exchanged(readings, network, _cross_weights(network.depth), 0)
-        return permuted(observed, shuffled, f"{network.depth} layers")
+    def of(network: KnownNetwork) -> Effect:
+        cka = _of_itself(readings, network)
+        return permuted(*_exchanged(cka, _cross_weights(network.depth)), f"{network.depth} layers")
 
     return least(readings.each(networks, of))
 
 
 def crossing_by_size(readings: Readings, pairs: Sequence[Group]) -> Effect:
     """The same contrast, larger network minus smaller."""
-    return least(readings.each(pairs, _difference(readings, lambda _, each: _cross_weights(each.depth))))
+
+    def of(small: KnownNetwork, large: KnownNetwork) -> Effect:
+        (before, drawn), (after, redrawn) = (
+            _exchanged(_of_itself(readings, network), _cross_weights(network.depth), stream)
+            for stream, network in enumerate((small, large))
+        )
+        return permuted(after - before, redrawn - drawn, f"{small.depth} + {large.depth} layers")
+
+    return least(readings.each(pairs, of))
 
 
-def _difference(
-    readings: Readings, weights: Callable[[Group, Network], Floats]
-) -> Callable[[Network, Network], Effect]:
-    """The effect of a weighting of self-CKA: second network minus first, under exchange of layers of each."""
-
-    def of(first: Network, second: Network) -> Effect:
-        sides = [
-            _exchanged(readings, network, weights((first, second), network), side)
-            for side, network in enumerate((first, second))
-        ]
-        (before, drawn), (after, redrawn) = sides
-        return permuted(after - before, redrawn - drawn, f"{first.depth} + {second.depth} layers")
-
-    return of
-
-
-def _exchanged(readings: Readings, network: Network, weights: Floats, stream: int) -> tuple[float, Floats]:
-    """A weighted sum of the CKA of a network with itself, and the same in random orders of its layers."""
+def _of_itself(readings: Readings, network: KnownNetwork) -> Floats:
+    """CKA of every two blocks of a network [blocks blocks], symmetric."""
     cka = readings.cka(network, network)
     cka = np.where(np.isnan(cka), cka.T, cka)
-    if not np.isfinite(cka[weights != 0]).all():
+    if not np.isfinite(cka[~np.eye(len(cka), dtype=bool)]).all():
         raise AbsentError(f"some blocks of {network.label} were not compared by CKA")
-    drawn = orders(network.depth, stream)
-    filled = np.nan_to_num(cka)
-    shuffled = filled[drawn[:, :, None], drawn[:, None, :]]
-    return float((filled * weights).sum()), np.einsum("nij,ij->n", shuffled, weights)
+    return np.nan_to_num(cka)
+
+
+def _exchanged(table: Floats, weights: Floats, stream: int = 0) -> tuple[float, Floats]:
+    """A weighted sum of the cells of a table [blocks blocks], and the same in random orders of its blocks."""
+    drawn = orders(len(table), stream)
+    shuffled = table[drawn[:, :, None], drawn[:, None, :]]
+    return float((table * weights).sum()), np.einsum("nij,ij->n", shuffled, weights)
 
 
 def _cross_weights(depth: int) -> Floats:
@@ -108,13 +104,18 @@ def _part_weights(depth: int, block: int) -> Floats:
 
 
 def parted(readings: Readings, pairs: Sequence[Group]) -> Effect:
-    """Without the skips of a block, CKA falls across it and accuracy falls."""
+    """Without the skips of a block, CKA falls across it, pair of blocks by pair, and accuracy falls."""
 
-    def of(full: Network, cut: Network) -> Effect:
-        block = removed_block(full, cut)
-        split = _difference(readings, lambda _, each: _part_weights(each.depth, block))(full, cut)
-        sides = ([(each, place) for place in readings.places("knn", each)] for each in (full, cut))
-        return least([split.of("split"), readings.contest("knn", *sides).of("accuracy")])
+    def of(full: KnownNetwork, cut: KnownNetwork) -> Effect:
+        change = _of_itself(readings, cut) - _of_itself(readings, full)
+        split = _exchanged(change, _part_weights(full.depth, removed_block(full, cut)))
+        sides = ([(each, at) for at in readings.places("knn", each)] for each in (full, cut))
+        return least(
+            [
+                permuted(*split, f"{full.depth} layers").of("split"),
+                readings.contest("knn", *sides).of("accuracy"),
+            ]
+        )
 
     return least(readings.each(pairs, of))
 
@@ -122,7 +123,7 @@ def parted(readings: Readings, pairs: Sequence[Group]) -> Effect:
 def shifted(readings: Readings, networks: Sequence[Group]) -> Effect:
     """The largest fall of the CKA of skip and branch from one block on, from the middle on."""
 
-    def of(network: Network) -> Effect:
+    def of(network: KnownNetwork) -> Effect:
         curve = readings.curve("residual-cka", "cka-skip-branch", network, "patch")
         if not np.isfinite(curve).all() or len(curve) < 4:
             raise AbsentError(f"{network.label} lacks `residual-cka` of some blocks")
@@ -143,12 +144,11 @@ def _falls(curves: Floats) -> Floats:
 def uniform_over_depth(readings: Readings, vits: Sequence[Group], convnets: Sequence[Group]) -> Effect:
     """Mean CKA of each block with the others of its network, ViT minus ConvNet."""
 
-    def means(network: Network) -> Floats:
-        cka = readings.cka(network, network)
-        cka = np.where(np.isnan(cka), cka.T, cka)
-        return np.nanmean(np.where(np.eye(len(cka), dtype=bool), np.nan, cka), axis=1)
+    def means(network: KnownNetwork) -> Floats:
+        cka = _of_itself(readings, network)
+        return np.asarray((cka.sum(axis=1) - np.diag(cka)) / (len(cka) - 1))
 
-    def of(vit: Network, convnet: Network) -> Effect:
+    def of(vit: KnownNetwork, convnet: KnownNetwork) -> Effect:
         return contrast(means(vit), means(convnet), "layers")
 
     return least(readings.each(crossed(vits, convnets), of))
@@ -157,7 +157,7 @@ def uniform_over_depth(readings: Readings, vits: Sequence[Group], convnets: Sequ
 def lower_half_in_quarter(readings: Readings, vits: Sequence[Group], convnets: Sequence[Group]) -> Effect:
     """A quarter minus the relative depth of the ViT's block most like each of the ConvNet's lower half."""
 
-    def of(vit: Network, convnet: Network) -> Effect:
+    def of(vit: KnownNetwork, convnet: KnownNetwork) -> Effect:
         cka = np.nan_to_num(readings.cka(vit, convnet), nan=-1.0)
         nearest = (1 + cka[:, : convnet.depth // 2].argmax(axis=0)) / vit.depth
         effect, half = mean_effect(QUARTER - nearest, "layers"), 0.5 / vit.depth  # a block has an extent
@@ -169,8 +169,8 @@ def lower_half_in_quarter(readings: Readings, vits: Sequence[Group], convnets: S
 def little_data_for_low_layers(readings: Readings, shares: Sequence[Group]) -> Effect:
     """CKA of the same blocks of trainings on all and on part of the data: first half minus second."""
 
-    def of(full: Network, part: Network) -> Effect:
-        return contrast(*halves(np.diag(readings.cka(full, part))), "layers")
+    def of(full: KnownNetwork, part: KnownNetwork) -> Effect:
+        return contrast(*depth_halves(np.diag(readings.cka(full, part))), "layers")
 
     return least(readings.each(shares, of))
 
@@ -178,10 +178,10 @@ def little_data_for_low_layers(readings: Readings, shares: Sequence[Group]) -> E
 def redundant_blocks(readings: Readings, networks: Sequence[Group]) -> Effect:
     """Some block is nearly the next one: CKA above 0.95, and accuracy the same within 5 points."""
 
-    def of(network: Network) -> Effect:
+    def of(network: KnownNetwork) -> Effect:
         cka, low = (readings.cka(network, network, low=low) for low in (False, True))
         items = readings.items("knn", network)
-        places = {place[0]: place for place in readings.places("knn", network)}
+        places = {at[0]: at for at in readings.places("knn", network)}
         pairs = [
             (block, *(float(table[block - 1, block]) - REDUNDANT for table in (cka, low)))
             for block in range(1, network.depth)
@@ -201,8 +201,7 @@ def redundant_blocks(readings: Readings, networks: Sequence[Group]) -> Effect:
             )
             spans = float(paired.low[1]) <= 0 <= float(paired.high[1])
             within = Effect(POINTS - moved, POINTS - ends[1], POINTS - (0 if spans else ends[0]), "images")
-            share = replace(within, value=within.value / 100, low=within.low / 100, high=within.high / 100)
-            effects.append(least([same, share]).of(f"blocks {block} and {block + 1}"))
+            effects.append(least([same, within]).of(f"blocks {block} and {block + 1}"))
         if not effects:
             raise AbsentError(f"{network.label} has no neighbouring blocks with CKA and accuracy")
         return largest(effects)

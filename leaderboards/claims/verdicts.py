@@ -21,7 +21,7 @@ NO_INTERVAL = "too few units for an interval"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Judgement:
     """What records say about a claim; without an effect it is not measured, and ``reason`` says why."""
 
     claim: Claim
@@ -37,35 +37,35 @@ class Finding:
 
 
 @lru_cache(maxsize=4)  # the pages and the report of a run ask for the same ones
-def findings_of(board: Board) -> tuple[Finding, ...]:
+def judgements_of(board: Board) -> tuple[Judgement, ...]:
     """What the records of a board say about every claim, in order of their numbers."""
     readings = Readings(board)
-    return tuple(judged(claim, readings) for claim in CLAIMS)
+    return tuple(judge_claim(claim, readings) for claim in CLAIMS)
 
 
-def chosen_findings(board: Board, numbers: Sequence[int] = ()) -> tuple[Finding, ...]:
-    """The findings on some claims, or on all; raises InputError for a number that no claim has."""
+def chosen_judgements(board: Board, numbers: Sequence[int] = ()) -> tuple[Judgement, ...]:
+    """The judgements on some claims, or on all; raises InputError for a number that no claim has."""
     if unknown := sorted({*numbers} - {claim.number for claim in CLAIMS}):
         last = CLAIMS[-1].number
         raise InputError(f"expected numbers of claims, 1 to {last}, found {', '.join(map(str, unknown))}")
-    return tuple(each for each in findings_of(board) if not numbers or each.claim.number in numbers)
+    return tuple(each for each in judgements_of(board) if not numbers or each.claim.number in numbers)
 
 
-def judged(claim: Claim, readings: Readings) -> Finding:
+def judge_claim(claim: Claim, readings: Readings) -> Judgement:
     """What readings say about a claim, or what it lacks."""
     lacking = [f"`{task}`" for task in claim.tasks if not readings.has(task)]
     groups = [relation.find(readings.networks) for relation in claim.relations]
-    lacking += [each.words for each, found in zip(claim.relations, groups, strict=True) if not found]
+    lacking += [each.words for each, fitting in zip(claim.relations, groups, strict=True) if not fitting]
     if lacking:
-        return Finding(claim, None, f"needs {some(lacking)}")
+        return Judgement(claim, None, f"needs {some(lacking)}")
     try:
         effect = claim.effect(readings, *groups)
     except AbsentError as error:
-        return Finding(claim, None, str(error))
-    return Finding(claim, effect, NO_INTERVAL if isnan(effect.low) and isnan(effect.high) else "")
+        return Judgement(claim, None, str(error))
+    return Judgement(claim, effect, NO_INTERVAL if isnan(effect.low) and isnan(effect.high) else "")
 
 
-def claim_frame(findings: Sequence[Finding]) -> pd.DataFrame:
+def claim_frame(judgements: Sequence[Judgement]) -> pd.DataFrame:
     """One row per claim, with all digits; estimate and interval are NaN where it is not measured."""
     nothing = Effect(nan, nan, nan, "")
     return pd.DataFrame(
@@ -83,12 +83,12 @@ def claim_frame(findings: Sequence[Finding]) -> pd.DataFrame:
             "tasks": " ".join(each.claim.tasks),
             "source": each.claim.source,
         }
-        for each in findings
+        for each in judgements
         for effect in [each.effect or nothing]
     )
 
 
-def claim_table(findings: Sequence[Finding]) -> pd.DataFrame:
+def claim_table(judgements: Sequence[Judgement]) -> pd.DataFrame:
     """The verdicts as text, one row per claim."""
     return pd.DataFrame(
         {
@@ -100,21 +100,21 @@ def claim_table(findings: Sequence[Finding]) -> pd.DataFrame:
             "unit": "" if each.effect is None else each.effect.unit,
             "decided by": each.reason if each.effect is None else each.effect.subject,
         }
-        for each in findings
+        for each in judgements
     )
 
 
-def _ends(finding: Finding) -> str:
-    effect = finding.effect
+def _ends(judgement: Judgement) -> str:
+    effect = judgement.effect
     if effect is None:
         return ""
     if isnan(effect.low) and isnan(effect.high):
-        return finding.reason
+        return judgement.reason
     return " to ".join("?" if isnan(end) else number_text(end) for end in (effect.low, effect.high))
 
 
-def counts_text(findings: Sequence[Finding]) -> str:
+def counts_text(judgements: Sequence[Judgement]) -> str:
     """How many claims have each verdict, in one sentence."""
-    verdicts = [each.verdict for each in findings]
+    verdicts = [each.verdict for each in judgements]
     parts = [f"{verdicts.count(verdict)} {verdict}" for verdict in CLAIM_VERDICTS if verdict in verdicts]
-    return f"{len(findings)} claims: {', '.join(parts)}."
+    return f"{len(judgements)} claims: {', '.join(parts)}."

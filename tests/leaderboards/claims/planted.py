@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.claims.effects import Effect
 from layerboard.leaderboards.claims.entries import LABELS, LAYERS
-from layerboard.leaderboards.claims.networks import Network
+from layerboard.leaderboards.claims.networks import KnownNetwork
 from layerboard.leaderboards.claims.readings import AbsentError, Readings
 from layerboard.leaderboards.records.record import to_frame
 from layerboard.tasks.framework.base import Items, Statistic
@@ -25,7 +25,7 @@ from layerboard.zoo.registry.find import all_specs
 
 Array = NDArray[Any]
 Generator = np.random.Generator
-Draw = Callable[[Network, Generator], Array]
+Draw = Callable[[KnownNetwork, Generator], Array]
 IMAGES = 150
 KEYS = tuple(f"image {number}" for number in range(IMAGES))
 SPECS = {spec.name: spec for spec in all_specs()}
@@ -42,7 +42,7 @@ class Plan:
     names: str
     curves: Mapping[tuple[str, ...], Draw] = field(default_factory=dict)
     arrays: Mapping[tuple[str, str], Draw] = field(default_factory=dict)
-    cka: Callable[[Network, Network, Generator], Array] | None = None
+    cka: Callable[[KnownNetwork, KnownNetwork, Generator], Array] | None = None
     hits: Mapping[str, Draw] = field(default_factory=dict)
     floor: float = 0.2  # chance of a hit of untrained networks
 
@@ -56,8 +56,8 @@ class World(Readings):
         self.tables: dict[object, dict[str, Array]] = {}
 
     @cached_property
-    def networks(self) -> tuple[Network, ...]:
-        return tuple(Network(SPECS[name], name) for name in self.plan.names.split())
+    def networks(self) -> tuple[KnownNetwork, ...]:
+        return tuple(KnownNetwork(SPECS[name], name) for name in self.plan.names.split())
 
     @cached_property
     def columns(self) -> Mapping[str, Any]:
@@ -70,7 +70,7 @@ class World(Readings):
     def generator(self, key: object) -> Generator:
         return np.random.default_rng([self.seed, crc32(str(key).encode())])
 
-    def read(self, key: object, draw: Draw | None, network: Network) -> Array:
+    def read(self, key: object, draw: Draw | None, network: KnownNetwork) -> Array:
         """The numbers of a network, from those of all that are exchanged."""
         if draw is None:
             raise AbsentError(f"needs {key}")
@@ -89,7 +89,7 @@ class World(Readings):
         self,
         task: str,
         metric: str,
-        network: Network,
+        network: KnownNetwork,
         pooling: str,
         tap: str = "attention",
         *,
@@ -100,12 +100,12 @@ class World(Readings):
         table = self.read(key, self.plan.curves.get(key), network)
         return table if table.ndim == 2 else table[:, None]
 
-    def array(self, task: str, name: str, axes: int, network: Network) -> Array:
+    def array(self, task: str, name: str, axes: int, network: KnownNetwork) -> Array:
         found = self.read((task, name), self.plan.arrays.get((task, name)), network)
         assert found.ndim == axes
         return found
 
-    def cka(self, first: Network, second: Network, *, low: bool = False) -> Array:
+    def cka(self, first: KnownNetwork, second: KnownNetwork, *, low: bool = False) -> Array:
         assert self.plan.cka is not None
         orders = {
             each.name: self.generator(each.name).permutation(each.depth)
@@ -116,11 +116,11 @@ class World(Readings):
         table = self.plan.cka(first, second, self.generator((first.name, second.name)))
         return table[np.ix_(orders[first.name], orders[second.name])] - (0.01 if low else 0)
 
-    def hits(self, task: str, network: Network) -> Array:
+    def hits(self, task: str, network: KnownNetwork) -> Array:
         """Hits of every block on every image [blocks images]: images are as hard for one as for another."""
         hard = self.generator(task).random(IMAGES)
 
-        def drawn(each: Network, generator: Generator) -> Array:
+        def drawn(each: KnownNetwork, generator: Generator) -> Array:
             luck = np.where(
                 generator.random((each.depth, IMAGES)) < 0.3, generator.random((each.depth, IMAGES)), hard
             )
@@ -128,10 +128,10 @@ class World(Readings):
 
         return self.read(task, drawn if task in self.plan.hits else None, network)
 
-    def scores(self, task: str, network: Network) -> Array:
+    def scores(self, task: str, network: KnownNetwork) -> Array:
         return np.asarray(self.hits(task, network).mean(axis=1))
 
-    def places(self, task: str, network: Network, pooling: str = "") -> list[tuple[int, str, str]]:
+    def places(self, task: str, network: KnownNetwork, pooling: str = "") -> list[tuple[int, str, str]]:
         order = np.argsort(-self.scores(task, network), kind="stable")
         return [(int(row) + 1, "block", "cls") for row in order]
 
@@ -142,10 +142,10 @@ class World(Readings):
     def floor(self, task: str, pooling: str) -> float:
         return 100 * self.plan.floor
 
-    def in_pooling(self, task: str, network: Network, pooling: str) -> list[Effect]:
+    def in_pooling(self, task: str, network: KnownNetwork, pooling: str) -> list[Effect]:
         return [_scored(row) for row in self.hits(task, network)]
 
-    def items(self, task: str, network: Network) -> dict[tuple[int, str, str], Items]:
+    def items(self, task: str, network: KnownNetwork) -> dict[tuple[int, str, str], Items]:
         if task == "saliency":
             above = self.generator(task).normal(0.3, 0.1, IMAGES)
             values = {"saliency-iou-best": above, "saliency-iou-uniform": np.zeros(IMAGES)}

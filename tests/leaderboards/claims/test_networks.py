@@ -12,11 +12,11 @@ from layerboard.leaderboards.claims.networks import (
     SKIPLESS,
     SUPERVISED,
     VITS,
-    Network,
+    KnownNetwork,
     Relation,
     of_method,
     removed_block,
-    sizes_of,
+    size_pairs,
 )
 from tests.leaderboards.claims.planted import SPECS
 
@@ -24,7 +24,7 @@ NAMES = (
     "fs-b32 fs-b16 fs-l16 clip-b16 clip-l14 dino-b16 dino-b8 mae-b16 mae-h14 beit-b16 siglip-b16 resnet50 "
     "swin-t mini-fs64 mini-fs64-seed1 mini-fs64-mean mini-fs64-noskip6 mini-fs64-10pct mini-resnet"
 )
-NETWORKS = [Network(SPECS[name], name) for name in NAMES.split()]
+NETWORKS = [KnownNetwork(SPECS[name], name) for name in NAMES.split()]
 
 
 def found(relation: Relation) -> set[str]:
@@ -35,9 +35,9 @@ def found(relation: Relation) -> set[str]:
     ("relation", "groups"),
     [
         (CONVNETS, "resnet50, mini-resnet"),
-        (sizes_of(), "fs-b16 fs-l16, clip-b16 clip-l14, mae-b16 mae-h14"),
-        (sizes_of("reconstruction"), "mae-b16 mae-h14"),
-        (sizes_of(family="CLIP"), "clip-b16 clip-l14"),
+        (size_pairs(), "fs-b16 fs-l16, clip-b16 clip-l14, mae-b16 mae-h14"),
+        (size_pairs("reconstruction"), "mae-b16 mae-h14"),
+        (size_pairs(family="CLIP"), "clip-b16 clip-l14"),
         (PATCHES, "fs-b32 fs-b16, dino-b16 dino-b8"),
         (SHARES, "mini-fs64 mini-fs64-10pct"),
         (SKIPLESS, "mini-fs64 mini-fs64-noskip6"),
@@ -59,7 +59,7 @@ def test_kinds_of_networks() -> None:
 
 
 def test_a_fine_tuned_network_counts_by_its_last_training() -> None:
-    tuned = Network(SPECS["beit-b16-ft22k-ft1k"], "")
+    tuned = KnownNetwork(SPECS["beit-b16-ft22k-ft1k"], "")
     assert tuned.method == "labels"
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from layerboard.leaderboards.claims import readings
 from layerboard.leaderboards.claims.entries import CLAIMS, LABELS, LAYERS, Claim
-from layerboard.leaderboards.claims.networks import Network
-from layerboard.leaderboards.claims.verdicts import judged
+from layerboard.leaderboards.claims.networks import KnownNetwork
+from layerboard.leaderboards.claims.verdicts import judge_claim
 from tests.leaderboards.claims.planted import Array, Draw, Generator, Plan, World
 
 SUPERVISED, ALONE = "fs-b16 clip-b16", "dino-b16 mae-b16"
@@ -21,23 +21,25 @@ TASKS = ("knn", "retrieval", "davis")
 CLUSTERINGS = ("cluster-image", "cluster-object", "cluster-part")
 
 
-def depth(network: Network) -> Array:
+def depth(network: KnownNetwork) -> Array:
     return np.arange(1, network.depth + 1) / network.depth
 
 
-def noisy(value: Callable[[Network], Array | float], spread: float = 0.02) -> Draw:
+def noisy(value: Callable[[KnownNetwork], Array | float], spread: float = 0.02) -> Draw:
     """Numbers of every block near those of a function."""
     return lambda network, generator: value(network) + generator.normal(0, spread, network.depth)
 
 
-def hits(value: Callable[[Network], Array | float]) -> Draw:
+def hits(value: Callable[[KnownNetwork], Array | float]) -> Draw:
     return lambda network, _: np.full(network.depth, 1.0) * value(network)
 
 
-def alike(value: Callable[[Network, Network], Array | float], spread: float = 0.02) -> Callable[..., Array]:
+def alike(
+    value: Callable[[KnownNetwork, KnownNetwork], Array | float], spread: float = 0.02
+) -> Callable[..., Array]:
     """CKA of two networks near that of a function; symmetric, and 1 for a block with itself."""
 
-    def drawn(first: Network, second: Network, generator: Generator) -> Array:
+    def drawn(first: KnownNetwork, second: KnownNetwork, generator: Generator) -> Array:
         table = np.full((first.depth, second.depth), 0.0) + value(first, second)
         table += generator.normal(0, spread, table.shape)
         if first == second:
@@ -47,11 +49,11 @@ def alike(value: Callable[[Network, Network], Array | float], spread: float = 0.
     return drawn
 
 
-def is_first(network: Network, names: str) -> bool:
+def is_first(network: KnownNetwork, names: str) -> bool:
     return network.name == names.split()[0]
 
 
-def shape(names: str, network: Network, sign: int) -> Array:
+def shape(names: str, network: KnownNetwork, sign: int) -> Array:
     """A curve that two networks of a pair share, or have with opposite signs."""
     place = names.split().index(network.name)
     return (sign if place % 2 else 1) * np.cos((1 + place // 2) * np.pi * np.linspace(0, 1, network.depth))
@@ -60,7 +62,7 @@ def shape(names: str, network: Network, sign: int) -> Array:
 def maps(sign: int) -> Draw:
     """Maps of the class token [blocks heads tokens] of heads that become alike with depth, or unlike."""
 
-    def drawn(network: Network, generator: Generator) -> Array:
+    def drawn(network: KnownNetwork, generator: Generator) -> Array:
         share = (depth(network) if sign > 0 else 1 - depth(network))[:, None, None]
         shared = generator.random((1, 1, 64))
         return share * shared + (1.2 - share) * generator.random((network.depth, 4, 64))
@@ -68,8 +70,8 @@ def maps(sign: int) -> Draw:
     return drawn
 
 
-def kinds(share: Callable[[Network], float]) -> Draw:
-    def drawn(network: Network, generator: Generator) -> Array:
+def kinds(share: Callable[[KnownNetwork], float]) -> Draw:
+    def drawn(network: KnownNetwork, generator: Generator) -> Array:
         return np.where(generator.random((network.depth, 12)) < share(network), "offset", "global")
 
     return drawn
@@ -78,35 +80,35 @@ def kinds(share: Callable[[Network], float]) -> Draw:
 def of_images(sign: int) -> Draw:
     """Maps of images [images blocks rows columns], far apart or alike."""
 
-    def drawn(network: Network, generator: Generator) -> Array:
+    def drawn(network: KnownNetwork, generator: Generator) -> Array:
         return np.abs(1 + (1.0, 0.9, 0.0)[1 - sign] * generator.uniform(-1, 1, (4, network.depth, 4, 4)))
 
     return drawn
 
 
 def of_heads(sign: int) -> Draw:
-    def drawn(network: Network, generator: Generator) -> Array:
+    def drawn(network: KnownNetwork, generator: Generator) -> Array:
         return np.abs(1 + (0.0, 0.9, 1.0)[1 - sign] * generator.uniform(-1, 1, (network.depth, 4, 17)))
 
     return drawn
 
 
-def cross(network: Network, sign: int, span: float = 0.4) -> Array:
+def cross(network: KnownNetwork, sign: int, span: float = 0.4) -> Array:
     rows, columns = np.indices((network.depth, network.depth))
     return 0.5 + sign * span * (abs(rows + columns - network.depth + 1) <= 1)
 
 
-def split(full: Network, network: Network, sign: int) -> Array:
+def split(full: KnownNetwork, network: KnownNetwork, sign: int) -> Array:
     """CKA that falls across the block without skips of the second training, or of the first if negative."""
     rows, columns = np.indices((network.depth, network.depth)) + 1
     apart = (rows < 6) != (columns < 6)
     return 0.7 - 0.4 * (apart & ((network.spec.supervision != full.spec.supervision) == (sign > 0)))
 
 
-def nearest(sign: int) -> Callable[[Network, Network], Array]:
+def nearest(sign: int) -> Callable[[KnownNetwork, KnownNetwork], Array]:
     """The block of the first that is most like each of the second: a low one, or a high one."""
 
-    def table(first: Network, second: Network) -> Array:
+    def table(first: KnownNetwork, second: KnownNetwork) -> Array:
         low = 0.3 * depth(second)
         wanted = low if sign > 0 else 1 - low
         return 1 - abs(depth(first)[:, None] - wanted[None])
@@ -117,7 +119,7 @@ def nearest(sign: int) -> Callable[[Network, Network], Array]:
 def places(sign: int) -> Draw:
     """CKA of tokens with patches [blocks tokens patches]: own places are kept by the class token, or lost."""
 
-    def drawn(network: Network, generator: Generator) -> Array:
+    def drawn(network: KnownNetwork, generator: Generator) -> Array:
         keeps = 0.5 if sign == 0 else 0.98 if ("mean" not in network.name) == (sign > 0) else 0.3
         found = generator.random((network.depth, 64)) < keeps
         table = generator.random((network.depth, 64, 64))
@@ -128,7 +130,7 @@ def places(sign: int) -> Draw:
 
 
 def tokens(sign: int) -> Draw:
-    def drawn(network: Network, generator: Generator) -> Array:
+    def drawn(network: KnownNetwork, generator: Generator) -> Array:
         gain = 10 * sign * ("mean" in network.name)
         return 40 + gain + generator.normal(0, 5, (network.depth + 1, 64))
 
@@ -139,7 +141,7 @@ def ranked(sign: int) -> Callable[[str], Draw]:
     """Chances that move networks by reconstruction up and down over tasks, or the others."""
 
     def of(task: str) -> Draw:
-        def chance(network: Network) -> float:
+        def chance(network: KnownNetwork) -> float:
             moves = (network.method == "reconstruction") == (sign > 0)
             place = RIVALS.split().index(network.name)
             return 0.5 + (0.4 if (TASKS.index(task) + place) % 2 else -0.4) * moves + place / 50
@@ -149,15 +151,15 @@ def ranked(sign: int) -> Callable[[str], Draw]:
     return of
 
 
-def peak(at: float) -> Callable[[Network], Array]:
+def peak(at: float) -> Callable[[KnownNetwork], Array]:
     return lambda network: 0.9 - 0.7 * abs(depth(network) - at)
 
 
-def fewer(network: Network) -> bool:
+def fewer(network: KnownNetwork) -> bool:
     return "%" in network.spec.data
 
 
-def is_conv(network: Network) -> bool:
+def is_conv(network: KnownNetwork) -> bool:
     return network.is_convnet
 
 
@@ -315,20 +317,20 @@ def plan(number: int, sign: int) -> Plan:  # a table
     return table[number]()
 
 
-def _is_best(network: Network, task: int, sign: int) -> bool:
+def _is_best(network: KnownNetwork, task: int, sign: int) -> bool:
     """Whether a network is the best in a task: each in one, the first in all, or none."""
     place = ["FS", "DINO", "MAE"].index(network.spec.family)
     return sign != 0 and place == (task if sign > 0 else 0)
 
 
-def _middle(network: Network) -> Array:
+def _middle(network: KnownNetwork) -> Array:
     return 0.3 * (abs(depth(network) - 0.54) < 0.17)
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: str(claim.number))
 @pytest.mark.parametrize(("sign", "verdict"), [(1, "holds"), (-1, "fails")])
 def test_a_planted_answer_is_found(claim: Claim, sign: int, verdict: str) -> None:
-    found = judged(claim, World(plan(claim.number, sign)))
+    found = judge_claim(claim, World(plan(claim.number, sign)))
     assert found.verdict == verdict, (found.reason, found.effect)
 
 
@@ -342,6 +344,6 @@ def test_a_claim_does_not_hold_on_noise(claim: Claim, monkeypatch: pytest.Monkey
     exchanged = claim.null in (LAYERS, LABELS)
     null, sign = (claim.null, 1) if exchanged else (LAYERS, 0)
     worlds = (World(plan(claim.number, sign), seed, null) for seed in range(NOISE))
-    verdicts = [judged(claim, world).verdict for world in worlds]
+    verdicts = [judge_claim(claim, world).verdict for world in worlds]
     assert "not measured" not in verdicts
     assert verdicts.count("holds") <= 0.05 * NOISE

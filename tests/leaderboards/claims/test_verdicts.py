@@ -8,7 +8,7 @@ import pytest
 from layerboard.leaderboards.blocks.blocks import Page
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.claims.section import CLAIMS_TITLE, claim_blocks
-from layerboard.leaderboards.claims.verdicts import chosen_findings, claim_frame, claim_table, counts_text
+from layerboard.leaderboards.claims.verdicts import chosen_judgements, claim_frame, claim_table, counts_text
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
 from layerboard.leaderboards.records.record import Record, to_frame
@@ -61,7 +61,7 @@ def board(records: list[Record], items: Path | None = None) -> Board:
 
 
 def verdicts(found: Board) -> dict[int, str]:
-    return {each.claim.number: each.verdict for each in chosen_findings(found)}
+    return {each.claim.number: each.verdict for each in chosen_judgements(found)}
 
 
 @pytest.mark.parametrize(
@@ -102,12 +102,12 @@ def test_scores_by_item_decide_whether_the_last_layer_is_worse(tmp_path: Path) -
 
 
 def test_what_was_not_run_is_named() -> None:
-    found = {each.claim.number: each for each in chosen_findings(board(similarities(0.8, 0.3)))}
+    found = {each.claim.number: each for each in chosen_judgements(board(similarities(0.8, 0.3)))}
     assert found[10].reason == "needs `attention-maps`, two sizes of one method"
     assert found[16].reason == "needs two sizes of one method (reconstruction)"
     assert found[26].verdict == "not measured"
     without = Board.of(to_frame(similarities(0.8, 0.3)), "mini")
-    assert {each.verdict for each in chosen_findings(without)} == {"not measured"}
+    assert {each.verdict for each in chosen_judgements(without)} == {"not measured"}
 
 
 def test_untrained_networks_take_no_part() -> None:
@@ -117,7 +117,7 @@ def test_untrained_networks_take_no_part() -> None:
 
 
 def test_tables_have_every_number() -> None:
-    found = chosen_findings(board(similarities(0.8, 0.3)), [21, 26])
+    found = chosen_judgements(board(similarities(0.8, 0.3)), [21, 26])
     frame, table = claim_frame(found), claim_table(found)
     assert frame["number"].tolist() == [21, 26]
     assert frame["ci_low"][0] < frame["estimate"][0] < frame["ci_high"][0]
@@ -126,7 +126,7 @@ def test_tables_have_every_number() -> None:
     assert table["decided by"][0] == "mini-fs and mini-resnet"
     assert counts_text(found) == "2 claims: 1 holds, 1 not measured."
     with pytest.raises(InputError, match="numbers of claims, 1 to 33, found 99"):
-        chosen_findings(board(similarities(0.8, 0.3)), [99])
+        chosen_judgements(board(similarities(0.8, 0.3)), [99])
 
 
 def test_the_section_links_to_what_it_rests_on() -> None:
