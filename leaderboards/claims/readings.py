@@ -17,12 +17,12 @@ from layerboard.leaderboards.records.files import scored_path
 from layerboard.leaderboards.records.items import Place, read_items
 from layerboard.leaderboards.records.key import COMPARISON_TASK
 from layerboard.leaderboards.records.record import companion
-from layerboard.tasks.framework.assess import group_difference
+from layerboard.tasks.framework.assess import group_differences
 from layerboard.tasks.framework.base import Items
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.zoo.errors import InputError
 
-CONTEST_DRAWS = 2_000  # enough for the ends of intervals
+CONTEST_DRAWS, MANY_DRAWS = 20_000, 2_000  # simulated values of two groups, and of many
 TOKENS = "patch"  # of the CKA that claims are about
 Layers = Sequence[tuple[KnownNetwork, Place]]  # of several networks
 
@@ -193,18 +193,22 @@ class Readings:
             raise AbsentError(f"{network.label} has no score of `{task}`")
         return [side.place for side in sides_of(rows, network.name, sort=False)]
 
-    def contest(self, task: str, first: Layers, second: Layers, metric: str = "") -> Effect:
+    def contest(self, task: str, first: Layers, second: Layers) -> Effect:
         """The best of some layers minus the best of others, whichever these are, on the same items."""
-        metric = metric or self.column(task).metric
-        sides = [[self._item(task, network, at) for network, at in side] for side in (first, second)]
-        if not all(sides):
+        return self.contests(task, [first, second], [1])[0]
+
+    def contests(self, task: str, sides: Sequence[Layers], asked: Sequence[int]) -> list[Effect]:
+        """For some of several groups of layers, the best of all others minus the best of the group."""
+        items = [[self._item(task, network, at) for network, at in side] for side in sides]
+        if not all(items):
             raise AbsentError(f"`{task}` has too few layers to compare")
-        groups = group_difference(*sides, metric, CONTEST_DRAWS)
+        draws = CONTEST_DRAWS if len(sides) == 2 else MANY_DRAWS
+        groups = group_differences(items, self.column(task).metric, asked, draws)
         if groups is None:
             raise AbsentError(f"`{task}` was not scored on the same items")
-        units = len({*sides[0][0].clusters})
-        unit = f"{units} {sides[0][0].unit if units == len(sides[0][0].keys) else 'groups'}"
-        return Effect(groups.value, groups.low, groups.high, unit)
+        units = len({*items[0][0].clusters})
+        unit = f"{units} {items[0][0].unit if units == len(items[0][0].keys) else 'groups'}"
+        return [Effect(each.value, each.low, each.high, unit, task) for each in groups]
 
     def _item(self, task: str, network: KnownNetwork, place: Place) -> Items:
         items = self.items(task, network)

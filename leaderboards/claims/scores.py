@@ -58,7 +58,7 @@ def supervised_most_semantic(
 
     def of(task: str) -> Effect:
         first, second = (_layers(readings, task, [each for (each,) in side]) for side in (supervised, alone))
-        return readings.contest(task, first, second).of(task)
+        return readings.contest(task, first, second)
 
     return least([of(task) for task in CLUSTERINGS])
 
@@ -100,41 +100,14 @@ def no_single_best(readings: Readings, networks: Sequence[Group]) -> Effect:
     tasks = _tasks(readings, PRIMARY)
     if len(tasks) < LEAST_TASKS:
         raise AbsentError(f"needs {LEAST_TASKS} tasks")
-
-    def of(network: KnownNetwork) -> Effect:
-        others = [other for (other,) in networks if other != network]
-
-        def behind(task: str) -> Effect:
-            return readings.contest(
-                task, _layers(readings, task, others), _layers(readings, task, [network])
-            ).of(task)
-
-        return _largest_first(tasks, lambda task: _lead(readings, task, others, network), behind)
-
-    return least(readings.each(networks, of))
-
-
-def _lead(readings: Readings, task: str, others: Sequence[KnownNetwork], network: KnownNetwork) -> float:
-    """By how many of its standard errors the best of the others leads, about: which task to ask first."""
-    best = readings.best(task)
-    rivals = [best[other.name].value for other in others if other.name in best]
-    if network.name not in best or not rivals:
-        return -np.inf
-    own = best[network.name]
-    return (max(rivals) - own.value) / max(1e-9, own.high - own.low)
-
-
-def _largest_first(
-    tasks: Sequence[str], lead: Callable[[str], float], effect: Callable[[str], Effect]
-) -> Effect:
-    """`largest` of the effects of all tasks; if the first is above 0 for all together, it stands for them.
-
-    Its interval holds among all, so the others could only raise the number.
-    """
-    first, *rest = sorted(tasks, key=lead, reverse=True)
-    leading = effect(first)
-    wide = leading.widened(len(tasks))
-    return wide if wide.low > 0 else largest([leading, *map(effect, rest)])
+    behind: dict[KnownNetwork, list[Effect]] = {}
+    for task in tasks:
+        sides = {network: _layers(readings, task, [network]) for (network,) in networks}
+        scored = [network for network, layers in sides.items() if layers]
+        effects = readings.contests(task, [sides[network] for network in scored], range(len(scored)))
+        for network, effect in zip(scored, effects, strict=True):
+            behind.setdefault(network, []).append(effect)
+    return least([largest(effects).of(network.label) for network, effects in behind.items()])
 
 
 def larger_is_better(readings: Readings, sizes: Sequence[Group], patches: Sequence[Group]) -> Effect:
@@ -151,7 +124,7 @@ def larger_is_better(readings: Readings, sizes: Sequence[Group], patches: Sequen
 def _gain(readings: Readings, task: str, first: KnownNetwork, second: KnownNetwork) -> Effect:
     """The best layer of the second network minus the best of the first."""
     sides = (_layers(readings, task, [network]) for network in (second, first))
-    return readings.contest(task, *sides).of(task)
+    return readings.contest(task, *sides)
 
 
 def better_parts(readings: Readings, pairs: Sequence[Group]) -> Effect:

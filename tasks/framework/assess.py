@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from layerboard.tasks.framework.base import AVERAGED, NEIGHBOUR, OF_PIXELS, PAIRED, Items, Over, Statistic
 from layerboard.tasks.metrics.arrays import Floats, Integers
-from layerboard.tasks.statistics.mcb import GROUP_DRAWS, Groups, compare_groups, compare_with_best
+from layerboard.tasks.statistics.mcb import GROUP_DRAWS, Groups, compare_with_best, compare_with_others
 from layerboard.tasks.statistics.ranks import rank_ranges
 from layerboard.tasks.statistics.resolution import smallest_difference
 from layerboard.tasks.statistics.uncertainty import (
@@ -96,28 +96,40 @@ def _joined(items: Sequence[Items], metric: str) -> list[int]:
     return joined
 
 
-def group_difference(
-    first: Sequence[Items], second: Sequence[Items], metric: str, draws: int = GROUP_DRAWS
-) -> Groups | None:
+def group_difference(first: Sequence[Items], second: Sequence[Items], metric: str) -> Groups | None:
     """The best of some candidates minus the best of others in one metric, with its 95 % interval.
 
     They use the common items; candidates that lack more than 5 % of them take no part, and if none of a side
     is left, the result is None. The highest of either comes first. The interval and p are NaN for too few
-    units. With few ``draws`` p is coarse.
+    units.
     """
-    every, count = [*first, *second], len(first)
-    # the highest of both decide which items count
-    order = sorted(range(len(every)), key=lambda index: index not in (0, count))
+    groups = group_differences([first, second], metric, [1])
+    return None if groups is None else groups[0]
+
+
+def group_differences(
+    sides: Sequence[Sequence[Items]], metric: str, asked: Sequence[int], draws: int = GROUP_DRAWS
+) -> list[Groups] | None:
+    """For some of several groups of candidates, the best of all others minus the best of the group.
+
+    As `group_difference`; with few ``draws`` p is coarse.
+    """
+    every = [items for side in sides for items in side]
+    number = np.repeat(range(len(sides)), [*map(len, sides)])
+    highest = {int((number < side).sum()) for side in range(len(sides))}
+    # the highest of each decide which items count
+    order = sorted(range(len(every)), key=lambda index: index not in highest)
     joined = sorted(order[index] for index in _joined([every[index] for index in order], metric))
-    if not {0, count} <= {*joined}:
+    if not highest <= {*joined} or not all(sides):
         return None
-    layers, of_first = [every[index] for index in joined], np.array(joined) < count
+    layers, number = [every[index] for index in joined], number[joined]
     measured = measure(_common(layers), metric)
-    scale = _scale(layers, metric)
-    if (groups := compare_groups(measured, of_first, draws=draws)) is None:
+    groups, scale = compare_with_others(measured, number, asked, draws), _scale(layers, metric)
+    if groups is None:
         scores = measured.evaluate()[0]
-        return Groups(scale * float(scores[of_first].max() - scores[~of_first].max()), *[math.nan] * 3)
-    return Groups(scale * groups.value, scale * groups.low, scale * groups.high, groups.p)
+        ends = ((scores[number != side].max(), scores[number == side].max()) for side in asked)
+        return [Groups(scale * float(best - own), *[math.nan] * 3) for best, own in ends]
+    return [Groups(scale * each.value, scale * each.low, scale * each.high, each.p) for each in groups]
 
 
 def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]:

@@ -1,6 +1,7 @@
 """Multiple comparisons with the best: by how much each candidate may be below the true best, at most."""
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -92,9 +93,7 @@ def compare_with_best(measured: WeightedScores, seed: int = 0) -> WithBest | Non
     return WithBest(upper.max(axis=0), maybe)
 
 
-def compare_groups(
-    measured: WeightedScores, first: Mask, seed: int = 0, draws: int = GROUP_DRAWS
-) -> Groups | None:
+def compare_groups(measured: WeightedScores, first: Mask, seed: int = 0) -> Groups | None:
     """The true best of some scores minus the true best of the others; None for too few units.
 
     ``first`` [scores] marks those of the first group; neither may be empty. Each end holds with 97.5 %. For
@@ -104,24 +103,39 @@ def compare_groups(
 
     Source: as `compare_with_best`, with each score as the control of the scores of the other group.
     """
+    groups = compare_with_others(measured, np.where(first, 0, 1), [1], seed=seed)
+    return None if groups is None else groups[0]
+
+
+def compare_with_others(
+    measured: WeightedScores, group: Integers, asked: Iterable[int], draws: int = GROUP_DRAWS, seed: int = 0
+) -> list[Groups] | None:
+    """For some groups of scores, the true best of all others minus the true best of the group.
+
+    ``group`` [scores] numbers the group of each score. As `compare_groups`; p is coarse for few ``draws``.
+    """
     if (uncertainty := uncertainty_of(measured)) is None:
         return None
     scores = measured.evaluate()[0]
+    normal = normal_draws(uncertainty.covariance, draws, seed)
+    return [_compared(scores, uncertainty, group != number, normal) for number in asked]
+
+
+def _compared(scores: Floats, uncertainty: Uncertainty, first: Mask, normal: Floats) -> Groups:
     above = without_rounding(scores - scores[:, None], scores)
     error, freedom = uncertainty.pairs()
     height = z_scores(scores, error, freedom)
-    normal = normal_draws(uncertainty.covariance, draws, seed)
     ends, tails = [], []
     for group in (first, ~first):
         rivals = np.flatnonzero(group)
         lowest, largest_p = math.inf, 0.0
         for each in np.flatnonzero(~group).tolist():
-            drawn = _largest(normal, error[each], each, rivals)
-            quantile = max(ALONE, quantile_of(drawn, (1 + LEVEL) / 2))
+            draws = _largest(normal, error[each], each, rivals)
+            quantile = max(ALONE, quantile_of(draws, (1 + LEVEL) / 2))
             reach = stdtrit(freedom[each, rivals], ndtr(quantile)) * error[each, rivals]
             lowest = min(lowest, float((above[each, rivals] - reach).max()))
             above_it = height[each, rivals].max()
-            largest_p = max(largest_p, (1 + int((drawn >= above_it).sum())) / (1 + draws))
+            largest_p = max(largest_p, (1 + int((draws >= above_it).sum())) / (1 + len(draws)))
         ends.append(lowest)
         tails.append(largest_p)
     value = float(scores[first].max() - scores[~first].max())

@@ -341,6 +341,7 @@ NOISE = 200
 def test_a_claim_does_not_hold_on_noise(claim: Claim, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 200 worlds at most 5 % hold: records with layers or networks exchanged, or nothing in them."""
     monkeypatch.setattr(readings, "CONTEST_DRAWS", 200)
+    monkeypatch.setattr(readings, "MANY_DRAWS", 200)
     exchanged = claim.null in (LAYERS, LABELS)
     null, sign = (claim.null, 1) if exchanged else (LAYERS, 0)
     worlds = (World(plan(claim.number, sign), seed, null) for seed in range(NOISE))
