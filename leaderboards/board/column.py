@@ -65,6 +65,12 @@ class Column(RecordGroup):
         """The identity of the column; the dataset with its digest, if records have one."""
         return (self.task, f"{self.dataset} {self.data}".strip(), self.protocol, self.metric)
 
+    @property
+    def title(self) -> str:
+        """The heading of its section on every layer."""
+        mark = " †" if self.partial else ""
+        return f"{self.task} on {self.dataset_name} ({self.protocol}): {self.metric}, %{mark}"
+
     @cached_property
     def scored(self) -> pd.DataFrame:
         """Its scores by its metric, in every pooling."""

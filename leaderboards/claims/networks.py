@@ -74,7 +74,7 @@ class Relation:
 
 def _each(words: str, fits: Callable[[KnownNetwork], bool], least: int = 1) -> Relation:
     def find(networks: Sequence[KnownNetwork]) -> list[Group]:
-        fitting = [(network,) for network in networks if fits(network)]
+        fitting: list[Group] = [(network,) for network in networks if fits(network)]
         return fitting if len(fitting) >= least else []
 
     return Relation(words, find)

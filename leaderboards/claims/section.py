@@ -16,9 +16,9 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.claims.readings import Readings
 from layerboard.leaderboards.claims.verdicts import Judgement, claim_table, counts_text, judgements_of
 from layerboard.leaderboards.records.key import COMPARISON_TASK
+from layerboard.leaderboards.sections.similarity import SIMILARITY_TITLE
 
 CLAIMS_TITLE = "What papers claim, and what these records say"
-CKA_TITLE = "How similar the backbones are (CKA)"
 
 NOTE = """\
 Each claim is a number that is above 0 if it holds. It **holds** if the 95 % interval is above 0, **fails** if
@@ -63,9 +63,9 @@ def _rests(board: Board, judgements: Sequence[Judgement]) -> list[Text]:
 def _place(readings: Readings, task: str) -> tuple[str, str]:
     """Title and address of the section of a task."""
     if task == COMPARISON_TASK:
-        return CKA_TITLE, heading_anchor(CKA_TITLE)
+        return SIMILARITY_TITLE, heading_anchor(SIMILARITY_TITLE)
     if task in readings.evidence:
         title = readings.evidence[task].title
         return title, f"{readings.board.analyses.page}.md{heading_anchor(title)}"
-    heading = readings.columns[task].heading
-    return heading, heading_anchor(heading)
+    column = readings.columns[task]
+    return column.heading, heading_anchor(column.title)

@@ -61,8 +61,7 @@ def layer_blocks(board: Board) -> list[Block]:
 
 
 def _column_blocks(board: Board, column: Column) -> list[Block]:
-    mark = " †" if column.partial else ""
-    title = f"{column.task} on {column.dataset_name} ({column.protocol}): {column.metric}, %{mark}"
+    title = column.title
     blocks: list[Block] = [Heading(3, title), _resolved(board.standings.get(column.key))]
     blocks += [_too_few(column) if board.has_intervals else Text(())]
     blocks += _pooling_blocks(board, column, None, title)

@@ -16,6 +16,8 @@ from layerboard.leaderboards.board.frames import INTERVAL, BoardBackbone, Record
 from layerboard.leaderboards.sections.provenance import partial_line, units_text
 from layerboard.leaderboards.sections.tables import cell_table
 
+SIMILARITY_TITLE = "How similar the backbones are (CKA)"
+
 NOTE = """\
 Linear CKA compares two layers, of one backbone or of two: 1 means equal up to rotation and scale, 0
 unrelated. It measures how similar features are, not how good."""
@@ -57,7 +59,7 @@ def similarity_blocks(board: Board) -> list[Block]:
     for table in cka_tables(board):
         title = f"CKA: {table.title}{' †' if table.rows['partial'].any() else ''}"
         blocks += [Heading(3, title), *_table_blocks(board, table, title)]
-    return [Heading(2, "How similar the backbones are (CKA)"), said(NOTE), *blocks] if blocks else []
+    return [Heading(2, SIMILARITY_TITLE), said(NOTE), *blocks] if blocks else []
 
 
 def _table_blocks(board: Board, table: CkaTable, title: str) -> list[Block]:
