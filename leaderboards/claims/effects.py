@@ -12,6 +12,7 @@ from layerboard.tasks.metrics.arrays import Floats, Integers
 
 TAIL = 0.025  # of each end of an interval
 DRAWS = 999  # random exchanges
+ROUNDING = 9  # decimals that are not rounding errors
 
 
 class AbsentError(Exception):
@@ -110,6 +111,7 @@ def contrast(first: ArrayLike, second: ArrayLike, unit: str) -> Effect:
 
 
 def _student(value: float, variance: float, freedom: float, unit: str) -> Effect:
+    value = round(value, ROUNDING)
     if isnan(variance):
         return Effect(value, nan, nan, unit)
     reach = _quantile(freedom, TAIL) * sqrt(variance)
@@ -131,7 +133,8 @@ def permuted(observed: float, shuffled: Floats, unit: str) -> Effect:
 
     Source: Phipson and Smyth, Permutation P-values Should Never Be Zero, SAGMB 9, 2010.
     """
-    every = np.sort(_finite(np.append(shuffled, observed)))
+    every = _finite(np.append(shuffled, observed)).round(ROUNDING)
+    observed, every = float(every[-1]), np.sort(every)
     if len(every) <= len(shuffled):
         raise AbsentError("some layers that it needs have no number")
     beyond = int(TAIL * len(every))  # so many may be as high

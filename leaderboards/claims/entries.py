@@ -60,7 +60,7 @@ CLAIMS: tuple[Claim, ...] = (
         tasks=("attention-shares", "attention-maps"),
         relations=(SUPERVISED,),
         statistic="entropy of the class token, first minus second half of the blocks; correlation of the "
-        "mean maps of two heads, second minus first half; the least of all networks",
+        "mean maps of two heads, second minus first half; the least sure of all networks",
         null=LAYERS,
         effect=attention.sparse_and_shared,
     ),
@@ -70,7 +70,7 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{WALMER}, row 2",
         tasks=("attention-maps",),
         relations=(VITS,),
-        statistic="share of heads of the kind offset minus 5 %; the least of all networks",
+        statistic="share of heads of the kind offset minus 5 %; the least sure of all networks",
         null="one head in twenty is taken for such a head",
         effect=attention.offset_heads,
     ),
@@ -115,8 +115,8 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{WALMER}, row 6",
         tasks=scores.CLUSTERINGS,
         relations=(SUPERVISED, of_method("contrast", "reconstruction")),
-        statistic="purity of the best layer, of these minus of self-supervised networks; the least of "
-        "three clusterings",
+        statistic="purity of the best layer, of these minus of self-supervised networks; the least sure "
+        "of three clusterings",
         null=ITEMS,
         effect=scores.supervised_most_semantic,
     ),
@@ -127,7 +127,7 @@ CLAIMS: tuple[Claim, ...] = (
         tasks=scores.LOCAL,
         relations=(VITS,),
         statistic="share of networks whose best layer is in the second half and not the last, minus that "
-        "of random orders; the least of two tasks",
+        "of random orders; the least sure of two tasks",
         null=LAYERS,
         effect=scores.middle_peaks,
     ),
@@ -137,7 +137,8 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{WALMER}, row 8",
         tasks=(),
         relations=(ANY,),
-        statistic="score of the best other network minus its own in some task; the least of all networks",
+        statistic="score of the best other network minus its own in some task; the least sure of all "
+        "networks",
         null=ITEMS,
         effect=scores.no_single_best,
     ),
@@ -148,7 +149,7 @@ CLAIMS: tuple[Claim, ...] = (
         tasks=("attention-maps",),
         relations=(SUPERVISED,),
         statistic="distance of the class token's maps of two images minus that of two heads, second half "
-        "of the blocks; the least of all networks",
+        "of the blocks; the least sure of all networks",
         null=UNITS,
         effect=attention.by_image,
     ),
@@ -212,7 +213,7 @@ CLAIMS: tuple[Claim, ...] = (
         tasks=("cka",),
         relations=(of_method("reconstruction"),),
         statistic="CKA near the other diagonal minus CKA of pairs of blocks as far apart, against random "
-        "orders; the least of all networks",
+        "orders; the least sure of all networks",
         null=LAYERS,
         effect=similarity.crossing,
     ),
@@ -222,7 +223,7 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{WALMER}, row 16",
         tasks=("cka",),
         relations=(size_pairs("reconstruction"),),
-        statistic="the contrast of 15, larger minus smaller; the least of all pairs",
+        statistic="the contrast of 15, larger minus smaller; the least sure of all pairs",
         null=LAYERS,
         effect=similarity.crossing_by_size,
     ),
@@ -234,7 +235,7 @@ CLAIMS: tuple[Claim, ...] = (
         tasks=("residual-cka",),
         relations=(SUPERVISED,),
         statistic="largest fall of the mean CKA of skip and branch at a block from the middle on, minus "
-        "that of random orders; the least of all networks",
+        "that of random orders; the least sure of all networks",
         null=LAYERS,
         effect=similarity.shifted,
     ),
@@ -276,7 +277,7 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{RAGHU}, figure 1",
         tasks=("cka",),
         relations=(VITS, CONVNETS),
-        statistic="mean CKA of a block with all others, ViT minus ConvNet; the least of all pairs",
+        statistic="mean CKA of a block with all others, ViT minus ConvNet; the least sure of all pairs",
         null=UNITS,
         effect=similarity.uniform_over_depth,
     ),
@@ -287,7 +288,7 @@ CLAIMS: tuple[Claim, ...] = (
         tasks=("cka",),
         relations=(VITS, CONVNETS),
         statistic="a quarter minus the relative depth of the ViT's most similar block, mean over the "
-        "ConvNet's lower half; the least of all pairs",
+        "ConvNet's lower half; the least sure of all pairs",
         null=LAYERS,
         effect=similarity.lower_half_in_quarter,
     ),
@@ -298,7 +299,7 @@ CLAIMS: tuple[Claim, ...] = (
         tasks=("attention-distance",),
         relations=(VITS, SHARES),
         statistic="range of the heads' distances, lowest quarter minus later blocks; distance of heads in"
-        " the lowest quarter, part of the data minus all; the least of all",
+        " the lowest quarter, part of the data minus all; the least sure of all",
         null=UNITS,
         effect=attention.local_and_global,
     ),
@@ -308,7 +309,8 @@ CLAIMS: tuple[Claim, ...] = (
         source=f"{RAGHU}, figure 6",
         tasks=("receptive-field",),
         relations=(VITS, CONVNETS),
-        statistic="half radius in the first third of the blocks, ViT minus ConvNet; the least of all pairs",
+        statistic="half radius in the first third of the blocks, ViT minus ConvNet; the least sure of all"
+        " pairs",
         null=UNITS,
         effect=attention.wide_fields,
     ),
@@ -320,7 +322,7 @@ CLAIMS: tuple[Claim, ...] = (
         tasks=("residuals",),
         relations=(CLASS_VITS, CONVNETS),
         statistic="norm of skip over branch of patches, ViT minus ConvNet; class token minus patches, "
-        "first half minus second; the least of all pairs",
+        "first half minus second; the least sure of all pairs",
         null=UNITS,
         effect=attention.strong_skips,
     ),
@@ -331,8 +333,8 @@ CLAIMS: tuple[Claim, ...] = (
         tasks=("cka", "knn"),
         relations=(SKIPLESS,),
         statistic="change of CKA by the missing skips, mean of pairs of blocks on one side minus pairs "
-        "across, against random orders; k-NN accuracy with skips minus without; the least of "
-        "all pairs",
+        "across, against random orders; k-NN accuracy with skips minus without; the least sure "
+        "of all pairs",
         null=f"{LAYERS}; {ITEMS}",
         effect=similarity.parted,
     ),
@@ -343,7 +345,7 @@ CLAIMS: tuple[Claim, ...] = (
         tasks=("localisation",),
         relations=(AVERAGED,),
         statistic="share of tokens of the last block that find their place, minus one half; minus that of"
-        " training on the mean; the least of all pairs",
+        " training on the mean; the least sure of all pairs",
         null=UNITS,
         effect=scores.keeps_places,
     ),
@@ -355,7 +357,7 @@ CLAIMS: tuple[Claim, ...] = (
         tasks=("token-probes",),
         relations=(AVERAGED,),
         statistic="accuracy of probes on single tokens of the last block, trained on the mean minus on "
-        "the class token; the least of all pairs",
+        "the class token; the least sure of all pairs",
         null=UNITS,
         effect=scores.tokens_with_class,
     ),
@@ -366,7 +368,7 @@ CLAIMS: tuple[Claim, ...] = (
         tasks=("cka",),
         relations=(SHARES,),
         statistic="CKA of the same blocks of trainings on all and part of the data, first half minus "
-        "second; the least of all pairs",
+        "second; the least sure of all pairs",
         null=LAYERS,
         effect=similarity.little_data_for_low_layers,
     ),
@@ -377,7 +379,7 @@ CLAIMS: tuple[Claim, ...] = (
         tasks=("fewshot",),
         relations=(SHARES,),
         statistic="gain of few-shot accuracy by all data over a part, middle third of the blocks minus "
-        "the others; the least of all pairs",
+        "the others; the least sure of all pairs",
         null=LAYERS,
         effect=scores.data_helps_the_middle,
     ),
@@ -409,7 +411,7 @@ CLAIMS: tuple[Claim, ...] = (
         source=BOLYA,
         tasks=("davis",),
         relations=(of_method("texts"),),
-        statistic="score of the best earlier layer minus that of the last; the least of all networks",
+        statistic="score of the best earlier layer minus that of the last; the least sure of all networks",
         null=ITEMS,
         effect=scores.lost_tracking,
     ),

@@ -81,7 +81,7 @@ def _curves(readings: Readings, task: str, networks: Sequence[Group]) -> list[Fl
     curves = list[Floats]()
     for (network,) in networks:
         try:
-            curves.append(readings.scores(task, network))
+            curves.append(_of_all_blocks(readings, task, network))
         except AbsentError:
             continue
     if not curves:
@@ -89,9 +89,16 @@ def _curves(readings: Readings, task: str, networks: Sequence[Group]) -> list[Fl
     return curves
 
 
+def _of_all_blocks(readings: Readings, task: str, network: KnownNetwork) -> Floats:
+    scores = readings.scores(task, network)
+    if not np.isfinite(scores).all():
+        raise AbsentError(f"some blocks of {network.label} have no score of `{task}`")
+    return scores
+
+
 def _is_middle(curves: Floats) -> Floats:
     """Whether the highest value of each curve lies from the middle to before the last [curves blocks]."""
-    best, depth = np.nanargmax(curves, axis=1) + 1, curves.shape[1]
+    best, depth = curves.argmax(axis=1) + 1, curves.shape[1]
     return ((best >= depth / 2) & (best < depth)).astype(np.float64)
 
 
@@ -104,6 +111,8 @@ def no_single_best(readings: Readings, networks: Sequence[Group]) -> Effect:
     for task in tasks:
         sides = {network: _layers(readings, task, [network]) for (network,) in networks}
         scored = [network for network, layers in sides.items() if layers]
+        if len(scored) < 2:
+            raise AbsentError(f"needs `{task}` of two backbones")
         effects = readings.contests(task, [sides[network] for network in scored], range(len(scored)))
         for network, effect in zip(scored, effects, strict=True):
             behind.setdefault(network, []).append(effect)
@@ -195,7 +204,7 @@ def geometry_before_class(readings: Readings, networks: Sequence[Group]) -> Effe
     for (network,) in networks:
         try:
             depths = [
-                (1 + int(np.nanargmax(readings.scores(task, network)))) / network.depth
+                (1 + int(_of_all_blocks(readings, task, network).argmax())) / network.depth
                 for task in ("knn", *LOCAL)
             ]
         except AbsentError:

@@ -158,8 +158,10 @@ def lower_half_in_quarter(readings: Readings, vits: Sequence[Group], convnets: S
     """A quarter minus the relative depth of the ViT's block most like each of the ConvNet's lower half."""
 
     def of(vit: KnownNetwork, convnet: KnownNetwork) -> Effect:
-        cka = np.nan_to_num(readings.cka(vit, convnet), nan=-1.0)
-        nearest = (1 + cka[:, : convnet.depth // 2].argmax(axis=0)) / vit.depth
+        lower = readings.cka(vit, convnet)[:, : convnet.depth // 2]
+        if not np.isfinite(lower).all():
+            raise AbsentError(f"some blocks of {vit.label} and {convnet.label} were not compared by CKA")
+        nearest = 1 - lower[::-1].argmax(axis=0) / vit.depth  # of equal ones the deepest
         effect, half = mean_effect(QUARTER - nearest, "layers"), 0.5 / vit.depth  # a block has an extent
         return replace(effect, low=effect.low - half, high=effect.high + half)
 
