@@ -71,8 +71,8 @@ def execute(request: Request, report: Reporter, steps: Sequence[EvaluationProtoc
     output, suite = request.output, prepared.run.suite
     records, board = suite_records(output / "records", suite), None
     if len(records):
-        folders = {"items": output / "items", "arrays": output / "arrays"}
-        board = Board.of(with_seen(records), suite, **folders, specs=known_specs())
+        items, arrays = output / "items", output / "arrays"
+        board = Board.of(with_seen(records), suite, items=items, arrays=arrays, specs=known_specs())
     pages = write_board(board, output / "tables") if board and not steps else []
     return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, tuple(sorted(pages)))
 

@@ -65,8 +65,8 @@ def claims(request: ClaimsCall) -> Result:
     )
 
     output = request.output
-    folders = {"items": output / "items", "arrays": output / "arrays"}
-    board = Board.of(records_of(output), **folders, specs=known_specs())
+    items, arrays = output / "items", output / "arrays"
+    board = Board.of(records_of(output), items=items, arrays=arrays, specs=known_specs())
     judged = chosen_judgements(board, request.numbers)
     return Result(
         title=f"Claims of papers by the results in {output}",

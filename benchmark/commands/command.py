@@ -169,8 +169,11 @@ def boards_of(
     chosen = suites if suite is None else [suite]
     require_known("suite", chosen, suites)
     items, arrays, records = output / "items", output / "arrays", with_seen(records)
-    folders = {"items": items, "arrays": arrays, "specs": known_specs()}
-    return [Board.of(records, each, published=published, **folders) for each in chosen]
+    specs = known_specs()
+    return [
+        Board.of(records, each, items=items, arrays=arrays, published=published, specs=specs)
+        for each in chosen
+    ]
 
 
 def records_of(output: Path, *, empty: bool = False) -> "pd.DataFrame":

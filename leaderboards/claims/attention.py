@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from layerboard.leaderboards.claims.effects import (
+    AbsentError,
     Effect,
     contrast,
     largest,
@@ -17,7 +17,7 @@ from layerboard.leaderboards.claims.effects import (
     share_above,
 )
 from layerboard.leaderboards.claims.networks import Group, KnownNetwork, crossed
-from layerboard.leaderboards.claims.readings import AbsentError, Readings
+from layerboard.leaderboards.claims.readings import Readings
 from layerboard.tasks.metrics.arrays import Floats
 
 OFFSET_HEADS = 0.05  # share of heads above which a network counts as having offset heads
@@ -32,10 +32,10 @@ def depth_halves(curve: Floats) -> tuple[Floats, Floats]:
     return curve[:middle], curve[middle:]
 
 
-def correlations(rows: ArrayLike) -> Floats:
+def correlations(rows: Floats | Sequence[Floats]) -> Floats:
     """Correlations of every two rows; NaN for a row whose numbers are all equal."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(np.corrcoef(rows))
+        return np.asarray(np.corrcoef(np.asarray(rows)))
 
 
 def first_part(curve: Floats, share: float) -> Floats:
@@ -54,9 +54,8 @@ def sparse_and_shared(readings: Readings, networks: Sequence[Group]) -> Effect:
         pairs = np.triu_indices(maps.shape[1], 1)
         alike = np.array([correlations(heads)[pairs].mean() for heads in maps])
         falls, rises = depth_halves(entropy), depth_halves(alike)
-        return least(
-            [contrast(*falls, "layers").of("sparse"), contrast(*reversed(rises), "layers").of("repeated")]
-        )
+        sparse, repeated = contrast(falls[0], falls[1], "layers"), contrast(rises[1], rises[0], "layers")
+        return least([sparse.of("sparse"), repeated.of("repeated")])
 
     return least(readings.each(networks, of))
 
@@ -77,7 +76,7 @@ def diagonal_heads(readings: Readings, pairs: Sequence[Group]) -> Effect:
     def diagonal(network: KnownNetwork) -> Floats:
         kinds = readings.array("attention-maps", "class", 2, network)
         peaks = readings.array("attention-maps", "peak", 3, network)
-        return ((kinds == "offset") & (peaks != 0).all(axis=2)).astype(np.float64)
+        return np.asarray((kinds == "offset") & (peaks != 0).all(axis=2), np.float64)
 
     return least(
         readings.each(pairs, lambda small, large: contrast(diagonal(large), diagonal(small), "heads"))
@@ -211,7 +210,7 @@ def _spread(maps: Floats) -> Floats:
         abs(maps[:, first] - maps[:, second]).sum(axis=1) / 2
         for first, second in combinations(range(maps.shape[1]), 2)
     ]
-    return np.mean(apart, axis=0)
+    return np.asarray(np.mean(apart, axis=0))
 
 
 def sparser_with_small_patches(readings: Readings, pairs: Sequence[Group]) -> Effect:
@@ -249,11 +248,11 @@ def wide_fields(readings: Readings, vits: Sequence[Group], convnets: Sequence[Gr
     """Half radius of the receptive fields of the first third of the blocks, ViT minus ConvNet."""
 
     def of(vit: KnownNetwork, convnet: KnownNetwork) -> Effect:
-        low = [
+        first, second = (
             first_part(readings.curve("receptive-field", "erf-half-radius", network, "patch", "block"), 1 / 3)
             for network in (vit, convnet)
-        ]
-        return contrast(*low, "layers")
+        )
+        return contrast(first, second, "layers")
 
     return least(readings.each(crossed(vits, convnets), of))
 

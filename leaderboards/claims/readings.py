@@ -9,7 +9,7 @@ import pandas as pd
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.differences import known_items, sides_of
-from layerboard.leaderboards.board.frames import PIXELS, between
+from layerboard.leaderboards.board.frames import INTERVAL, PIXELS, between
 from layerboard.leaderboards.claims.effects import AbsentError, Effect
 from layerboard.leaderboards.claims.networks import Group, KnownNetwork
 from layerboard.leaderboards.inside.evidence import Evidence
@@ -124,7 +124,7 @@ class Readings:
         array = self.evidence[task].array(name, axes, network.name) if task in self.evidence else None
         if array is None:
             raise AbsentError(f"{network.label} has no array `{name}` of `{task}`")
-        return array if array.dtype.kind in "US" else np.asarray(array, np.float64)
+        return np.asarray(array, None if array.dtype.kind in "US" else np.float64)
 
     def cka(self, first: KnownNetwork, second: KnownNetwork, *, low: bool = False) -> Floats:
         """CKA of patch tokens of all blocks of two networks [blocks of first, of second], or its lower ends.
@@ -160,8 +160,11 @@ class Readings:
     def best(self, task: str) -> Mapping[str, Effect]:
         """The score of the best layer of each backbone, by name, with its interval."""
         rows = self.column(task).best
-        fields = rows[["backbone", "value", "ci_low", "ci_high", "unit"]].itertuples(index=False, name=None)
-        return {str(name): Effect(*map(float, numbers), unit) for name, *numbers, unit in fields}
+        fields = rows[["backbone", *INTERVAL, "unit"]].itertuples(index=False, name=None)
+        return {
+            str(name): Effect(float(value), float(low), float(high), str(unit))
+            for name, value, low, high, unit in fields
+        }
 
     def floor(self, task: str, pooling: str) -> float:
         """The highest score of any untrained network or random draw in a column."""
@@ -177,10 +180,10 @@ class Readings:
         rows = rows[(rows["backbone"] == network.name) & (rows["pooling"] == pooling)]
         if rows.empty:
             raise AbsentError(f"{network.label} has no score of `{task}` in {pooling} vectors")
-        fields = rows[["layer", "value", "ci_low", "ci_high", "n", "unit"]].itertuples(index=False, name=None)
+        fields = rows[["layer", *INTERVAL, "n", "unit"]].itertuples(index=False, name=None)
         return [
-            Effect(*map(float, numbers), f"{n} {unit}", f"block {layer}")
-            for layer, *numbers, n, unit in fields
+            Effect(float(value), float(low), float(high), f"{n} {unit}", f"block {layer}")
+            for layer, value, low, high, n, unit in fields
         ]
 
     def places(self, task: str, network: KnownNetwork, pooling: str = "") -> list[Place]:

@@ -7,6 +7,7 @@ from scipy.stats import rankdata
 
 from layerboard.leaderboards.claims.attention import first_part
 from layerboard.leaderboards.claims.effects import (
+    AbsentError,
     Effect,
     contrast,
     largest,
@@ -16,8 +17,8 @@ from layerboard.leaderboards.claims.effects import (
     permuted,
 )
 from layerboard.leaderboards.claims.networks import Group, KnownNetwork
-from layerboard.leaderboards.claims.readings import AbsentError, Layers, Readings
-from layerboard.tasks.metrics.arrays import Floats
+from layerboard.leaderboards.claims.readings import Layers, Readings
+from layerboard.tasks.metrics.arrays import Floats, Mask
 
 CLUSTERINGS = ("cluster-image", "cluster-object", "cluster-part")
 LOCAL = ("davis", "spair")
@@ -99,7 +100,7 @@ def _of_all_blocks(readings: Readings, task: str, network: KnownNetwork) -> Floa
 def _is_middle(curves: Floats) -> Floats:
     """Whether the highest value of each curve lies from the middle to before the last [curves blocks]."""
     best, depth = curves.argmax(axis=1) + 1, curves.shape[1]
-    return ((best >= depth / 2) & (best < depth)).astype(np.float64)
+    return np.asarray((best >= depth / 2) & (best < depth), np.float64)
 
 
 def no_single_best(readings: Readings, networks: Sequence[Group]) -> Effect:
@@ -154,8 +155,9 @@ def varied_ranks(readings: Readings, networks: Sequence[Group]) -> Effect:
     values = [[each[network.name].value for network in ranked] for each in best]
     spread = np.std(rankdata(values, axis=1), axis=0)
 
-    def difference(asked: Floats) -> Floats:
-        return (spread * asked).sum(-1) / asked.sum(-1) - (spread * ~asked).sum(-1) / (~asked).sum(-1)
+    def difference(asked: Mask) -> Floats:
+        means = [(spread * kind).sum(-1) / kind.sum(-1) for kind in (asked, ~asked)]
+        return np.asarray(means[0] - means[1])
 
     return permuted(
         float(difference(is_asked)), difference(is_asked[orders(len(ranked))]), f"{len(ranked)} networks"
@@ -167,7 +169,7 @@ def keeps_places(readings: Readings, pairs: Sequence[Group]) -> Effect:
 
     def hits(network: KnownNetwork) -> Floats:
         cka = readings.array("localisation", "token_patch", 3, network)[-1]
-        return (cka.argmax(axis=1) == np.arange(len(cka))).astype(np.float64)
+        return np.asarray(cka.argmax(axis=1) == np.arange(len(cka)), np.float64)
 
     def of(cls: KnownNetwork, mean: KnownNetwork) -> Effect:
         kept, lost = hits(cls), hits(mean)
@@ -182,7 +184,7 @@ def tokens_with_class(readings: Readings, pairs: Sequence[Group]) -> Effect:
     """Accuracy of probes on single tokens of the last block: trained on the mean minus on the class token."""
 
     def probed(network: KnownNetwork) -> Floats:
-        return readings.array("token-probes", "token_accuracy", 2, network)[network.depth - 1]
+        return np.asarray(readings.array("token-probes", "token_accuracy", 2, network)[network.depth - 1])
 
     return least(readings.each(pairs, lambda cls, mean: contrast(probed(mean), probed(cls), "tokens")))
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from layerboard.leaderboards.claims.attention import depth_halves
 from layerboard.leaderboards.claims.effects import (
+    AbsentError,
     Effect,
     contrast,
     largest,
@@ -16,7 +17,7 @@ from layerboard.leaderboards.claims.effects import (
     permuted,
 )
 from layerboard.leaderboards.claims.networks import Group, KnownNetwork, crossed, removed_block
-from layerboard.leaderboards.claims.readings import AbsentError, Readings
+from layerboard.leaderboards.claims.readings import Readings
 from layerboard.tasks.framework.assess import paired_differences
 from layerboard.tasks.metrics.arrays import Floats
 
@@ -100,7 +101,7 @@ def _part_weights(depth: int, block: int) -> Floats:
     within = pairs & ~across
     if not within.any() or not across.any():
         raise AbsentError("needs blocks on both sides of the one without skips")
-    return within / within.sum() - across / across.sum()
+    return np.asarray(within / within.sum() - across / across.sum(), np.float64)
 
 
 def parted(readings: Readings, pairs: Sequence[Group]) -> Effect:
@@ -138,7 +139,7 @@ def _falls(curves: Floats) -> Floats:
     depth = curves.shape[1]
     cuts = range(depth // 2, depth - 1)
     falls = [curves[:, :cut].mean(axis=1) - curves[:, cut:].mean(axis=1) for cut in cuts]
-    return np.max(falls, axis=0)
+    return np.asarray(np.max(falls, axis=0))
 
 
 def uniform_over_depth(readings: Readings, vits: Sequence[Group], convnets: Sequence[Group]) -> Effect:
@@ -185,7 +186,7 @@ def redundant_blocks(readings: Readings, networks: Sequence[Group]) -> Effect:
         items = readings.items("knn", network)
         places = {at[0]: at for at in readings.places("knn", network)}
         pairs = [
-            (block, *(float(table[block - 1, block]) - REDUNDANT for table in (cka, low)))
+            (block, float(cka[block - 1, block]) - REDUNDANT, float(low[block - 1, block]) - REDUNDANT)
             for block in range(1, network.depth)
             if {places.get(block), places.get(block + 1)} <= {*items}
         ]

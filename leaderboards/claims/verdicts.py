@@ -10,9 +10,9 @@ import pandas as pd
 
 from layerboard.leaderboards.blocks.display import number_text
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.claims.effects import Effect
+from layerboard.leaderboards.claims.effects import AbsentError, Effect
 from layerboard.leaderboards.claims.entries import CLAIMS, Claim
-from layerboard.leaderboards.claims.readings import AbsentError, Readings
+from layerboard.leaderboards.claims.readings import Readings
 from layerboard.zoo.errors import InputError, some
 
 ClaimVerdict = Literal["holds", "fails", "undecided", "not measured"]

@@ -114,13 +114,15 @@ def group_differences(
 
     As `group_difference`; with few ``draws`` p is coarse.
     """
+    if len(sides) < 2 or not all(sides):
+        return None
     every = [items for side in sides for items in side]
     number = np.repeat(range(len(sides)), [*map(len, sides)])
     highest = {int((number < side).sum()) for side in range(len(sides))}
     # the highest of each decide which items count
     order = sorted(range(len(every)), key=lambda index: index not in highest)
     joined = sorted(order[index] for index in _joined([every[index] for index in order], metric))
-    if not highest <= {*joined} or not all(sides):
+    if not highest <= {*joined}:
         return None
     layers, number = [every[index] for index in joined], number[joined]
     measured = measure(_common(layers), metric)
