@@ -47,7 +47,7 @@ def verdicts(suite: str) -> Iterator[tuple[Claim, list[str]]]:
 def verdict_text(suite: str, *, inside: bool) -> str:
     """The verdicts of a suite on claims about scores, or about what is inside, as a table."""
     rows = [HEAD]
-    for claim, (_, verdict, estimate, ends, subject) in verdicts(suite):
+    for claim, (verdict, estimate, ends, subject, _) in verdicts(suite):
         if is_inside(claim) == inside:
             link = f"[{claim.number}](claims.md). {claim.words}"
             rows.append(f"| {link} | **{verdict}** | {estimate} ({ends}) | {subject} |")

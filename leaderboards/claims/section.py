@@ -34,7 +34,7 @@ def claim_blocks(board: Board) -> list[Block]:
     measured = [judgement for judgement in judgements if judgement.effect is not None]
     if not measured:
         return []
-    table = Table(claim_table(measured).drop(columns="unit"), left=3, caption=CLAIMS_TITLE, head=1)
+    table = Table(claim_table(measured).drop(columns="unit"), left=6, caption=CLAIMS_TITLE, head=5)
     rests = Bullets(tuple(_rests(board, measured)))
     others = [each for each in judgements if each.effect is None]
     lacking = tuple(f"{each.claim.number}. {each.claim.words} {_sentence(each.reason)}" for each in others)

@@ -93,12 +93,12 @@ def claim_table(judgements: Sequence[Judgement]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "no.": str(each.claim.number),
-            "claim": each.claim.words,
             "verdict": each.verdict,
             "estimate": "" if each.effect is None else number_text(each.effect.value),
             "95 % interval": _ends(each),
             "unit": "" if each.effect is None else each.effect.unit,
             "decided by": each.reason if each.effect is None else each.effect.subject,
+            "claim": each.claim.words,
         }
         for each in judgements
     )
