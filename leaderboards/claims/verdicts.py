@@ -48,7 +48,10 @@ def chosen_judgements(board: Board, numbers: Sequence[int] = ()) -> tuple[Judgem
     if unknown := sorted({*numbers} - {claim.number for claim in CLAIMS}):
         last = CLAIMS[-1].number
         raise InputError(f"expected numbers of claims, 1 to {last}, found {', '.join(map(str, unknown))}")
-    return tuple(each for each in judgements_of(board) if not numbers or each.claim.number in numbers)
+    if not numbers:
+        return judgements_of(board)
+    readings = Readings(board)
+    return tuple(judge_claim(claim, readings) for claim in CLAIMS if claim.number in numbers)
 
 
 def judge_claim(claim: Claim, readings: Readings) -> Judgement:
