@@ -173,27 +173,30 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     if request.max_loss < 0:
         raise InputError(f"--max-loss takes a number of at least 0; found {request.max_loss:g}")
     records, items = records_of(request.output), request.output / "items"
-    board = Board.of(chosen(records, request.backbones), items=items)
-    columns = _columns(board, request.tasks)
-    device = find_measured_device(board.costs.records, request.device)
+    board = Board.of(records, items=items)
+    named = Board.of(chosen(records, request.backbones), items=items) if request.backbones else board
+    columns = _columns(board, named, request.tasks)
+    device = find_measured_device(named.costs.records, request.device)
     costs, facts = layer_costs(board.costs.records, device), known_facts()
     compressed = None if request.max_bytes is None else board.compressed
     every = candidates_of(columns, costs, facts, compressed)
-    command = _measuring(every, request.output)
-    if command and request.max_ms is not None and all(rows["ms"].isna().all() for rows in every.values()):
+    names = {backbone.name for backbone in named.backbones}
+    offered = {column: rows[rows["backbone"].isin(names)] for column, rows in every.items()}
+    command = _measuring(offered, request.output)
+    if command and request.max_ms is not None and all(rows["ms"].isna().all() for rows in offered.values()):
         raise InputError(f"--max-ms needs times, and none were measured; `{command}` measures them")
-    reasons = unscored(board.only(board.records[board.records["task"].isin([each.task for each in columns])]))
-    if all(rows.empty for rows in every.values()):
+    reasons = unscored(named.only(named.records[named.records["task"].isin([each.task for each in columns])]))
+    if all(rows.empty for rows in offered.values()):
         raise InputError(" ".join(reasons).removesuffix(".") or "no backbone has a score")
-    candidates, details = _within(every, request)
+    candidates, details = _within(offered, request)
     left_out = [*reasons]
-    if request.max_ms is not None and (names := _spared(every, request.max_ms)):
+    if request.max_ms is not None and (spared := _spared(offered, request.max_ms)):
         left_out.append(
-            f"--max-ms {request.max_ms:g} is not applied to times that other work disturbed, of {names}."
+            f"--max-ms {request.max_ms:g} is not applied to times that other work disturbed, of {spared}."
         )
     if compressed is not None and compressed.empty:
         left_out.append("No compressed vectors were scored; `run --compress pca:64+int8` scores some.")
-    left_out += [DISTURBANCE.format(**each) for each in disturbances(board.costs.records, device)]
+    left_out += [DISTURBANCE.format(**each) for each in disturbances(named.costs.records, device)]
     compared_columns = {
         column: compare_candidates(rows, every[column], _bounds(board, column, compressed), request.max_loss)
         for column, rows in candidates.items()
@@ -208,18 +211,11 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         device or "",
         (
             *left_out,
-            *_notes(
-                compared_columns,
-                picks[0],
-                device,
-                command,
-                commercial=request.licence == "commercial",
-                named=bool(request.backbones),
-            ),
+            *_notes(compared_columns, picks[0], device, command, commercial=request.licence == "commercial"),
         ),
         tuple(code_of(pick, read_local_names(request.output)) for pick in picks),
         (*details, *_details(compared_columns, picks[0])),
-        tuple(_warnings(columns, Board.of(records), items)),
+        tuple(_warnings(columns, board)),
     )
 
 
@@ -236,27 +232,29 @@ def _bounds(board: "Board", column: "Column", compressed: "pd.DataFrame | None")
     return bounds_of(column, rows, board.items)
 
 
-def _columns(board: "Board", tasks: Sequence[str]) -> "tuple[Column, ...]":
-    names = list(dict.fromkeys(column.task for column in board.columns))
+def _columns(board: "Board", named: "Board", tasks: Sequence[str]) -> "tuple[Column, ...]":
+    """The columns of a board in which a named backbone has a score, of some tasks or of all."""
+    columns = {column.key: column for column in board.columns}
+    columns = {column.key: columns[column.key] for column in named.columns}
+    names = list(dict.fromkeys(column.task for column in columns.values()))
     require_known("task", tasks, names)
     if not names:
         raise InputError(
             "no backbone has a score in a ranking task; `layerboard run` measures some, with --copies also "
             "for images without labels"
         )
-    return tuple(column for column in board.columns if not tasks or column.task in tasks)
+    return tuple(column for column in columns.values() if not tasks or column.task in tasks)
 
 
-def _warnings(columns: "Sequence[Column]", board: "Board", items: Path) -> Iterator[str]:
+def _warnings(columns: "Sequence[Column]", board: "Board") -> Iterator[str]:
     """Sentences about tests that say little, of all backbones that were run.
 
     Baselines are not shown to be worse there, or their images have near-duplicates.
     """
     from layerboard.leaderboards.findings.baselines import cannot_rank, equal_baselines
 
-    whole = {column.key: column for column in board.columns}
     for column in columns:
-        if baselines := equal_baselines(whole[column.key], items):
+        if baselines := equal_baselines(column, board.items):
             yield f"{column.heading}: {cannot_rank(baselines)}."
     tasks = [column.task for column in columns]
     yield from board.only(board.records[board.records["task"].isin(tasks)]).warnings
@@ -296,13 +294,7 @@ def _measuring(every: "Candidates", output: Path) -> str:
 
 
 def _notes(
-    columns: "Mapping[Column, Compared]",
-    first: "Pick",
-    device: str | None,
-    command: str,
-    *,
-    commercial: bool,
-    named: bool,
+    columns: "Mapping[Column, Compared]", first: "Pick", device: str | None, command: str, *, commercial: bool
 ) -> Iterator[str]:
     """What the recommendation rests on, and its caveats, one sentence each."""
     from layerboard.leaderboards.findings.facts import NOTE
@@ -324,8 +316,6 @@ def _notes(
             names = some(compared.untested)
             without = "without per-item scores of the same images"
             yield f"{column.heading}: not compared with {names}, {without}."
-    if named:
-        yield "The best is that of the backbones which --backbones names; others may be better."
     if any(column.partial for column in columns):
         yield "†: on a part of the dataset."
     if commercial:
@@ -375,10 +365,9 @@ def _undecided(heading: str, found: "Compared", pick: "pd.Series") -> Iterator[s
         items = counted(count := int(first["n"]), unit := str(first["unit"]))
         enough = enough_text(first["enough"], count, unit)
         yield (
-            f"{heading}: {items} cannot decide whether {counted(len(rows), 'layers')} within "
-            f"{found.max_loss:g} points of the best and no more expensive lose more than that. "
-            f"If {named_layer(first)} loses what it seems to, it would take {enough} to show it in 80 % of "
-            "cases."
+            f"{heading}: {items} cannot decide whether more than {found.max_loss:g} points are lost by "
+            f"{counted(len(rows), 'layers')} no more expensive and within that of the best. If scores are "
+            f"what they seem, it would take {enough} to show it of {named_layer(first)} in 80 % of cases."
         )
 
 
