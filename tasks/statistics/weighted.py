@@ -253,7 +253,7 @@ class Partitions:
     def _weighed(self, names: Integers, columns: Floats) -> Floats:
         """Sums of the items with each label under weights [units R]: [names R]."""
         if columns.shape[1] == 1:  # several times faster than a sparse matrix
-            return np.bincount(names, columns[self.unit, 0])[:, None]
+            return np.bincount(names, columns[self.unit, 0]).astype(np.float64, copy=False)[:, None]
         summed: Floats = self._sums(names) @ columns
         return summed
 
