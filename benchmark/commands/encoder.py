@@ -103,5 +103,5 @@ def _column(images: Any) -> Iterable[Any] | torch.Tensor:  # noqa: ANN401
         if images.shape[1] != 1:
             raise InputError(f"expected one column of images, found {images.shape[1]}")
         images = images[:, 0]
-    found: Iterable[Any] | torch.Tensor = images
-    return found
+    column: Iterable[Any] | torch.Tensor = images
+    return column

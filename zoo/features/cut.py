@@ -77,8 +77,8 @@ def _seen(image: ImageOrPath) -> Image.Image:
 def _of_array(pixels: NDArray[Any]) -> Image.Image:
     is_image = pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] in (1, 3, 4))
     if pixels.dtype != np.uint8 or not is_image or not pixels.size:
-        found = f"{pixels.dtype} {list(pixels.shape)}"
-        raise InputError(f"expected arrays uint8 [height width channels] or [height width], found {found}")
+        kind = f"{pixels.dtype} {list(pixels.shape)}"
+        raise InputError(f"expected arrays uint8 [height width channels] or [height width], found {kind}")
     return Image.fromarray(pixels[..., 0] if pixels.shape[2:] == (1,) else pixels)
 
 
