@@ -24,7 +24,7 @@ EXPECTED = (
 )
 
 
-class Example(NamedTuple):
+class LabelledImage(NamedTuple):
     """An image in memory and what is known of it."""
 
     image: object
@@ -58,7 +58,7 @@ def stored(images: object, cache: Path) -> Path:
     return root
 
 
-def _write(rows: Iterable[Example], folder: Path) -> str:
+def _write(rows: Iterable[LabelledImage], folder: Path) -> str:
     """Write the files and the table of rows, and return the digest of both."""
     folder.mkdir()
     content, table = blake2b(digest_size=16), list[tuple[str, str, str]]()
@@ -81,7 +81,7 @@ def _write(rows: Iterable[Example], folder: Path) -> str:
     return content.hexdigest()
 
 
-def _splits_of(images: Any) -> Iterator[Example]:  # noqa: ANN401
+def _splits_of(images: Any) -> Iterator[LabelledImage]:  # noqa: ANN401
     """The rows of a dataset, or of each split of one."""
     if not isinstance(images, Mapping):
         yield from _rows_of(images)
@@ -90,7 +90,7 @@ def _splits_of(images: Any) -> Iterator[Example]:  # noqa: ANN401
         yield from (row._replace(split=str(split)) for row in _rows_of(each))
 
 
-def _rows_of(images: Any) -> Iterator[Example]:  # noqa: ANN401
+def _rows_of(images: Any) -> Iterator[LabelledImage]:  # noqa: ANN401
     """The rows of a dataset, labels by their names."""
     if hasattr(images, "features") and hasattr(images, "select_columns"):
         yield from _rows_of_table(images)
@@ -99,15 +99,17 @@ def _rows_of(images: Any) -> Iterator[Example]:  # noqa: ANN401
     is_mapped = hasattr(images, "__len__") and not isinstance(images, Iterable)  # a dataset of torch
     for item in map(images.__getitem__, range(len(images))) if is_mapped else images:
         if isinstance(item, Mapping):
-            row = Example(item.get("image"), next((item[name] for name in LABELS if name in item), None))
+            row = LabelledImage(
+                item.get("image"), next((item[name] for name in LABELS if name in item), None)
+            )
         elif isinstance(item, tuple | list):
-            row = Example(item[0] if item else None, item[1] if len(item) > 1 else None)
+            row = LabelledImage(item[0] if item else None, item[1] if len(item) > 1 else None)
         else:
-            row = Example(item)
+            row = LabelledImage(item)
         yield row._replace(label=_named(row.label, names))
 
 
-def _rows_of_table(table: Any) -> Iterator[Example]:  # noqa: ANN401  # datasets has no types
+def _rows_of_table(table: Any) -> Iterator[LabelledImage]:  # noqa: ANN401  # datasets has no types
     """The rows of a ``datasets.Dataset``, whose images stay encoded."""
     import datasets
 
@@ -124,7 +126,7 @@ def _rows_of_table(table: Any) -> Iterator[Example]:  # noqa: ANN401  # datasets
     names = getattr(table.features[labels[0]], "names", None) if labels else None
     undecoded = table.cast_column(images[0], datasets.Image(decode=False))
     for row in undecoded.select_columns([*images, *labels]):
-        yield Example(row[images[0]], _named(row[labels[0]], names) if labels else None)
+        yield LabelledImage(row[images[0]], _named(row[labels[0]], names) if labels else None)
 
 
 def _named(label: object, names: Any) -> object:  # noqa: ANN401
