@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from layerboard.leaderboards.blocks.blocks import Bullets
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.findings.reproduce import disputes
+from layerboard.leaderboards.findings.reproduce import disputes, settled
 from layerboard.leaderboards.published.literature import all_published
 from layerboard.leaderboards.records.record import to_frame
 from layerboard.leaderboards.sections.published import published_blocks
@@ -69,7 +69,8 @@ def test_a_page_tells_it_of_the_backbones_that_it_shows() -> None:
     place = {"dataset": "imagenet", "input_size": 224, "tap": "final"}
     records = to_frame([record(**place, backbone="dino-b16")])
     blocks = published_blocks(Board.of(records, published=[README, OTHER]))
-    assert blocks[-1] == Bullets(disputes([README, OTHER]))
+    both = (*disputes([README, OTHER]), *settled(records, [README, OTHER]))
+    assert (blocks[-1], len(both)) == (Bullets(both), 2)
     elsewhere = [replace(one, backbone="dino-b8") for one in (README, OTHER)]
     assert not any(
         isinstance(block, Bullets)
