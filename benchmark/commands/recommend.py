@@ -183,8 +183,10 @@ def from_literature(request: RecommendRequest) -> Advice:
     rows = rows[rows["task"].isin(request.tasks or [task.name for task in TASKS]) & (rows["networks"] > 1)]
     if request.backbones:
         rows = rows[rows["backbone"].isin(fitting(rows["backbone"].unique(), request.backbones))]
-    fits = [fits_licence(facts.get(name, UNKNOWN).licence, request.licence) for name in rows["backbone"]]
-    rows = rows[fits] if request.details else main_rows(rows[fits], MOST_PUBLISHED)
+    licences = rows["backbone"].map(lambda name: facts.get(name, UNKNOWN).licence)
+    rows = rows[licences.map(lambda licence: fits_licence(licence, request.licence)).astype(bool)]
+    if len(rows) and not request.details:
+        rows = main_rows(rows, MOST_PUBLISHED)
     if rows.empty:
         raise InputError("no published numbers of several networks fit; `leaderboard --literature` has all")
     names = ", ".join(dict.fromkeys(rows["task"]))

@@ -65,7 +65,7 @@ def literature_files(
         least=LEAST_GAIN,
         disputed=disputes(published),
     )
-    return {f"{NAME}.html": printable(page), f"{NAME}.csv": text}
+    return {f"{NAME}.html": printable(str(page)), f"{NAME}.csv": text}
 
 
 def _row(row: _Row) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def write_site(
     """
     names = {suite: page_name(suite) for suite in pages}
     single = len(pages) == 1 and not history
-    linked = {suite: page.replace("</footer>", LINK, 1) for suite, page in pages.items()}
+    linked = {suite: str(page).replace("</footer>", LINK, 1) for suite, page in pages.items()}
     texts = {"index.html" if single else f"{names[suite]}.html": page for suite, page in linked.items()}
     if not single:
         texts["index.html"] = str(filled("site", pages=names))
