@@ -263,9 +263,9 @@ def fitting(names: Collection[str], patterns: Sequence[str]) -> set[str]:
     """The names of backbones that fit a pattern; raises InputError for a pattern without one."""
     wanted: set[str] = set()
     for pattern in patterns:
-        if not (found := fnmatch.filter(sorted(names), pattern)):
+        if not (matches := fnmatch.filter(names, pattern)):
             raise unknown("backbone", pattern, sorted(names))
-        wanted |= {*found}
+        wanted |= {*matches}
     return wanted
 
 

@@ -86,11 +86,11 @@ def recommend_command(request: RecommendRequest) -> None:
     from layerboard.leaderboards.findings.recommendation import pareto_table, pick_table
 
     if request.literature:
-        found = from_literature(request)
+        answer = from_literature(request)
         if request.json:
-            say_json({"published": rows_of(found.frame), "notes": found.notes})
+            say_json({"published": rows_of(answer.frame), "notes": answer.notes})
         else:
-            say(found.text())
+            say(answer.text())
         return
     advice = recommended(request)
     if request.json:
@@ -171,7 +171,12 @@ def from_literature(request: RecommendRequest) -> Advice:
 
     from layerboard.benchmark.plan.facts import known_depths, known_facts
     from layerboard.leaderboards.findings.facts import UNKNOWN, fits_licence
-    from layerboard.leaderboards.findings.literature import answer_notes, answer_table, literature, main_rows
+    from layerboard.leaderboards.findings.literature import (
+        literature,
+        main_rows,
+        published_answer,
+        published_notes,
+    )
     from layerboard.leaderboards.published.literature import all_published
     from layerboard.tasks.framework.registry import TASKS
 
@@ -190,7 +195,7 @@ def from_literature(request: RecommendRequest) -> Advice:
     if rows.empty:
         raise InputError("no published numbers of several networks fit; `leaderboard --literature` has all")
     names = ", ".join(dict.fromkeys(rows["task"]))
-    table, notes = answer_table(rows), answer_notes(rows)
+    table, notes = published_answer(rows), published_notes(rows)
     title = f"published for {names}, the best of each group"
     return Advice(title=title, frame=rows, table=table, notes=notes, pareto=pd.DataFrame(), code=())
 

@@ -43,7 +43,7 @@ def reproduce_command(request: ReproduceRequest) -> int:
         counts,
         disputes,
         reproduce,
-        settled,
+        settlements,
     )
     from layerboard.leaderboards.published.literature import all_published, own_published
     from layerboard.leaderboards.sections.published import published_table
@@ -53,7 +53,7 @@ def reproduce_command(request: ReproduceRequest) -> int:
     records = records_of(request.output, empty=True)
     frame = reproduce(records, chosen, {spec.name for spec in all_specs()})
     verdicts, disputed = counts(frame), disputes(concerned(chosen))
-    disputed = (*disputed, *settled(records, chosen))
+    disputed = (*disputed, *settlements(records, chosen))
     if request.format == "csv":
         say(csv_text(frame).removesuffix("\n"))
     elif request.format == "json":

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -24,9 +23,10 @@ COLUMNS = (
 )
 """Columns of `literature`: ``networks`` is how many the group ranks, ``measured`` how it was measured."""
 
-LAST_COLUMNS = (
-    *("backbone", "task", "dataset", "metric", "published", "layer", "depth", "gain", "unit", "better_by"),
-)
+_SUBJECT = ["backbone", "task", "dataset", "metric"]
+_UNITS = {False: "points", True: "% less error"}
+
+LAST_COLUMNS = (*_SUBJECT, "published", "layer", "depth", "gain", "unit", "better_by")
 """Columns of `last_layer_only`: ``published`` of the last block, ``layer`` a better one, in ``better_by``."""
 
 
@@ -55,7 +55,7 @@ def _group(number: Published) -> tuple[object, ...]:
     """What numbers that may be ranked have in common."""
     how = (number.protocol,) if number.comparable else (number.source, number.table, number.conditions)
     chosen = number.rule in ("best", "draws")
-    same = (number.task, number.dataset, number.metric, number.printed == "error", chosen)
+    same = (number.task, number.dataset, number.metric, _is_error(number), chosen)
     return (*same, *how, number.input_size, number.transform)
 
 
@@ -71,7 +71,7 @@ def _networks(group: Iterable[Published]) -> int:
 
 def _ranked(group: Sequence[Published], name: str, depths: Mapping[str, int]) -> list[dict[str, Any]]:
     """The rows of a group, the best first."""
-    sign, networks = (1 if group[0].printed == "error" else -1), _networks(group)
+    sign, networks = (1 if _is_error(group[0]) else -1), _networks(group)
     group = sorted(group, key=lambda number: (sign * number.value, number.backbone))
     trained = [sign * number.value for number in group if number.rule != "draws"]
     rows = []
@@ -83,7 +83,7 @@ def _ranked(group: Sequence[Published], name: str, depths: Mapping[str, int]) ->
             | {"group": name, "networks": networks, "measured": measured_text(number)}
             | {"rank": 1 + sum(value < sign * number.value for value in trained) if ranks else None}
             | {"registered": number.backbone in depths, "depth": depths.get(number.backbone)}
-            | {"better": "lower" if number.printed == "error" else "higher"}
+            | {"better": "lower" if _is_error(number) else "higher"}
             | {"publication": SOURCES.get(number.source, number.source)}
         )
     return rows
@@ -96,7 +96,7 @@ def measured_text(number: Published) -> str:
     return ", ".join(filter(None, (how, number.transform, size, "best layer" * (number.rule == "best"))))
 
 
-def layer_text(row: Mapping[Hashable, Any]) -> str:
+def printed_layer(row: Mapping[Hashable, Any]) -> str:
     """The layer of a row of `literature`, as its source printed it."""
     depth = "" if pd.isna(row["depth"]) else f" of {row['depth']}"
     if not pd.isna(row["layer"]):
@@ -106,7 +106,7 @@ def layer_text(row: Mapping[Hashable, Any]) -> str:
     return names.get(row["rule"], "")
 
 
-def value_text(row: Mapping[Hashable, Any]) -> str:
+def printed_value(row: Mapping[Hashable, Any]) -> str:
     """The score of a row of `literature` with its printed decimals."""
     return fixed(row["value"], int(row["decimals"]))
 
@@ -127,22 +127,22 @@ def main_rows(rows: pd.DataFrame, most: int) -> pd.DataFrame:
     return rows[main].groupby("group", sort=False).head(most)
 
 
-def answer_table(rows: pd.DataFrame) -> pd.DataFrame:
+def published_answer(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of `literature` as text for readers."""
     return pd.DataFrame(
         {
             "group": row["group"],
             "rank": "" if pd.isna(row["rank"]) else f"{row['rank']} of {row['networks']}",
             "backbone": row["backbone"],
-            "layer": layer_text(row),
-            "score": f"{value_text(row)} {row['metric']}",
+            "layer": printed_layer(row),
+            "score": f"{printed_value(row)} {row['metric']}",
             "source": source_text(row),
         }
         for row in rows.to_dict("records")
     )
 
 
-def answer_notes(rows: pd.DataFrame) -> tuple[str, ...]:
+def published_notes(rows: pd.DataFrame) -> tuple[str, ...]:
     """How each group of some rows was measured and who published it, and what the answer cannot say."""
     firsts = rows.drop_duplicates("group").to_dict("records")
     publications = dict(zip(rows["source"], rows["publication"], strict=True))
@@ -155,16 +155,6 @@ def answer_notes(rows: pd.DataFrame) -> tuple[str, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Better:
-    """A board by layer in which an earlier layer is a backbone's best; NaN if the gain is not printed."""
-
-    layer: int
-    depth: int | None
-    gain: float
-    origin: str
-
-
 def last_layer_only(
     published: Sequence[Published], depths: Mapping[str, int], records: pd.DataFrame | None = None
 ) -> pd.DataFrame:
@@ -175,61 +165,56 @@ def last_layer_only(
     Sources that print the best layer alone count, too, if it is not the last; then the gain is NaN.
     Columns `LAST_COLUMNS`, the largest gain first.
     """
-    boards = _printed_boards(published, depths)
-    for place, better in _measured_boards(records):
-        boards.setdefault(place, []).append(better)
-    rows = []
     last = [number for number in published if number.rule in OF_LAST]
-    for place, numbers in groupby(sorted(last, key=_place), key=_place):
-        told = [*numbers]
-        values = [f"{fixed(each.value, each.decimals)} ({each.origin})" for each in told]
-        unit = "% less error" if told[0].printed == "error" else "points"
-        for better in boards.get(place, ()):
-            shown = (", ".join(values), better.layer, better.depth, better.gain, unit, better.origin)
-            rows.append((*place, *shown))
-    frame = pd.DataFrame(rows, columns=list(LAST_COLUMNS)).astype({"depth": "Int64", "gain": "float64"})
+    values = [f"{fixed(number.value, number.decimals)} ({number.origin})" for number in last]
+    scores = pd.DataFrame([_subject(number) for number in last], columns=_SUBJECT)
+    scores = scores.assign(published=values, unit=[_UNITS[_is_error(number)] for number in last])
+    scores = scores.groupby([*_SUBJECT, "unit"], sort=False)["published"].agg(", ".join).reset_index()
+    boards = [*_printed_boards(published, depths), *_measured_boards(records)]
+    better = pd.DataFrame(boards, columns=[*_SUBJECT, "layer", "depth", "gain", "better_by"])
+    frame = scores.merge(better, on=_SUBJECT)[[*LAST_COLUMNS]].astype({"depth": "Int64", "gain": "float64"})
     return frame.sort_values("gain", ascending=False, kind="stable", ignore_index=True)
 
 
-def _place(number: Published) -> tuple[str, str, str, str]:
-    return (number.backbone, number.task, number.dataset, number.metric)
+def _subject(number: Published) -> tuple[str, ...]:
+    return tuple(getattr(number, name) for name in _SUBJECT)
+
+
+def _is_error(number: Published) -> bool:
+    return number.printed == "error"
 
 
 def _printed_boards(
     published: Sequence[Published], depths: Mapping[str, int]
-) -> dict[tuple[str, ...], list[_Better]]:
-    """Boards in publications by `_place`."""
-    boards: dict[tuple[str, ...], list[_Better]] = {}
-    last = {(_place(one), one.origin, one.conditions): one for one in published if one.rule == "last"}
+) -> Iterator[tuple[object, ...]]:
+    """Best layers in publications that are not the last, with their subject, depth, gain and source."""
+    last = {(_subject(each), each.origin, each.conditions): each for each in published if each.rule == "last"}
     for number in published:
         if number.rule != "best" or number.layer is None:
             continue
         depth = depths.get(number.backbone)
-        beside = last.get((_place(number), number.origin, number.conditions))
+        beside = last.get((_subject(number), number.origin, number.conditions))
         gain = math.nan if beside is None else _gain(number, beside)
-        earlier = depth is not None and number.layer < depth if beside is None else gain > LEAST_GAIN
-        if earlier:
-            better = _Better(number.layer, depth, gain, number.origin)
-            boards.setdefault(_place(number), []).append(better)
-    return boards
+        if gain > LEAST_GAIN or (beside is None and depth is not None and number.layer < depth):
+            yield (*_subject(number), number.layer, depth, gain, number.origin)
 
 
 def _gain(best: Published, last: Published) -> float:
     """By how many points a score is higher, or by how many percent an error is lower."""
-    if best.printed == "error":
+    if _is_error(best):
         return round(100 * (1 - best.value / last.value), 1)
     return round(best.value - last.value, max(best.decimals, last.decimals))
 
 
-def _measured_boards(records: pd.DataFrame | None) -> Iterator[tuple[tuple[str, ...], _Better]]:
-    """Boards of records by `_place`: the best block of each backbone against its last, in any pooling."""
+def _measured_boards(records: pd.DataFrame | None) -> Iterator[tuple[object, ...]]:
+    """The same of records: the best block of each backbone against its last, in any pooling."""
     if records is None or records.empty:
         return
     blocks = candidates(records[records["primary"].astype(bool)])
-    same = ["backbone", "task", "dataset", "data", "protocol", "metric"]
+    same = [*_SUBJECT, "data", "protocol"]
     last = blocks[blocks["layer"] == blocks["depth"]].groupby(same)["value"].max()
     for row in best_rows(blocks).to_dict("records"):
         gain = float(row["value"] - last.get(tuple(row[name] for name in same), math.nan))
         if gain > LEAST_GAIN:
-            place = (row["backbone"], row["task"], row["dataset"], row["metric"])
-            yield place, _Better(row["layer"], row["depth"], round(gain, 4), f"{RUN}, {row['protocol']}")
+            where = (row["layer"], row["depth"], round(gain, 4), f"{RUN}, {row['protocol']}")
+            yield (*(row[name] for name in _SUBJECT), *where)

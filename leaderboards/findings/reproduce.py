@@ -268,7 +268,7 @@ def _differ(number: Published, other: Published) -> bool:
     return abs(number.value - other.value) > number.half_unit + other.half_unit + _ROUNDING
 
 
-def settled(records: pd.DataFrame, published: Sequence[Published]) -> tuple[str, ...]:
+def settlements(records: pd.DataFrame, published: Sequence[Published]) -> tuple[str, ...]:
     """Which of contradictory published numbers each protocol that was run measures, one sentence each.
 
     The layer and pooling are those of each number, the protocol, transform, size and metric those of a run.
@@ -279,22 +279,22 @@ def settled(records: pd.DataFrame, published: Sequence[Published]) -> tuple[str,
         for column in _RUN[:3]:
             same = same[same[column] == getattr(group[0], column)]
         ways = same[[*_HOW]].drop_duplicates().to_dict("records")
-        sentences += [_settled(same, group, how) for how in ways]
+        sentences += [_settlement(same, group, how) for how in ways]
     return tuple(filter(None, sentences))
 
 
-def _settled(records: pd.DataFrame, group: Sequence[Published], how: dict[Hashable, Any]) -> str:
+def _settlement(records: pd.DataFrame, group: Sequence[Published], how: dict[Hashable, Any]) -> str:
     """What the numbers of a group are beside one way of measuring, as a sentence; "" if it was not run."""
     tried = [replace(number, **how, not_comparable="") for number in group]
-    runs, told = _by_run(records, tried), list[str]()
+    runs, texts = _by_run(records, tried), list[str]()
     for number in tried:
-        verdict, _, found = _compared(number, runs.get(_run_of(number)), "")
-        if "measured" in found:
-            told.append(f"{_told(number)} (measured {found['measured']:.1f}: {verdict})")
+        verdict, _, measured = _compared(number, runs.get(_run_of(number)), "")
+        if "measured" in measured:
+            texts.append(f"{_told(number)} (measured {measured['measured']:.1f}: {verdict})")
     first = tried[0]
     what = f"{first.backbone}, {first.task} {first.metric}, {first.dataset}"
     settings = ", ".join(filter(None, (first.protocol, first.transform, f"{first.input_size} px")))
-    return f"{what}, by the protocol {settings}: {', '.join(told)}." if told else ""
+    return f"{what}, by the protocol {settings}: {', '.join(texts)}." if texts else ""
 
 
 def _subject(number: Published) -> Hashable:

@@ -11,10 +11,10 @@ from layerboard.leaderboards.blocks.display import fixed, pooling_name, task_dis
 from layerboard.leaderboards.findings.literature import (
     LEAST_GAIN,
     last_layer_only,
-    layer_text,
     literature,
+    printed_layer,
+    printed_value,
     source_text,
-    value_text,
 )
 from layerboard.leaderboards.findings.reproduce import disputes
 from layerboard.leaderboards.published.literature import Published
@@ -71,12 +71,12 @@ def literature_files(
 def _row(row: _Row) -> dict[str, Any]:
     """A number as a row of the table; the row is also found by the words of its task and publication."""
     rank = "" if pd.isna(row["rank"]) else f"{row['rank']} of {row['networks']}"
-    layer = layer_text(row)
+    unit = "lower is better" if row["better"] == "lower" else ""
     cells = [
         _cell(row["backbone"], "" if row["registered"] else "not in the registry"),
         _cell(row["task"], f"{row['dataset']} {row['metric']}"),
-        _cell(value_text(row), "lower is better" * (row["better"] == "lower"), left=False, key=row["value"]),
-        _cell(layer, key="" if pd.isna(row["layer"]) else f"{row['layer']:04d}"),
+        _cell(printed_value(row), unit, left=False, key=row["value"]),
+        _cell(printed_layer(row), key="" if pd.isna(row["layer"]) else f"{row['layer']:04d}"),
         _cell(row["pooling"] and pooling_name(row["pooling"])),
         _cell(rank, left=False, key="" if pd.isna(row["rank"]) else row["rank"]),
         _cell(_linked(row["group"]), key=row["group"]),
@@ -103,27 +103,19 @@ def _groups(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
     for name, rows in frame.groupby("group", sort=False):
         first = rows.iloc[0]
         reasons = "; ".join(filter(None, dict.fromkeys(rows["not_comparable"])))
-        run = f"no: {reasons}" if reasons else f"yes, with the protocol {first['protocol']}"
-        ranked = f"{first['networks']}" if first["networks"] > 1 else "1, nothing to rank"
         cells = [
-            _cell(str(name)),
-            _cell(f"{first['task']} {first['metric']}, {first['dataset']}"),
-            _cell(first["measured"]),
-            _cell(ranked),
-            _cell(", ".join(dict.fromkeys(rows["source"]))),
-            _cell(run),
+            str(name),
+            f"{first['task']} {first['metric']}, {first['dataset']}",
+            first["measured"],
+            f"{first['networks']}" if first["networks"] > 1 else "1, nothing to rank",
+            ", ".join(dict.fromkeys(rows["source"])),
+            f"no: {reasons}" if reasons else f"yes, with the protocol {first['protocol']}",
         ]
         yield {"cells": cells, "attributes": {"id": _anchor(str(name))}}
 
 
-def _last(row: _Row) -> list[_Cell]:
+def _last(row: _Row) -> list[str]:
     depth = "" if pd.isna(row["depth"]) else f" of {row['depth']}"
     gain = "not printed" if pd.isna(row["gain"]) else f"{fixed(row['gain'], 1)} {row['unit']}"
-    return [
-        _cell(row["backbone"]),
-        _cell(f"{row['task']} {row['metric']}", row["dataset"]),
-        _cell(row["published"]),
-        _cell(f"{row['layer']}{depth}"),
-        _cell(gain),
-        _cell(row["better_by"]),
-    ]
+    subject = f"{row['task']} {row['metric']}, {row['dataset']}"
+    return [row["backbone"], subject, row["published"], f"{row['layer']}{depth}", gain, row["better_by"]]

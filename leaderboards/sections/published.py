@@ -8,7 +8,13 @@ import pandas as pd
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, said
 from layerboard.leaderboards.blocks.display import fixed
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.findings.reproduce import NOT_MEASURED, answered, disputes, reproduction, settled
+from layerboard.leaderboards.findings.reproduce import (
+    NOT_MEASURED,
+    answered,
+    disputes,
+    reproduction,
+    settlements,
+)
 from layerboard.leaderboards.sections.provenance import list_blocks
 
 AGREES = """\
@@ -30,7 +36,7 @@ def published_blocks(board: Board) -> list[Block]:
     table = Table(published_table(frame), left=3, caption="Published and measured numbers")
     names = set(zip(frame["backbone"], frame["task"], strict=True))
     shown = [number for number in board.published if (number.backbone, number.task) in names]
-    sentences = [*disputes(shown), *settled(board.plain, shown)]
+    sentences = [*disputes(shown), *settlements(board.plain, shown)]
     return [heading, said(AGREES), table, *list_blocks(DISPUTED, sentences)]
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from layerboard.leaderboards.blocks.blocks import Bullets
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.findings.reproduce import disputes, settled
+from layerboard.leaderboards.findings.reproduce import disputes, settlements
 from layerboard.leaderboards.published.literature import all_published
 from layerboard.leaderboards.records.record import to_frame
 from layerboard.leaderboards.sections.published import published_blocks
@@ -69,7 +69,7 @@ def test_a_page_tells_it_of_the_backbones_that_it_shows() -> None:
     place = {"dataset": "imagenet", "input_size": 224, "tap": "final"}
     records = to_frame([record(**place, backbone="dino-b16")])
     blocks = published_blocks(Board.of(records, published=[README, OTHER]))
-    both = (*disputes([README, OTHER]), *settled(records, [README, OTHER]))
+    both = (*disputes([README, OTHER]), *settlements(records, [README, OTHER]))
     assert (blocks[-1], len(both)) == (Bullets(both), 2)
     elsewhere = [replace(one, backbone="dino-b8") for one in (README, OTHER)]
     assert not any(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.findings.reproduce import Published, disputes, reproduce, settled
+from layerboard.leaderboards.findings.reproduce import Published, disputes, reproduce, settlements
 from layerboard.leaderboards.records.record import to_frame
 from layerboard.leaderboards.sections.published import published_table
 from tests.leaderboards.builder import layers, record
@@ -84,7 +84,7 @@ def ran(value: float, **changes):
 )
 def test_a_run_says_which_of_two_numbers_its_protocol_measures(value, first, second) -> None:
     assert len(disputes([CARD, FIRST])) == 1
-    (sentence,) = settled(ran(value), [CARD, FIRST])
+    (sentence,) = settlements(ran(value), [CARD, FIRST])
     assert sentence == (
         "dino-b16, knn top-1, imagenet, by the protocol standard, 224 px: 72.8 by card, pretrained models "
         f"(measured {value}: {second}), 60.7 by paper, pretrained models (measured {value}: {first})."
@@ -93,7 +93,7 @@ def test_a_run_says_which_of_two_numbers_its_protocol_measures(value, first, sec
 
 def test_each_protocol_that_was_run_is_tried() -> None:
     both = pd.concat([ran(60.9), ran(72.7, protocol="paper")], ignore_index=True)
-    told = settled(both, [CARD, FIRST])
+    told = settlements(both, [CARD, FIRST])
     assert [("standard" in text, "(measured 60.9: agrees)" in text) for text in told] == [
         (True, True),
         (False, False),
@@ -101,13 +101,13 @@ def test_each_protocol_that_was_run_is_tried() -> None:
 
 
 def test_what_was_not_run_or_does_not_disagree_is_not_settled() -> None:
-    assert settled(to_frame([]), [CARD, FIRST]) == ()
-    assert settled(ran(60.9, backbone="dino-s16"), [CARD, FIRST]) == ()
-    assert settled(ran(60.9, tap="block"), [CARD, FIRST]) == ()
-    assert settled(ran(60.9), [FIRST, replace(CARD, value=60.7)]) == ()
-    assert settled(ran(60.9), [DAVIS, FIRST]) == ()
+    assert settlements(to_frame([]), [CARD, FIRST]) == ()
+    assert settlements(ran(60.9, backbone="dino-s16"), [CARD, FIRST]) == ()
+    assert settlements(ran(60.9, tap="block"), [CARD, FIRST]) == ()
+    assert settlements(ran(60.9), [FIRST, replace(CARD, value=60.7)]) == ()
+    assert settlements(ran(60.9), [DAVIS, FIRST]) == ()
 
 
 def test_a_part_of_the_data_settles_nothing() -> None:
-    (sentence,) = settled(ran(60.9, partial=True), [CARD, FIRST])
+    (sentence,) = settlements(ran(60.9, partial=True), [CARD, FIRST])
     assert sentence.count("(measured 60.9: partial data)") == 2

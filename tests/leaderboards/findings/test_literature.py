@@ -8,12 +8,12 @@ import pytest
 from layerboard.leaderboards.findings.literature import (
     COLUMNS,
     LEAST_GAIN,
-    answer_notes,
-    answer_table,
     last_layer_only,
-    layer_text,
     literature,
     main_rows,
+    printed_layer,
+    published_answer,
+    published_notes,
 )
 from layerboard.leaderboards.published.literature import all_published
 from layerboard.leaderboards.records.record import to_frame
@@ -92,7 +92,7 @@ def test_a_lower_error_is_better() -> None:
 def test_a_layer_is_told_as_it_was_printed() -> None:
     unknown = replace(BEST, backbone="siglip2-g16", layer=32)
     numbers = [README, BEST, replace(BEST, layer=None), LAST, unknown, replace(LAST, backbone="web-dino")]
-    texts = [layer_text(row) for one in numbers for row in literature([one], DEPTHS).to_dict("records")]
+    texts = [printed_layer(row) for one in numbers for row in literature([one], DEPTHS).to_dict("records")]
     assert texts == ["12 of 12, final norm", "3 of 12", "best, not named", "12 of 12", "32", "last"]
 
 
@@ -185,10 +185,10 @@ def test_an_answer_has_the_main_metric_of_each_group() -> None:
     rows = main_rows(frame[(frame["task"] == "spair") & (frame["networks"] > 1)], 2)
     assert set(rows["metric"]) == {"PCK@0.1", "unstated"}
     assert rows["rank"].tolist() == [1, 2] * rows["group"].nunique()
-    table = answer_table(rows)
+    table = published_answer(rows)
     assert table.iloc[0].tolist() == [
         *("spair 1", "1 of 20", "beit-l16", "15 of 24", "37.52 PCK@0.1", "teaching-matters, Table 5")
     ]
-    notes = answer_notes(rows)
+    notes = published_notes(rows)
     assert notes[0] == "spair 1: spair-71k-test; paper, best layer."
     assert any(note.startswith("teaching-matters: Walmer et al.") for note in notes)
