@@ -278,12 +278,12 @@ def settlements(records: pd.DataFrame, published: Sequence[Published]) -> tuple[
         same = records[records["metric"].isin([number.metric for number in group])]
         for column in _RUN[:3]:
             same = same[same[column] == getattr(group[0], column)]
-        ways = same[[*_HOW]].drop_duplicates().to_dict("records")
-        sentences += [_settlement(same, group, how) for how in ways]
+        ways = same[[*_HOW]].drop_duplicates().itertuples(index=False, name=None)
+        sentences += [_settlement(same, group, dict(zip(_HOW, how, strict=True))) for how in ways]
     return tuple(filter(None, sentences))
 
 
-def _settlement(records: pd.DataFrame, group: Sequence[Published], how: dict[Hashable, Any]) -> str:
+def _settlement(records: pd.DataFrame, group: Sequence[Published], how: dict[str, Any]) -> str:
     """What the numbers of a group are beside one way of measuring, as a sentence; "" if it was not run."""
     tried = [replace(number, **how, not_comparable="") for number in group]
     runs, texts = _by_run(records, tried), list[str]()
@@ -308,11 +308,14 @@ def _subject(number: Published) -> Hashable:
 
 
 def _sentence(group: Sequence[Published]) -> str:
-    """Every number of a group with its source, and with its metric unless all have the same."""
+    """Every number of a group with its source, and its metric and protocol unless all have the same."""
     first, metrics = group[0], {number.metric for number in group}
     named = len(metrics) > 1
     what = first.task if named else f"{first.task} {first.metric}"
-    numbers = [_told(number, f" ({number.metric})" * named) for number in group]
+    numbers = [
+        _told(number, f" ({number.metric})" * named) + f", protocol {number.protocol}" * bool(number.claim)
+        for number in group
+    ]
     how = f"{first.dataset} ({first.claim or first.protocol})"
     return f"{first.backbone}, {what}, {how}: published numbers disagree: {', '.join(numbers)}."
 

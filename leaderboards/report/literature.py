@@ -70,7 +70,7 @@ def literature_files(
 
 def _row(row: _Row) -> dict[str, Any]:
     """A number as a row of the table; the row is also found by the words of its task and publication."""
-    rank = "" if pd.isna(row["rank"]) else f"{row['rank']} of {row['networks']}"
+    rank: str = "" if pd.isna(row["rank"]) else f"{row['rank']} of {row['networks']}"
     unit = "lower is better" if row["better"] == "lower" else ""
     cells = [
         _cell(row["backbone"], "" if row["registered"] else "not in the registry"),
@@ -115,7 +115,7 @@ def _groups(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def _last(row: _Row) -> list[str]:
-    depth = "" if pd.isna(row["depth"]) else f" of {row['depth']}"
-    gain = "not printed" if pd.isna(row["gain"]) else f"{fixed(row['gain'], 1)} {row['unit']}"
+    depth: str = "" if pd.isna(row["depth"]) else f" of {row['depth']}"
+    gain: str = "not printed" if pd.isna(row["gain"]) else f"{fixed(row['gain'], 1)} {row['unit']}"
     subject = f"{row['task']} {row['metric']}, {row['dataset']}"
     return [row["backbone"], subject, row["published"], f"{row['layer']}{depth}", gain, row["better_by"]]

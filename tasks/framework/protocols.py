@@ -114,9 +114,13 @@ PROTOCOLS = (
     ),
     EvaluationProtocol(
         name="dinov3",
-        title="mask propagation as DINOv3's tracking notebook (facebookresearch/dinov3, commit 6876159)",
-        tasks=("davis",),
-        unlike=("The notebook holds no score; J and F are the official ones.",),
+        title="mask propagation as DINOv3's tracking notebook (commit 6876159), retrieval as its paper",
+        tasks=("davis", "retrieval"),
+        unlike=(
+            "The notebook holds no score; J and F are the official ones.",
+            "The paper (arXiv:2508.10104, Table 23) says of retrieval: longer side 224, centre crop. Here "
+            "the filter is bicubic, what the crop adds is black, and queries are not cropped.",
+        ),
     ),
     EvaluationProtocol(
         name="hummingbird",

@@ -46,7 +46,8 @@ def test_a_claim_is_of_the_same_whatever_the_protocol() -> None:
     (found,) = disputes([first, second])
     assert found == (
         "dino-b16, knn, imagenet (ImageNet): published numbers disagree: 76.1 (top-1) by dino-readme, "
-        "pretrained models, 75.1 (unstated) by dino-threads, issue 1 (second hand)."
+        "pretrained models, protocol standard, 75.1 (unstated) by dino-threads, issue 1 (second hand), "
+        "protocol none."
     )
     assert disputes([first, replace(second, claim="another")]) == ()
 
@@ -59,6 +60,8 @@ def test_what_is_known_to_disagree() -> None:
         "dinov3-b16",
         "dino-b16",
     ]
+    card, paper = (f"{value} by dinov3-{place}" for value, place in ((72.8, "card"), (60.7, "paper")))
+    assert f"{card}, ViT, LVD-1689M, protocol none, {paper}, Table 23, protocol dinov3." in found[1]
     for sentence, numbers in zip(
         found, (("22.74", "22.65"), ("72.8", "60.7"), ("57.2", "46.8"), ("55.7", "55.9")), strict=True
     ):

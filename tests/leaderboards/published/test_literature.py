@@ -95,11 +95,14 @@ NEWER = {
     ("dinov3-paper", "navi"): (436.6, 0),
     ("dinov3-paper", "spair"): (370.1, 0),
     ("dinov3-paper", "davis"): (1606.9, 0),
-    ("dinov3-paper", "retrieval"): (2315.4, 0),
+    ("dinov3-paper", "retrieval"): (2315.4, 36),
     ("omniprobe", "knn"): (9606.6, 0),
     ("omniprobe", "soco"): (5265.67, 0),
 }
 """Of the sources of 2025 and 2026 the sum of each task's numbers, and how many can be compared with a run."""
+
+WITHOUT_ENTRIES = {"radio-v2.5-g", "siglip2-g16", "eva-clip-18b", "web-dino-7b", "aimv2-3b14"}
+"""Backbones of DINOv3's Table 23 that are compared by its protocol, if a user runs them."""
 
 NOT_ENTRIES = {"vit-b16-jft", "sup-s16", "sup-s8", "resnet101-gem"}
 """Backbones without weights to load."""
@@ -227,7 +230,7 @@ def test_names_are_those_of_records():
     known = {spec.name for spec in all_specs()} | ENTRIES_TO_COME
     older = [one for one in all_published() if one.source not in {source for source, _ in NEWER}]
     assert {one.backbone for one in older} <= known | NOT_ENTRIES
-    assert {one.backbone for one in all_published() if one.comparable} <= known
+    assert {one.backbone for one in all_published() if one.comparable} <= known | WITHOUT_ENTRIES
     assert {(one.task, one.dataset) for one in all_published() if one.comparable} == {
         ("knn", ImageNetEntry().name),
         ("retrieval", ROXFORD5K.name),
