@@ -61,6 +61,17 @@ PROTOCOLS = (
     STANDARD,
     PAPER,
     EvaluationProtocol(
+        name="omniprobe",
+        title="k-NN as the code of OmniProbe (GenIntel/OmniProbe): a random crop of each training image",
+        tasks=("knn",),
+        unlike=(
+            "It draws crops and mirrors anew in every run; here they follow from an image's name.",
+            "It leaves out the last batch of training images if that is not full.",
+            "It takes the mean of some networks with a class token (Perception Encoder), which is another "
+            "pooling here; and the class token of a last block, without the final norm.",
+        ),
+    ),
+    EvaluationProtocol(
         name="probe3d",
         title="keypoints as the code of El Banani et al., CVPR 2024 (probe3d, commit a1f1464)",
         tasks=("spair",),

@@ -96,13 +96,13 @@ NEWER = {
     ("dinov3-paper", "spair"): (370.1, 0),
     ("dinov3-paper", "davis"): (1606.9, 0),
     ("dinov3-paper", "retrieval"): (2315.4, 36),
-    ("omniprobe", "knn"): (9606.6, 0),
+    ("omniprobe", "knn"): (9606.6, 138),
     ("omniprobe", "soco"): (5265.67, 0),
 }
 """Of the sources of 2025 and 2026 the sum of each task's numbers, and how many can be compared with a run."""
 
-WITHOUT_ENTRIES = {"radio-v2.5-g", "siglip2-g16", "eva-clip-18b", "web-dino-7b", "aimv2-3b14"}
-"""Backbones of DINOv3's Table 23 that are compared by its protocol, if a user runs them."""
+MEASURED_BY_OTHERS = ("dinov3-paper", "omniprobe")
+"""Sources whose protocol is one of the package's, also of backbones that the registry lacks."""
 
 NOT_ENTRIES = {"vit-b16-jft", "sup-s16", "sup-s8", "resnet101-gem"}
 """Backbones without weights to load."""
@@ -230,7 +230,8 @@ def test_names_are_those_of_records():
     known = {spec.name for spec in all_specs()} | ENTRIES_TO_COME
     older = [one for one in all_published() if one.source not in {source for source, _ in NEWER}]
     assert {one.backbone for one in older} <= known | NOT_ENTRIES
-    assert {one.backbone for one in all_published() if one.comparable} <= known | WITHOUT_ENTRIES
+    listed = [one for one in all_published() if one.source not in MEASURED_BY_OTHERS]
+    assert {one.backbone for one in listed if one.comparable} <= known
     assert {(one.task, one.dataset) for one in all_published() if one.comparable} == {
         ("knn", ImageNetEntry().name),
         ("retrieval", ROXFORD5K.name),
@@ -252,6 +253,20 @@ def test_perception_encoder_prints_the_best_layer_and_the_last_of_each_network()
     ]
     assert {one.printed for one in found if one.metric == "RMSE"} == {"error"}
     assert {one.input_size for one in found if one.task == "davis"} == {224, 384, 448}
+
+
+def test_omniprobe_reads_the_class_token_or_the_mean_of_last_blocks():
+    found = [one for one in all_published() if (one.source, one.task) == ("omniprobe", "knn")]
+    assert {(one.protocol, one.rule, one.tap) for one in found} == {("omniprobe", "last", "block")}
+    assert len({one.backbone for one in found if one.pooling == "mean"}) == 8
+    assert {one.pooling for one in found if one.backbone == "pe-spatial-b16"} == {"mean"}
+    assert {one.pooling for one in found if one.backbone in ("mae-b16", "dino-b16")} == {"cls"}
+
+
+def test_at_least_130_of_the_newest_numbers_are_compared_by_a_protocol():
+    newest = [one for one in all_published() if one.source in ("pe-paper", *MEASURED_BY_OTHERS)]
+    assert sum(one.comparable for one in newest) == 138 + 36
+    assert all(one.comparable or one.not_comparable for one in newest)
 
 
 def test_the_published_layers_exist():
@@ -307,7 +322,7 @@ def test_a_row_is_read_with_its_precision(tmp_path):
         ({"metric": "", "value": ""}, "metric, value may not be empty"),
         ({"task": "knm"}, "there is no task 'knm'"),
         ({"metric": "top-2"}, "knn has no metric 'top-2'; it has top-1, top-5"),
-        ({"protocol": "mine"}, "protocol must be one of standard, paper, probe3d, "),
+        ({"protocol": "mine"}, "protocol must be one of standard, paper, "),
         ({"protocol": "none"}, "found the protocol none and the reason ''"),
         ({"not_comparable": "other data"}, "found the protocol standard and the reason 'other data'"),
         ({"pooling": "max"}, "pooling must be one of cls, mean, patchwise, grid"),
