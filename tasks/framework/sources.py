@@ -160,9 +160,9 @@ def probed_classes(
     """A dataset whose probe subset has the indices ``probe`` in ``data.train``, with its coverage."""
     order, val, view = np.sort(probe)[config.batches.order(len(probe))], data.val, config.view
     train = data.train.samples
-    if config.crops is not None:
+    if (crops := config.crops) is not None:
         config = replace(config, view=Stretch(side=224))
-        train = tuple(CroppedSample(sample, config.crops) for sample in train)
+        train = tuple(CroppedSample(sample, crops) for sample in train)
     rest = np.setdiff1d(np.arange(len(data.train.samples), dtype=np.int64), probe)
     return ProbedClasses(
         images=data,
