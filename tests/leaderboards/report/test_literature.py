@@ -5,6 +5,7 @@ import re
 import shutil
 from html import unescape
 from io import StringIO
+from pathlib import Path
 
 import pytest
 
@@ -59,6 +60,13 @@ def test_it_is_one_small_file_that_asks_for_nothing(files):
     policy = r"default-src 'none'; script-src 'sha256-[^ ]+'; style-src 'unsafe-inline'"
     assert re.search(policy, unescape(page))
     assert not re.search(r'(src|href)="(?!#)', page)
+
+
+def test_the_committed_page_is_current(files):
+    """``layerboard leaderboard --literature --tables docs -o none`` writes it again, beside its CSV."""
+    whole = (Path(__file__).parents[3] / "docs" / "literature.html").read_text(encoding="utf-8")
+    first, second = (re.sub(r'id="data">[^<]*<', "", page) for page in (whole, files["literature.html"]))
+    assert first == second, test_the_committed_page_is_current.__doc__
 
 
 @pytest.fixture(scope="module")
