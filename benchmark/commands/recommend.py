@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from layerboard.benchmark.commands.command import command, records_of, rows_of, say, say_json
-from layerboard.benchmark.commands.export import chosen
+from layerboard.benchmark.commands.export import chosen, fitting
 from layerboard.benchmark.commands.result import Result, table_text, wrap_text
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Option, Plain, Words
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from layerboard.leaderboards.findings.recommendation import Compared, Pick, Recommendation
 
     Candidates = Mapping[Column, pd.DataFrame]
+
+MOST_PUBLISHED = 3  # networks of each group of published numbers in an answer
 
 
 class RecommendRequest(JsonOption, ResultsOptions, kw_only=False):
@@ -62,6 +64,9 @@ class RecommendRequest(JsonOption, ResultsOptions, kw_only=False):
     details: Plain[bool] = Option(
         False, "Also print the reason for each task, the Pareto fronts, all notes, and the lines of Python."
     )
+    literature: Plain[bool] = Option(
+        False, "Answer from published numbers, with their sources: without a run, times and intervals."
+    )
     device: Plain[str | None] = Option(
         None, "Device whose latencies count: cpu, cuda, or part of its name.", usual="the last measured"
     )
@@ -74,12 +79,19 @@ def recommend_command(request: RecommendRequest) -> None:
     They score nearly as well as the best: a backbone is recommended if it is shown, with 95 % confidence, to
     lose at most `--max-loss` points in every task. Scores come from a run, latencies from its task `cost`.
     Each recommendation comes with its reason, and for one task, or with `--details`, with lines of Python
-    that load the backbone, cut after the layer.
+    that load the backbone, cut after the layer. With `--literature`, it answers from published numbers.
 
     Example: `layerboard recommend --tasks knn spair --max-loss 1 --max-ms 10 --licence commercial`
     """
     from layerboard.leaderboards.findings.recommendation import pareto_table, pick_table
 
+    if request.literature:
+        answer = from_literature(request)
+        if request.json:
+            say_json({"published": rows_of(answer.frame), "notes": answer.notes})
+        else:
+            say(answer.text())
+        return
     advice = recommended(request)
     if request.json:
         content = {"recommended": rows_of(advice.frame), "pareto": rows_of(advice.pareto)}
@@ -118,7 +130,8 @@ class Advice(Result):
 def recommend(request: RecommendRequest) -> Advice:
     """``frame`` has one row per recommendation and task, with columns ``leaderboards.recommendation.PICK``.
 
-    One of them is ``reason``. ``pareto`` has the layers that no other beats in score without taking longer;
+    One of them is ``reason``. With ``literature``, ``frame`` has the best published numbers, and the other
+    attributes are empty. ``pareto`` has the layers that no other beats in score without taking longer;
     ``code`` has, for each recommendation, the lines of Python that load the backbone cut after that layer.
 
     Example:
@@ -129,6 +142,8 @@ def recommend(request: RecommendRequest) -> Advice:
     """
     from layerboard.leaderboards.findings.recommendation import pick_table
 
+    if request.literature:
+        return from_literature(request)
     advice = recommended(request)
     names = ", ".join(dict.fromkeys(column.heading for column in advice.columns))
     return Advice(
@@ -144,6 +159,45 @@ def recommend(request: RecommendRequest) -> Advice:
         pareto=advice.pareto,
         code=advice.code,
     )
+
+
+def from_literature(request: RecommendRequest) -> Advice:
+    """The best published numbers of each group that ranks networks, of the tasks' main metrics.
+
+    ``--details`` adds other metrics and all networks. Raises InputError for limits that need a run, and if
+    nothing is published.
+    """
+    import pandas as pd
+
+    from layerboard.benchmark.plan.facts import known_depths, known_facts
+    from layerboard.leaderboards.findings.facts import UNKNOWN, fits_licence
+    from layerboard.leaderboards.findings.literature import (
+        literature,
+        main_rows,
+        published_answer,
+        published_notes,
+    )
+    from layerboard.leaderboards.published.literature import all_published
+    from layerboard.tasks.framework.registry import TASKS
+
+    usual = RecommendRequest()
+    needs = ("max_loss", "max_ms", "max_dim", "max_bytes", "max_parameters", "device")
+    if asked := [name for name in needs if getattr(request, name) != getattr(usual, name)]:
+        raise InputError(f"--literature takes no --{asked[0].replace('_', '-')}: that needs a run")
+    rows, facts = literature(all_published(), known_depths()), known_facts()
+    rows = rows[rows["task"].isin(request.tasks or [task.name for task in TASKS]) & (rows["networks"] > 1)]
+    if request.backbones:
+        rows = rows[rows["backbone"].isin(fitting(rows["backbone"].unique(), request.backbones))]
+    licences = rows["backbone"].map(lambda name: facts.get(name, UNKNOWN).licence)
+    rows = rows[licences.map(lambda licence: fits_licence(licence, request.licence)).astype(bool)]
+    if len(rows) and not request.details:
+        rows = main_rows(rows, MOST_PUBLISHED)
+    if rows.empty:
+        raise InputError("no published numbers of several networks fit; `leaderboard --literature` has all")
+    names = ", ".join(dict.fromkeys(rows["task"]))
+    table, notes = published_answer(rows), published_notes(rows)
+    title = f"published for {names}, the best of each group"
+    return Advice(title=title, frame=rows, table=table, notes=notes, pareto=pd.DataFrame(), code=())
 
 
 def recommended(request: RecommendRequest) -> "Recommendation":

@@ -61,6 +61,17 @@ PROTOCOLS = (
     STANDARD,
     PAPER,
     EvaluationProtocol(
+        name="omniprobe",
+        title="k-NN as the code of OmniProbe (GenIntel/OmniProbe): a random crop of each training image",
+        tasks=("knn",),
+        unlike=(
+            "It draws crops and mirrors anew in every run; here they follow from an image's name.",
+            "It leaves out the last batch of training images if that is not full.",
+            "It takes the mean of some networks with a class token (Perception Encoder), which is another "
+            "pooling here; and the class token of a last block, without the final norm.",
+        ),
+    ),
+    EvaluationProtocol(
         name="probe3d",
         title="keypoints as the code of El Banani et al., CVPR 2024 (probe3d, commit a1f1464)",
         tasks=("spair",),
@@ -114,9 +125,13 @@ PROTOCOLS = (
     ),
     EvaluationProtocol(
         name="dinov3",
-        title="mask propagation as DINOv3's tracking notebook (facebookresearch/dinov3, commit 6876159)",
-        tasks=("davis",),
-        unlike=("The notebook holds no score; J and F are the official ones.",),
+        title="mask propagation as DINOv3's tracking notebook (commit 6876159), retrieval as its paper",
+        tasks=("davis", "retrieval"),
+        unlike=(
+            "The notebook holds no score; J and F are the official ones.",
+            "The paper (arXiv:2508.10104, Table 23) says of retrieval: longer side 224, centre crop. Here "
+            "the filter is bicubic, what the crop adds is black, and queries are not cropped.",
+        ),
     ),
     EvaluationProtocol(
         name="hummingbird",

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from layerboard.tasks.datasets.base import Count, Coverage, Sample
 from layerboard.tasks.datasets.classes import Classification, ProbeSubset, Unlabelled
 from layerboard.tasks.framework.base import Group, Source
+from layerboard.tasks.framework.crops import CroppedSample
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.view.views import Mirrored, ResizeCrop, View
+from layerboard.zoo.view.views import Mirrored, ResizeCrop, Stretch, View
 
 ANY_SIZE = (256, 256)  # dummy image size: views of a classification dataset give all images one size
 CHUNK = 512  # images of a classification dataset whose vectors are stored together
@@ -48,6 +49,8 @@ class ImagesConfig:
     batches: Batches  # of the probe subset
     own_probe: int  # probe images per class, if the dataset has no list of its own
     own_unlabelled: int  # most images that are used if they have no classes
+    # share of the area of one random crop of each training image, as a square; None: images as in the view
+    crops: tuple[float, float] | None = None
 
 
 _STANDARD = ImagesConfig(
@@ -57,6 +60,7 @@ _STANDARD = ImagesConfig(
 IMAGES = {  # by protocol name
     "standard": _STANDARD,
     "paper": replace(_STANDARD, view=ResizeCrop(short=224, crop=224), batches=Batches(size=8, seed=None)),
+    "omniprobe": replace(_STANDARD, crops=(0.2, 1.0)),
 }
 
 
@@ -154,16 +158,20 @@ def probed_classes(
     data: Classification, probe: NDArray[np.int64], coverage: Coverage, config: ImagesConfig
 ) -> ProbedClasses:
     """A dataset whose probe subset has the indices ``probe`` in ``data.train``, with its coverage."""
-    order, view, val = np.sort(probe)[config.batches.order(len(probe))], config.view, data.val
+    order, val, view = np.sort(probe)[config.batches.order(len(probe))], data.val, config.view
+    train = data.train.samples
+    if (crops := config.crops) is not None:
+        config = replace(config, view=Stretch(side=224))
+        train = tuple(CroppedSample(sample, crops) for sample in train)
     rest = np.setdiff1d(np.arange(len(data.train.samples), dtype=np.int64), probe)
     return ProbedClasses(
         images=data,
         coverage=_of_both(data.coverage, coverage),
-        probe=_batched(f"{data.name}/train-probe", data.train.samples, order, config),
+        probe=_batched(f"{data.name}/train-probe", train, order, config),
         probe_order=order,
         batches=config.batches,
         labels=data.train.labels[order],
-        rest=_stored(f"{data.name}/train-rest", data.train.samples, rest, view) if len(rest) else None,
+        rest=_stored(f"{data.name}/train-rest", train, rest, config.view) if len(rest) else None,
         rest_order=rest,
         val=_stored(f"{data.name}/val", val.samples, np.arange(len(val.samples)), view) if val else None,
     )
