@@ -28,16 +28,39 @@ class Sheet:
     rows: int
     columns: int
     cell: tuple[int, int]  # height and width of a cell in pixels of the picture
+    framed: bool = False  # whether there is room for frames
+
+    @property
+    def gap(self) -> int:
+        """Pixels between cells."""
+        return 3 * self._frame if self.framed else GAP
 
     @property
     def shape(self) -> tuple[int, int]:
         """Height and width of the picture."""
-        height, width = self.cell
-        return self.rows * (height + GAP) - GAP, self.columns * (width + GAP) - GAP
+        (height, width), more = self.cell, 2 * self._frame - self.gap
+        return self.rows * (height + self.gap) + more, self.columns * (width + self.gap) + more
+
+    @property
+    def _frame(self) -> int:
+        """Width of frames in pixels."""
+        return max(2, self.cell[1] // 8) if self.framed else 0
 
     def maps(self, maps: Mapping[Spot, Numbers2D], span: Span | None) -> str:
         """Maps [height width] in colours as a data URL; for a span of None, each map has its own."""
         return indexed_png(self._levels(maps, span), colour_steps(), [255] * LEVELS)
+
+    def frames(self, colours: Mapping[Spot, str]) -> str:
+        """Frames around cells of a framed sheet, of colours such as ``#0072b2``."""
+        indexes, every = np.zeros(self.shape, np.uint8), [*dict.fromkeys(colours.values())]
+        wide = self._frame
+        for spot, colour in colours.items():
+            rows, columns = self._cell(spot)
+            around = (slice(side.start - wide, side.stop + wide) for side in (rows, columns))
+            indexes[tuple(around)] = every.index(colour) + 1
+            indexes[rows, columns] = 0
+        steps = [[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in every]
+        return indexed_png(indexes, np.array(steps, np.uint8), [255] * len(steps))
 
     def veils(self, maps: Mapping[Spot, Numbers2D]) -> str:
         """Maps as black veils, denser where a map is low (by the root of its numbers); none over holes."""
@@ -61,7 +84,7 @@ class Sheet:
 
     def _cell(self, spot: Spot) -> tuple[slice, slice]:
         (height, width), (row, column) = self.cell, spot
-        top, left = row * (height + GAP), column * (width + GAP)
+        top, left = self._frame + row * (height + self.gap), self._frame + column * (width + self.gap)
         return slice(top, top + height), slice(left, left + width)
 
 

@@ -49,6 +49,20 @@ def opened(address):
     return np.asarray(Image.open(io.BytesIO(data)).convert("RGBA"))
 
 
+def test_frames_lie_around_their_cells_and_touch_no_other():
+    sheet = Sheet(2, 2, (8, 8), framed=True)
+    pixels = opened(sheet.frames({(0, 0): "#d55e00", (1, 1): "#888888"}))
+    assert pixels.shape[:2] == sheet.shape
+    assert pixels[0, 0].tolist() == [213, 94, 0, 255]
+    assert pixels[-1, -1].tolist() == [136, 136, 136, 255]
+    ink = pixels[:, :, 3] > 0
+    assert ink.sum() == 2 * (12 * 12 - 8 * 8)
+    assert not ink[2:10, 2:10].any()
+    maps = opened(sheet.maps({(0, 0): np.ones((2, 2)), (1, 1): np.ones((2, 2))}, None))[:, :, 3] > 0
+    assert maps.sum() == 2 * 8 * 8
+    assert not (maps & ink).any()
+
+
 def test_colours_go_up_in_equal_steps_of_lightness():
     lightness = to_lab(colour_steps().astype(np.float64))[:, 0]
     assert np.diff(lightness).min() > 0
