@@ -39,8 +39,8 @@ NEAR = 15  # cells along a side of an aligned map that is drawn, the query in th
 
 HEADS = {
     "strict": "half of the attention stays at the query",
-    "offset": "half is around a place beside the query, and less than half as much around the opposite place",
-    "axial": "half is in the row or column of the query",
+    "offset": "half is around a place beside the query that gets twice as much as the opposite one",
+    "axial": "half is in the row or column of the query, twice as much as in the other",
     "soft": "half is around the query",
     "global": "none of these",
 }
