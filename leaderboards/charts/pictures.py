@@ -61,7 +61,7 @@ def _beside(panels: Sequence[Spec], columns: int) -> Spec:
 
 
 def _panel(name: str, width: float, height: float, layers: Sequence[Spec]) -> Spec:
-    title = {"title": {"text": name, "limit": width}} if name else {}
+    title = {"title": {"text": name.split("\n"), "limit": width}} if name else {}
     return title | {"width": round(width, 1), "height": round(height, 1), "layer": [*layers]}
 
 

@@ -90,7 +90,7 @@ give is to the first blocks of a ConvNet (after Raghu et al., NeurIPS 2021, figu
 
 
 def draw_distance(evidence: Evidence) -> list[Block]:
-    """Mean distance over depth, sorted heads, and every head over depth."""
+    """Mean distance over depth, also by family, sorted heads, and every head over depth."""
     rows, title = {"": evidence.select(DISTANCE)}, "Mean attention distance"
     heads = evidence.of_heads(PIXELS)
     points = []
@@ -105,6 +105,7 @@ def draw_distance(evidence: Evidence) -> list[Block]:
     plot = Plot(frame, "lines", "Heads sorted by attention distance", "head, sorted", unit)
     return [
         *evidence.depth_panels(rows, title, DISTANCE, "depth"),
+        *evidence.family_panels(DISTANCE, title, "families"),
         *evidence.explained(SORTED, points, plot, "sorted"),
         *evidence.head_points(DISTANCE, "heads"),
     ]

@@ -155,6 +155,21 @@ def test_a_file_that_is_no_archive_counts_as_missing(tmp_path):
     assert {one.row for one in pictures(drawn)[0].maps} == {"mini-mae"}
 
 
+def test_distances_of_a_family_share_a_panel_over_normalised_depth():
+    facts = {"mini-fs": "FS", "mini-fs64": "FS", "mini-mae": "MAE"}
+    deep, flat = (records("attention-distance", facts, depth=depth, heads=1) for depth in (8, 4))
+    rows = [one for one in deep if one.backbone != "mini-fs64"] + [
+        one for one in flat if one.backbone == "mini-fs64"
+    ]
+    _, families, *_ = pictures(inside_page(Board.of(frame(rows), "mini")))
+    assert (families.shared, families.x) == (True, "block / depth")
+    panels = families.frame.groupby("panel")["series"].agg(set).to_dict()
+    assert panels == {"FS": {"mini-fs", "mini-fs64"}, "MAE": {"mini-mae"}}
+    of_flat = families.frame[families.frame["series"] == "mini-fs64"]
+    assert of_flat["x"].tolist() == [0.25, 0.5, 0.75, 1]
+    assert len(pictures(page("attention-distance", None))) == 3  # no family has two
+
+
 def test_sorted_heads_are_of_the_two_lowest_and_highest_blocks():
     _, ordered, _ = pictures(page("attention-distance", None))
     of_one = ordered.frame[ordered.frame["panel"] == "mini-dino"]
