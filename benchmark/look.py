@@ -191,8 +191,8 @@ def _forward(
         prefix = shown.grid[:, :0, 0] if shown.prefix is None else shown.prefix
         lengths = prefix[0].float().norm(dim=-1).tolist()
         # the final norm has the attention of the last block
-        found = attention.get(shown.layer.index, ({}, ()))
-        seen[shown.layer] = LayerOfPicture(shown.grid[0].float().cpu().clone(), lengths, *found)
+        attended = attention.get(shown.layer.index, ({}, ()))
+        seen[shown.layer] = LayerOfPicture(shown.grid[0].float().cpu().clone(), lengths, *attended)
 
     backbone.visit(view_of(backbone.spec).render(picture.image), keep, (*attends, *layers))
     return seen

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from layerboard.leaderboards.published.literature import Published
 
 WIDEST_CHOICES = 12  # in characters; longer lists of choices are in the help, which has more room
-SAME_AS = "Backbones: the blocks of the first are compared with the same blocks of each other one (CKA)."
 PUBLISHED = "CSV files of published numbers: columns source, backbone, task, dataset, metric and value."
 
 
@@ -156,16 +155,9 @@ def rows_of(frame: "pd.DataFrame") -> list[dict[str, Any]]:
 
 
 def boards_of(
-    records: "pd.DataFrame",
-    output: Path,
-    suite: str | None = None,
-    published: "Sequence[Published]" = (),
-    same_as: "Sequence[str]" = (),
+    records: "pd.DataFrame", output: Path, suite: str | None = None, published: "Sequence[Published]" = ()
 ) -> "list[Board]":
-    """The boards of all suites in the records of an output folder, or of the named one.
-
-    The blocks of the first backbone of ``same_as`` are compared with those of each other one.
-    """
+    """The boards of all suites in the records of an output folder, or of the named one."""
     from layerboard.benchmark.plan.facts import retrainings, with_seen
     from layerboard.leaderboards.blocks.display import page_problem
     from layerboard.leaderboards.board.board import Board
@@ -176,12 +168,9 @@ def boards_of(
         raise InputError(f"{problem}; take the results of one of them out of {output}")
     chosen = suites if suite is None else [suite]
     require_known("suite", chosen, suites)
-    require_known("backbone", same_as, sorted({*records["backbone"], *records["other"]} - {""}))
-    if len(same_as) == 1:
-        raise InputError(f"--same-as takes two backbones or more; found {same_as[0]}")
     items, arrays, records = output / "items", output / "arrays", with_seen(records)
-    shared = {"items": items, "arrays": arrays, "published": published, "retrained": retrainings(same_as)}
-    return [Board.of(records, each, **shared) for each in chosen]
+    facts = {"published": published, "retrained": retrainings()}
+    return [Board.of(records, each, items=items, arrays=arrays, **facts) for each in chosen]
 
 
 def records_of(output: Path, *, empty: bool = False) -> "pd.DataFrame":

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from layerboard.benchmark.commands.command import PUBLISHED, SAME_AS, boards_of, command, say
+from layerboard.benchmark.commands.command import PUBLISHED, boards_of, command, say
 from layerboard.benchmark.commands.result import table_text
 from layerboard.benchmark.forms.option import Option, OptionalPath, Paths, Plain, Words
 from layerboard.benchmark.forms.request import ResultsOptions
@@ -25,7 +25,6 @@ class LeaderboardRequest(ResultsOptions):
     )
     check: Plain[bool] = Option(False, "Compare with the pages in --tables, or --baseline; write nothing.")
     published: Paths = Option((), PUBLISHED)
-    same_as: Words = Option((), SAME_AS, usual="other trainings of one network")
     baseline: OptionalPath = Option(
         None, "With --check: an output folder, or a folder of the leaderboard's CSV files, to compare with."
     )
@@ -61,7 +60,7 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
         return _check(records, request.tables)
     folder = request.tables or output / "tables"
     published = own_published(request.published)
-    boards = boards_of(records, output, None, published, request.same_as)
+    boards = boards_of(records, output, None, published)
     for path in sorted(path for board in boards for path in write_board(board, folder)):
         say(path)
     judged = reproduce(records, published)

@@ -5,18 +5,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
-from layerboard.benchmark.commands.command import PUBLISHED, SAME_AS, boards_of, command, records_of, say
+from layerboard.benchmark.commands.command import PUBLISHED, boards_of, command, records_of, say
 from layerboard.benchmark.commands.result import Files, files_result
-from layerboard.benchmark.forms.option import (
-    Form,
-    OnePath,
-    Option,
-    OptionalPath,
-    Paths,
-    Plain,
-    Words,
-    of_form,
-)
+from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPath, Paths, Plain, of_form
 from layerboard.zoo.errors import InputError, first_line, require_known
 
 if TYPE_CHECKING:
@@ -41,7 +32,6 @@ class ReportRequest(Form):
         None, "For a repository: day or submission since which changes are listed.", usual="the last but one"
     )
     published: Paths = Option((), PUBLISHED)
-    same_as: Words = Option((), SAME_AS, usual="other trainings of one network")
 
 
 @command("report", ReportRequest)
@@ -133,7 +123,7 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
     published = (*own_published(request.published), *all_published())
     records = records_of(output)
     records = repository.marked(records) if repository else records
-    boards = boards_of(records, output, request.suite, published, request.same_as)
+    boards = boards_of(records, output, request.suite, published)
     if request.site is not None and request.site.is_file():
         raise InputError(f"--site takes a folder; found the file {request.site}")
     if request.highlight is not None:

@@ -8,8 +8,6 @@ from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.spec import BackboneSpec, Retraining
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
 
     from layerboard.leaderboards.records.fields import Known
@@ -43,13 +41,9 @@ def known_names() -> "Known":
     return Known(frozenset(names), families)
 
 
-def retrainings(same_as: "Sequence[str]" = ()) -> tuple[tuple[str, Retraining], ...]:
-    """Which backbones, by name, are other trainings of which: those of the registry, and those of a user.
-
-    Of ``same_as``, every name but the first is compared with the first.
-    """
-    known = [(spec.name, spec.retrained) for spec in all_specs() if spec.retrained is not None]
-    return (*known, *((name, Retraining(same_as[0])) for name in same_as[1:]))
+def retrainings() -> tuple[tuple[str, Retraining], ...]:
+    """Which backbones of the registry, by name, are other trainings of which."""
+    return tuple((spec.name, spec.retrained) for spec in all_specs() if spec.retrained is not None)
 
 
 def teachers(spec: BackboneSpec) -> str:

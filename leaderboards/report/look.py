@@ -186,8 +186,8 @@ def figures(pictures: Sequence[Picture], backbone: BackboneMaps) -> dict[str, Im
         columns = {layer.layer: layer.split(_coloured(layer, name)) for layer in layers}
         sheets[name] = _sheet({"": small} | columns)
     layers = [layer for layer in backbone.layers if layer.kinds and layer.layer != "final"]
-    for place, picture in enumerate(pictures if layers else ()):
-        sheets[f"heads-{place + 1}"] = _wall(picture, layers, place)
+    for number, picture in enumerate(pictures if layers else ()):
+        sheets[f"heads-{number + 1}"] = _wall(picture, layers, number)
     return sheets
 
 
@@ -197,18 +197,20 @@ def _thumbnail(picture: Picture, side: int) -> NDArray[np.uint8]:
     return np.asarray(picture.image.resize((wide, tall)))
 
 
-def _wall(picture: Picture, layers: Sequence[LayerMaps], place: int) -> Image.Image:
+def _wall(picture: Picture, layers: Sequence[LayerMaps], number: int) -> Image.Image:
     """Attention of the heads (rows) of layers (columns) in one picture; of many, evenly spaced ones."""
     colours, columns = kind_colours([*HEADS]), {}
-    count = min(len(layer.kinds[place]) for layer in layers)
+    count = min(len(layer.kinds[number]) for layer in layers)
     small = _thumbnail(picture, WALLED)
     heads = [Image.fromarray(small) for _ in evenly(count, MOST_ROWS)]
     for image, head in zip(heads, evenly(count, MOST_ROWS), strict=True):
         ImageDraw.Draw(image).text((2, 2), f"head {head + 1}", "white", stroke_width=2, stroke_fill="black")
     columns[""] = [np.asarray(image) for image in heads]
     for layer in (layers[index] for index in evenly(len(layers), MOST_BLOCKS)):
-        maps = (layer.split(_coloured(layer, f"head {head + 1}"))[place] for head in evenly(count, MOST_ROWS))
-        kinds = (layer.kinds[place][head] for head in evenly(count, MOST_ROWS))
+        maps = (
+            layer.split(_coloured(layer, f"head {head + 1}"))[number] for head in evenly(count, MOST_ROWS)
+        )
+        kinds = (layer.kinds[number][head] for head in evenly(count, MOST_ROWS))
         framed = (_framed(cells, colours[kind], small.shape) for cells, kind in zip(maps, kinds, strict=True))
         columns[layer.layer] = [*framed]
     wall = _sheet(columns)

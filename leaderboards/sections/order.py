@@ -10,6 +10,7 @@ from layerboard.leaderboards.sections.layers import layer_blocks
 from layerboard.leaderboards.sections.losses import loss_blocks
 from layerboard.leaderboards.sections.published import published_blocks
 from layerboard.leaderboards.sections.ranks import rank_blocks
+from layerboard.leaderboards.sections.same_depth import same_depth_blocks
 from layerboard.leaderboards.sections.seen import seen_blocks
 from layerboard.leaderboards.sections.sets import set_blocks
 from layerboard.leaderboards.sections.similarity import similarity_blocks
@@ -28,6 +29,7 @@ SECTIONS: tuple[Callable[[Board], list[Block]], ...] = (
     variant_blocks,
     published_blocks,
     similarity_blocks,
+    same_depth_blocks,
 )
 # what single layers of plain backbones do not show
 BEYOND = (set_blocks, variant_blocks)

@@ -24,9 +24,9 @@ PRIMARY = "patch"  # pooling that is drawn; others have tables
 ALL = (0.0, 1.0)  # range of the colours of maps
 
 NOTE = """\
-CKA of each block of `{reference}` with the same block of other trainings of this network, of networks that
-were trained on from it, or of those that it is to be compared with. Another seed shows how similar two
-trainings can be; the untrained network shows how much similarity needs no training."""
+CKA of each block of `{reference}` with the same block of other trainings of this network, or of networks
+that were trained on from it. Another seed shows how similar two trainings can be; the untrained network shows
+how much similarity needs no training."""
 
 MAPS = """\
 CKA of all blocks of each of these networks with each other, from 0 to 1, and its highest score of
@@ -41,14 +41,14 @@ Similarities = Mapping[int, tuple[float, float, float]]
 
 
 def trainings_of(board: Board) -> dict[str, dict[str, Retraining]]:
-    """For each backbone of a board with other trainings, or that is compared with others, these by name.
+    """For each backbone of a board with other trainings, these by name.
 
     A variant of a backbone, such as another input size, is compared with the same variant of its reference.
     """
     trainings: dict[str, dict[str, Retraining]] = {}
     for entry, training in board.retrained:
         for name in board.labels:
-            reference = training.of if name == entry else _variant_of(name, entry, training.of)
+            reference = _variant_of(name, entry, training.reference)
             if reference in board.labels:
                 trainings.setdefault(reference, {})[name] = training
     # an untrained network alone is no comparison
@@ -124,7 +124,7 @@ def _table_blocks(
     if not trainings:
         return []
     title = f"Same blocks of {reference}: {table.title}"
-    labels = {name: _label(board, name, others[name]) for name in trainings}
+    labels = {name: f"{board.labels[name]} ({others[name].change})" for name in trainings}
     blocks: list[Block] = [Heading(3, title), said(NOTE, reference=reference)]
     name = f"{reference}.{table.dataset_name}.{table.protocol}"
     if table.pooling == PRIMARY:
@@ -154,10 +154,6 @@ def _table_blocks(
     return blocks
 
 
-def _label(board: Board, name: str, training: Retraining) -> str:
-    return f"{board.labels[name]} ({training.change})" if training.change else board.labels[name]
-
-
 def accuracies(board: Board, names: Sequence[str]) -> dict[str, dict[str, str]]:
     """The highest scores of some backbones in the first column on classes, by heading and name, as text.
 
@@ -168,8 +164,9 @@ def accuracies(board: Board, names: Sequence[str]) -> dict[str, dict[str, str]]:
         if task_display(column.task).role == "classification" and names[0] in values:
             first = values[names[0]]
             texts = {
-                name: score_text(values[name]) + (f" ({signed_text(values[name] - first)})" if place else "")
-                for place, name in enumerate(names)
+                name: score_text(values[name])
+                + (f" ({signed_text(values[name] - first)})" if name != names[0] else "")
+                for name in names
                 if name in values
             }
             return {column.heading: texts}

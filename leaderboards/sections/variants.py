@@ -186,7 +186,7 @@ def _difference(gain: Gain) -> str:
 def _table(board: Board, gains: Sequence[Gain], text: Callable[[Gain], str], caption: str) -> Iterator[Table]:
     """One row per variant, one column per task, with a text of each gain; none if all are empty."""
     every = chain.from_iterable(others.items() for others in trainings_of(board).values())
-    changes = {name: training.change for name, training in every if training.change}
+    changes = {name: training.change for name, training in every}
     headings = [column.heading for column in board.columns if any(gain.column == column for gain in gains)]
     body: dict[tuple[str, str], dict[str, str]] = {}
     for gain in sorted(gains, key=lambda gain: board.ranks[gain.plain.backbone]):

@@ -179,8 +179,8 @@ class Stage:
 class Retraining:
     """How the training of a backbone differs from that of its reference, which has the same blocks."""
 
-    of: str  # name of the reference, a backbone that was trained otherwise, or from which training went on
-    change: str = ""  # in words, such as ``another seed``; "" if a user compares the two
+    reference: str  # name of a backbone that was trained otherwise, or from which training went on
+    change: str  # in words, such as ``another seed``
     without_skips: int = 0  # number of the block without skip connections; 0 for none
 
 

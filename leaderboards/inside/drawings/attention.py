@@ -119,7 +119,7 @@ def draw_shares(evidence: Evidence) -> list[Block]:
 
 def draw_maps(evidence: Evidence) -> list[Block]:
     """Maps of heads over depth, share of heads with a fixed offset, and single images."""
-    aligned, one = evidence.numbers("aaam", 4), evidence.numbers("sample_heads", 4)
+    aligned, single = evidence.numbers("aaam", 4), evidence.numbers("sample_heads", 4)
     seen = evidence.numbers("patch_map", 3) | evidence.numbers("cls_map", 3)
     grids = {}
     for backbone in [backbone for backbone in aligned if backbone in seen]:
@@ -130,7 +130,7 @@ def draw_maps(evidence: Evidence) -> list[Block]:
     wall, framed = partial(_walls, evidence), Maps((), "", "attention", kinds=tuple(HEADS))
     return [
         *wall(CLS, grids, replace(framed, title="Attention maps of the class token"), "cls"),
-        *wall(ONE, one, replace(framed, title="Attention maps of the class token, one image"), "one"),
+        *wall(ONE, single, replace(framed, title="Attention maps of the class token, one image"), "one"),
         *wall(ALIGNED, _near(aligned), replace(framed, title=ALIGNED_TITLE), "aligned"),
         *_examples(evidence, aligned),
         *evidence.depth_panels(sides, title, "offset-heads", "offset-heads"),

@@ -117,21 +117,16 @@ def test_the_cost_in_accuracy_is_beside_the_map_and_the_curve():
     assert same.iloc[:, 1].tolist() == ["51.5 (+1.5)", "44.0 (-6.0)", ""]
 
 
-def test_a_user_compares_any_two_and_continued_trainings_are_compared_at_each_size():
-    asked = retrainings(["mini-moco", "mini-dino"])
-    assert asked[-1] == ("mini-dino", Retraining("mini-moco"))
-    records = pairs("mini-dino", "mini-moco", np.diag([0.9, 0.8]))
-    heading, *_, table, _ = training_blocks(board(records, retrained=asked))[:5]
-    assert heading.text.startswith("Same blocks of mini-moco")
-    assert table.frame["training"].tolist() == ["mini-dino"]
-    assert training_blocks(board(records, retrained=retrainings())) == []
+def test_continued_trainings_are_compared_at_each_size():
     tuned = [
         *pairs("beit-b16@448px", "beit-b16-ft22k-ft1k@448px", np.eye(2)),
         *pairs("beit-b16", "beit-b16-ft22k-ft1k", np.eye(2)),
     ]
-    assert {
-        name: [*others] for name, others in trainings_of(board(tuned, retrained=retrainings())).items()
-    } == {"beit-b16@448px": ["beit-b16-ft22k-ft1k@448px"], "beit-b16": ["beit-b16-ft22k-ft1k"]}
+    found = trainings_of(board(tuned, retrained=retrainings()))
+    assert {name: [*others] for name, others in found.items()} == {
+        "beit-b16@448px": ["beit-b16-ft22k-ft1k@448px"],
+        "beit-b16": ["beit-b16-ft22k-ft1k"],
+    }
 
 
 def test_other_poolings_are_tables_and_what_was_not_compared_is_not_said():
@@ -149,7 +144,7 @@ def test_every_reference_of_the_registry_is_a_backbone_of_the_same_depth():
         spec.name for spec in again
     }
     for spec in again:
-        assert specs[spec.retrained.of].stages == spec.stages
+        assert specs[spec.retrained.reference].stages == spec.stages
         assert spec.retrained.change
         assert 0 <= spec.retrained.without_skips <= spec.depth
 
