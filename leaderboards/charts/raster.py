@@ -15,6 +15,7 @@ from layerboard.leaderboards.blocks.blocks import Numbers2D, Rgb, Span, own_span
 from layerboard.leaderboards.charts.style import RAMP
 
 LEVELS = 64  # levels of a map; more cannot be distinguished
+FEW_LEVELS = 32  # of these, levels of the small maps of a sheet, whose pictures are a quarter smaller so
 MOST_CELLS = 32  # maximum cells along a side of a drawn map; larger maps are averaged
 GAP = 4  # pixels between the cells of a sheet
 _DARKEST = 205  # opacity, out of 255, of the veil at the lowest number of a map
@@ -80,7 +81,7 @@ class Sheet:
         indexes = np.zeros(self.shape, np.uint8)
         for spot, values in maps.items():
             indexes[self._cell(spot)] = _stretched(colour_levels(smaller(values), span), self.cell)
-        return indexes
+        return _fewer()[indexes]
 
     def _cell(self, spot: Spot) -> tuple[slice, slice]:
         (height, width), (row, column) = self.cell, spot
@@ -105,6 +106,14 @@ def colour_steps() -> NDArray[np.uint8]:
     sides = [np.interp(places, np.arange(len(RAMP)), stops[:, side]) for side in range(3)]
     colours: NDArray[np.uint8] = np.rint(np.stack(sides, axis=1)).astype(np.uint8)
     return colours
+
+
+@cache
+def _fewer() -> NDArray[np.uint8]:
+    """For each level, 0 and up, the nearest of `FEW_LEVELS`, among which are the lowest and the highest."""
+    step = (LEVELS - 1) / (FEW_LEVELS - 1)
+    kept = 1 + np.rint(step * np.rint(np.arange(LEVELS) / step))
+    return np.concatenate([[0], kept]).astype(np.uint8)
 
 
 def colour_levels(values: Numbers2D, span: Span | None) -> NDArray[np.uint8]:
