@@ -33,9 +33,12 @@ SECTIONS: tuple[Callable[[Board], list[Block]], ...] = (
 )
 # what single layers of plain backbones do not show
 BEYOND = (set_blocks, variant_blocks)
+# sections without a table: the report has the matrices of every two backbones instead
+PICTURED = (same_depth_blocks,)
 
 
 def section_blocks(board: Board, *, beyond: bool | None = None) -> list[Block]:
-    """The blocks of the sections in order: of all, or of those that are `BEYOND` or are not."""
-    sections = (section for section in SECTIONS if beyond in (None, section in BEYOND))
+    """The blocks of the sections in order: of all, or of those that are `BEYOND`, or of the other tables."""
+    tables = [section for section in SECTIONS if section not in PICTURED]
+    sections = SECTIONS if beyond is None else [each for each in tables if (each in BEYOND) == beyond]
     return [block for section in sections for block in section(board)]

@@ -34,7 +34,7 @@ SORTED = """\
 Attention distance in pixels of the heads of the first two and last two blocks, sorted within each block:
 a rising curve is a block with both local and global heads (after Raghu et al., NeurIPS 2021, figure 3). """
 
-MOST_IMAGES = 4
+MOST_IMAGES = 2
 NEAR = 15  # cells along a side of an aligned map that is drawn, the query in the middle
 
 HEADS = {

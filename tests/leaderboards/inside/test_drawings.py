@@ -246,7 +246,7 @@ def test_single_images_stand_by_depth(planted):
     assert [one.column for one in gallery.maps[:6]][-2:] == ["last", "rollout"]
     assert np.array_equal(gallery.maps[4].values, kept["sample_cls"][0, 4])
     assert np.array_equal(gallery.maps[5].values, kept["sample_rollout"][0, 4])
-    assert list(gallery.images) == ["image 1", "image 2", "image 3", "image 4"]
+    assert list(gallery.images) == ["image 1", "image 2"]
 
 
 def test_receptive_fields_of_all_places_are_drawn(planted):

@@ -4,6 +4,7 @@ import numpy as np
 
 from layerboard.leaderboards.blocks.blocks import Heading, Plot, Text
 from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.sections.order import section_blocks
 from layerboard.leaderboards.sections.same_depth import FEWER, MOST, TITLE, same_depth_blocks
 from tests.leaderboards.builder import frame
 from tests.leaderboards.sections.test_trainings import pairs
@@ -32,7 +33,11 @@ def test_every_two_backbones_are_compared_at_the_nearest_relative_depth():
     assert line(figure, "c", "a") == {0.5: 0.2, 1: 0.7}
     assert line(figure, "a", "a") == {}
     assert figure.order == ("a", "b", "c")
-    assert same_depth_blocks(Board.of(frame(*groups)))[0] == Heading(2, TITLE)
+    board = Board.of(frame(*groups))
+    assert same_depth_blocks(board)[0] == Heading(2, TITLE)
+    whole, tables = (section_blocks(board, beyond=beyond) for beyond in (None, False))
+    assert Heading(2, TITLE) in whole
+    assert Heading(2, TITLE) not in tables
 
 
 def test_patch_tokens_are_drawn_if_there_are_any():
