@@ -71,8 +71,8 @@ def execute(request: Request, report: Reporter, steps: Sequence[EvaluationProtoc
     output, suite = request.output, prepared.run.suite
     records, board = suite_records(output / "records", suite), None
     if len(records):
-        folders = {name: output / name for name in ("items", "arrays")}
-        board = Board.of(with_seen(records), suite, **folders, retrained=retrainings())
+        items, arrays = output / "items", output / "arrays"
+        board = Board.of(with_seen(records), suite, items=items, arrays=arrays, retrained=retrainings())
     pages = write_board(board, output / "tables") if board and not steps else []
     return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, tuple(sorted(pages)))
 

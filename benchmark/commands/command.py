@@ -169,8 +169,11 @@ def boards_of(
     chosen = suites if suite is None else [suite]
     require_known("suite", chosen, suites)
     items, arrays, records = output / "items", output / "arrays", with_seen(records)
-    facts = {"published": published, "retrained": retrainings()}
-    return [Board.of(records, each, items=items, arrays=arrays, **facts) for each in chosen]
+    known = retrainings()
+    return [
+        Board.of(records, each, items=items, arrays=arrays, published=published, retrained=known)
+        for each in chosen
+    ]
 
 
 def records_of(output: Path, *, empty: bool = False) -> "pd.DataFrame":

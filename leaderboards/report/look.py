@@ -185,9 +185,9 @@ def figures(pictures: Sequence[Picture], backbone: BackboneMaps) -> dict[str, Im
         layers = (layer for layer in backbone.layers if name in ("colours", *layer.maps))
         columns = {layer.layer: layer.split(_coloured(layer, name)) for layer in layers}
         sheets[name] = _sheet({"": small} | columns)
-    layers = [layer for layer in backbone.layers if layer.kinds and layer.layer != "final"]
-    for number, picture in enumerate(pictures if layers else ()):
-        sheets[f"heads-{number + 1}"] = _wall(picture, layers, number)
+    attending = [layer for layer in backbone.layers if layer.kinds and layer.layer != "final"]
+    for number, picture in enumerate(pictures if attending else ()):
+        sheets[f"heads-{number + 1}"] = _wall(picture, attending, number)
     return sheets
 
 
