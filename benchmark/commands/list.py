@@ -198,6 +198,7 @@ def facts(spec: BackboneSpec) -> Row:
         **_attributes(spec, "name", "family", "supervision", "data"),
         "seen": None if spec.seen is None else {entry.name: spec.seen.mark(entry.name) for entry in DATASETS},
         "seen_by": [] if spec.seen is None else list(spec.seen.sources),
+        "retrained": None if spec.retrained is None else asdict(spec.retrained),
         **_attributes(spec, "trained", "parameters", "depth", "width", "heads"),
         "patch": spec.patch_size,
         "stages": [asdict(stage) for stage in spec.stages],
