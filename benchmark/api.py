@@ -18,7 +18,7 @@ from layerboard.benchmark.jobs.pieces import Pieces
 from layerboard.benchmark.jobs.prepare import plan_of, prepare
 from layerboard.benchmark.jobs.scores import compare_all, run_scores
 from layerboard.benchmark.passes.one_pass import PassResult
-from layerboard.benchmark.plan.facts import with_seen
+from layerboard.benchmark.plan.facts import retrainings, with_seen
 from layerboard.benchmark.plan.plan import Plan
 from layerboard.benchmark.records.records import file_under
 from layerboard.leaderboards.board.board import Board
@@ -71,7 +71,8 @@ def execute(request: Request, report: Reporter, steps: Sequence[EvaluationProtoc
     output, suite = request.output, prepared.run.suite
     records, board = suite_records(output / "records", suite), None
     if len(records):
-        board = Board.of(with_seen(records), suite, items=output / "items", arrays=output / "arrays")
+        items, arrays = output / "items", output / "arrays"
+        board = Board.of(with_seen(records), suite, items=items, arrays=arrays, retrained=retrainings())
     pages = write_board(board, output / "tables") if board and not steps else []
     return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, tuple(sorted(pages)))
 

@@ -158,7 +158,7 @@ def boards_of(
     records: "pd.DataFrame", output: Path, suite: str | None = None, published: "Sequence[Published]" = ()
 ) -> "list[Board]":
     """The boards of all suites in the records of an output folder, or of the named one."""
-    from layerboard.benchmark.plan.facts import with_seen
+    from layerboard.benchmark.plan.facts import retrainings, with_seen
     from layerboard.leaderboards.blocks.display import page_problem
     from layerboard.leaderboards.board.board import Board
     from layerboard.leaderboards.records.record import suites_of
@@ -169,7 +169,11 @@ def boards_of(
     chosen = suites if suite is None else [suite]
     require_known("suite", chosen, suites)
     items, arrays, records = output / "items", output / "arrays", with_seen(records)
-    return [Board.of(records, each, items=items, arrays=arrays, published=published) for each in chosen]
+    known = retrainings()
+    return [
+        Board.of(records, each, items=items, arrays=arrays, published=published, retrained=known)
+        for each in chosen
+    ]
 
 
 def records_of(output: Path, *, empty: bool = False) -> "pd.DataFrame":

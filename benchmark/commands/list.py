@@ -198,6 +198,7 @@ def facts(spec: BackboneSpec) -> Row:
         **_attributes(spec, "name", "family", "supervision", "data"),
         "seen": None if spec.seen is None else {entry.name: spec.seen.mark(entry.name) for entry in DATASETS},
         "seen_by": [] if spec.seen is None else list(spec.seen.sources),
+        "retrained": None if spec.retrained is None else asdict(spec.retrained),
         **_attributes(spec, "trained", "parameters", "depth", "width", "heads"),
         "patch": spec.patch_size,
         "stages": [asdict(stage) for stage in spec.stages],
@@ -226,6 +227,7 @@ def _attributes(spec: BackboneSpec, *names: str) -> Row:
 def details(spec: BackboneSpec) -> Row:
     """All that is known about a backbone, as text for people."""
     mean, std = (f"({' '.join(f'{value:.4g}' for value in values)})" for values in (spec.mean, spec.std))
+    again = spec.retrained
     return {
         "name": spec.name,
         "family": spec.family,
@@ -233,6 +235,7 @@ def details(spec: BackboneSpec) -> Row:
         "data": spec.data,
         "has seen": "nobody has said" if spec.seen is None else spec.seen.summary(),
         "who says so": "; ".join(spec.seen.sources if spec.seen else ()) or "the paper on its training data",
+        "retrained": f"another training of {again.reference}: {again.change}" if again else "no",
         "paper": spec.paper or "none",
         "weights": count_text(spec.parameters) or "unknown",
         "licence": spec.licence + (" (gated: its terms must be accepted)" if spec.gated else ""),

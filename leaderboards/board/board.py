@@ -31,6 +31,7 @@ from layerboard.leaderboards.records.manifest import CLAIMS
 from layerboard.leaderboards.records.record import VERIFIED, Subject, of_suite, unlike_companions
 from layerboard.tasks.framework.registry import COST, DRIFT
 from layerboard.tasks.framework.transforms import is_compression
+from layerboard.zoo.spec import Retraining
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +48,8 @@ class Board:
     arrays: Path | None = None
     published: tuple[Published, ...] = ()
     part: str = ""  # suffix of the names of its pages, such as ``.inside`` for analyses
+    # which backbones, by name, are other trainings of which; facts, joined by code that knows backbones
+    retrained: tuple[tuple[str, Retraining], ...] = ()
 
     @classmethod
     def of(
@@ -57,10 +60,11 @@ class Board:
         items: Path | None = None,
         arrays: Path | None = None,
         published: Sequence[Published] = (),
+        retrained: tuple[tuple[str, Retraining], ...] = (),
     ) -> "Board":
         """The board of the records of a suite, in any order, or of all records if no suite is named."""
         records = latest(of_suite(records, suite) if suite else records)
-        return cls(suite, records, items, arrays, tuple(published))
+        return cls(suite, records, items, arrays, tuple(published), retrained=retrained)
 
     def __len__(self) -> int:
         return len(self.records)

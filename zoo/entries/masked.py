@@ -6,7 +6,7 @@ from layerboard.zoo.entries.architecture import Architecture, AuthorsNames, Subl
 from layerboard.zoo.entries.distilled import DINO, DINOV2_PARTS
 from layerboard.zoo.entries.family import BASE, CENTRED, FAMILY, HUGE, LARGE, WIDTHS_T, NetworkSize, entry
 from layerboard.zoo.entries.supervised import HIERARCHY, VIT, VIT_NAMES
-from layerboard.zoo.spec import HALF, BackboneSpec, seen
+from layerboard.zoo.spec import HALF, BackboneSpec, Retraining, seen
 
 # MAE: masked autoencoders on ImageNet-1k; the encoder only, no token masked.
 _MAE = replace(
@@ -279,7 +279,10 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     entry(_MAE, "mae-h14", "facebook/vit-mae-huge", HUGE, 14, 630_764_800),
     entry(_BEIT, "beit-b16", "microsoft/beit-base-patch16-224-pt22k", BASE, 16, 85_666_128),
     entry(_BEIT, "beit-l16", "microsoft/beit-large-patch16-224-pt22k", LARGE, 16, 303_137_216),
-    entry(_BEIT_TUNED, "beit-b16-ft22k-ft1k", "microsoft/beit-base-patch16-224", BASE, 16, 85_760_448),
+    replace(
+        entry(_BEIT_TUNED, "beit-b16-ft22k-ft1k", "microsoft/beit-base-patch16-224", BASE, 16, 85_760_448),
+        retrained=Retraining("beit-b16", "fine-tuned on labels of ImageNet-22k, then ImageNet-1k"),
+    ),
     entry(_DATA2VEC, "data2vec-b16", "facebook/data2vec-vision-base", BASE, 16, 85_665_360),
     entry(_DATA2VEC, "data2vec-l16", "facebook/data2vec-vision-large", LARGE, 16, 303_136_192),
     entry(_IJEPA, "ijepa-h14", "facebook/ijepa_vith14_1k", HUGE, 14, 630_762_240),
@@ -295,10 +298,15 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     entry(_HIERA, "hiera-bplus", "base-plus-224", _HIERA_PLUS, 4, 68_997_824),
     entry(_HIERA, "hiera-l", "large-224", _HIERA_L, 4, 212_584_608),
     entry(_HIERA, "hiera-h", "huge-224", _HIERA_H, 4, 670_726_656),
-    entry(_HIERA_FT, "hiera-t-ft1k", "tiny-224-in1k", _HIERA_T, 4, 27_139_680),
-    entry(_HIERA_FT, "hiera-b-ft1k", "base-224-in1k", _HIERA_B, 4, 50_754_432),
-    entry(_HIERA_FT, "hiera-bplus-ft1k", "base-plus-224-in1k", _HIERA_PLUS, 4, 68_997_824),
-    entry(_HIERA_FT, "hiera-l-ft1k", "large-224-in1k", _HIERA_L, 4, 212_584_608),
+    *(
+        replace(each, retrained=Retraining(each.name.removesuffix("-ft1k"), "fine-tuned on ImageNet-1k"))
+        for each in (
+            entry(_HIERA_FT, "hiera-t-ft1k", "tiny-224-in1k", _HIERA_T, 4, 27_139_680),
+            entry(_HIERA_FT, "hiera-b-ft1k", "base-224-in1k", _HIERA_B, 4, 50_754_432),
+            entry(_HIERA_FT, "hiera-bplus-ft1k", "base-plus-224-in1k", _HIERA_PLUS, 4, 68_997_824),
+            entry(_HIERA_FT, "hiera-l-ft1k", "large-224-in1k", _HIERA_L, 4, 212_584_608),
+        )
+    ),
     entry(_PIXIO, "pixio-b16", "facebook/pixio-vitb16", BASE, 16, 85_855_488),
     entry(_PIXIO, "pixio-l16", "facebook/pixio-vitl16", LARGE, 16, 303_377_408),
     entry(_PIXIO, "pixio-h16", "facebook/pixio-vith16", HUGE, 16, 631_013_120),

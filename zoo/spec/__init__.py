@@ -175,6 +175,18 @@ class Stage:
     stride: int
 
 
+@dataclass(frozen=True, slots=True)
+class Retraining:
+    """How the training of a backbone differs from that of its reference, which has the same blocks."""
+
+    reference: str  # name of a backbone that was trained otherwise, or from which training went on
+    change: str  # in words, such as ``another seed``
+    without_skips: int = 0  # number of the block without skip connections; 0 for none
+
+
+UNTRAINED = "untrained"  # the change of a network that was never trained
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackboneSpec:
     """One backbone of the registry: all facts about it that tables, views and checks need.
@@ -186,6 +198,7 @@ class BackboneSpec:
     that returns their directory and revision; for any other origin, the name by which its loader finds it;
     "" if no repository has the weights: ``original`` says where they are.
 
+    ``retrained`` says of which other backbone it is another training, or a continued one.
     ``network`` says which of two networks of a training the published features are of: the one that was
     ``trained``, or its ``average`` (a teacher, a momentum encoder); "" if the entry means neither.
 
@@ -239,6 +252,7 @@ class BackboneSpec:
     paper: str = ""  # reference of the training method
     original: str = ""
     trained: bool = True  # False for seeded random weights; tables then call the backbone untrained
+    retrained: Retraining | None = None
 
     @property
     def entry(self) -> str:
