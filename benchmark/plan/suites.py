@@ -9,6 +9,7 @@ from layerboard.benchmark.forms.request import Request
 from layerboard.mini import facts as mini
 from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.catalogue import DATASETS
+from layerboard.tasks.datasets.cifar import CIFAR_100_RAGHU
 from layerboard.tasks.datasets.classes import ProbeSubset
 from layerboard.tasks.datasets.coco import CocoEntry
 from layerboard.tasks.datasets.davis import DavisEntry
@@ -23,6 +24,7 @@ from layerboard.tasks.datasets.revisitop import RevisitedEntry
 from layerboard.tasks.datasets.scenes import VOC_2012_AUG, VocEntry
 from layerboard.tasks.datasets.spair import SpairEntry
 from layerboard.tasks.datasets.tabled import TabledEntry
+from layerboard.tasks.datasets.vtab import VTAB
 from layerboard.zoo.errors import InputError, unknown
 
 LONGEST_SUITE = 120  # maximum characters of the name of a suite, which names its pages
@@ -115,7 +117,8 @@ MINI_REFEREE = replace(
 )
 
 
-REAL = tuple(entry for entry in DATASETS if entry != VOC_2012_AUG)  # protocols read it for VOC 2012
+# protocols read the larger VOC 2012 in place of the other; what other suites have is theirs
+REAL = tuple(entry for entry in DATASETS if entry not in (VOC_2012_AUG, CIFAR_100_RAGHU, *VTAB))
 
 STANDARD_SUITE = Suite(
     name="standard",
@@ -141,7 +144,16 @@ PAPER_SUITE = Suite(
     protocol="paper",
 )
 
-SUITES = (MINI_SUITE, MINI_INTERVENTIONS, MINI_REFEREE, STANDARD_SUITE, PAPER_SUITE)
+VTAB_SUITE = Suite(
+    name="vtab",
+    title="VTAB-1k below --data: 19 datasets in three groups, of 1,000 training images each, stretched",
+    backbones=STANDARD_SUITE.backbones,
+    floors=STANDARD_SUITE.floors,
+    datasets=VTAB,
+    protocol="vtab",
+)
+
+SUITES = (MINI_SUITE, MINI_INTERVENTIONS, MINI_REFEREE, STANDARD_SUITE, PAPER_SUITE, VTAB_SUITE)
 
 
 def images_suite(datasets: Iterable[str]) -> str:

@@ -61,6 +61,17 @@ PROTOCOLS = (
     STANDARD,
     PAPER,
     EvaluationProtocol(
+        name="vtab",
+        title="frozen features of images stretched to a square, as VTAB's code shows them (arXiv:1910.04867)",
+        tasks=("knn", "linear"),
+        unlike=(
+            "VTAB fine-tunes whole networks; here the backbone is frozen.",
+            "Its code resizes without antialiasing; here an image that shrinks is antialiased.",
+            "A linear probe learns from four in five of the 1,000 training images; the others, a fifth of "
+            "each class, choose its learning rate.",
+        ),
+    ),
+    EvaluationProtocol(
         name="probe3d",
         title="keypoints as the code of El Banani et al., CVPR 2024 (probe3d, commit a1f1464)",
         tasks=("spair",),

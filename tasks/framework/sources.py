@@ -17,7 +17,7 @@ from layerboard.tasks.datasets.base import Count, Coverage, Sample
 from layerboard.tasks.datasets.classes import Classification, ProbeSubset, Unlabelled
 from layerboard.tasks.framework.base import Group, Source
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.view.views import Mirrored, ResizeCrop, View
+from layerboard.zoo.view.views import Mirrored, ResizeCrop, Stretch, View
 
 ANY_SIZE = (256, 256)  # dummy image size: views of a classification dataset give all images one size
 CHUNK = 512  # images of a classification dataset whose vectors are stored together
@@ -57,6 +57,7 @@ _STANDARD = ImagesConfig(
 IMAGES = {  # by protocol name
     "standard": _STANDARD,
     "paper": replace(_STANDARD, view=ResizeCrop(short=224, crop=224), batches=Batches(size=8, seed=None)),
+    "vtab": replace(_STANDARD, view=Stretch(side=224, bilinear=True)),
 }
 
 

@@ -20,6 +20,7 @@ from layerboard.tasks.datasets.imagenet import ImageNetEntry
 from layerboard.tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
 from layerboard.tasks.datasets.scenes import VOC_2012_AUG
 from layerboard.tasks.datasets.spair import SpairEntry
+from layerboard.tasks.datasets.vtab import VTAB
 from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import all_specs
@@ -27,7 +28,7 @@ from layerboard.zoo.registry.find import all_specs
 COUNTS = {
     "teaching-matters": 1 + 20 + 20 * 12 + 24 + 12,
     "dino-readme": 5,
-    "vit": 8,
+    "vit": 8 + 57,
     "dino": 3 * 4 + 4 * 3 + 1,
     "dinov2-readme": 8,
     "revisitop-readme": 6,
@@ -89,10 +90,10 @@ NEWER = {
 }
 """Of the sources of 2025 and 2026 the sum of each task's numbers, and how many can be compared with a run."""
 
-NOT_ENTRIES = {"vit-b16-jft", "sup-s16", "sup-s8", "resnet101-gem"}
+NOT_ENTRIES = {"vit-b16-jft", "vit-h14-jft", "vit-l16-jft", "sup-s16", "sup-s8", "resnet101-gem"}
 """Backbones without weights to load."""
 
-ENTRIES_TO_COME = {"moco-s16", "dino-s8-300ep", "dino-resnet50"} | {
+ENTRIES_TO_COME = {"vit-l16-in21k", "moco-s16", "dino-s8-300ep", "dino-resnet50"} | {
     f"dinov2-{size}14{end}" for size in "sblg" for end in ("", "-reg")
 }
 
@@ -188,6 +189,17 @@ def test_the_position_embeddings_of_vit():
     assert not any(one.comparable for one in found)
 
 
+def test_the_numbers_of_vtab():
+    found = of("vit", "Table 9")
+    means = {"vit-h14-jft": 77.6, "vit-l16-jft": 76.3, "vit-l16-in21k": 72.7}
+    for backbone, mean in means.items():
+        own = [one for one in found if one.backbone == backbone]
+        assert [one.dataset for one in own] == [entry.name for entry in VTAB]
+        assert round(sum(one.value for one in own) / len(own), 1) == mean
+    assert not any(one.comparable for one in found)
+    assert {one.metric for one in found} == {"top1"}
+
+
 def test_the_numbers_of_others():
     def row(source, metric):
         return [one.value for one in all_published() if (one.source, one.metric) == (source, metric)]
@@ -279,7 +291,7 @@ def test_a_row_is_read_with_its_precision(tmp_path):
         ({"metric": "", "value": ""}, "metric, value may not be empty"),
         ({"task": "knm"}, "there is no task 'knm'"),
         ({"metric": "top-2"}, "knn has no metric 'top-2'; it has top-1, top-5"),
-        ({"protocol": "mine"}, "protocol must be one of standard, paper, probe3d, "),
+        ({"protocol": "mine"}, "protocol must be one of standard, paper, vtab, "),
         ({"protocol": "none"}, "found the protocol none and the reason ''"),
         ({"not_comparable": "other data"}, "found the protocol standard and the reason 'other data'"),
         ({"pooling": "max"}, "pooling must be one of cls, mean, patchwise, grid"),
