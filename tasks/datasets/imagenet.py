@@ -102,10 +102,10 @@ def _parted(
     stems = [Path(image.key).stem for _, image in images]
     wrong = next((stem for stem in stems if not (stem.isascii() and stem.isdigit())), None)
     if wrong is not None or len({*map(int, stems)}) < len(stems):
-        found = "one number twice" if wrong is None else repr(wrong)
+        fault = "one number twice" if wrong is None else repr(wrong)
         raise InputError(
             f"expected a number of its own as the name of each image in {where}, counted over all classes "
-            f"in the order of the authors' file, found {found}; read the dataset from the Hub instead"
+            f"in the order of the authors' file, found {fault}; read the dataset from the Hub instead"
         )
     for stem, image in zip(stems, images, strict=True):
         sides[int(stem) >= first].append(image)

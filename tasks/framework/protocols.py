@@ -61,6 +61,11 @@ PROTOCOLS = (
     STANDARD,
     PAPER,
     EvaluationProtocol(
+        name="paper-squares",
+        title="mask propagation as the code of Teaching Matters without tiles: frames stretched to a square",
+        tasks=("davis",),
+    ),
+    EvaluationProtocol(
         name="vtab",
         title="frozen features of images stretched to a square, as VTAB's code shows them (arXiv:1910.04867)",
         tasks=("knn", "linear"),

@@ -169,6 +169,11 @@ def test_the_other_tables_of_teaching_matters():
     assert [one.backbone for one in squares] == list(ROWS)
     assert sum(one.value for one in squares) == 677
     assert values("teaching-matters", "Table 4", "J&F", "mae-h14") == [36]
+    assert {(one.protocol, one.rule, one.chosen_decimals) for one in squares} == {
+        ("paper-squares", "best", 1)
+    }
+    assert [one.layer for one in squares[:6]] == [12, 10, 10, 10, 9, 19]  # column Normal, of FS
+    assert sum(one.layer or 0 for one in squares) == 266
     probes = of("teaching-matters", "Table 6")
     sums = [sum(one.value for one in probes[start : start + 6]) for start in range(0, 24, 6)]
     assert sums == pytest.approx([356.17, 316.50, 414.92, 398.22])
@@ -291,7 +296,7 @@ def test_a_row_is_read_with_its_precision(tmp_path):
         ({"metric": "", "value": ""}, "metric, value may not be empty"),
         ({"task": "knm"}, "there is no task 'knm'"),
         ({"metric": "top-2"}, "knn has no metric 'top-2'; it has top-1, top-5"),
-        ({"protocol": "mine"}, "protocol must be one of standard, paper, vtab, "),
+        ({"protocol": "mine"}, "protocol must be one of standard, paper, paper-squares, "),
         ({"protocol": "none"}, "found the protocol none and the reason ''"),
         ({"not_comparable": "other data"}, "found the protocol standard and the reason 'other data'"),
         ({"pooling": "max"}, "pooling must be one of cls, mean, patchwise, grid"),
