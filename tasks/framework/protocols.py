@@ -66,6 +66,18 @@ PROTOCOLS = (
         tasks=("davis",),
     ),
     EvaluationProtocol(
+        name="raghu",
+        title="CKA of 10,240 images in batches of 1,024, as Raghu et al., NeurIPS 2021 (arXiv:2108.08810)",
+        tasks=("cka",),
+        unlike=(
+            "Its 20 repeats, in other random batches of the same images, are made of class tokens and means, "
+            "whose vectors are stored; patches are compared once.",
+            "It compares all tokens of a ViT, flattened; here patches, without the class token, so that "
+            "ConvNets have the same pooling.",
+            "Which images it takes is not said; here they are drawn from the training images of all classes.",
+        ),
+    ),
+    EvaluationProtocol(
         name="vtab",
         title="frozen features of images stretched to a square, as VTAB's code shows them (arXiv:1910.04867)",
         tasks=("knn", "linear"),
