@@ -93,7 +93,7 @@ NEWER = {
 NOT_ENTRIES = {"vit-b16-jft", "vit-h14-jft", "vit-l16-jft", "sup-s16", "sup-s8", "resnet101-gem"}
 """Backbones without weights to load."""
 
-ENTRIES_TO_COME = {"vit-l16-in21k", "moco-s16", "dino-s8-300ep", "dino-resnet50"} | {
+ENTRIES_TO_COME = {"moco-s16", "dino-s8-300ep", "dino-resnet50"} | {
     f"dinov2-{size}14{end}" for size in "sblg" for end in ("", "-reg")
 }
 
