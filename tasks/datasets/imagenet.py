@@ -109,6 +109,8 @@ def _parted(
         )
     for stem, image in zip(stems, images, strict=True):
         sides[int(stem) >= first].append(image)
+    if not all(sides):
+        raise InputError(f"expected images of numbers below {first} and from {first} on in {where}, to test")
     return sides
 
 

@@ -54,7 +54,8 @@ class VtabEntry(DatasetEntry[Classification]):
 
     def _listed(self, root: Path, name: str) -> list[LabelledSample]:
         """The images of a list that exist, with their classes; raises InputError for a wrong line."""
-        where, images = root / name, []
+        where = root / name
+        images: list[LabelledSample] = []
         there: dict[str, set[str]] = {}  # names of the images of each folder
         for line in read_lines(where, "a list of images"):
             path, _, label = line.rpartition(" ")

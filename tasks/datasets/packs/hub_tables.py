@@ -120,14 +120,14 @@ def _files(folder: Path, split: str, name: str) -> list[str]:
     return [str(path) for path in paths]
 
 
-def _columns(file: str) -> Mapping[str, Any]:
+def _columns(file: str) -> dict[str, Any]:
     """The columns of a parquet file by name, before all files are converted; raises InputError."""
     import datasets
     from pyarrow.parquet import read_schema
 
     try:
         require_regular(file)
-        return datasets.Features.from_arrow_schema(read_schema(file))
+        return dict(datasets.Features.from_arrow_schema(read_schema(file)))
     except (OSError, ValueError, pa.ArrowException) as error:
         said = " ".join(str(error).split())[:200]
         raise InputError(

@@ -139,8 +139,8 @@ def open_pack(name: str) -> Pack:
     location = find_pack(name)
     folder, datasets = location.folder, location.manifest
     if not location.spec.local:
-        shards = [shard.name for data in datasets.values() for shard in data.shards]
-        _fetched(location.spec, shards or wanted_files(location.spec.location))
+        files_of_shards = [shard.name for data in datasets.values() for shard in data.shards]
+        _fetched(location.spec, files_of_shards or wanted_files(location.spec.location))
     if not datasets:
         return Pack(*open_hub_tables(folder, name), digests=False)
     shards = [shard for dataset, packed in datasets.items() for shard in _shards(folder, dataset, packed)]

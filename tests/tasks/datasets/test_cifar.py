@@ -86,3 +86,8 @@ def test_entries_are_pinned() -> None:
         tables = tables_of(entry.source.removeprefix("hf:"))
         assert (entry.folder, entry.revision) == (tables.folder, tables.revision)
         assert len(entry.revision) == 40
+
+
+def test_a_part_without_tested_images_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="expected images of numbers below 45000 and from 45000 on in"):
+        CIFAR_100_RAGHU.read(write_tables(tmp_path))
