@@ -65,8 +65,8 @@ PROTOCOLS = (
         title="mask propagation as the code of Teaching Matters without tiles: frames stretched to a square",
         tasks=("davis",),
         unlike=(
-            "An object that covers all of a frame evenly has no range to scale: its code computes NaN, here it "
-            "counts as 1.",
+            "An object that covers all of a frame evenly has no range to scale: its code computes NaN, "
+            "here it counts as 1.",
         ),
     ),
     EvaluationProtocol(
