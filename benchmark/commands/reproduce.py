@@ -37,7 +37,14 @@ def reproduce_command(request: ReproduceRequest) -> int:
     Example: `layerboard reproduce -b 'dino-*' --published my-paper.csv`
     """
     from layerboard.leaderboards.blocks.csv import csv_text
-    from layerboard.leaderboards.findings.reproduce import answered, concerned, counts, disputes, reproduce
+    from layerboard.leaderboards.findings.reproduce import (
+        answered,
+        concerned,
+        counts,
+        disputes,
+        reproduce,
+        settlements,
+    )
     from layerboard.leaderboards.published.literature import all_published, own_published
     from layerboard.leaderboards.sections.published import published_table
     from layerboard.zoo.registry.find import all_specs
@@ -46,6 +53,7 @@ def reproduce_command(request: ReproduceRequest) -> int:
     records = records_of(request.output, empty=True)
     frame = reproduce(records, chosen, {spec.name for spec in all_specs()})
     verdicts, disputed = counts(frame), disputes(concerned(chosen))
+    disputed = (*disputed, *settlements(records, chosen))
     if request.format == "csv":
         say(csv_text(frame).removesuffix("\n"))
     elif request.format == "json":

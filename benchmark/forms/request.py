@@ -30,7 +30,7 @@ ENGINES = {  # where the function is that makes an engine (`benchmark.engines.ch
 IMAGES = (
     "Your own images; each folder is one dataset: one folder per class, optionally inside train and val; "
     "images with a metadata.csv or --labels; images without labels; a .zip of any of these; or hf:DATASET "
-    "from the Hub."
+    "from the Hub; from Python also a dataset of datasets or torch, or a list of images."
 )
 DATA = "Folder of the official datasets, or hf:PACK for a folder or Hub dataset written by `pack`."
 BACKBONES = (
@@ -43,7 +43,7 @@ WEIGHTS = (
     "(.safetensors, .pth)."
 )
 
-Images = Option[str | Path | Sequence[str | Path], tuple[str, ...]]
+Images = Option[str | Path | Sequence[str | Path] | object, tuple[str, ...]]  # or data in memory
 Weights = Option[str | Sequence[str] | Mapping[str, str | Path], Mapping[str, Path]]
 Cache = Option[str | Path | None, Path]
 Workers = Option[int | None, int]
@@ -75,7 +75,7 @@ class DataOptions(OfficialData):
     """The data, and what their labels are."""
 
     PANEL = "Data"
-    images: Images = Option((), IMAGES, parsers.folders)
+    images: Images = Option((), IMAGES, parsers.images)
     labels: OptionalPath = Option(
         None,
         "CSV file with the labels of --images DIR: columns file (relative to DIR), label (or numbers, see "

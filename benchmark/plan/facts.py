@@ -27,6 +27,11 @@ def known_facts() -> dict[str, Facts]:
     }
 
 
+def known_depths() -> dict[str, int]:
+    """The number of blocks of every backbone of the registry, by name."""
+    return {spec.name: spec.depth for spec in all_specs()}
+
+
 def known_names() -> "Known":
     """The names of this package that others' results can neither resemble nor describe otherwise."""
     from layerboard.benchmark.plan.suites import SUITES

@@ -78,7 +78,7 @@ PROTOCOLS = (
             "whose vectors are stored; patches are compared once.",
             "It compares all tokens of a ViT, flattened; here patches, without the class token, so that "
             "ConvNets have the same pooling.",
-            "Which images it takes is not said; here they are drawn from the training images of all classes.",
+            "Images are drawn here from the training images of all classes; which ones it drew is not known.",
         ),
     ),
     EvaluationProtocol(
@@ -90,6 +90,17 @@ PROTOCOLS = (
             "Its code resizes without antialiasing; here an image that shrinks is antialiased.",
             "A linear probe learns from four in five of the 1,000 training images; the others, a fifth of "
             "each class, choose its learning rate.",
+        ),
+    ),
+    EvaluationProtocol(
+        name="omniprobe",
+        title="k-NN as the code of OmniProbe (GenIntel/OmniProbe): a random crop of each training image",
+        tasks=("knn",),
+        unlike=(
+            "It draws crops and mirrors anew in every run; here they follow from an image's name.",
+            "It leaves out the last batch of training images if that is not full.",
+            "It takes the mean of some networks with a class token (Perception Encoder), which is another "
+            "pooling here; and the class token of a last block, without the final norm.",
         ),
     ),
     EvaluationProtocol(
@@ -146,9 +157,13 @@ PROTOCOLS = (
     ),
     EvaluationProtocol(
         name="dinov3",
-        title="mask propagation as DINOv3's tracking notebook (facebookresearch/dinov3, commit 6876159)",
-        tasks=("davis",),
-        unlike=("The notebook holds no score; J and F are the official ones.",),
+        title="mask propagation as DINOv3's tracking notebook (commit 6876159), retrieval as its paper",
+        tasks=("davis", "retrieval"),
+        unlike=(
+            "The notebook holds no score; J and F are the official ones.",
+            "The paper (arXiv:2508.10104, Table 23) says of retrieval: longer side 224, centre crop. Here "
+            "the filter is bicubic, what the crop adds is black, and queries are not cropped.",
+        ),
     ),
     EvaluationProtocol(
         name="hummingbird",

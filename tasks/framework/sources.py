@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from layerboard.tasks.datasets.base import Count, Coverage, Sample
 from layerboard.tasks.datasets.classes import Classification, ProbeSubset, Unlabelled
 from layerboard.tasks.framework.base import Group, Source
+from layerboard.tasks.framework.crops import CroppedSample
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.view.views import Mirrored, ResizeCrop, Stretch, View
 
@@ -50,6 +51,8 @@ class ImagesConfig:
     own_unlabelled: int  # most images that are used if they have no classes
     # training images of all classes, drawn by the seed of the batches, in place of the probe subset; 0: none
     drawn: int = 0
+    # share of the area of one random crop of each training image, as a square; None: images as in the view
+    crops: tuple[float, float] | None = None
 
 
 _STANDARD = ImagesConfig(
@@ -61,6 +64,7 @@ IMAGES = {  # by protocol name
     "paper": replace(_STANDARD, view=ResizeCrop(short=224, crop=224), batches=Batches(size=8, seed=None)),
     "vtab": replace(_STANDARD, view=Stretch(side=224, bilinear=True)),
     "raghu": replace(_STANDARD, batches=Batches(size=1024, seed=0), own_unlabelled=10_240, drawn=10_240),
+    "omniprobe": replace(_STANDARD, crops=(0.2, 1.0)),
 }
 
 
@@ -164,17 +168,21 @@ def probed_classes(
     data: Classification, probe: NDArray[np.int64], coverage: Coverage, config: ImagesConfig
 ) -> ProbedClasses:
     """A dataset whose probe subset has the indices ``probe`` in ``data.train``, with its coverage."""
-    order, view, val = np.sort(probe)[config.batches.order(len(probe))], config.view, data.val
+    order, val, view = np.sort(probe)[config.batches.order(len(probe))], data.val, config.view
+    train = data.train.samples
+    if (crops := config.crops) is not None:
+        config = replace(config, view=Stretch(side=224))
+        train = tuple(CroppedSample(sample, crops) for sample in train)
     rest = np.setdiff1d(np.arange(len(data.train.samples), dtype=np.int64), probe)
     part = f"-{config.drawn}" if config.drawn else ""  # other images than those of the usual subset
     return ProbedClasses(
         images=data,
         coverage=_of_both(data.coverage, coverage),
-        probe=_batched(f"{data.name}/train-probe{part}", data.train.samples, order, config),
+        probe=_batched(f"{data.name}/train-probe{part}", train, order, config),
         probe_order=order,
         batches=config.batches,
         labels=data.train.labels[order],
-        rest=_stored(f"{data.name}/train-rest{part}", data.train.samples, rest, view) if len(rest) else None,
+        rest=_stored(f"{data.name}/train-rest{part}", train, rest, config.view) if len(rest) else None,
         rest_order=rest,
         val=_stored(f"{data.name}/val", val.samples, np.arange(len(val.samples)), view) if val else None,
     )
