@@ -4,7 +4,7 @@ Source: Kornblith et al., ICML 2019; minibatch form, unbiased HSIC estimator: Ng
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from itertools import combinations_with_replacement
 from typing import ClassVar
@@ -45,7 +45,9 @@ class CkaConfig:
     # these and the class token (``all``)
     poolings: tuple[str, ...]
     min_max: bool  # whether each Gram matrix of uncentred features is first scaled to [0, 1]
-    repeats: int = 1  # times that pooled vectors are compared, each time in other random batches
+    # Times that pooled vectors are compared, each time in other random batches; stored Gram matrices, whose
+    # digest has the repr of the config, do not depend on it.
+    repeats: int = field(default=1, repr=False)
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,11 @@ class CkaTask(ComparisonTask, FedTask):
     @property
     def fingerprint(self) -> str:
         return self.grams.fingerprint
+
+    @property
+    def scored_fingerprint(self) -> str:
+        repeats = self.config.repeats
+        return self.fingerprint if repeats == 1 else digest("repeats", repeats, self.fingerprint)
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         return _GramMeasurer(self.grams)

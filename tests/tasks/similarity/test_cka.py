@@ -15,7 +15,7 @@ from layerboard.tasks.framework.protocols import PAPER, STANDARD, EvaluationProt
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.framework.sources import IMAGES, probed_classes
 from layerboard.tasks.framework.stored import StoredBackbone, StoredVectors
-from layerboard.tasks.similarity.cka import CkaTask, Grams, cka_matrix
+from layerboard.tasks.similarity.cka import CkaTask, cka_matrix
 from layerboard.zoo.spec import Layer
 from tests.benchmark.doubles import SPEC
 from tests.tasks.framework.test_sources import classification, labels
@@ -286,7 +286,10 @@ def test_repeats_are_further_batches_of_the_same_images_and_no_further_sample(tm
     assert all(sorted(np.concatenate(batches[at : at + 5])) == [*np.flatnonzero(read)] for at in (0, 5))
     assert batches[0].tolist() != batches[5].tolist()
     stored = [store(task, one, tmp_path, read) for one in backbones]
-    once = Grams(task.data, replace(task.config, repeats=1))
+    other = replace(task, config=replace(task.config, repeats=1))
+    once = other.grams
+    assert task.fingerprint == other.fingerprint == other.scored_fingerprint  # of what is stored
+    assert task.scored_fingerprint not in (task.fingerprint, other.scored_fingerprint)
     value, error = cka_matrix(task.grams, stored, "cls")
     single, alone = cka_matrix(once, stored, "cls")
     assert not np.array_equal(value, single)
