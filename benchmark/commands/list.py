@@ -1,4 +1,4 @@
-"""Backbones, tasks, suites and protocols, without torch: the command `list`, `layerboard.list_backbones`."""
+"""Backbones, tasks, datasets, suites and protocols, without torch: `list`, `layerboard.list_backbones`."""
 
 from dataclasses import KW_ONLY, asdict, fields
 from pathlib import Path
@@ -18,7 +18,7 @@ from layerboard.zoo.errors import InputError, counted, unknown
 from layerboard.zoo.registry.find import all_specs, find, require_named
 from layerboard.zoo.spec import FAMILIES, BackboneSpec
 
-What = Literal["backbones", "tasks", "suites", "protocols"]
+What = Literal["backbones", "tasks", "datasets", "suites", "protocols"]
 
 WANTED = ("family", "supervision", "revision", "data", "licence", "paper", "parameters")  # by an entry
 
@@ -94,7 +94,7 @@ class ListRequest(BackboneFilters, kw_only=False):
 
 @command("list", ListRequest)
 def list_command(request: ListRequest) -> None:
-    """List backbones, tasks, suites or protocols.
+    """List backbones, tasks, datasets, suites or protocols.
 
     With the name of a backbone, show its full entry.
 
@@ -160,6 +160,21 @@ def _rows(what: What) -> list[Row]:
             {"name": task.name, "what": task.title, "primary metric": task.metric, "standard data": task.data}
             for task in TASKS
         ]
+    if what == "datasets":
+        from layerboard.tasks.datasets.catalogue import DATASETS  # imports numpy
+
+        return [
+            {
+                "name": entry.name,
+                "group": entry.group,
+                "roles": " ".join(entry.roles),
+                **{count: _count(getattr(entry, count, None)) for count in ("classes", "train", "val")},
+                "files": entry.layout,
+                "source": entry.source,
+                "pinned": entry.revision or ("not known" if entry.source else ""),
+            }
+            for entry in DATASETS
+        ]
     if what == "suites":
         from layerboard.benchmark.plan.suites import SUITES  # Datasets of the suites import numpy.
 
@@ -176,6 +191,11 @@ def _rows(what: What) -> list[Row]:
         }
         for protocol in PROTOCOLS
     ]
+
+
+def _count(number: object) -> str:
+    """An official number of images or classes; "" where the entry has none."""
+    return f"{number:,}" if isinstance(number, int) else ""
 
 
 def brief(spec: BackboneSpec) -> Row:

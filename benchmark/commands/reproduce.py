@@ -59,7 +59,7 @@ def reproduce_command(request: ReproduceRequest) -> int:
     elif request.format == "json":
         say_json({"counts": verdicts, "numbers": rows_of(frame), "disagreements": disputed})
     else:
-        rows = frame if request.all else answered(frame, chosen)
+        rows = frame if request.all else answered(frame, chosen, records)
         text = f"{table_text(published_table(rows))}\n" if len(rows) else ""
         say(text or "No published number matches the run; --all lists them.")
         for sentence in disputed:

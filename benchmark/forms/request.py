@@ -17,7 +17,8 @@ from layerboard.zoo.spec import Dtype, Tap
 
 StoreDtype = Literal["float32", "float16"]
 TargetChoice = Literal["class", "number", "labels"]
-InterpolationChoice = Literal["auto", "huggingface", "dino", "timm"]  # auto, or a rule of `zoo.load.adapters`
+# auto, or a rule of `zoo.load.adapters`
+InterpolationChoice = Literal["auto", "huggingface", "dino", "timm", "google"]
 
 ENGINES = {  # where the function is that makes an engine (`benchmark.engines.choose.EngineMaker`)
     "auto": "layerboard.benchmark.engines.choose:suited_engine",

@@ -94,10 +94,17 @@ def reproduced(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[~frame["verdict"].isin(NOT_MEASURED)]
 
 
-def answered(frame: pd.DataFrame, published: Sequence[Published]) -> pd.DataFrame:
-    """The rows of `reproduce` with a measured number, and those of the user's own numbers without one."""
-    of_user = pd.Series([number.own for number in published], frame.index, bool)
-    return frame[of_user | ~frame["verdict"].isin(NOT_MEASURED)]
+def answered(frame: pd.DataFrame, published: Sequence[Published], records: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `reproduce` that readers of some records want to see.
+
+    These are the ones with a measured number, those of the user's own numbers, and those that are not
+    comparable on a task and dataset that was run, if nobody has published a comparable number there.
+    """
+    ways = set(zip(records["task"], records["dataset"], strict=True)) if len(records) else set()
+    ways -= {(number.task, number.dataset) for number in published if number.comparable}
+    beside = [number.own or (number.task, number.dataset) in ways for number in published]
+    shown = pd.Series(beside, frame.index, bool) | ~frame["verdict"].isin(NOT_MEASURED)
+    return frame[shown]
 
 
 def counts(frame: pd.DataFrame) -> dict[str, int]:

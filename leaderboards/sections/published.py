@@ -29,7 +29,7 @@ def published_blocks(board: Board) -> list[Block]:
     """The section on published numbers; empty if none are given."""
     if not board.published:
         return []
-    frame = answered(reproduction(board), board.published)
+    frame = answered(reproduction(board), board.published, board.plain)
     heading = Heading(2, "Numbers of others")
     if frame.empty:
         return [heading, said(NONE)]

@@ -49,6 +49,8 @@ class ImagesConfig:
     batches: Batches  # of the probe subset
     own_probe: int  # probe images per class, if the dataset has no list of its own
     own_unlabelled: int  # most images that are used if they have no classes
+    # training images of all classes, drawn by the seed of the batches, in place of the probe subset; 0: none
+    drawn: int = 0
     # share of the area of one random crop of each training image, as a square; None: images as in the view
     crops: tuple[float, float] | None = None
 
@@ -60,6 +62,8 @@ _STANDARD = ImagesConfig(
 IMAGES = {  # by protocol name
     "standard": _STANDARD,
     "paper": replace(_STANDARD, view=ResizeCrop(short=224, crop=224), batches=Batches(size=8, seed=None)),
+    "vtab": replace(_STANDARD, view=Stretch(side=224, bilinear=True)),
+    "raghu": replace(_STANDARD, batches=Batches(size=1024, seed=0), own_unlabelled=10_240, drawn=10_240),
     "omniprobe": replace(_STANDARD, crops=(0.2, 1.0)),
 }
 
@@ -122,9 +126,15 @@ def probed(data: Classification | Unlabelled, config: ImagesConfig) -> ProbedIma
     """A dataset with its probe subset and its sources, which all tasks on its images share."""
     if isinstance(data, Unlabelled):
         return probed_images(data, config)
-    return probed_classes(
-        data, *probe_subset(data, data.probe or ProbeSubset(None, config.own_probe)), config
-    )
+    subset = data.probe or ProbeSubset(None, config.own_probe)
+    probe, coverage = _drawn(data, config) if config.drawn else probe_subset(data, subset)
+    return probed_classes(data, probe, coverage, config)
+
+
+def _drawn(data: Classification, config: ImagesConfig) -> tuple[NDArray[np.int64], Coverage]:
+    """Indices of randomly drawn training images, and their coverage."""
+    chosen = config.batches.order(len(data.train.samples))[: config.drawn]
+    return chosen, Coverage((Count("probe images", len(chosen), config.drawn),))
 
 
 def probe_subset(data: Classification, subset: ProbeSubset) -> tuple[NDArray[np.int64], Coverage]:
@@ -164,14 +174,15 @@ def probed_classes(
         config = replace(config, view=Stretch(side=224))
         train = tuple(CroppedSample(sample, crops) for sample in train)
     rest = np.setdiff1d(np.arange(len(data.train.samples), dtype=np.int64), probe)
+    part = f"-{config.drawn}" if config.drawn else ""  # other images than those of the usual subset
     return ProbedClasses(
         images=data,
         coverage=_of_both(data.coverage, coverage),
-        probe=_batched(f"{data.name}/train-probe", train, order, config),
+        probe=_batched(f"{data.name}/train-probe{part}", train, order, config),
         probe_order=order,
         batches=config.batches,
         labels=data.train.labels[order],
-        rest=_stored(f"{data.name}/train-rest", train, rest, config.view) if len(rest) else None,
+        rest=_stored(f"{data.name}/train-rest{part}", train, rest, config.view) if len(rest) else None,
         rest_order=rest,
         val=_stored(f"{data.name}/val", val.samples, np.arange(len(val.samples)), view) if val else None,
     )

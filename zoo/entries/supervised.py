@@ -14,6 +14,7 @@ from layerboard.zoo.entries.family import (
     BASE,
     CENTRED,
     FAMILY,
+    HUGE,
     LARGE,
     SMALL,
     WIDTHS_B,
@@ -73,6 +74,21 @@ _DEIT = replace(
     "ICML 2021, arXiv:2012.12877",
     trained_size=224,  # positions are fitted as in the authors' main.py: bicubic, size given, not antialiased
 )
+# ViT as its authors published it, before and after training on ImageNet-1k at 224 px. Their code resizes
+# positions by scipy.ndimage.zoom of order 1: ``--interpolation google``.
+_VIT = replace(
+    CENTRED,
+    family="FS",
+    supervision="labels of ImageNet-21k",
+    data="ImageNet-21k",
+    seen=IMAGENET_21K_LABELS,
+    paper="Dosovitskiy et al., An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale, "
+    "ICLR 2021, arXiv:2010.11929",
+    repository="google/vit-{0}-224-in21k",
+    interpolation="google",
+    trained_size=224,
+)
+_VIT_1K = replace(_VIT, supervision=_FS.supervision, data=_FS.data, repository="google/vit-{0}-224")
 _DISTILLED = replace(
     _DEIT,
     supervision="labels of ImageNet-1k, and a ConvNet teacher's",
@@ -191,6 +207,12 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     entry(_FS, "fs-b16", "base_patch16", BASE, 16, 85_798_656),
     entry(_FS, "fs-b8", "base_patch8", BASE, 8, 85_807_872),
     entry(_FS, "fs-l16", "large_patch16", LARGE, 16, 303_301_632),
+    entry(_VIT, "vit-b32-in21k", "base-patch32", BASE, 32, 87_455_232),
+    entry(_VIT, "vit-b16-in21k", "base-patch16", BASE, 16, 85_798_656),
+    entry(_VIT, "vit-l16-in21k", "large-patch16", LARGE, 16, 303_301_632),
+    entry(_VIT, "vit-h14-in21k", "huge-patch14", HUGE, 14, 630_764_800),
+    entry(_VIT_1K, "vit-b16", "base-patch16", BASE, 16, 85_798_656),
+    entry(_VIT_1K, "vit-l16", "large-patch16", LARGE, 16, 303_301_632),
     entry(_DEIT, "deit-s16", "small", SMALL, 16, 21_665_664),
     entry(_DEIT, "deit-b16", "base", BASE, 16, 85_798_656),
     entry(_DISTILLED, "deit-b16-distilled", "base-distilled", BASE, 16, 85_800_192),

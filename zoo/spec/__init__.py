@@ -30,7 +30,7 @@ SUBLAYER_TAPS: tuple[Tap, ...] = (*TRANSFORMER_TAPS, *CONVNET_TAPS[1:])
 _ORDER: tuple[Tap, ...] = get_args(Tap)
 
 # How absolute position embeddings are resized to another grid: zoo.load.adapters.
-Interpolation = Literal["huggingface", "dino", "timm"]
+Interpolation = Literal["huggingface", "dino", "timm", "google"]
 # Types of networks whose positions are relative, rotary or resized internally (RADIO): no rule changes them.
 OWN_POSITIONS = frozenset(
     ("beit", "capi", "data2vec-vision", "dinov3_vit", "focalnet", "radio", "swin", "swinv2", "vjepa2")

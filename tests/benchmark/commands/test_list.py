@@ -146,7 +146,7 @@ def test_everything_can_be_shown() -> None:
         ),
         (("backbones", "--family", "dinov5"), "there is no family 'dinov5'; did you mean 'dinov3'"),
         (("backbones", "--family", "DINOv9"), "there is no family 'DINOv9'; did you mean 'DINOv"),
-        (("what",), "WHAT takes backbones, tasks, suites or protocols; found 'what'"),
+        (("what",), "WHAT takes backbones, tasks, datasets, suites or protocols; found 'what'"),
         (("backbones", "--max-parameters", "many"), "takes a number such as 100M or 1.2G; found 'many'"),
         (("backbones", "--family", "clip", "--max-parameters", "1K"), "passes all filters; leave one out"),
         (("tasks", "--gated"), "Filters are for 'list backbones' without a name"),

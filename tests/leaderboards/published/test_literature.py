@@ -20,6 +20,7 @@ from layerboard.tasks.datasets.imagenet import ImageNetEntry
 from layerboard.tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
 from layerboard.tasks.datasets.scenes import VOC_2012_AUG
 from layerboard.tasks.datasets.spair import SpairEntry
+from layerboard.tasks.datasets.vtab import VTAB
 from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import all_specs
@@ -27,7 +28,7 @@ from layerboard.zoo.registry.find import all_specs
 COUNTS = {
     "teaching-matters": 1 + 20 + 20 * 12 + 24 + 12,
     "dino-readme": 5,
-    "vit": 8,
+    "vit": 8 + 57,
     "dino": 3 * 4 + 4 * 3 + 1,
     "dinov2-readme": 8,
     "revisitop-readme": 6,
@@ -104,7 +105,7 @@ NEWER = {
 MEASURED_BY_OTHERS = ("dinov3-paper", "omniprobe")
 """Sources whose protocol is one of the package's, also of backbones that the registry lacks."""
 
-NOT_ENTRIES = {"vit-b16-jft", "sup-s16", "sup-s8", "resnet101-gem"}
+NOT_ENTRIES = {"vit-b16-jft", "vit-h14-jft", "vit-l16-jft", "sup-s16", "sup-s8", "resnet101-gem"}
 """Backbones without weights to load."""
 
 ENTRIES_TO_COME = {"moco-s16", "dino-s8-300ep", "dino-resnet50"} | {
@@ -183,6 +184,11 @@ def test_the_other_tables_of_teaching_matters():
     assert [one.backbone for one in squares] == list(ROWS)
     assert sum(one.value for one in squares) == 677
     assert values("teaching-matters", "Table 4", "J&F", "mae-h14") == [36]
+    assert {(one.protocol, one.rule, one.chosen_decimals) for one in squares} == {
+        ("paper-squares", "best", 1)
+    }
+    assert [one.layer for one in squares[:6]] == [12, 10, 10, 10, 9, 19]  # column Normal, of FS
+    assert sum(one.layer or 0 for one in squares) == 266
     probes = of("teaching-matters", "Table 6")
     sums = [sum(one.value for one in probes[start : start + 6]) for start in range(0, 24, 6)]
     assert sums == pytest.approx([356.17, 316.50, 414.92, 398.22])
@@ -201,6 +207,17 @@ def test_the_position_embeddings_of_vit():
     assert sum(one.value for one in found) == pytest.approx(509.945)
     assert {(one.task, one.metric, one.decimals) for one in found} == {("fewshot", "top1-5shot", 3)}
     assert not any(one.comparable for one in found)
+
+
+def test_the_numbers_of_vtab():
+    found = of("vit", "Table 9")
+    means = {"vit-h14-jft": 77.6, "vit-l16-jft": 76.3, "vit-l16-in21k": 72.7}
+    for backbone, mean in means.items():
+        own = [one for one in found if one.backbone == backbone]
+        assert [one.dataset for one in own] == [entry.name for entry in VTAB]
+        assert round(sum(one.value for one in own) / len(own), 1) == mean
+    assert not any(one.comparable for one in found)
+    assert {one.metric for one in found} == {"top1"}
 
 
 def test_the_numbers_of_others():
