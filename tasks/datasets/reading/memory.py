@@ -119,10 +119,11 @@ def _rows_of_table(table: Any) -> Iterator[LabelledImage]:  # noqa: ANN401  # da
     images, classes = columns(datasets.Image), columns(datasets.ClassLabel)
     labels = classes or [name for name in LABELS if name in table.features][:1]
     if len(images) != 1 or len(labels) > 1:
-        names = ", ".join(images if len(images) != 1 else labels) or "none"
-        what = "images" if len(images) != 1 else "labels"
-        advice = "choose the columns with .select_columns([...])"
-        raise InputError(f"expected one column of {what} in the dataset, found {names}; {advice}")
+        what, columns_of = ("images", images) if len(images) != 1 else ("labels", labels)
+        raise InputError(
+            f"expected one column of {what} in the dataset, found {', '.join(columns_of) or 'none'}; choose the "
+            "columns with .select_columns([...])"
+        )
     names = getattr(table.features[labels[0]], "names", None) if labels else None
     undecoded = table.cast_column(images[0], datasets.Image(decode=False))
     for row in undecoded.select_columns([*images, *labels]):
