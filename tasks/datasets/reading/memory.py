@@ -119,10 +119,10 @@ def _rows_of_table(table: Any) -> Iterator[LabelledImage]:  # noqa: ANN401  # da
     images, classes = columns(datasets.Image), columns(datasets.ClassLabel)
     labels = classes or [name for name in LABELS if name in table.features][:1]
     if len(images) != 1 or len(labels) > 1:
-        what, columns_of = ("images", images) if len(images) != 1 else ("labels", labels)
+        what, several = ("images", images) if len(images) != 1 else ("labels", labels)
+        there = ", ".join(several) or "none"
         raise InputError(
-            f"expected one column of {what} in the dataset, found {', '.join(columns_of) or 'none'}; choose the "
-            "columns with .select_columns([...])"
+            f"expected one column of {what} in the dataset, found {there}; choose with .select_columns([...])"
         )
     names = getattr(table.features[labels[0]], "names", None) if labels else None
     undecoded = table.cast_column(images[0], datasets.Image(decode=False))
