@@ -49,9 +49,8 @@ class FileLoader(OriginLoader):
 
     def load(self, spec: BackboneSpec, device: torch.device, cache_dir: Path) -> Backbone:
         checkpoint = locate(spec, cache_dir)
-        return HookedBackbone(
-            spec, self.network(spec, checkpoint), identity_of(spec, checkpoint.revision), device
-        )
+        identity = identity_of(spec, checkpoint.revision, weights_sha256(checkpoint.weights))
+        return HookedBackbone(spec, self.network(spec, checkpoint), identity, device)
 
     def describe(self, spec: BackboneSpec, cache_dir: Path | None) -> str:
         if spec.is_file:
