@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
@@ -87,7 +88,7 @@ def feature_fingerprint(backbone: Backbone, view: View = VIEW) -> FeatureFingerp
             numbers[f"{side} px, layer {features.layer}"] = _summary(features)
 
         backbone.visit(pixels, note, layers)  # type: ignore[arg-type]  # no layer of probabilities is asked
-    libraries = ", ".join(f"{name} {version(name)}" for name in ("layerboard", "torch", "transformers"))
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("torch", "transformers"))
     made_with = f"{libraries}, {backbone.device.type}"
     return FeatureFingerprint(spec.entry, backbone.revision, backbone.sha256, VERSION, made_with, numbers)
 
@@ -143,7 +144,7 @@ def probe_image(number: int) -> Image.Image:
     return Image.fromarray(np.minimum((waves + 2 * noise + 384 * blocks) // 10, 255).astype(np.uint8))
 
 
-def _wave(phase: np.ndarray) -> np.ndarray:
+def _wave(phase: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.abs(phase % 512 - 256)
 
 
@@ -163,13 +164,13 @@ def _summary(features: LayerFeatures) -> list[float]:
     return [float(f"{float(number):.9g}") for part in parts for number in part]
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def _signs(shape: tuple[int, ...]) -> Tensor:
-    """Signs -1 and 1 for tokens [images tokens dim], by a hash of their places."""
+    """Signs -1 and 1 for tokens [images tokens dim], int8, by a hash of their places."""
     place = np.arange(np.prod(shape), dtype=np.uint64)
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):  # the finalizer of MurmurHash3
         place = (place ^ place >> np.uint64(33)) * np.uint64(factor)
-    return torch.from_numpy((place >> np.uint64(63)).astype(np.float64) * 2 - 1).view(shape)
+    return torch.from_numpy((place >> np.uint64(63)).astype(np.int8) * 2 - 1).view(shape)
 
 
 def _gap(now: list[float], stored: list[float]) -> float:

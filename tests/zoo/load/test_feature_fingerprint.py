@@ -78,7 +78,7 @@ def test_images_are_the_same_on_every_machine() -> None:
     assert sha256(b"".join(image.tobytes() for image in images)).hexdigest()[:16] == "650e33cd885395f0"
     signs = fingerprints._signs((3, 5, 7)).flatten()
     assert signs.tolist()[:8] == [-1, 1, -1, -1, -1, 1, 1, -1]
-    assert abs(fingerprints._signs((4, 65, 96)).mean()) < 0.02
+    assert abs(fingerprints._signs((4, 65, 96)).double().mean()) < 0.02
 
 
 @contextmanager
