@@ -18,6 +18,7 @@ from layerboard.zoo.errors import InputError, counted, unknown
 from layerboard.zoo.registry.find import all_specs, find, require_named
 from layerboard.zoo.spec import FAMILIES, BackboneSpec
 from layerboard.zoo.spec.seen import training_size
+from layerboard.zoo.spec.weights import FINGERPRINTS
 
 What = Literal["backbones", "tasks", "suites", "protocols"]
 
@@ -219,6 +220,7 @@ def facts(spec: BackboneSpec) -> Row:
         **_attributes(spec, "repository", "original", "revision"),
         "file": {key: None if value == "" else value for key, value in asdict(spec.file).items()},
         "revision_policy": _revision_policy(spec),
+        "fingerprint": _has_fingerprint(spec),
         "load": _how_to_load(spec),
     }
 
@@ -259,6 +261,7 @@ def details(spec: BackboneSpec) -> Row:
         "repository": spec.repository or f"none; original file: {spec.original}",
         "revision": _revision_policy(spec),
         **_file(spec),
+        "fingerprint": "of its features is stored" if _has_fingerprint(spec) else "none is stored yet",
         "format": spec.origin.name,
         "to run it": _how_to_load(spec),
     }
@@ -297,6 +300,10 @@ def _licensors(spec: BackboneSpec) -> list[str]:
         return ["LICENSE of this package"]
     authors = [f"LICENSE of github.com/{spec.code}"] if spec.code else []
     return authors + ([f"card of huggingface.co/{spec.repository}"] if spec.repository else [])
+
+
+def _has_fingerprint(spec: BackboneSpec) -> bool:
+    return (FINGERPRINTS / f"{spec.entry}.json").is_file()
 
 
 def _file(spec: BackboneSpec) -> Row:

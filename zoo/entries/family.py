@@ -37,7 +37,9 @@ WIDTHS_L = (192, 384, 768, 1536)
 
 # What most families share. In the entry of a family, ``repository`` and ``original`` are patterns, in which
 # ``{0}`` is replaced by the name that its members give; with ``original``, no repository has the weights.
-# ``trained_size`` is given if checkpoints for images of other sizes are other members of the family.
+# ``trained_size`` is given if checkpoints for images of other sizes are other members of the family. A
+# ``recipe`` whose source is a file of the authors' code was read there in November 2026; one whose source is
+# a paper is from memory of it, not looked up again.
 FAMILY = BackboneSpec(
     name="",
     family="",

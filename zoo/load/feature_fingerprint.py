@@ -27,10 +27,10 @@ from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.reading import read_regular
 from layerboard.zoo.spec import BackboneSpec, Layer
+from layerboard.zoo.spec.weights import FINGERPRINTS
 from layerboard.zoo.view.geometry import nearest_multiple
 from layerboard.zoo.view.views import ResizeCrop, View
 
-FOLDER = Path(__file__).parents[1] / "fingerprints"
 VERSION = 1  # of the images and of what is computed: raise it when either changes
 VIEW = ResizeCrop(256, 224)  # as k-NN shows images
 SIZES = ((200, 150), (150, 240), (320, 213), (97, 97))  # of the images, width and height in pixels
@@ -64,7 +64,7 @@ class FeatureFingerprint:
         write_whole(path, re.sub(r"\[[^\]]*\]", lambda row: " ".join(row[0].split()), text) + "\n")
 
 
-def stored_fingerprint(name: str, folder: Path = FOLDER) -> FeatureFingerprint | None:
+def stored_fingerprint(name: str, folder: Path = FINGERPRINTS) -> FeatureFingerprint | None:
     """The stored fingerprint of an entry; None if nobody has computed it, InputError if it is damaged."""
     path = folder / f"{name}.json"
     try:
@@ -120,14 +120,14 @@ def require_same_features(now: FeatureFingerprint, stored: FeatureFingerprint) -
     if now.numbers.keys() != stored.numbers.keys():
         names = ["; ".join(sorted(each.numbers)) for each in (stored, now)]
         raise InputError(f"{now.backbone} should show {names[0]}, and shows {names[1]}")
-    gaps = {place: _gap(now.numbers[place], row) for place, row in stored.numbers.items()}
-    if all(gap <= TOLERANCE for gap in gaps.values()):
+    gaps = {where: _gap(now.numbers[where], row) for where, row in stored.numbers.items()}
+    wrong = [where for where, gap in gaps.items() if gap > TOLERANCE]
+    if not wrong:
         return
-    place = next(place for place, gap in gaps.items() if not gap <= TOLERANCE)
     other = "" if stored.sha256 == now.sha256 else f"; its weights have the SHA-256 {now.sha256}"
     raise InputError(
-        f"the features of {now.backbone} are not those of its fingerprint: at {place} they differ by "
-        f"{gaps[place]:.2g} of their norm, of at most {TOLERANCE:g}{other}"
+        f"the features of {now.backbone} are not those of its fingerprint: at {wrong[0]} they differ by "
+        f"{gaps[wrong[0]]:.2g} of their norm, of at most {TOLERANCE:g}{other}"
     )
 
 
@@ -167,15 +167,15 @@ def _summary(features: LayerFeatures) -> list[float]:
 @lru_cache(maxsize=4)
 def _signs(shape: tuple[int, ...]) -> Tensor:
     """Signs -1 and 1 for tokens [images tokens dim], int8, by a hash of their places."""
-    place = np.arange(np.prod(shape), dtype=np.uint64)
+    bits = np.arange(np.prod(shape), dtype=np.uint64)
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):  # the finalizer of MurmurHash3
-        place = (place ^ place >> np.uint64(33)) * np.uint64(factor)
-    return torch.from_numpy((place >> np.uint64(63)).astype(np.int8) * 2 - 1).view(shape)
+        bits = (bits ^ bits >> np.uint64(33)) * np.uint64(factor)
+    return torch.from_numpy((bits >> np.uint64(63)).astype(np.int8) * 2 - 1).view(shape)
 
 
 def _gap(now: list[float], stored: list[float]) -> float:
     """Largest difference of two rows of numbers, by the norm of the group; infinite for another length."""
-    if len(now) != len(stored) or not all(map(isfinite, now)):
+    if len(now) != len(stored) or not all(map(isfinite, (*now, *stored))):
         return float("inf")
     norms = [max(norm, 1e-12) for norm in stored[::2] for _ in range(2)]
     return max(abs(new - old) / norm for new, old, norm in zip(now, stored, norms, strict=True))

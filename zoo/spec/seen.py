@@ -116,7 +116,8 @@ def taught_by_dino(source: str) -> Training:
     return Training(_imagenet("by a teacher", source=source), listed=False, texts=True)
 
 
-# How much a collection holds, by the name that the data of an entry have for it, and who says so.
+# How much a collection holds, by the name that the data of an entry have for it, and who says so. Where that
+# is a paper, the number is from memory of it, not looked up again.
 _SIZES = {
     "ImageNet-1k": "1,281,167 images (Russakovsky et al., IJCV 2015, table 2)",
     "ImageNet-21k": "14,197,122 images (image-net.org, 21,841 classes)",

@@ -1,6 +1,10 @@
 """What is known of the file of a backbone's weights, as it was published."""
 
 from dataclasses import dataclass
+from pathlib import Path
+
+FINGERPRINTS = Path(__file__).parents[1] / "fingerprints"
+"""Folder of fingerprints of features (`zoo.load.feature_fingerprint`): NAME.json for each entry with one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,7 +116,7 @@ def test_one_backbone_for_machines(capsys: Capture) -> None:
         ("vjepa2-h16", ("Apache-2.0 (two other sources: MIT)", "both first sources give MIT")),
         ("moco-b16", ("nothing ties the copy to it", "LICENSE of github.com/facebookresearch/moco-v3")),
         ("tipsv2-b14", ("not pinned", "commit 23cfc936", "commit ed1e4dc6", "783,830,160")),
-        ("mini-dino", ("comes with the package", "images alone", "rendered images", "in SHA256SUMS")),
+        ("mini-dino", ("comes with the package", "rendered images", "in SHA256SUMS", "of its features is")),
         ("mini-fs-untrained", ("comes from a seed", "(untrained)")),
     ],
 )
