@@ -316,7 +316,10 @@ class Request(ClusterOptions, VariantOptions, PassOptions):
         panel="Layers and vectors",
     )
     again: Plain[bool] = Option(
-        False, "Repeat cost measurements that exist for this device.", panel="Machine"
+        False,
+        "Repeat cost measurements that exist for this device, and take weights although earlier runs into "
+        "the folder had others.",
+        panel="Machine",
     )
     examples: Plain[bool] = Option(True, "Save thumbnails and predictions of a few images.", panel="Output")
 

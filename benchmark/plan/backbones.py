@@ -18,6 +18,7 @@ from layerboard.zoo.registry.find import all_specs, find_each, registry_first
 from layerboard.zoo.registry.local_names import read_local_names
 from layerboard.zoo.spec import OWN_POSITIONS, BackboneSpec, Variant
 from layerboard.zoo.spec.origin import ORIGINAL, TIMM, TRANSFORMERS
+from layerboard.zoo.spec.weights import NO_FILE
 from layerboard.zoo.view.geometry import nearest_multiple
 
 
@@ -195,5 +196,9 @@ def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> 
             raise InputError(f"--weights names {name!r}, whose features come from no file")
         usual = ORIGINAL if file.is_file() else TRANSFORMERS
         origin = usual if spec.origin.has_architecture else spec.origin
-        by_name[name] = replace(spec, repository=str(path), revision=None, origin=origin, trained=True)
+        # a file of the published name should be that file
+        known = spec.file if spec.original and file.name == spec.file.name else NO_FILE
+        by_name[name] = replace(
+            spec, repository=str(path), revision=None, file=known, origin=origin, trained=True
+        )
     return list(by_name.values())

@@ -9,6 +9,7 @@ from typing import Literal, cast, get_args
 from layerboard.zoo.references import split_part
 from layerboard.zoo.spec.origin import TRANSFORMERS, Origin
 from layerboard.zoo.spec.seen import Training
+from layerboard.zoo.spec.weights import NO_FILE, WeightFile
 
 # Families of the registry in table order; a user's own backbones may have others.
 FAMILIES: tuple[str, ...] = (
@@ -222,6 +223,7 @@ class BackboneSpec:
     repository: str
     network: Literal["", "trained", "average"] = ""
     revision: str | None = None  # pinned commit; if None, it is resolved and recorded when loaded
+    file: WeightFile = NO_FILE  # as it was published, by which what is loaded is checked
     origin: Origin = TRANSFORMERS
     model_types: tuple[str, ...] = ()  # allowed types of config.json or a state dict; () for any
     stages: tuple[Stage, ...]
@@ -250,6 +252,8 @@ class BackboneSpec:
     seen: Training | None = None  # of the datasets of tasks; None if unknown
     parameters: int | None = None
     paper: str = ""  # reference of the training method
+    recipe: str = ""  # how it was trained, with the source in brackets; "": not known
+    code: str = ""  # repository of the authors' code on GitHub, owner/name; "": none is known
     original: str = ""
     trained: bool = True  # False for seeded random weights; tables then call the backbone untrained
     retrained: Retraining | None = None

@@ -68,7 +68,7 @@ class Pack:
         content = bytes(self._contents[row].as_py() or b"")
         if self._digests and content_digest(content) != (digest := self._stamps[row].as_py()):
             raise InputError(
-                f"expected {path} of the digest {digest} in its pack, found other bytes; `check --digests` "
+                f"expected {path} of the digest {digest} in its pack, found other bytes; `check --all` "
                 "names the shard to fetch again"
             )
         return content

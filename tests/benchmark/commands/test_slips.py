@@ -92,6 +92,7 @@ SLIPS = (
 
 
 FORMERS = (
+    ("check --data hf:P --digests", "check --digests", "check --all --data hf:P"),
     ("cost", "cost", "run --tasks cost"),
     ("cost -b mini-fs", "cost", "run --tasks cost --backbones mini-fs"),
     ("cost --index -b mini-fs", "cost --index", "score index --features FILE"),
@@ -145,6 +146,7 @@ FORMERS = (
     ("submit out", "submit", "submission write out"),
     ("verify", "verify", "submission verify FOLDER"),
     ("verify out --again", "verify", "submission verify out --again"),
+    ("verify --weights mini-fs", "verify --weights", "check --weights mini-fs"),
 )
 
 
