@@ -18,7 +18,8 @@ from layerboard.benchmark.jobs.pieces import Pieces
 from layerboard.benchmark.jobs.prepare import plan_of, prepare
 from layerboard.benchmark.jobs.scores import compare_all, run_scores
 from layerboard.benchmark.passes.one_pass import PassResult
-from layerboard.benchmark.plan.facts import known_specs, with_seen
+from layerboard.benchmark.plan.facts import known_specs, retrainings, with_seen
+from layerboard.benchmark.plan.lock import read_lock, write_lock
 from layerboard.benchmark.plan.plan import Plan
 from layerboard.benchmark.records.records import file_under
 from layerboard.leaderboards.board.board import Board
@@ -48,6 +49,8 @@ def execute(request: Request, report: Reporter, steps: Sequence[EvaluationProtoc
     ``steps`` are protocols that replace those of the request; no pages are written of their records.
     """
     prepared = prepare(plan_of(request, report, protocols=steps))
+    if prepared.lock != read_lock(request.output):
+        write_lock(prepared.lock, request.output)
     for files in prepared.current:
         file_under(files, prepared.run.suite)
     for failure in prepared.failures if prepared.backbones else ():  # before hours of other work
@@ -72,7 +75,8 @@ def execute(request: Request, report: Reporter, steps: Sequence[EvaluationProtoc
     records, board = suite_records(output / "records", suite), None
     if len(records):
         items, arrays = output / "items", output / "arrays"
-        board = Board.of(with_seen(records), suite, items=items, arrays=arrays, specs=known_specs())
+        board = Board.of(with_seen(records), suite, items=items, arrays=arrays, retrained=retrainings())
+        board = board.knowing(known_specs())
     pages = write_board(board, output / "tables") if board and not steps else []
     return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, tuple(sorted(pages)))
 

@@ -18,6 +18,7 @@ from layerboard.benchmark.plan.plan import view_for
 from layerboard.leaderboards.blocks.display import natural
 from layerboard.leaderboards.report import principal
 from layerboard.leaderboards.report.look import BackboneMaps, LayerMaps, Picture
+from layerboard.tasks.analyses.attention_maps import aligned_map, head_offset, offset_index
 from layerboard.tasks.analyses.metrics.attention import fuse_heads, patch_query_map, roll
 from layerboard.tasks.datasets.reading.tree import read_tree
 from layerboard.tasks.metrics.arrays import Floats
@@ -46,6 +47,7 @@ class LayerOfPicture(NamedTuple):
     grid: Tensor  # patch tokens, [rows columns dim], float32
     prefix_lengths: list[float]  # norms of the tokens before the patches
     maps: dict[str, Floats]  # attention by name, [cells]
+    kinds: tuple[str, ...]  # of its heads
 
 
 def pictures_of(paths: Sequence[Path], frames: int, report: Reporter) -> list[Picture]:
@@ -172,7 +174,7 @@ def _forward(
 ) -> dict[Layer, LayerOfPicture]:
     """One forward pass of one picture: what each of the layers shows, with the attention of blocks."""
     seen: dict[Layer, LayerOfPicture] = {}
-    attention: dict[int, dict[str, Floats]] = {}
+    attention: dict[int, tuple[dict[str, Floats], tuple[str, ...]]] = {}
     rolled: Tensor | None = None
 
     def keep(shown: Shown) -> None:
@@ -180,15 +182,17 @@ def _forward(
         if isinstance(shown, AttentionMaps):
             rolled = roll(fuse_heads(shown.probabilities, "mean"), rolled)
             if shown.layer.index in {layer.index for layer in layers}:
-                attention[shown.layer.index] = _attention(shown, rolled, has_cls=backbone.spec.has_cls)
+                maps = _attention(shown, rolled, has_cls=backbone.spec.has_cls)
+                attention[shown.layer.index] = maps, _kinds(shown)
             return
         if not bool(shown.grid.isfinite().all()):
             what = f"{backbone.spec.name}: numbers of layer {shown.layer} are not finite"
             raise InputError(f"{what} in {backbone.spec.dtype}; take --dtype float32")
         prefix = shown.grid[:, :0, 0] if shown.prefix is None else shown.prefix
         lengths = prefix[0].float().norm(dim=-1).tolist()
-        maps = attention.get(shown.layer.index, {})  # the final norm has the attention of the last block
-        seen[shown.layer] = LayerOfPicture(shown.grid[0].float().cpu().clone(), lengths, maps)
+        # the final norm has the attention of the last block
+        attended = attention.get(shown.layer.index, ({}, ()))
+        seen[shown.layer] = LayerOfPicture(shown.grid[0].float().cpu().clone(), lengths, *attended)
 
     backbone.visit(view_of(backbone.spec).render(picture.image), keep, (*attends, *layers))
     return seen
@@ -202,6 +206,16 @@ def _attention(shown: AttentionMaps, rolled: Tensor, *, has_cls: bool) -> dict[s
     each, all_layers = (row[..., first:].double().cpu().numpy() for row in rows)
     named = {"attention": each.mean(axis=0), "rollout": all_layers}
     return named | {f"head {number}": head for number, head in enumerate(each, 1)}
+
+
+def _kinds(shown: AttentionMaps) -> tuple[str, ...]:
+    """The kind of each head by the attention of all patches of one picture; none where it is not finite."""
+    patches = shown.patches[0]
+    if not bool(patches.isfinite().all()):
+        return ()
+    index = offset_index(shown.cells, patches.device)
+    heads = (aligned_map(head[None], index, shown.cells)[0] for head in patches)  # one, to save memory
+    return tuple(head_offset(head.cpu().numpy()).name for head in heads)
 
 
 def _joint(name: str, seen: Sequence[LayerOfPicture], removed: Removed, onto: LayerMaps | None) -> LayerMaps:
@@ -223,7 +237,8 @@ def _joint(name: str, seen: Sequence[LayerOfPicture], removed: Removed, onto: La
     maps = {"length": np.concatenate([np.linalg.norm(grid, axis=-1).ravel() for grid in grids])}
     maps |= {name: np.concatenate([each.maps[name] for each in seen]) for name in seen[0].maps}
     lengths = np.array([each.prefix_lengths for each in seen])
-    return LayerMaps(name, sizes, first, stored, error, scores, maps, lengths)
+    kinds = tuple(each.kinds for each in seen if each.kinds)
+    return LayerMaps(name, sizes, first, stored, error, scores, maps, kinds, lengths)
 
 
 def _less(grid: Floats, removed: Removed) -> Floats:

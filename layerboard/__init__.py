@@ -2,9 +2,9 @@
 
 Python has the same functions as the command line (``layerboard run``). `run` shows every image to every
 backbone once, scores every layer on every task, and writes leaderboards; `best`, `recommend`, `compare`,
-`claims` and `cka` read what runs have written; `load` returns a backbone cut after a layer; `from_module`
-makes a backbone of your own network. Results display themselves as tables, and have the numbers as data
-frames (``.frame``).
+`claims` and `cka` read what runs have written; `load` returns a backbone cut after a layer, and
+`LayerEncoder` is one for pipelines of scikit-learn; `from_module` makes a backbone of your own network.
+Results display themselves as tables, and have the numbers as data frames (``.frame``).
 """
 
 import inspect
@@ -50,6 +50,7 @@ __all__ = [  # noqa: RUF022  # in the order in which they are described
     "forecast",
     "load",
     "compression",
+    "LayerEncoder",
     "from_module",
     "list_backbones",
     "cost",
@@ -68,6 +69,15 @@ __all__ = [  # noqa: RUF022  # in the order in which they are described
 __version__ = VERSION
 
 
+def __getattr__(name: str) -> object:
+    """The transformer for scikit-learn, which is imported only where it is used: that takes a second."""
+    if name == "LayerEncoder":
+        from layerboard.benchmark.commands.encoder import LayerEncoder
+
+        return LayerEncoder
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def _described(function: Callable[..., object]) -> str:
     """Name, options with defaults, and documentation of a public function, as text."""
     signature = inspect.signature(function)
@@ -77,4 +87,5 @@ def _described(function: Callable[..., object]) -> str:
     return f"{call}\n\n{indent(inspect.getdoc(function) or '', ' ' * 4)}"
 
 
-__doc__ = "\n\n".join([(__doc__ or "").rstrip(), *(_described(globals()[name]) for name in __all__[:-2])])
+_FUNCTIONS = [globals()[name] for name in __all__ if name[0].islower()]
+__doc__ = "\n\n".join([(__doc__ or "").rstrip(), *map(_described, _FUNCTIONS)])

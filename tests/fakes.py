@@ -96,6 +96,20 @@ def write_fake_cifar10(root: Path, train: int = 4, test: int = 2, seed: int = 7)
     return root / "cifar10"
 
 
+def write_fake_vtab(
+    root: Path, name: str = "dtd", train: Sequence[int] = (0, 0, 1, 1), test: Sequence[int] = (0, 1, 2)
+) -> Path:
+    """``vtab-1k/<name>/{train800val200,test}.txt`` and ``images/...jpg``, of the classes of the images."""
+    folder, generator = root / "vtab-1k" / name, np.random.default_rng(5)
+    for split, labels in (("train800val200", train), ("test", test)):
+        lines = []
+        for number, label in enumerate(labels):
+            lines.append(f"images/{split}/{number:06d}.jpg {label}")
+            _save(fake_image(label, (40, 32), generator)[0], folder / lines[-1].partition(" ")[0])
+        (folder / f"{split}.txt").write_text("\n".join(lines) + "\n")
+    return folder
+
+
 def write_fake_revisited(
     root: Path,
     name: str = "roxford5k",

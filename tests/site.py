@@ -26,7 +26,7 @@ from layerboard.zoo.words import TASK_WORDS
 
 ROOT = Path(__file__).parents[1]
 DOCS, BUILT = ROOT / "docs", ROOT / "build" / "docs"
-FUNCTIONS = [name for name in layerboard.__all__ if inspect.isfunction(getattr(layerboard, name))]
+FUNCTIONS = [name for name in layerboard.__all__ if name not in ("InputError", "__version__")]
 METRICS = sorted((ROOT / "tasks" / "metrics").glob("[a-z]*.py"))
 LINK = re.compile(r"(\]\(|(?:src|href)=\")((?!https?:|mailto:|#)[^)#\s\"]+)((?:#[^)\s\"]*)?[)\"])")
 FENCE = re.compile(r"^(```.*?^```$)", flags=re.DOTALL | re.MULTILINE)
@@ -141,12 +141,12 @@ def commands() -> str:
 
 
 def functions() -> str:
-    """All public functions, as their documentation has them."""
+    """All public functions and classes, as their documentation has them."""
     return "\n\n".join(map(function, FUNCTIONS))
 
 
 def function(name: str) -> str:
-    """A public function: how it is called, its documentation, and a table of its options."""
+    """A public function or class: how it is called, its documentation, and a table of its options."""
     called = getattr(layerboard, name)
     signature = inspect.signature(called)
     told = [each.replace(annotation=each.empty) for each in signature.parameters.values()]

@@ -41,7 +41,7 @@ def test_every_command_has_a_page_with_every_option(laid_out: dict[str, str]) ->
 
 
 def test_functions_tasks_and_metrics_have_their_places(laid_out: dict[str, str]) -> None:
-    names = [name for name in layerboard.__all__ if inspect.isfunction(getattr(layerboard, name))]
+    names = [name for name in layerboard.__all__ if name not in ("InputError", "__version__")]
     page = laid_out["reference/python.md"]
     for name in names:
         assert f"\n## {name}\n" in page

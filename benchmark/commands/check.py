@@ -1,14 +1,16 @@
 """Whether data, or libraries and machine, are as they should be: `check` and `layerboard.check`."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import asdict
 from multiprocessing.pool import ThreadPool
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from layerboard.benchmark.commands.command import command, say
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import OnePath, Option, Plain, of_form
+from layerboard.benchmark.forms.option import OnePath, Option, Plain, Words, of_form
 from layerboard.benchmark.forms.request import BACKBONES, Backbones, DataOptions, DeviceOptions, Request
 from layerboard.benchmark.machine import diagnoses
 from layerboard.tasks.datasets.hub_spec import PREFIX
@@ -18,16 +20,27 @@ if TYPE_CHECKING:
     from layerboard.benchmark.engines.progress import Reporter
     from layerboard.tasks.datasets.base import Data, Sample
     from layerboard.tasks.datasets.catalogue import Inspection
+    from layerboard.zoo.spec import BackboneSpec
 
 SAMPLE = 5000  # images decoded per dataset, evenly spread, without --all
+REFUSED = "refused"  # state of weights that are not what their name says
 SHOWN = 5  # findings printed of each kind
 
 
 class CheckRequest(DeviceOptions, DataOptions):
     """Options of `check`: the data to look at."""
 
-    digests: Plain[bool] = Option(False, "With --data hf:PACK: read every file and verify its checksum.")
-    all: Plain[bool] = Option(False, f"Decode every image instead of at most {SAMPLE:,} per dataset.")
+    all: Plain[bool] = Option(
+        False,
+        f"Decode every image instead of at most {SAMPLE:,} per dataset; with --data hf:PACK also read every "
+        "file and verify its checksum.",
+    )
+    weights: Words = Option(
+        (),
+        "Names or patterns of the registry, or NAME=PATH for a file or directory: are these the published "
+        "weights, and do they give the features of their stored fingerprint?",
+        panel="Backbones",
+    )
     features: Plain[bool] = Option(
         False,
         "Audit the images of one folder with the features of a run: near-duplicates, labels that neighbours "
@@ -37,7 +50,9 @@ class CheckRequest(DeviceOptions, DataOptions):
         (), BACKBONES, parsers.backbones, also="-b", usual="those of the run in --output"
     )
     output: OnePath = Option(
-        "results", "With --features: output folder of the run and of the audit.", also="-o"
+        "results",
+        "With --features: output folder of the run and of the audit; with --weights: of new fingerprints.",
+        also="-o",
     )
 
 
@@ -58,10 +73,16 @@ def check_command(request: CheckRequest) -> int:
     keeps related images together. OUTPUT/audit.csv lists all findings, and `report` shows them with
     pictures; your images and labels are not changed.
 
+    With `--weights`, it says of each backbone whether its file has the published size and SHA-256, and
+    whether a few drawn images get the features that its fingerprint has: not so with another file, mean,
+    standard deviation, size, activation or interpolation. A fingerprint that nobody has stored yet is written
+    to OUTPUT/fingerprints, to be added to the registry.
+
     Examples:
     - `layerboard check`
     - `layerboard check --images MY_FOLDER --labels labels.csv`
     - `layerboard check --images MY_FOLDER --features`
+    - `layerboard check --weights dinov2-s14`
     """
     from layerboard.tasks.datasets.catalogue import State
 
@@ -69,6 +90,8 @@ def check_command(request: CheckRequest) -> int:
         return _say_diagnoses()
     checked = of_form(check)(request)
     say(checked.text())
+    if request.weights:
+        return int((checked.frame["state"] == REFUSED).any())
     states = set(checked.frame["state"])
     usable = states & {State.COMPLETE.value, State.PARTIAL.value}
     return 2 if State.BROKEN.value in states or not usable else 0
@@ -88,7 +111,9 @@ def _say_diagnoses() -> int:
 def check(request: CheckRequest) -> Result:
     """``frame`` has one row per dataset: its name, its state and what was found.
 
-    Without options it has one row per part of the machine: what, a sentence, and whether it is wrong.
+    Without options it has one row per part of the machine: what, a sentence, and whether it is wrong. With
+    ``weights`` it has one row per backbone: its state, ``same``, ``new``, ``unknown`` or ``refused``,
+    and a sentence.
 
     ``parts`` are the unreadable images of each dataset that has some, with their reasons. With ``features``,
     the findings of the audit follow; their frames have all columns of ``OUTPUT/audit.csv``.
@@ -104,6 +129,12 @@ def check(request: CheckRequest) -> Result:
 
     if request == CheckRequest():
         return Result(title="Libraries and machine", frame=pd.DataFrame(map(asdict, diagnoses())))
+    if request.weights:
+        if request.data or request.images:
+            raise InputError("--weights checks backbones; leave --data and --images out")
+        rows = [_checked_weights(spec, request) for spec in _backbones(request.weights, request.cache)]
+        frame = pd.DataFrame(rows, columns=["backbone", "state", "what was found"])
+        return Result(title="Weights", frame=frame, table=frame)
     report = Terminal()
     opened = [_opened(each, report, every=request.all) for each in _inspected(request)]
     inspections = [inspection for inspection, _ in opened]
@@ -119,6 +150,48 @@ def check(request: CheckRequest) -> Result:
     return Result(title="What is there", frame=frame, table=frame, parts=tuple(parts))
 
 
+def _backbones(named: Sequence[str], cache: Path) -> "list[BackboneSpec]":
+    """The backbones of names, patterns and NAME=PATH, without the floors."""
+    from layerboard.benchmark.plan.backbones import with_weights
+    from layerboard.zoo.registry.find import find
+
+    specs: list[BackboneSpec] = []
+    for text in named:
+        name, equals, path = text.partition("=")
+        meant = [spec for spec in find([name], cache) if not spec.is_floor]
+        specs += with_weights(meant, {name: Path(path).expanduser()}) if equals else meant
+    if not specs:
+        raise InputError(f"--weights names no backbone with weights: {some(named)}")
+    return specs
+
+
+def _checked_weights(spec: "BackboneSpec", request: CheckRequest) -> tuple[str, str, str]:
+    """Name of a backbone, the state of its weights, and why, as a sentence."""
+    from layerboard.benchmark.engines.choose import find_device
+    from layerboard.zoo.load.backbone import load_backbone
+    from layerboard.zoo.load.feature_fingerprint import (
+        feature_fingerprint,
+        require_same_features,
+        stored_fingerprint,
+    )
+
+    path = request.output / "fingerprints" / f"{spec.entry}.json"
+    try:
+        backbone = load_backbone(spec, device=find_device(request.device), cache_dir=request.cache)
+        now, stored = feature_fingerprint(backbone), stored_fingerprint(spec.entry)
+        if stored is not None:
+            require_same_features(now, stored)
+    except InputError as error:
+        return spec.name, REFUSED, str(error)
+    weights = f"SHA-256 {now.sha256}"
+    if stored is not None:
+        return spec.name, "same", f"{weights}, features as in its fingerprint"
+    if Path(spec.repository).exists() and not spec.original:
+        return (spec.name, "unknown", f"{weights}, your own; there is no fingerprint to compare them with")
+    now.write(path)
+    return spec.name, "new", f"{weights}; nobody has stored a fingerprint of its features yet: wrote {path}"
+
+
 def _inspected(request: CheckRequest) -> "list[Inspection]":
     """Inspections of the named data, or of every official dataset where none is named."""
     from layerboard.benchmark.plan.location import data_folder
@@ -130,14 +203,12 @@ def _inspected(request: CheckRequest) -> "list[Inspection]":
     data = request.data
     labelling = Labelling.of(request)
     require_fitting(data, request.images, labelling)
-    if request.digests and not str(data or "").startswith(PREFIX):
-        raise InputError("--digests needs --data hf:PACK; a folder has no digests")
     if request.images:
         return [inspect_images(location, labelling, request.cache) for location in request.images]
     if data is None:
         raise InputError("nothing to check; give --data DIR, or --images DIR for your own images")
     root = data_folder(data)
-    if request.digests:
+    if request.all and str(data).startswith(PREFIX):
         say(f"{data}: {check_bytes(str(data))}")
     inspections = [inspect(root, entry) for entry in DATASETS]
     if all(each.state is State.MISSING for each in inspections):

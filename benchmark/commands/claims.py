@@ -66,7 +66,7 @@ def claims(request: ClaimsCall) -> Result:
 
     output = request.output
     items, arrays = output / "items", output / "arrays"
-    board = Board.of(records_of(output), items=items, arrays=arrays, specs=known_specs())
+    board = Board.of(records_of(output), items=items, arrays=arrays).knowing(known_specs())
     judged = chosen_judgements(board, request.numbers)
     return Result(
         title=f"Claims of papers by the results in {output}",

@@ -2,7 +2,7 @@
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY
 from functools import partial
@@ -259,17 +259,22 @@ def _network(request: ExportRequest) -> Files:
     return Files(title=f"{spec.name} as ONNX", frame=frame, notes=tuple(notes), paths=(path,))
 
 
+def fitting(names: Collection[str], patterns: Sequence[str]) -> set[str]:
+    """The names of backbones that fit a pattern; raises InputError for a pattern without one."""
+    wanted: set[str] = set()
+    for pattern in patterns:
+        if not (matches := fnmatch.filter(names, pattern)):
+            raise unknown("backbone", pattern, sorted(names))
+        wanted |= {*matches}
+    return wanted
+
+
 def chosen(records: "pd.DataFrame", patterns: Sequence[str]) -> "pd.DataFrame":
     """The records of the named backbones and of the random floor; all of them without a pattern."""
     from layerboard.leaderboards.board.frames import is_floor
 
     if not patterns:
         return records
-    names = sorted({str(name) for name in records["backbone"]})
-    wanted: set[str] = set()
-    for pattern in patterns:
-        if not (fitting := fnmatch.filter(names, pattern)):
-            raise unknown("backbone", pattern, names)
-        wanted |= {*fitting}
+    wanted = fitting({str(name) for name in records["backbone"]}, patterns)
     pairs = (records["other"] == "") | records["other"].isin(wanted)
     return records[(records["backbone"].isin(wanted) | is_floor(records)) & pairs].reset_index(drop=True)

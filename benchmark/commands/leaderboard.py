@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from layerboard.benchmark.commands.command import PUBLISHED, boards_of, command, say
+from layerboard.benchmark.commands.command import PUBLISHED, boards_of, command, records_of, say
 from layerboard.benchmark.commands.result import table_text
 from layerboard.benchmark.forms.option import Option, OptionalPath, Paths, Plain, Words
 from layerboard.benchmark.forms.request import ResultsOptions
@@ -25,6 +25,9 @@ class LeaderboardRequest(ResultsOptions):
     )
     check: Plain[bool] = Option(False, "Compare with the pages in --tables, or --baseline; write nothing.")
     published: Paths = Option((), PUBLISHED)
+    literature: Plain[bool] = Option(
+        False, "Write published numbers alone: a page to search, literature.html, and its CSV; needs no run."
+    )
     baseline: OptionalPath = Option(
         None, "With --check: an output folder, or a folder of the leaderboard's CSV files, to compare with."
     )
@@ -53,6 +56,8 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
     if request.baseline is not None and not request.check:
         raise InputError("--baseline needs --check")
     output = request.output
+    if request.literature:
+        return _literature(request)
     records = read_records([output / "records"])
     if request.baseline is not None:
         return _compare(records, request.baseline, request)
@@ -67,6 +72,26 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
     if len(unmatched := judged[judged["verdict"].isin(NOT_MEASURED)]):
         table = table_text(published_table(unmatched))
         say(f"\nThese numbers of --published match no run:\n\n{table}", err=True)
+    return 0
+
+
+def _literature(request: LeaderboardRequest) -> int:
+    """Write every published number; records, if there are any, may show a last layer not to be the best."""
+    from layerboard.benchmark.plan.facts import known_depths
+    from layerboard.leaderboards.board.board import Board
+    from layerboard.leaderboards.published.literature import all_published, own_published
+    from layerboard.leaderboards.records.record import to_frame
+    from layerboard.leaderboards.report.literature import literature_files
+    from layerboard.zoo.atomic import write_whole
+
+    if request.check:
+        raise InputError("--literature takes no --check: it writes numbers of others")
+    published = (*own_published(request.published), *all_published())
+    records = records_of(request.output, empty=True) if request.output.is_dir() else to_frame([])
+    folder = request.tables or request.output / "tables"
+    for name, text in literature_files(published, known_depths(), Board.of(records).scores).items():
+        write_whole(folder / name, text)
+        say(folder / name)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Backbones, tasks, suites and protocols, without torch: the command `list`, `layerboard.list_backbones`."""
+"""Backbones, tasks, datasets, suites and protocols, without torch: `list`, `layerboard.list_backbones`."""
 
 from dataclasses import KW_ONLY, asdict, fields
 from pathlib import Path
@@ -17,11 +17,16 @@ from layerboard.tasks.framework.registry import TASKS
 from layerboard.zoo.errors import InputError, counted, unknown
 from layerboard.zoo.registry.find import all_specs, find, require_named
 from layerboard.zoo.spec import FAMILIES, BackboneSpec
+from layerboard.zoo.spec.seen import training_size
+from layerboard.zoo.spec.weights import FINGERPRINTS
 
-What = Literal["backbones", "tasks", "suites", "protocols"]
+What = Literal["backbones", "tasks", "datasets", "suites", "protocols"]
 
-WANTED = ("family", "supervision", "revision", "data", "licence", "paper", "parameters")  # by an entry
+WANTED = (  # by an entry
+    *("family", "supervision", "revision", "data", "licence", "paper", "recipe", "code", "parameters"),
+)
 
+_UNKNOWN = "not known"
 _TODO = "...,  # to be filled in"  # by an entry's author
 Row = dict[str, object]  # cells by column title
 
@@ -94,7 +99,7 @@ class ListRequest(BackboneFilters, kw_only=False):
 
 @command("list", ListRequest)
 def list_command(request: ListRequest) -> None:
-    """List backbones, tasks, suites or protocols.
+    """List backbones, tasks, datasets, suites or protocols.
 
     With the name of a backbone, show its full entry.
 
@@ -160,6 +165,21 @@ def _rows(what: What) -> list[Row]:
             {"name": task.name, "what": task.title, "primary metric": task.metric, "standard data": task.data}
             for task in TASKS
         ]
+    if what == "datasets":
+        from layerboard.tasks.datasets.catalogue import DATASETS  # imports numpy
+
+        return [
+            {
+                "name": entry.name,
+                "group": entry.group,
+                "roles": " ".join(entry.roles),
+                **{count: _count(getattr(entry, count, None)) for count in ("classes", "train", "val")},
+                "files": entry.layout,
+                "source": entry.source,
+                "pinned": entry.revision or ("not known" if entry.source else ""),
+            }
+            for entry in DATASETS
+        ]
     if what == "suites":
         from layerboard.benchmark.plan.suites import SUITES  # Datasets of the suites import numpy.
 
@@ -176,6 +196,11 @@ def _rows(what: What) -> list[Row]:
         }
         for protocol in PROTOCOLS
     ]
+
+
+def _count(number: object) -> str:
+    """An official number of images or classes; "" where the entry has none."""
+    return f"{number:,}" if isinstance(number, int) else ""
 
 
 def brief(spec: BackboneSpec) -> Row:
@@ -196,8 +221,10 @@ def facts(spec: BackboneSpec) -> Row:
 
     return {
         **_attributes(spec, "name", "family", "supervision", "data"),
+        "data_size": training_size(spec.data) or None,
         "seen": None if spec.seen is None else {entry.name: spec.seen.mark(entry.name) for entry in DATASETS},
         "seen_by": [] if spec.seen is None else list(spec.seen.sources),
+        "retrained": None if spec.retrained is None else asdict(spec.retrained),
         **_attributes(spec, "trained", "parameters", "depth", "width", "heads"),
         "patch": spec.patch_size,
         "stages": [asdict(stage) for stage in spec.stages],
@@ -209,10 +236,12 @@ def facts(spec: BackboneSpec) -> Row:
         "final_norm": spec.has_final,
         "mean": list(spec.mean),
         "std": list(spec.std),
-        **_attributes(spec, "licence", "gated", "paper"),
+        **_attributes(spec, "licence", "gated", "paper", "recipe", "code"),
         "checkpoint": spec.origin.name,
         **_attributes(spec, "repository", "original", "revision"),
+        "file": {key: None if value == "" else value for key, value in asdict(spec.file).items()},
         "revision_policy": _revision_policy(spec),
+        "fingerprint": _has_fingerprint(spec),
         "load": _how_to_load(spec),
     }
 
@@ -226,16 +255,21 @@ def _attributes(spec: BackboneSpec, *names: str) -> Row:
 def details(spec: BackboneSpec) -> Row:
     """All that is known about a backbone, as text for people."""
     mean, std = (f"({' '.join(f'{value:.4g}' for value in values)})" for values in (spec.mean, spec.std))
+    again = spec.retrained
     return {
         "name": spec.name,
         "family": spec.family,
         "learned from": spec.supervision if spec.trained else f"{spec.supervision} (untrained)",
         "data": spec.data,
+        "how much": training_size(spec.data) or _UNKNOWN,
         "has seen": "nobody has said" if spec.seen is None else spec.seen.summary(),
         "who says so": "; ".join(spec.seen.sources if spec.seen else ()) or "the paper on its training data",
+        "retrained": f"another training of {again.reference}: {again.change}" if again else "no",
         "paper": spec.paper or "none",
+        "recipe": _recipe(spec),
         "weights": count_text(spec.parameters) or "unknown",
         "licence": spec.licence + (" (gated: its terms must be accepted)" if spec.gated else ""),
+        "licence from": "; ".join(_licensors(spec)) or _UNKNOWN,
         "blocks": spec.depth,
         "width": spec.width,
         "heads": spec.heads or "none",
@@ -249,6 +283,8 @@ def details(spec: BackboneSpec) -> Row:
         "mean, std": f"{mean}, {std}",
         "repository": spec.repository or f"none; original file: {spec.original}",
         "revision": _revision_policy(spec),
+        **_file(spec),
+        "fingerprint": "of its features is stored" if _has_fingerprint(spec) else "none is stored yet",
         "format": spec.origin.name,
         "to run it": _how_to_load(spec),
     }
@@ -272,6 +308,40 @@ def _revision_policy(spec: BackboneSpec) -> str:
         return "the digest of the file that is given"
     newest = "not pinned: the newest is taken when the backbone is loaded, and recorded"
     return f"pinned: {spec.revision}" if spec.revision else newest
+
+
+def _recipe(spec: BackboneSpec) -> str:
+    if spec.origin.supply:
+        return f"its card, mini/weights/{spec.entry}" if spec.is_toy else "none: it is not trained"
+    trained = f"; its files are for images of {spec.trained_size} px" if spec.trained_size else ""
+    return f"{spec.recipe or _UNKNOWN}{trained}"
+
+
+def _licensors(spec: BackboneSpec) -> list[str]:
+    """Who says under which licence weights are: their authors, and the owner of the repository."""
+    if spec.origin.supply:
+        return ["LICENSE of this package"]
+    authors = [f"LICENSE of github.com/{spec.code}"] if spec.code else []
+    return authors + ([f"card of huggingface.co/{spec.repository}"] if spec.repository else [])
+
+
+def _has_fingerprint(spec: BackboneSpec) -> bool:
+    return (FINGERPRINTS / f"{spec.entry}.json").is_file()
+
+
+def _file(spec: BackboneSpec) -> Row:
+    """What is known of the published file: its name, digest and size, and who says so."""
+    file, sums = spec.file, "in SHA256SUMS beside its card"
+    if spec.origin.supply:
+        return {"SHA-256": sums if spec.is_toy else "none: written from a seed, or no file"}
+    short = "" if len(file.sha256) in (0, 64) else f" (the first {len(file.sha256)} digits)"
+    return {
+        "file": file.name or _UNKNOWN,
+        "SHA-256": f"{file.sha256}{short}" if file.sha256 else _UNKNOWN,
+        "bytes": _UNKNOWN if file.size is None else f"{file.size:,}",
+        "sources": file.source or "nobody",
+        **({"also known": file.note} if file.note else {}),
+    }
 
 
 def _how_to_load(spec: BackboneSpec) -> str:

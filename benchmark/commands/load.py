@@ -71,9 +71,11 @@ def load(request: LoadRequest) -> "CutBackbone":
     table of costs. Images are preprocessed as in a run; but values of more than 8 bits are scaled from the
     range that those of the one image use, where a run knows the range of a whole dataset.
 
-    The function maps a Pillow image, a path, a sequence of these, or uint8 pixels [images 3 height width] to
-    float32 vectors [images dim] (grids [images rows columns dim] with ``pooling="grid"``) on its device. It
-    has the attributes ``spec``, ``layer``, ``dim`` and ``parameters``.
+    The function maps a Pillow image, a path, an array uint8 [height width channels], any iterable of these,
+    or a tensor of uint8 pixels [images 3 height width] to float32 vectors [images dim] (grids
+    [images rows columns dim] with ``pooling="grid"``) on its device. It has the attributes ``spec``,
+    ``layer``, ``dim`` and ``parameters``; ``module`` is a module of torch for a head on top, and
+    ``preprocess`` maps an image to the pixels that the network is shown, for a dataset of torch.
 
     Example:
         >>> import layerboard

@@ -44,7 +44,7 @@ class ParityOptions(DeviceOptions):
     """On what to compare two backbones that should be the same."""
 
     PANEL = "With --parity"
-    images: Images = Option((), IMAGES, parsers.folders, usual="those of the mini suite")
+    images: Images = Option((), IMAGES, parsers.images, usual="those of the mini suite")
     weights: Weights = Option((), WEIGHTS, parsers.weights)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from layerboard.benchmark.commands.command import command, records_of, rows_of, say, say_json
-from layerboard.benchmark.commands.export import chosen
+from layerboard.benchmark.commands.export import chosen, fitting
 from layerboard.benchmark.commands.result import Result, table_text, wrap_text
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Option, Plain, Words
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from layerboard.leaderboards.findings.recommendation import Compared, Pick, Recommendation
 
     Candidates = Mapping[Column, pd.DataFrame]
+
+MOST_PUBLISHED = 3  # networks of each group of published numbers in an answer
 
 
 class RecommendRequest(JsonOption, ResultsOptions, kw_only=False):
@@ -62,6 +64,9 @@ class RecommendRequest(JsonOption, ResultsOptions, kw_only=False):
     details: Plain[bool] = Option(
         False, "Also print the reason for each task, the Pareto fronts, all notes, and the lines of Python."
     )
+    literature: Plain[bool] = Option(
+        False, "Answer from published numbers, with their sources: without a run, times and intervals."
+    )
     device: Plain[str | None] = Option(
         None, "Device whose latencies count: cpu, cuda, or part of its name.", usual="the last measured"
     )
@@ -74,12 +79,19 @@ def recommend_command(request: RecommendRequest) -> None:
     They score nearly as well as the best: a backbone is recommended if it is shown, with 95 % confidence, to
     lose at most `--max-loss` points in every task. Scores come from a run, latencies from its task `cost`.
     Each recommendation comes with its reason, and for one task, or with `--details`, with lines of Python
-    that load the backbone, cut after the layer.
+    that load the backbone, cut after the layer. With `--literature`, it answers from published numbers.
 
     Example: `layerboard recommend --tasks knn spair --max-loss 1 --max-ms 10 --licence commercial`
     """
     from layerboard.leaderboards.findings.recommendation import pareto_table, pick_table
 
+    if request.literature:
+        answer = from_literature(request)
+        if request.json:
+            say_json({"published": rows_of(answer.frame), "notes": answer.notes})
+        else:
+            say(answer.text())
+        return
     advice = recommended(request)
     if request.json:
         content = {"recommended": rows_of(advice.frame), "pareto": rows_of(advice.pareto)}
@@ -118,7 +130,8 @@ class Advice(Result):
 def recommend(request: RecommendRequest) -> Advice:
     """``frame`` has one row per recommendation and task, with columns ``leaderboards.recommendation.PICK``.
 
-    One of them is ``reason``. ``pareto`` has the layers that no other beats in score without taking longer;
+    One of them is ``reason``. With ``literature``, ``frame`` has the best published numbers, and the other
+    attributes are empty. ``pareto`` has the layers that no other beats in score without taking longer;
     ``code`` has, for each recommendation, the lines of Python that load the backbone cut after that layer.
 
     Example:
@@ -129,6 +142,8 @@ def recommend(request: RecommendRequest) -> Advice:
     """
     from layerboard.leaderboards.findings.recommendation import pick_table
 
+    if request.literature:
+        return from_literature(request)
     advice = recommended(request)
     names = ", ".join(dict.fromkeys(column.heading for column in advice.columns))
     return Advice(
@@ -144,6 +159,45 @@ def recommend(request: RecommendRequest) -> Advice:
         pareto=advice.pareto,
         code=advice.code,
     )
+
+
+def from_literature(request: RecommendRequest) -> Advice:
+    """The best published numbers of each group that ranks networks, of the tasks' main metrics.
+
+    ``--details`` adds other metrics and all networks. Raises InputError for limits that need a run, and if
+    nothing is published.
+    """
+    import pandas as pd
+
+    from layerboard.benchmark.plan.facts import known_depths, known_facts
+    from layerboard.leaderboards.findings.facts import UNKNOWN, fits_licence
+    from layerboard.leaderboards.findings.literature import (
+        literature,
+        main_rows,
+        published_answer,
+        published_notes,
+    )
+    from layerboard.leaderboards.published.literature import all_published
+    from layerboard.tasks.framework.registry import TASKS
+
+    usual = RecommendRequest()
+    needs = ("max_loss", "max_ms", "max_dim", "max_bytes", "max_parameters", "device")
+    if asked := [name for name in needs if getattr(request, name) != getattr(usual, name)]:
+        raise InputError(f"--literature takes no --{asked[0].replace('_', '-')}: that needs a run")
+    rows, facts = literature(all_published(), known_depths()), known_facts()
+    rows = rows[rows["task"].isin(request.tasks or [task.name for task in TASKS]) & (rows["networks"] > 1)]
+    if request.backbones:
+        rows = rows[rows["backbone"].isin(fitting(rows["backbone"].unique(), request.backbones))]
+    licences = rows["backbone"].map(lambda name: facts.get(name, UNKNOWN).licence)
+    rows = rows[licences.map(lambda licence: fits_licence(licence, request.licence)).astype(bool)]
+    if len(rows) and not request.details:
+        rows = main_rows(rows, MOST_PUBLISHED)
+    if rows.empty:
+        raise InputError("no published numbers of several networks fit; `leaderboard --literature` has all")
+    names = ", ".join(dict.fromkeys(rows["task"]))
+    table, notes = published_answer(rows), published_notes(rows)
+    title = f"published for {names}, the best of each group"
+    return Advice(title=title, frame=rows, table=table, notes=notes, pareto=pd.DataFrame(), code=())
 
 
 def recommended(request: RecommendRequest) -> "Recommendation":
@@ -173,27 +227,30 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     if request.max_loss < 0:
         raise InputError(f"--max-loss takes a number of at least 0; found {request.max_loss:g}")
     records, items = records_of(request.output), request.output / "items"
-    board = Board.of(chosen(records, request.backbones), items=items)
-    columns = _columns(board, request.tasks)
-    device = find_measured_device(board.costs.records, request.device)
+    board = Board.of(records, items=items)
+    named = Board.of(chosen(records, request.backbones), items=items) if request.backbones else board
+    columns = _columns(board, named, request.tasks)
+    device = find_measured_device(named.costs.records, request.device)
     costs, facts = layer_costs(board.costs.records, device), known_facts()
     compressed = None if request.max_bytes is None else board.compressed
     every = candidates_of(columns, costs, facts, compressed)
-    command = _measuring(every, request.output)
-    if command and request.max_ms is not None and all(rows["ms"].isna().all() for rows in every.values()):
+    names = {backbone.name for backbone in named.backbones}
+    offered = {column: rows[rows["backbone"].isin(names)] for column, rows in every.items()}
+    command = _measuring(offered, request.output)
+    if command and request.max_ms is not None and all(rows["ms"].isna().all() for rows in offered.values()):
         raise InputError(f"--max-ms needs times, and none were measured; `{command}` measures them")
-    reasons = unscored(board.only(board.records[board.records["task"].isin([each.task for each in columns])]))
-    if all(rows.empty for rows in every.values()):
+    reasons = unscored(named.only(named.records[named.records["task"].isin([each.task for each in columns])]))
+    if all(rows.empty for rows in offered.values()):
         raise InputError(" ".join(reasons).removesuffix(".") or "no backbone has a score")
-    candidates, details = _within(every, request)
+    candidates, details = _within(offered, request)
     left_out = [*reasons]
-    if request.max_ms is not None and (names := _spared(every, request.max_ms)):
+    if request.max_ms is not None and (spared := _spared(offered, request.max_ms)):
         left_out.append(
-            f"--max-ms {request.max_ms:g} is not applied to times that other work disturbed, of {names}."
+            f"--max-ms {request.max_ms:g} is not applied to times that other work disturbed, of {spared}."
         )
     if compressed is not None and compressed.empty:
         left_out.append("No compressed vectors were scored; `run --compress pca:64+int8` scores some.")
-    left_out += [DISTURBANCE.format(**each) for each in disturbances(board.costs.records, device)]
+    left_out += [DISTURBANCE.format(**each) for each in disturbances(named.costs.records, device)]
     compared_columns = {
         column: compare_candidates(rows, every[column], _bounds(board, column, compressed), request.max_loss)
         for column, rows in candidates.items()
@@ -208,18 +265,11 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         device or "",
         (
             *left_out,
-            *_notes(
-                compared_columns,
-                picks[0],
-                device,
-                command,
-                commercial=request.licence == "commercial",
-                named=bool(request.backbones),
-            ),
+            *_notes(compared_columns, picks[0], device, command, commercial=request.licence == "commercial"),
         ),
         tuple(code_of(pick, read_local_names(request.output)) for pick in picks),
         (*details, *_details(compared_columns, picks[0])),
-        tuple(_warnings(columns, Board.of(records), items)),
+        tuple(_warnings(columns, board)),
     )
 
 
@@ -236,27 +286,29 @@ def _bounds(board: "Board", column: "Column", compressed: "pd.DataFrame | None")
     return bounds_of(column, rows, board.items)
 
 
-def _columns(board: "Board", tasks: Sequence[str]) -> "tuple[Column, ...]":
-    names = list(dict.fromkeys(column.task for column in board.columns))
+def _columns(board: "Board", named: "Board", tasks: Sequence[str]) -> "tuple[Column, ...]":
+    """The columns of a board in which a named backbone has a score, of some tasks or of all."""
+    columns = {column.key: column for column in board.columns}
+    columns = {column.key: columns[column.key] for column in named.columns}
+    names = list(dict.fromkeys(column.task for column in columns.values()))
     require_known("task", tasks, names)
     if not names:
         raise InputError(
             "no backbone has a score in a ranking task; `layerboard run` measures some, with --copies also "
             "for images without labels"
         )
-    return tuple(column for column in board.columns if not tasks or column.task in tasks)
+    return tuple(column for column in columns.values() if not tasks or column.task in tasks)
 
 
-def _warnings(columns: "Sequence[Column]", board: "Board", items: Path) -> Iterator[str]:
+def _warnings(columns: "Sequence[Column]", board: "Board") -> Iterator[str]:
     """Sentences about tests that say little, of all backbones that were run.
 
     Baselines are not shown to be worse there, or their images have near-duplicates.
     """
     from layerboard.leaderboards.findings.baselines import cannot_rank, equal_baselines
 
-    whole = {column.key: column for column in board.columns}
     for column in columns:
-        if baselines := equal_baselines(whole[column.key], items):
+        if baselines := equal_baselines(column, board.items):
             yield f"{column.heading}: {cannot_rank(baselines)}."
     tasks = [column.task for column in columns]
     yield from board.only(board.records[board.records["task"].isin(tasks)]).warnings
@@ -296,13 +348,7 @@ def _measuring(every: "Candidates", output: Path) -> str:
 
 
 def _notes(
-    columns: "Mapping[Column, Compared]",
-    first: "Pick",
-    device: str | None,
-    command: str,
-    *,
-    commercial: bool,
-    named: bool,
+    columns: "Mapping[Column, Compared]", first: "Pick", device: str | None, command: str, *, commercial: bool
 ) -> Iterator[str]:
     """What the recommendation rests on, and its caveats, one sentence each."""
     from layerboard.leaderboards.findings.facts import NOTE
@@ -324,8 +370,6 @@ def _notes(
             names = some(compared.untested)
             without = "without per-item scores of the same images"
             yield f"{column.heading}: not compared with {names}, {without}."
-    if named:
-        yield "The best is that of the backbones which --backbones names; others may be better."
     if any(column.partial for column in columns):
         yield "†: on a part of the dataset."
     if commercial:
@@ -375,10 +419,9 @@ def _undecided(heading: str, found: "Compared", pick: "pd.Series") -> Iterator[s
         items = counted(count := int(first["n"]), unit := str(first["unit"]))
         enough = enough_text(first["enough"], count, unit)
         yield (
-            f"{heading}: {items} cannot decide whether {counted(len(rows), 'layers')} within "
-            f"{found.max_loss:g} points of the best and no more expensive lose more than that. "
-            f"If {named_layer(first)} loses what it seems to, it would take {enough} to show it in 80 % of "
-            "cases."
+            f"{heading}: {items} cannot decide whether more than {found.max_loss:g} points are lost by "
+            f"{counted(len(rows), 'layers')} no more expensive and within that of the best. If scores are "
+            f"what they seem, it would take {enough} to show it of {named_layer(first)} in 80 % of cases."
         )
 
 

@@ -110,12 +110,15 @@ def _site(request: ReportRequest, repository: "Repository") -> Files:
 
 def _report(request: ReportRequest, output: Path, repository: "Repository | None" = None) -> Files:
     """Write the report of an output folder, and the site if it was merged from a results repository."""
-    from layerboard.benchmark.plan.facts import known_facts
+    import pandas as pd
+
+    from layerboard.benchmark.plan.facts import known_depths, known_facts
     from layerboard.leaderboards.published.literature import all_published, own_published
     from layerboard.leaderboards.report.audit import audit_sections
     from layerboard.leaderboards.report.content import report_of
     from layerboard.leaderboards.report.figures import FORMATS, write_figures
     from layerboard.leaderboards.report.gallery.section import example_sections
+    from layerboard.leaderboards.report.literature import literature_files
     from layerboard.leaderboards.report.page import report_page
     from layerboard.leaderboards.report.site import history_pages, write_site
     from layerboard.zoo.atomic import write_whole
@@ -143,7 +146,8 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
         paths += [path for each in reports for path in write_figures(each, folder, formats)]
     if request.site is not None:
         history = history_pages(repository, boards, request.since or "") if repository else {}
-        paths += write_site(pages, reports, request.site, history)
+        others = literature_files(published, known_depths(), pd.concat([board.scores for board in boards]))
+        paths += write_site(pages, reports, request.site, history, others)
     written = files_result([*dict.fromkeys(paths)], "to look at")
     left_out = repository.left_out if repository else ()
     return replace(written, notes=tuple(f"left out: {reason}" for reason in left_out))

@@ -37,20 +37,29 @@ def reproduce_command(request: ReproduceRequest) -> int:
     Example: `layerboard reproduce -b 'dino-*' --published my-paper.csv`
     """
     from layerboard.leaderboards.blocks.csv import csv_text
-    from layerboard.leaderboards.findings.reproduce import answered, concerned, counts, disputes, reproduce
+    from layerboard.leaderboards.findings.reproduce import (
+        answered,
+        concerned,
+        counts,
+        disputes,
+        reproduce,
+        settlements,
+    )
     from layerboard.leaderboards.published.literature import all_published, own_published
     from layerboard.leaderboards.sections.published import published_table
     from layerboard.zoo.registry.find import all_specs
 
     chosen = _chosen((*own_published(request.published), *all_published()), request)
-    frame = reproduce(records_of(request.output, empty=True), chosen, {spec.name for spec in all_specs()})
+    records = records_of(request.output, empty=True)
+    frame = reproduce(records, chosen, {spec.name for spec in all_specs()})
     verdicts, disputed = counts(frame), disputes(concerned(chosen))
+    disputed = (*disputed, *settlements(records, chosen))
     if request.format == "csv":
         say(csv_text(frame).removesuffix("\n"))
     elif request.format == "json":
         say_json({"counts": verdicts, "numbers": rows_of(frame), "disagreements": disputed})
     else:
-        rows = frame if request.all else answered(frame, chosen)
+        rows = frame if request.all else answered(frame, chosen, records)
         text = f"{table_text(published_table(rows))}\n" if len(rows) else ""
         say(text or "No published number matches the run; --all lists them.")
         for sentence in disputed:

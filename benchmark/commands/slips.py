@@ -24,6 +24,7 @@ _MOVED = dict.fromkeys(("pretrain", "train", "fit"), _TRAINING)  # what no comma
 # Commands and options of earlier versions, and the line that does it now. What is in brackets stands for the
 # words that were typed, VALUE for that of the option, and capitals behind an option for its typed values.
 FORMER: Mapping[str, str] = {
+    "check --digests": "check --all",
     "cost": "run --tasks cost",
     "cost --index": "score index --features FILE",
     "data": "pack DIR --to PACK",
@@ -47,6 +48,7 @@ FORMER: Mapping[str, str] = {
     "score task": "score [NAME --features FILE]",
     "submit": "submission write [FOLDER]",
     "verify": "submission verify [FOLDER]",
+    "verify --weights": "check --weights VALUE",
 }
 
 

@@ -194,7 +194,11 @@ def require_working_folder() -> None:
 
 def pictures(value: object) -> tuple[Path, ...]:
     """Files and folders of pictures; a single one becomes a tuple."""
-    return paths(folders(value, "image files, videos or folders"))
+    given = value if isinstance(value, list | tuple) else (value,)
+    if wrong := [each for each in given if not isinstance(each, str | Path)]:
+        advice = "write the images as files, and give these"
+        raise WrongValueError("image files, videos or folders", wrong[0], advice)
+    return paths(value)
 
 
 def run_name(value: Any) -> str:  # noqa: ANN401  # a network or a name
@@ -278,13 +282,20 @@ def protocols(value: object) -> tuple[str, ...]:
     return given
 
 
-def folders(value: object, expected: str = "folders of image files, or hf:DATASET") -> tuple[str, ...]:
-    """Folders of images and ``hf:`` datasets, as texts; a single one becomes a tuple."""
-    for each in (value, *(value if isinstance(value, list | tuple) else ())):
-        if not isinstance(each, str | Path | list | tuple):
-            advice = "write the images as files, those of a class into a folder, and give their folder"
-            raise WrongValueError(expected, each, advice)
-    return names(value)
+def images(value: object) -> tuple[str, ...]:
+    """Folders of images and ``hf:`` datasets, as texts; a dataset in memory becomes a folder of the cache.
+
+    A list of texts and paths names several datasets; the items of any other list are images.
+    """
+    given = value if isinstance(value, list | tuple) else (value,)
+    if all(isinstance(each, str | Path) for each in given):
+        return names(value)
+    is_data = isinstance(value, Iterable) or (hasattr(value, "__len__") and hasattr(value, "__getitem__"))
+    if not is_data:
+        raise WrongValueError("folders of image files, hf:DATASET, or a dataset in memory", value)
+    from layerboard.tasks.datasets.reading.memory import stored
+
+    return (str(stored(value, default_cache())),)
 
 
 def one_path(value: object, expected: str, advice: str) -> Path:

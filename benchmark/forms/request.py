@@ -17,7 +17,8 @@ from layerboard.zoo.spec import Dtype, Tap
 
 StoreDtype = Literal["float32", "float16"]
 TargetChoice = Literal["class", "number", "labels"]
-InterpolationChoice = Literal["auto", "huggingface", "dino", "timm"]  # auto, or a rule of `zoo.load.adapters`
+# auto, or a rule of `zoo.load.adapters`
+InterpolationChoice = Literal["auto", "huggingface", "dino", "timm", "google"]
 
 ENGINES = {  # where the function is that makes an engine (`benchmark.engines.choose.EngineMaker`)
     "auto": "layerboard.benchmark.engines.choose:suited_engine",
@@ -29,7 +30,7 @@ ENGINES = {  # where the function is that makes an engine (`benchmark.engines.ch
 IMAGES = (
     "Your own images; each folder is one dataset: one folder per class, optionally inside train and val; "
     "images with a metadata.csv or --labels; images without labels; a .zip of any of these; or hf:DATASET "
-    "from the Hub."
+    "from the Hub; from Python also a dataset of datasets or torch, or a list of images."
 )
 DATA = "Folder of the official datasets, or hf:PACK for a folder or Hub dataset written by `pack`."
 BACKBONES = (
@@ -42,7 +43,7 @@ WEIGHTS = (
     "(.safetensors, .pth)."
 )
 
-Images = Option[str | Path | Sequence[str | Path], tuple[str, ...]]
+Images = Option[str | Path | Sequence[str | Path] | object, tuple[str, ...]]  # or data in memory
 Weights = Option[str | Sequence[str] | Mapping[str, str | Path], Mapping[str, Path]]
 Cache = Option[str | Path | None, Path]
 Workers = Option[int | None, int]
@@ -74,7 +75,7 @@ class DataOptions(OfficialData):
     """The data, and what their labels are."""
 
     PANEL = "Data"
-    images: Images = Option((), IMAGES, parsers.folders)
+    images: Images = Option((), IMAGES, parsers.images)
     labels: OptionalPath = Option(
         None,
         "CSV file with the labels of --images DIR: columns file (relative to DIR), label (or numbers, see "
@@ -315,7 +316,10 @@ class Request(ClusterOptions, VariantOptions, PassOptions):
         panel="Layers and vectors",
     )
     again: Plain[bool] = Option(
-        False, "Repeat cost measurements that exist for this device.", panel="Machine"
+        False,
+        "Repeat cost measurements that exist for this device, and take weights although earlier runs into "
+        "the folder had others.",
+        panel="Machine",
     )
     examples: Plain[bool] = Option(True, "Save thumbnails and predictions of a few images.", panel="Output")
 

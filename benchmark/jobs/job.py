@@ -160,6 +160,7 @@ class ScoreJob:
             "suite": setup.suite,
             "backbone": spec.name,
             "revision": setup.identity.revision,
+            "sha256": setup.identity.sha256,
             "interpolation": interpolation_of(spec),
             "task": task.entry.name,
             "analysis": task.entry.analysis,

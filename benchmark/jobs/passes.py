@@ -21,6 +21,7 @@ from layerboard.tasks.framework.task import Task
 from layerboard.tasks.framework.transforms import components
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.load.backbone import load_backbone
+from layerboard.zoo.load.feature_fingerprint import require_stored_features
 
 ATTENTION_BYTES = 1 << 29  # maximum bytes of the attention maps of one block for one batch
 
@@ -122,6 +123,7 @@ class BackboneCache:
             setup = self.setup
             try:
                 backbone = load_backbone(setup.spec, device=setup.device, cache_dir=setup.request.cache)
+                require_stored_features(backbone)
                 if setup.request.compile:
                     backbone.compile()
                 self._loaded = backbone

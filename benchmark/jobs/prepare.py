@@ -18,6 +18,7 @@ from layerboard.benchmark.passes.failures import Failure, failure
 from layerboard.benchmark.plan.backbones import find_backbones
 from layerboard.benchmark.plan.folders import require_writable
 from layerboard.benchmark.plan.location import find_data, find_protocols
+from layerboard.benchmark.plan.lock import Lock, at_locked_revision, locked_weights, read_lock, require_locked
 from layerboard.benchmark.plan.plan import Plan, PlanRecipe, make_plan, shown_alike
 from layerboard.benchmark.plan.suites import choose_suite, images_suite
 from layerboard.benchmark.records.records import ResultFiles, is_current
@@ -54,6 +55,7 @@ class Prepared:
     costs: tuple[ScoreJob, ...]  # that are missing for this device
     failures: tuple[Failure, ...]  # one for each task with wrong data, and for each unidentified backbone
     current: tuple[ResultFiles, ...]  # existing records
+    lock: Lock  # the weights of the run, and of earlier ones into the same folder
 
 
 def plan_of(
@@ -72,6 +74,8 @@ def plan_of(
     if writes:
         require_writable(request.output, request.cache)
     backbones = find_backbones(settled, suite, report)
+    lock = {} if request.again else read_lock(request.output)
+    backbones = tuple(at_locked_revision(spec, lock) for spec in backbones)
     if writes:
         write_local_names(backbones, request.output)
     location = find_data(request, suite, protocols)
@@ -90,11 +94,13 @@ def identified(run: PlannedRun) -> tuple[list[Setup], list[Failure]]:
     Floors that nobody named are left out if there is nothing to compare them with.
     """
     plan, request = run.plan, run.request
+    lock = {} if request.again else read_lock(request.output)
     failures = [Failure("data", absent.task, absent.reason, bad_input=True) for absent in plan.tasks.broken]
     setups: list[Setup] = []
     for spec in plan.backbones:
         try:
             identity = identify(spec, cache_dir=request.cache)
+            require_locked(locked_weights(spec, identity), lock, request.output)
         except InputError as error:
             failures.append(failure(error, spec.name))
         else:
@@ -118,10 +124,17 @@ def prepare(run: PlannedRun) -> Prepared:
     backbones = tuple(jobs for jobs in every if jobs.passes or jobs.backbone_tasks or jobs.scores)
     device = device_name(run.devices[0]) + (", compiled" if request.compile else "")
     of_device = [task.on(device) for task in plan.tasks.needing("device")]
-    if request.again and not of_device:
-        raise InputError("--again measures costs again, but cost is not among the tasks; add --tasks cost")
+    before = read_lock(request.output)
+    lock = dict(before)
+    for setup in setups:
+        lock |= locked_weights(setup.spec, setup.identity)
+    if request.again and not of_device and lock == before:
+        raise InputError(
+            "--again measures costs again, but cost is not among the tasks, and no weights have changed; "
+            "add --tasks cost"
+        )
     costs = tuple(job for maker in makers for job in _stale(maker, of_device, current, again=request.again))
-    prepared = Prepared(run, backbones, comparisons, costs, tuple(failures), tuple(current))
+    prepared = Prepared(run, backbones, comparisons, costs, tuple(failures), tuple(current), lock)
     _require_results_version(prepared)
     return prepared
 

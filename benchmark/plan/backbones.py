@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from itertools import chain, product
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from layerboard.zoo.references import split_part
 from layerboard.zoo.registry.find import all_specs, find_each, registry_first
 from layerboard.zoo.registry.local_names import read_local_names
 from layerboard.zoo.spec import OWN_POSITIONS, BackboneSpec, Variant
-from layerboard.zoo.spec.origin import ORIGINAL, TRANSFORMERS
+from layerboard.zoo.spec.origin import ORIGINAL, TIMM, TRANSFORMERS
+from layerboard.zoo.spec.weights import NO_FILE
 from layerboard.zoo.view.geometry import nearest_multiple
 
 
@@ -25,7 +27,7 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
 
     Raises InputError for an unknown backbone or layer, or for options that a backbone does not support.
     """
-    specs, named = _found(request.backbones or suite.backbones, request)
+    specs, named = _found(request.backbones or _runnable(suite, request, report), request)
     specs = with_weights(specs, request.weights)
     if request.floor and not any(spec.is_floor for spec in specs):
         specs += _floors_for(specs, suite)
@@ -53,6 +55,27 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
                     f"{spec.depth}, and all of a set; leave --layers and --taps out, or that name"
                 )
     return tuple(placed)
+
+
+def _runnable(suite: Suite, request: Request, report: Reporter) -> list[str]:
+    """The backbones of a suite that can be run as they are; reports the others, with what adds them.
+
+    Raises InputError if none can be run.
+    """
+    known = {spec.name: spec for spec in all_specs()}
+    lacking: dict[str, str] = {}
+    for name in suite.backbones:
+        spec = known.get(name)
+        if spec is not None and not spec.repository and name not in request.weights:
+            lacking[name] = f"fetch {spec.original} and add --weights {name}=FILE"
+        elif name.startswith(TIMM.mark) and find_spec("timm") is None:
+            lacking[name] = "pip install 'layerboard[timm]' adds it"
+    lines = [f"{name} of the suite {suite.name} is left out: {advice}" for name, advice in lacking.items()]
+    if len(lacking) == len(suite.backbones):
+        raise InputError("; ".join(lines))
+    for line in lines:
+        report.say(line)
+    return [name for name in suite.backbones if name not in lacking]
 
 
 def _found(
@@ -173,5 +196,9 @@ def with_weights(specs: Sequence[BackboneSpec], weights: Mapping[str, Path]) -> 
             raise InputError(f"--weights names {name!r}, whose features come from no file")
         usual = ORIGINAL if file.is_file() else TRANSFORMERS
         origin = usual if spec.origin.has_architecture else spec.origin
-        by_name[name] = replace(spec, repository=str(path), revision=None, origin=origin, trained=True)
+        # a file of the published name should be that file
+        known = spec.file if spec.original and file.name == spec.file.name else NO_FILE
+        by_name[name] = replace(
+            spec, repository=str(path), revision=None, file=known, origin=origin, trained=True
+        )
     return list(by_name.values())

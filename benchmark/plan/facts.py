@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from layerboard.leaderboards.findings.facts import Facts
 from layerboard.zoo.registry.find import all_specs
-from layerboard.zoo.spec import BackboneSpec
+from layerboard.zoo.spec import BackboneSpec, Retraining
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +32,11 @@ def known_specs() -> dict[str, BackboneSpec]:
     return {spec.name: spec for spec in all_specs()}
 
 
+def known_depths() -> dict[str, int]:
+    """The number of blocks of every backbone of the registry, by name."""
+    return {spec.name: spec.depth for spec in all_specs()}
+
+
 def known_names() -> "Known":
     """The names of this package that others' results can neither resemble nor describe otherwise."""
     from layerboard.benchmark.plan.suites import SUITES
@@ -44,6 +49,11 @@ def known_names() -> "Known":
     names |= {("task", task.name) for task in TASKS} | {("suite", suite.name) for suite in SUITES}
     names |= {("protocol", protocol.name) for protocol in PROTOCOLS}
     return Known(frozenset(names), families)
+
+
+def retrainings() -> tuple[tuple[str, Retraining], ...]:
+    """Which backbones of the registry, by name, are other trainings of which."""
+    return tuple((spec.name, spec.retrained) for spec in all_specs() if spec.retrained is not None)
 
 
 def teachers(spec: BackboneSpec) -> str:

@@ -9,13 +9,14 @@ from layerboard.benchmark.forms.request import Request
 from layerboard.mini import facts as mini
 from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.catalogue import DATASETS
+from layerboard.tasks.datasets.cifar import CIFAR_10, CIFAR_100_RAGHU
 from layerboard.tasks.datasets.classes import ProbeSubset
 from layerboard.tasks.datasets.coco import CocoEntry
 from layerboard.tasks.datasets.davis import DavisEntry
 from layerboard.tasks.datasets.defects import DefectEntry
 from layerboard.tasks.datasets.folder import NO_LABELS
 from layerboard.tasks.datasets.hub_spec import PREFIX
-from layerboard.tasks.datasets.imagenet import ImageNetEntry
+from layerboard.tasks.datasets.imagenet import IMAGENET, ImageNetEntry
 from layerboard.tasks.datasets.instances import InstanceEntry
 from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
 from layerboard.tasks.datasets.reading.labels import Labelling
@@ -23,6 +24,7 @@ from layerboard.tasks.datasets.revisitop import RevisitedEntry
 from layerboard.tasks.datasets.scenes import VOC_2012_AUG, VocEntry
 from layerboard.tasks.datasets.spair import SpairEntry
 from layerboard.tasks.datasets.tabled import TabledEntry
+from layerboard.tasks.datasets.vtab import VTAB
 from layerboard.zoo.errors import InputError, unknown
 
 LONGEST_SUITE = 120  # maximum characters of the name of a suite, which names its pages
@@ -100,9 +102,10 @@ MINI_SUITE = Suite(
 MINI_INTERVENTIONS = replace(
     MINI_SUITE,
     name="mini-interventions",
-    title="embedded: one network trained in five ways, and untrained networks, on the mini suite's data",
+    title="embedded: one network trained in six ways, and untrained networks, on the mini suite's data",
     backbones=(
-        *("mini-fs64", "mini-fs64-seed1", "mini-fs64-mean", "mini-fs64-noskip6", "mini-fs64-10pct"),
+        *("mini-fs64", "mini-fs64-seed1", "mini-fs64-mean", "mini-fs64-noskip6"),
+        *("mini-fs64-10pct", "mini-fs64-3pct"),
         *("mini-fs64-untrained", "mini-fs-untrained"),
         *("mini-clip-untrained", "mini-beit-untrained", "mini-resnet-untrained"),
     ),
@@ -115,7 +118,8 @@ MINI_REFEREE = replace(
 )
 
 
-REAL = tuple(entry for entry in DATASETS if entry != VOC_2012_AUG)  # protocols read it for VOC 2012
+# protocols read the larger VOC 2012 in place of the other; what other suites have is theirs
+REAL = tuple(entry for entry in DATASETS if entry not in (VOC_2012_AUG, CIFAR_100_RAGHU, *VTAB))
 
 STANDARD_SUITE = Suite(
     name="standard",
@@ -141,7 +145,31 @@ PAPER_SUITE = Suite(
     protocol="paper",
 )
 
-SUITES = (MINI_SUITE, MINI_INTERVENTIONS, MINI_REFEREE, STANDARD_SUITE, PAPER_SUITE)
+RAGHU_SUITE = Suite(
+    name="raghu",
+    title="ImageNet and CIFAR below --data, the kinds of networks of Raghu et al., NeurIPS 2021: ViT, BiT, "
+    "hybrid, and Mixer of ViT's authors",
+    backbones=(
+        *("vit-b32-in21k", "vit-b16-in21k", "vit-l16-in21k", "vit-h14-in21k", "vit-b16", "vit-l16"),
+        "timm:deit3_large_patch16_224.fb_in1k",  # of ImageNet-1k alone
+        *("timm:resnetv2_50x1_bit.goog_in21k", "timm:resnetv2_152x2_bit.goog_in21k"),
+        "timm:vit_base_r50_s16_224.orig_in21k",
+        *("timm:mixer_b16_224.goog_in21k", "timm:mixer_l16_224.goog_in21k"),
+    ),
+    floors=STANDARD_SUITE.floors,
+    datasets=(IMAGENET, CIFAR_10, CIFAR_100_RAGHU),
+)
+
+VTAB_SUITE = Suite(
+    name="vtab",
+    title="VTAB-1k below --data: 19 datasets in three groups, of 1,000 training images each, stretched",
+    backbones=STANDARD_SUITE.backbones,
+    floors=STANDARD_SUITE.floors,
+    datasets=VTAB,
+    protocol="vtab",
+)
+
+SUITES = (MINI_SUITE, MINI_INTERVENTIONS, MINI_REFEREE, STANDARD_SUITE, PAPER_SUITE, RAGHU_SUITE, VTAB_SUITE)
 
 
 def images_suite(datasets: Iterable[str]) -> str:

@@ -161,6 +161,7 @@ class SmallMap:
     row: str
     column: str
     values: NDArray[Any]  # numbers [height width], NaN for blanks, or colours [height width 3], 0 to 255
+    kind: str = ""  # of `Maps.kinds`, by whose colour it is framed; "" for no frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +173,8 @@ class Maps:
     unit: str  # what the colours mean
     span: Span | None = None  # range of the colours; None for a range per map
     name: str = ""
+    kinds: tuple[str, ...] = ()  # of its maps in the order of the legend; the last one is grey
+    dense: bool = False  # whether maps are small, so that many fit into a line
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from layerboard.leaderboards.records.manifest import CLAIMS
 from layerboard.leaderboards.records.record import VERIFIED, Subject, of_suite, unlike_companions
 from layerboard.tasks.framework.registry import COST, DRIFT
 from layerboard.tasks.framework.transforms import is_compression
-from layerboard.zoo.spec import BackboneSpec
+from layerboard.zoo.spec import BackboneSpec, Retraining
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +50,8 @@ class Board:
     published: tuple[Published, ...] = ()
     specs: Mapping[str, BackboneSpec] = field(default_factory=dict)
     part: str = ""  # suffix of the names of its pages, such as ``.inside`` for analyses
+    # which backbones, by name, are other trainings of which; facts, joined by code that knows backbones
+    retrained: tuple[tuple[str, Retraining], ...] = ()
 
     @classmethod
     def of(
@@ -60,11 +62,11 @@ class Board:
         items: Path | None = None,
         arrays: Path | None = None,
         published: Sequence[Published] = (),
-        specs: Mapping[str, BackboneSpec] | None = None,
+        retrained: tuple[tuple[str, Retraining], ...] = (),
     ) -> "Board":
         """The board of the records of a suite, in any order, or of all records if no suite is named."""
         records = latest(of_suite(records, suite) if suite else records)
-        return cls(suite, records, items, arrays, tuple(published), specs or {})
+        return cls(suite, records, items, arrays, tuple(published), retrained=retrained)
 
     def __len__(self) -> int:
         return len(self.records)
@@ -73,6 +75,10 @@ class Board:
     def page(self) -> str:
         """Name of its page files, without an extension."""
         return page_name(self.suite) + self.part
+
+    def knowing(self, specs: Mapping[str, BackboneSpec]) -> "Board":
+        """The board with entries of the registry, by name."""
+        return replace(self, specs=specs)
 
     def only(self, records: pd.DataFrame) -> "Board":
         """The board of a part of its records, or of changed ones; each key once and in order."""

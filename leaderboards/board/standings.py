@@ -38,9 +38,9 @@ def _standing(column: Column, folder: Path) -> ColumnStanding | None:
         items = known_items(column, sides, folder)
         if len(items) == len(sides):  # else the family of the tests would not be whole
             measured[name] = [items[side.place] for side in sides]
-    if not measured:
+    standing = standing_of([*measured.values()], column.metric) if measured else None
+    if standing is None:
         return None
-    standing = standing_of([*measured.values()], column.metric)
     known = standing.ranks if standing.ranks and len(measured) == len(names) else ()
     unit = task_display(column.task).sampled or standing.unit
     return ColumnStanding(

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,8 +19,8 @@ from layerboard.leaderboards.blocks.blocks import (
     Span,
     own_span,
 )
-from layerboard.leaderboards.charts.raster import GAP, Sheet, Spot, cells_to_merge, map_png
-from layerboard.leaderboards.charts.style import FONT, SCHEMA, Spec, config, looks
+from layerboard.leaderboards.charts.raster import Sheet, Spot, cells_to_merge, map_png
+from layerboard.leaderboards.charts.style import FONT, SCHEMA, Spec, config, kind_colours, looks
 
 WIDTH = 720  # approximate width of a figure in pixels at full size
 LETTER = 6.6  # approximate width of a letter
@@ -30,7 +30,9 @@ MOST_BLOCKS = 26  # up to so many whole numbers, an axis extends half a step bey
 SHORTEST, TALLEST, MOST_HEATS = 110.0, 200.0, 4  # heights of a matrix, and the maximum number per line
 MOST_CELLS = 256  # maximum rows and columns of a matrix that are drawn individually
 SMALLEST, LARGEST, MOST_GROUPS = 52.0, 96.0, 4  # sides of a small map; maximum groups of maps per line
+DENSE = 18.0  # smallest side of a map among many
 CELL, IMAGE = 32, 96  # minimum width of a small map on its sheet, and maximum width of an image, in pixels
+DENSE_CELL = 16  # minimum width of a map among many on its sheet
 LABELS = 170.0  # maximum width of the names of rows
 
 
@@ -53,13 +55,13 @@ def picture_spec(picture: Picture, backbones: Sequence[str]) -> Spec:
 
 
 def _beside(panels: Sequence[Spec], columns: int) -> Spec:
-    shared = {"scale": dict.fromkeys(("color", "shape", "strokeDash"), "shared")}
+    shared = {"scale": dict.fromkeys(("color", "shape", "strokeDash", "stroke"), "shared")}
     nothing = {"data": {"values": []}, "mark": "point", "width": WIDTH, "height": 1}
     return {"concat": [*panels] or [nothing], "columns": columns, "spacing": 12, "resolve": shared}
 
 
 def _panel(name: str, width: float, height: float, layers: Sequence[Spec]) -> Spec:
-    title = {"title": {"text": name, "limit": width}} if name else {}
+    title = {"title": {"text": name.split("\n"), "limit": width}} if name else {}
     return title | {"width": round(width, 1), "height": round(height, 1), "layer": [*layers]}
 
 
@@ -223,15 +225,17 @@ class _Layout:
     def spot(self, small: SmallMap) -> Spot:
         return self.rows.index(small.row), self.columns.index(small.column)
 
-    def panel(self, group: str, addresses: Sequence[str], more: Spec) -> Spec:
-        """Layered sheets with the names of their rows and columns, and a colour bar."""
+    def panel(self, group: str, addresses: Sequence[str], legends: Sequence[Spec]) -> Spec:
+        """Layered sheets with the names of their rows and columns, and legends."""
         height, width = (side * (self.side / self.sheet.cell[1]) for side in self.sheet.shape)
-        label = {"labelFontSize": 10, "labelAngle": 0, "labelLimit": 1.2 * (self.side + GAP)}
-        down, across = (GAP / (GAP + side) for side in self.sheet.cell)
+        gap = self.sheet.gap
+        label = {"labelFontSize": 10, "labelAngle": 0, "labelLimit": 1.2 * (self.side + gap)}
+        down, across = (gap / (gap + side) for side in self.sheet.cell)
         axes = {"x": _names("column", self.columns, across, label | {"orient": "top"})}
         axes["y"] = _names("row", self.rows, down, {"labelLimit": LABELS})
         drawn = [_image(address, width, height) for address in addresses]
-        return _panel(group, width, height, [*drawn, _frame(axes | more)])
+        # one layer each: a mark has one colour
+        return _panel(group, width, height, [*drawn, *(_frame(axes | each) for each in legends or [{}])])
 
 
 def _names(field: str, names: Sequence[str], gap: float, axis: Spec) -> Spec:
@@ -239,7 +243,9 @@ def _names(field: str, names: Sequence[str], gap: float, axis: Spec) -> Spec:
     return {"field": field, "type": "nominal", "title": None, "scale": scale, "axis": axis | {"grid": False}}
 
 
-def _layout(maps: Sequence[SmallMap], least: int = CELL) -> _Layout:
+def _layout(
+    maps: Sequence[SmallMap], least: int = CELL, *, framed: bool = False, dense: bool = False
+) -> _Layout:
     """Ordered names, and the largest maps, with cells of equal width, with which groups share a line."""
     groups, rows, columns = (
         tuple(dict.fromkeys(getattr(small, name) for small in maps)) for name in ("panel", "row", "column")
@@ -248,30 +254,44 @@ def _layout(maps: Sequence[SmallMap], least: int = CELL) -> _Layout:
     tall = max((shape[0] / max(shape[1], 1) for shape in shapes), default=1.0)
     cells = max((-(-shape[1] // cells_to_merge(max(shape[:2]))) for shape in shapes), default=1)
     width = cells * -(-least // cells)
-    sheet = Sheet(len(rows), len(columns), (max(1, round(width * tall)), width))
+    sheet = Sheet(len(rows), len(columns), (max(1, round(width * tall)), width), framed)
     label = min(max((LETTER * len(row) for row in rows), default=0.0) + 8, LABELS)
+    smallest, largest = (DENSE, LARGEST / 2) if dense else (SMALLEST, LARGEST)
     for in_line in range(min(MOST_GROUPS, max(1, len(groups))), 0, -1):
         room = (WIDTH - in_line * 18) / in_line - label
-        side = min(room / max(1, len(columns)) / (1 + GAP / width), LARGEST)
-        if side >= SMALLEST:
+        side = min(room / max(1, len(columns)) / (1 + sheet.gap / width), largest)
+        if side >= smallest:
             break
     return _Layout(groups, rows, columns, sheet, side, in_line)
 
 
 def _maps(maps: Maps) -> Spec:
-    layout = _layout(maps.maps)
+    colours = kind_colours(maps.kinds)
+    layout = _layout(maps.maps, DENSE_CELL if maps.dense else CELL, framed=bool(colours), dense=maps.dense)
     ends = ("lowest", "highest") if maps.span is None else (f"{maps.span[0]:.3g}", f"{maps.span[1]:.3g}")
     unit = f"{maps.unit}, each map by itself" if maps.span is None else maps.unit
-    bar = {"color": _bar(ends, unit)} if any(small.values.ndim == 2 for small in maps.maps) else {}
+    legends = [{"color": _bar(ends, unit)}] if any(small.values.ndim == 2 for small in maps.maps) else []
+    legends += [{"stroke": _frame_legend(colours)}] if colours else []
     panels = []
     for group in layout.groups:
-        maps_of_group = {layout.spot(small): small.values for small in maps.maps if small.panel == group}
-        numbers = {spot: values for spot, values in maps_of_group.items() if values.ndim == 2}
-        colours = {spot: values for spot, values in maps_of_group.items() if values.ndim == 3}
+        maps_of_group = {layout.spot(small): small for small in maps.maps if small.panel == group}
+        numbers, images = (
+            {spot: small.values for spot, small in maps_of_group.items() if small.values.ndim == axes}
+            for axes in (2, 3)
+        )
+        framed = {spot: colours[each.kind] for spot, each in maps_of_group.items() if each.kind in colours}
         addresses = [layout.sheet.maps(numbers, maps.span)] if numbers else []
-        addresses += [layout.sheet.images(colours)] if colours else []
-        panels.append(layout.panel(group, addresses, bar))
+        addresses += [layout.sheet.images(images)] if images else []
+        addresses += [layout.sheet.frames(framed)] if framed else []
+        panels.append(layout.panel(group, addresses, legends))
     return _beside(panels, layout.in_line)
+
+
+def _frame_legend(colours: Mapping[str, str]) -> Spec:
+    """The legend of frames by kind."""
+    legend = {"symbolType": "square", "symbolStrokeWidth": 3, "symbolFillColor": "transparent"}
+    scale = {"domain": [*colours], "range": [*colours.values()]}
+    return {"field": "kind", "type": "nominal", "title": "frame", "scale": scale, "legend": legend}
 
 
 def _gallery(gallery: Gallery) -> Spec:
@@ -288,7 +308,7 @@ def _gallery(gallery: Gallery) -> Spec:
         maps_of_group = {layout.spot(small): small.values for small in gallery.maps if small.panel == group}
         spots = [*(layout.spot(small) for small in bare if small.panel == group), *maps_of_group]
         under = layout.sheet.images(dict.fromkeys(spots, gallery.images[group]))
-        panels.append(layout.panel(group, [under, layout.sheet.veils(maps_of_group)], {}))
+        panels.append(layout.panel(group, [under, layout.sheet.veils(maps_of_group)], []))
     said = f"Bright: high; dark: low; each map by itself. {gallery.unit}"
     below = {"text": said, "orient": "bottom", "fontWeight": "normal", "fontSize": 11, "limit": WIDTH}
     return _beside(panels, layout.in_line) | {"title": below}

@@ -15,6 +15,7 @@ from layerboard.leaderboards.blocks.blocks import Numbers2D, Rgb, Span, own_span
 from layerboard.leaderboards.charts.style import RAMP
 
 LEVELS = 64  # levels of a map; more cannot be distinguished
+FEW_LEVELS = 32  # of these, levels of the small maps of a sheet, whose pictures are a quarter smaller so
 MOST_CELLS = 32  # maximum cells along a side of a drawn map; larger maps are averaged
 GAP = 4  # pixels between the cells of a sheet
 _DARKEST = 205  # opacity, out of 255, of the veil at the lowest number of a map
@@ -28,16 +29,39 @@ class Sheet:
     rows: int
     columns: int
     cell: tuple[int, int]  # height and width of a cell in pixels of the picture
+    framed: bool = False  # whether there is room for frames
+
+    @property
+    def gap(self) -> int:
+        """Pixels between cells."""
+        return 3 * self._frame if self.framed else GAP
 
     @property
     def shape(self) -> tuple[int, int]:
         """Height and width of the picture."""
-        height, width = self.cell
-        return self.rows * (height + GAP) - GAP, self.columns * (width + GAP) - GAP
+        (height, width), more = self.cell, 2 * self._frame - self.gap
+        return self.rows * (height + self.gap) + more, self.columns * (width + self.gap) + more
+
+    @property
+    def _frame(self) -> int:
+        """Width of frames in pixels."""
+        return max(2, self.cell[1] // 8) if self.framed else 0
 
     def maps(self, maps: Mapping[Spot, Numbers2D], span: Span | None) -> str:
         """Maps [height width] in colours as a data URL; for a span of None, each map has its own."""
         return indexed_png(self._levels(maps, span), colour_steps(), [255] * LEVELS)
+
+    def frames(self, colours: Mapping[Spot, str]) -> str:
+        """Frames around cells of a framed sheet, of colours such as ``#0072b2``."""
+        indexes, every = np.zeros(self.shape, np.uint8), [*dict.fromkeys(colours.values())]
+        wide = self._frame
+        for spot, colour in colours.items():
+            rows, columns = self._cell(spot)
+            around = (slice(side.start - wide, side.stop + wide) for side in (rows, columns))
+            indexes[tuple(around)] = every.index(colour) + 1
+            indexes[rows, columns] = 0
+        steps = [[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in every]
+        return indexed_png(indexes, np.array(steps, np.uint8), [255] * len(steps))
 
     def veils(self, maps: Mapping[Spot, Numbers2D]) -> str:
         """Maps as black veils, denser where a map is low (by the root of its numbers); none over holes."""
@@ -57,11 +81,11 @@ class Sheet:
         indexes = np.zeros(self.shape, np.uint8)
         for spot, values in maps.items():
             indexes[self._cell(spot)] = _stretched(colour_levels(smaller(values), span), self.cell)
-        return indexes
+        return _fewer()[indexes]
 
     def _cell(self, spot: Spot) -> tuple[slice, slice]:
         (height, width), (row, column) = self.cell, spot
-        top, left = row * (height + GAP), column * (width + GAP)
+        top, left = self._frame + row * (height + self.gap), self._frame + column * (width + self.gap)
         return slice(top, top + height), slice(left, left + width)
 
 
@@ -82,6 +106,14 @@ def colour_steps() -> NDArray[np.uint8]:
     sides = [np.interp(places, np.arange(len(RAMP)), stops[:, side]) for side in range(3)]
     colours: NDArray[np.uint8] = np.rint(np.stack(sides, axis=1)).astype(np.uint8)
     return colours
+
+
+@cache
+def _fewer() -> NDArray[np.uint8]:
+    """For each level, 0 and up, the nearest of `FEW_LEVELS`, among which are the lowest and the highest."""
+    step = (LEVELS - 1) / (FEW_LEVELS - 1)
+    kept = 1 + np.rint(step * np.rint(np.arange(LEVELS) / step))
+    return np.concatenate([[0], kept]).astype(np.uint8)
 
 
 def colour_levels(values: Numbers2D, span: Span | None) -> NDArray[np.uint8]:

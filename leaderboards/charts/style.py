@@ -42,6 +42,11 @@ def series_look(position: int) -> Spec:
     return {"color": COLOURS[position % count], "shape": shape, "strokeDash": dash}
 
 
+def kind_colours(kinds: Sequence[str]) -> dict[str, str]:
+    """Colours of frames by kind; the last kind, which is the usual one, is grey."""
+    return dict(zip(kinds, (*COLOURS[: len(kinds) - 1], COLOURS[-1]), strict=True)) if kinds else {}
+
+
 def looks(names: Iterable[str], backbones: Sequence[str] = ()) -> dict[str, Spec]:
     """The looks of series: of backbones by their position in the suite, of others by that among the names."""
     places = {name: position for position, name in enumerate(dict.fromkeys(names))}

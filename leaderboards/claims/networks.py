@@ -1,6 +1,5 @@
 """Which networks a claim is about: by what the registry says of their form and training, never by name."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -100,29 +99,29 @@ def _is_finer(coarse: KnownNetwork, fine: KnownNetwork) -> bool:
     return same and coarse.spec.patch_size > fine.spec.patch_size
 
 
-def _is_twin(first: KnownNetwork, second: KnownNetwork) -> bool:
-    return first.spec.stages == second.spec.stages and first.spec.family == second.spec.family
+def _change(first: KnownNetwork, second: KnownNetwork) -> str:
+    """How the second, another training of the first, differs from it; "" for any other."""
+    again = second.spec.retrained
+    return again.change if again is not None and again.reference == first.name else ""
 
 
 def _has_less_data(full: KnownNetwork, part: KnownNetwork) -> bool:
-    match = re.fullmatch(r"[0-9.]+ % of (?:the )?(.+)", part.spec.data)
-    same = _is_twin(full, part) and full.spec.supervision == part.spec.supervision
-    return same and match is not None and match[1] == full.spec.data
+    return _change(full, part).endswith("% of the data")
 
 
 def removed_block(full: KnownNetwork, cut: KnownNetwork) -> int:
     """The block, from 1, whose skips the second lacks while the rest of its training is the first's, or 0."""
-    match = re.fullmatch(r"(.+), block (\d+) without skips", cut.spec.supervision)
-    same = _is_twin(full, cut) and full.spec.data == cut.spec.data
-    same = same and match is not None and match[1] == full.spec.supervision
-    return int(match[2]) if same and match else 0
+    again = cut.spec.retrained
+    return again.without_skips if again is not None and again.reference == full.name else 0
 
 
 def _is_averaged(cls: KnownNetwork, mean: KnownNetwork) -> bool:
-    words = mean.spec.supervision.removesuffix(", by the mean of the patch tokens")
-    averaged = mean.is_convnet or (_is_twin(cls, mean) and words != mean.spec.supervision)
-    same = words == cls.spec.supervision and mean.spec.data == cls.spec.data
-    return cls.is_vit and cls.spec.has_cls and cls.method == "labels" and averaged and same
+    convnet = mean.is_convnet and (mean.spec.supervision, mean.spec.data) == (
+        cls.spec.supervision,
+        cls.spec.data,
+    )
+    averaged = convnet or "mean" in _change(cls, mean)
+    return cls.is_vit and cls.spec.has_cls and cls.method == "labels" and averaged
 
 
 def of_method(*methods: Method, least: int = 1) -> Relation:

@@ -40,7 +40,7 @@ COMMERCIAL_USE: dict[str, Use] = {  # by the licence's name in the registry; any
     "Apache-2.0 (authors' repository: MIT)": "allowed",
     "CC-BY-4.0 (on the Hub: Apache-2.0)": "allowed",
     "CC-BY-NC-4.0 (copy on the Hub: Apache-2.0)": "not allowed",
-    "CC-BY-NC-4.0 (copy on the Hub: none)": "not allowed",
+    "Apache-2.0 (two other sources: MIT)": "allowed",
 }
 
 

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Collection, Hashable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from itertools import combinations
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import pandas as pd
 
@@ -23,13 +23,18 @@ DECIMALS = 4  # decimals of measured percentages in a frame
 COLUMNS = (
     *("source", "table", "second_hand", "backbone", "task", "dataset", "protocol", "transform", "metric"),
     *("pooling", "tap", "rule", "published", "decimals", "published_layer"),
-    *("measured", "ci_low", "ci_high", "measured_layer", "difference", "verdict", "reason", "conditions"),
+    *("measured", "ci_low", "ci_high", "measured_layer", "maybe_layers", "index"),
+    *("difference", "verdict", "reason", "conditions"),
 )
 """Columns of `reproduce`: those of `Published`; the percent that was measured, its 95 % interval and its
-block, from 1; measured minus published; the reason why there is no value, no interval or no judgement."""
+block, from 1; of a best block the blocks that are not shown to be worse, and what the published one is of
+these (`Index`); measured minus published; the reason why there is no value, interval or judgement."""
+
+Index = Literal["the same", "not shown to be worse", "worse", ""]  # a published best block; "": not known
 
 _ROUNDING = 1e-9
 _RUN = ["backbone", "task", "dataset", "protocol", "pooling"]
+_HOW = ("protocol", "transform", "input_size", "metric")  # by what runs of one dataset differ
 _Run = tuple[str, ...]
 _Finding = tuple[Verdict, str, dict[str, object]]  # a verdict, its reason, and the measured number
 
@@ -53,12 +58,7 @@ def reproduce(
     None and NaN if missing. ``registry`` names the backbones that can be run: for others the reason says that
     they cannot; None skips this.
     """
-    if len(records):
-        asked = (records["trained"].astype(bool) | is_floor(records)) & (records["other"] == "")
-        asked &= ~records["backbone"].map(lambda name: Variant.of(name).fast_resize)
-        records = records[asked]
-        # published numbers state their input size themselves
-        records = records.assign(backbone=records["backbone"].map(entry_name))
+    records = _like_published(records)
     runs, rows = _by_run(records, published), []
     every = sorted({*_runs_of(records)})
     for number in published:
@@ -73,6 +73,16 @@ def reproduce(
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(layers | numbers)
 
 
+def _like_published(records: pd.DataFrame) -> pd.DataFrame:
+    """Records that a published number can be of, under the names of entries."""
+    if records.empty:
+        return records
+    asked = (records["trained"].astype(bool) | is_floor(records)) & (records["other"] == "")
+    asked &= ~records["backbone"].map(lambda name: Variant.of(name).fast_resize)
+    # published numbers state their input size themselves
+    return records[asked].assign(backbone=records.loc[asked, "backbone"].map(entry_name))
+
+
 @lru_cache(maxsize=1)
 def reproduction(board: Board) -> pd.DataFrame:
     """The rows of `reproduce` of a board and its published numbers; a page and its report ask repeatedly."""
@@ -84,10 +94,17 @@ def reproduced(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[~frame["verdict"].isin(NOT_MEASURED)]
 
 
-def answered(frame: pd.DataFrame, published: Sequence[Published]) -> pd.DataFrame:
-    """The rows of `reproduce` with a measured number, and those of the user's own numbers without one."""
-    of_user = pd.Series([number.own for number in published], frame.index, bool)
-    return frame[of_user | ~frame["verdict"].isin(NOT_MEASURED)]
+def answered(frame: pd.DataFrame, published: Sequence[Published], records: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `reproduce` that readers of some records want to see.
+
+    These are the ones with a measured number, those of the user's own numbers, and those that are not
+    comparable on a task and dataset that was run, if nobody has published a comparable number there.
+    """
+    ways = set(zip(records["task"], records["dataset"], strict=True)) if len(records) else set()
+    ways -= {(number.task, number.dataset) for number in published if number.comparable}
+    beside = [number.own or (number.task, number.dataset) in ways for number in published]
+    shown = pd.Series(beside, frame.index, bool) | ~frame["verdict"].isin(NOT_MEASURED)
+    return frame[shown]
 
 
 def counts(frame: pd.DataFrame) -> dict[str, int]:
@@ -165,7 +182,28 @@ def _measured(number: Published, run: pd.DataFrame) -> _Finding:
     if number.chosen_decimals is not None:  # as the source chose, including its ties
         rows = rows.assign(value=rows["value"].round(number.chosen_decimals))
     best = best_rows(rows)
-    return _at(number, blocks if best.empty else blocks[blocks["layer"] == best["layer"].iloc[0]], "")
+    if best.empty:
+        return _at(number, blocks, "")
+    layer = int(best["layer"].iloc[0])
+    verdict, reason, measured = _at(number, blocks[blocks["layer"] == layer], "")
+    return verdict, reason, measured | _index(number, rows, layer)
+
+
+def _index(number: Published, rows: pd.DataFrame, best: int) -> dict[str, object]:
+    """The blocks that are not shown to be worse than the best, and what the published best is of them.
+
+    Empty if blocks were not compared, as in other metrics than a task's main one, and if another pooling
+    scores higher.
+    """
+    maybe = sorted({int(layer) for layer in rows.loc[rows["maybe_best"].astype(bool), "layer"]})
+    if best not in maybe:
+        return {}
+    index: Index = "worse"
+    if number.layer in (None, best):
+        index = "" if number.layer is None else "the same"
+    elif number.layer in maybe:
+        index = "not shown to be worse"
+    return {"maybe_layers": ranges_text(maybe), "index": index}
 
 
 def _at(number: Published, rows: pd.DataFrame, absent: str) -> _Finding:
@@ -222,18 +260,48 @@ def disputes(published: Sequence[Published]) -> tuple[str, ...]:
     `Published.claim`, or if one run could be compared with all of them. Two numbers disagree if they differ
     by more than their printed digits allow.
     """
+    return tuple(map(_sentence, _disputed(published)))
+
+
+def _disputed(published: Sequence[Published]) -> list[list[Published]]:
     groups: dict[Hashable, list[Published]] = {}
     for number in published:
         if number.claim or number.comparable:
             groups.setdefault(_subject(number), []).append(number)
-    return tuple(
-        _sentence(group)
-        for group in groups.values()
-        if any(
-            abs(number.value - other.value) > number.half_unit + other.half_unit + _ROUNDING
-            for number, other in combinations(group, 2)
-        )
-    )
+    return [group for group in groups.values() if any(_differ(*pair) for pair in combinations(group, 2))]
+
+
+def _differ(number: Published, other: Published) -> bool:
+    return abs(number.value - other.value) > number.half_unit + other.half_unit + _ROUNDING
+
+
+def settlements(records: pd.DataFrame, published: Sequence[Published]) -> tuple[str, ...]:
+    """Which of contradictory published numbers each protocol that was run measures, one sentence each.
+
+    The layer and pooling are those of each number, the protocol, transform, size and metric those of a run.
+    """
+    records, sentences = _like_published(records), []
+    for group in _disputed(published) if len(records) else ():
+        same = records[records["metric"].isin([number.metric for number in group])]
+        for column in _RUN[:3]:
+            same = same[same[column] == getattr(group[0], column)]
+        ways = same[[*_HOW]].drop_duplicates().itertuples(index=False, name=None)
+        sentences += [_settlement(same, group, dict(zip(_HOW, how, strict=True))) for how in ways]
+    return tuple(filter(None, sentences))
+
+
+def _settlement(records: pd.DataFrame, group: Sequence[Published], how: dict[str, Any]) -> str:
+    """What the numbers of a group are beside one way of measuring, as a sentence; "" if it was not run."""
+    tried = [replace(number, **how, not_comparable="") for number in group]
+    runs, texts = _by_run(records, tried), list[str]()
+    for number in tried:
+        verdict, _, measured = _compared(number, runs.get(_run_of(number)), "")
+        if "measured" in measured:
+            texts.append(f"{_told(number)} (measured {measured['measured']:.1f}: {verdict})")
+    first = tried[0]
+    what = f"{first.backbone}, {first.task} {first.metric}, {first.dataset}"
+    settings = ", ".join(filter(None, (first.protocol, first.transform, f"{first.input_size} px")))
+    return f"{what}, by the protocol {settings}: {', '.join(texts)}." if texts else ""
 
 
 def _subject(number: Published) -> Hashable:
@@ -247,14 +315,19 @@ def _subject(number: Published) -> Hashable:
 
 
 def _sentence(group: Sequence[Published]) -> str:
-    """Every number of a group with its source, and with its metric unless all have the same."""
+    """Every number of a group with its source, and its metric and protocol unless all have the same."""
     first, metrics = group[0], {number.metric for number in group}
     named = len(metrics) > 1
     what = first.task if named else f"{first.task} {first.metric}"
     numbers = [
-        f"{fixed(number.value, number.decimals)}{f' ({number.metric})' if named else ''} by "
-        f"{number.origin}{' (second hand)' if number.second_hand else ''}"
+        _told(number, f" ({number.metric})" * named) + f", protocol {number.protocol}" * bool(number.claim)
         for number in group
     ]
     how = f"{first.dataset} ({first.claim or first.protocol})"
     return f"{first.backbone}, {what}, {how}: published numbers disagree: {', '.join(numbers)}."
+
+
+def _told(number: Published, metric: str = "") -> str:
+    """A published number with its source."""
+    second = " (second hand)" * number.second_hand
+    return f"{fixed(number.value, number.decimals)}{metric} by {number.origin}{second}"

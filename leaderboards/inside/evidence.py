@@ -27,6 +27,7 @@ from layerboard.leaderboards.blocks.blocks import (
 )
 from layerboard.leaderboards.blocks.display import task_display
 from layerboard.leaderboards.board.frames import BoardBackbone, RecordGroup, is_floor
+from layerboard.leaderboards.charts.raster import smaller
 from layerboard.leaderboards.records.files import task_key
 from layerboard.leaderboards.records.record import known_arrays
 from layerboard.tasks.framework.registry import TaskEntry
@@ -43,6 +44,10 @@ SHARES = {"first": 0.0, "last": 1.0, "1/2": 0.5, "1/4": 0.25, "3/4": 0.75}
 If two depths fall on the same block, the first name is kept."""
 
 DEPTHS = "Columns are blocks by how deep they lie, from the first to the last."
+
+MOST_BLOCKS, MOST_ROWS, MOST_CELLS = 24, 16, 16  # of a wall: columns, rows, and cells along a side of a map
+WALL = "Columns are all blocks, rows {rows}."
+CUT = "Of more than {blocks} blocks or {rows} {what}, evenly spaced ones are shown."
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +112,21 @@ class Evidence:
         """A picture of the parts below an explanation; empty without parts."""
         return [said(text, depths=DEPTHS), self.titled(picture, what)] if parts else []
 
+    def walls(
+        self, text: str, every: Mapping[BoardBackbone, "Wall"], picture: Maps, what: str
+    ) -> list[Block]:
+        """All maps of all backbones below an explanation, a figure for each size of networks."""
+        groups: dict[tuple[tuple[str, ...], int], list[SmallMap]] = {}
+        for backbone, wall in every.items():
+            if shown := wall.maps(backbone.label):
+                groups.setdefault((wall.rows, len(wall.values)), []).extend(shown)
+        words = said(text, order=" ".join(dict.fromkeys(wall.order for wall in every.values())))
+        figures = [
+            self.titled(replace(picture, maps=tuple(maps), dense=True), f"{what}-{depth}x{len(rows)}")
+            for (rows, depth), maps in groups.items()
+        ]
+        return [words, *figures] if figures else []
+
     def select(self, metric: str, **where: str | int) -> pd.DataFrame:
         """Rows of one metric and of single blocks; of all heads together unless ``head`` says else."""
         return rows_of_metric(self.rows, metric, **where)
@@ -144,16 +164,19 @@ class Evidence:
         side = round(patches**0.5)
         return (side, side) if side * side == patches else (1, patches)
 
-    def depth_panels(self, panels: Mapping[str, pd.DataFrame], title: str, y: str, what: str) -> list[Plot]:
+    def depth_panels(
+        self, panels: Mapping[str, pd.DataFrame], title: str, y: str, what: str, *, alike: bool = False
+    ) -> list[Plot]:
         """A line per backbone for several metrics or views, each in a panel with its own vertical scale.
 
         A panel without a name is a plot of its own. The axis has block numbers if all backbones have equally
-        many blocks, otherwise shares of the depth.
+        many blocks, otherwise shares of the depth. Panels that are ``alike``, of one metric, share a vertical
+        scale, over shares of the depth.
         """
         panels = {name: rows for name, rows in panels.items() if len(rows)}
         if not panels:
             return []
-        shares = len({backbone.depth for backbone in among(self.known, *panels.values())}) > 1
+        shares = alike or len({backbone.depth for backbone in among(self.known, *panels.values())}) > 1
         points = [
             (panel, backbone.label, layer / (backbone.depth if shares else 1), value)
             for panel, rows in panels.items()
@@ -164,7 +187,16 @@ class Evidence:
         if list(panels) == [""]:
             return [self.titled(Plot(frame.drop(columns="panel"), "lines", title, x, y), what)]
         order = tuple(backbone.label for backbone in self.backbones)
-        return [self.titled(Plot(frame, "lines", title, x, y, shared=False, order=order), what)]
+        return [self.titled(Plot(frame, "lines", title, x, y, shared=alike, order=order), what)]
+
+    def family_panels(self, metric: str, title: str, what: str) -> list[Plot]:
+        """A number of every layer, a panel per family; empty unless a family has several backbones."""
+        rows, families = self.select(metric), dict[str, list[str]]()
+        for backbone in among(self.known, rows):
+            families.setdefault(backbone.family, []).append(backbone.name)
+        panels = {family: rows[rows["backbone"].isin(names)] for family, names in families.items()}
+        several = max(map(len, families.values()), default=0) > 1
+        return self.depth_panels(panels, f"{title} by family", metric, what, alike=True) if several else []
 
     def token_panels(self, titles: Mapping[str, str], y: str, **where: str | int) -> list[Block]:
         """A figure with a title for each kind of token, with a panel per metric."""
@@ -199,6 +231,40 @@ class Evidence:
     def lacking(self, what: str, drawn: Mapping[BoardBackbone, object]) -> Text:
         """The sentence on backbones without arrays, which a figure leaves out; empty if there are none."""
         return not_drawn(what, ", ".join(each.label for each in self.backbones if each not in drawn))
+
+
+@dataclass(frozen=True, eq=False)
+class Wall:
+    """All maps of one backbone, [blocks rows height width], with the names of the rows."""
+
+    values: Floats
+    rows: tuple[str, ...]
+    what: str  # what a row is, in the plural
+    first: int = 1  # number of the first block
+    kinds: Array | None = None  # of each map, [blocks rows], by which they are framed
+
+    @property
+    def order(self) -> str:
+        """What rows and columns are, and which of them are shown, in a sentence or two."""
+        order = WALL.format(rows=self.what)
+        if len(self.values) <= MOST_BLOCKS and len(self.rows) <= MOST_ROWS:
+            return order
+        return f"{order} {CUT.format(blocks=MOST_BLOCKS, rows=MOST_ROWS, what=self.what)}"
+
+    def maps(self, panel: str) -> list[SmallMap]:
+        """Small maps of a panel; maps without a number are left out."""
+        return [
+            SmallMap(
+                panel,
+                self.rows[row],
+                str(self.first + block),
+                smaller(self.values[block, row], MOST_CELLS),
+                "" if self.kinds is None else str(self.kinds[block, row]),
+            )
+            for row in evenly(len(self.rows), MOST_ROWS)
+            for block in evenly(len(self.values), MOST_BLOCKS)
+            if np.isfinite(self.values[block, row]).any()
+        ]
 
 
 def not_drawn(what: str, names: str) -> Text:

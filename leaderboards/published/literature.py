@@ -46,6 +46,9 @@ SOURCES: dict[str, str] = {  # the publication of each file in ``published/``
     "pe-readme": "facebookresearch/perception_models, apps/pe/README.md, commit 3e352cc",
     "radio-report": "NVlabs/RADIO, RADIOv2.5_tech_report.md, commit c0f3701",
     "tips-readme": "google-deepmind/tips, README, commit 4db271d",
+    "pe-paper": "Bolya et al., Perception Encoder, 2025, arXiv:2504.13181",
+    "dinov3-paper": "Siméoni et al., DINOv3, 2025, arXiv:2508.10104",
+    "omniprobe": "GenIntel/OmniProbe, page of results of 2026-07-20, commit 8fd8446",
 }
 
 Rule = Literal["best", "layer", "last", "final", "draws"]
@@ -55,7 +58,7 @@ CHOICES: dict[str, tuple[str, ...]] = {  # allowed values of cells in these colu
     "pooling": tuple(POOLINGS),
     "tap": get_args(Tap),
     "rule": get_args(Rule),
-    "printed": ("percent", "fraction"),
+    "printed": ("percent", "fraction", "error"),
     "second_hand": ("yes", "no"),
 }
 
@@ -80,7 +83,7 @@ class Published:
     chosen_decimals: int | None  # of the percentages among which the best block was chosen; None if exact
     value: float  # in percent
     decimals: int  # number of printed decimals
-    printed: str
+    printed: str  # as percent or fraction; an error is in its own unit, and a lower one is better
     second_hand: bool  # whether it was read from a third party's transcription
     not_comparable: str  # why no run can be compared with it; "" if one can
     conditions: str  # how it was measured, if the protocol does not say so, or differs

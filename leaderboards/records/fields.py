@@ -47,6 +47,7 @@ WORDS = (
     "device",
     "version",
     "revision",
+    "sha256",
     "view_size",
 )
 # signs of names beside letters and digits; the dataset of a cost is a device

@@ -8,7 +8,8 @@ from pathlib import Path
 RESULTS_VERSION = 1  # raise it when any number of a record changes for the same weights and data
 
 LONGEST = 150  # maximum bytes of a file name, which leaves room for extensions
-OTHER_PAGES = ("index", "changes", "readme", "submissions")  # names of what a site has beside results
+# names of what a site has beside results
+OTHER_PAGES = ("index", "changes", "readme", "submissions", "literature")
 
 
 def task_key(task: str, dataset: str, protocol: str, transform: str = "", sets: bool = False) -> str:

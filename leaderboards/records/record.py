@@ -38,6 +38,7 @@ class Record:
     family: str
     trained: bool  # False for seeded random weights
     revision: str  # commit of its repository or digest of its local weights
+    sha256: str = ""  # of the file of its weights, or of the lines of ``sha256sum`` for several; "" for none
     depth: int
     input_size: int  # input size in pixels of the evaluation
     view_size: str = ""  # of scores: how large the first image was shown (`ViewSize`); "" if unknown

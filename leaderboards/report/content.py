@@ -24,7 +24,7 @@ from layerboard.leaderboards.board.ranks import mean_ranks
 from layerboard.leaderboards.board.tidy import numbers_of
 from layerboard.leaderboards.charts.style import Spec, looks
 from layerboard.leaderboards.findings.facts import UNKNOWN, Facts
-from layerboard.leaderboards.findings.reproduce import reproduced, reproduction
+from layerboard.leaderboards.findings.reproduce import answered, reproduced, reproduction
 from layerboard.leaderboards.sections.similarity import BlockCka, cka_matrices
 from layerboard.zoo.spec import entry_name
 
@@ -230,8 +230,8 @@ class Report:
 
 
 def report_of(board: Board, facts: Mapping[str, Facts], highlight: str = "") -> Report:
-    """The contents of a report, with facts by backbone; numbers of others only if some were reproduced."""
-    if board.published and reproduced(reproduction(board)).empty:
+    """The contents of a report, with facts by backbone; numbers of others only if some have a place in it."""
+    if board.published and answered(reproduction(board), board.published, board.plain).empty:
         board = replace(board, published=tuple(number for number in board.published if number.own))
     return Report(board, facts, board.labels.get(highlight, ""))
 

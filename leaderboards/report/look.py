@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageOps
 
 from layerboard.leaderboards.charts.raster import colour_steps
+from layerboard.leaderboards.charts.style import kind_colours
+from layerboard.leaderboards.inside.drawings.attention import HEADS
+from layerboard.leaderboards.inside.evidence import MOST_BLOCKS, MOST_ROWS, evenly
 from layerboard.leaderboards.report.packing import json_script, script_digest
 from layerboard.leaderboards.report.principal import COLOURS, PrincipalTokens, colours
 from layerboard.leaderboards.report.templates.environment import filled
@@ -24,7 +27,9 @@ from layerboard.zoo.spec import BackboneSpec
 ASSETS = Path(__file__).parent / "assets"
 SIDE = 512  # pixels of the longer side of a picture in the page
 MAP = 224  # pixels of the longer side of a map in a figure
+WALLED, FRAME = 80, 4  # pixels of the longer side of a map in a wall, and of the frame around it
 GAP, HEAD = 6, 20  # pixels between the maps of a figure, and of the line above them
+NEAREST = Image.Resampling.NEAREST
 
 Cells = tuple[int, int]  # rows and columns of a grid
 
@@ -53,6 +58,7 @@ class LayerMaps:
     error: float  # the largest error of a cosine that the page computes
     turned: Floats  # scores of three directions for colours, aligned with another layer, [cells 3]
     maps: Mapping[str, Floats]
+    kinds: tuple[tuple[str, ...], ...]  # of each head in each picture (`HEADS`); none without attention
     prefix_lengths: Floats  # norms of the class token and registers in each picture, [pictures tokens]
 
     @property
@@ -89,6 +95,7 @@ def look_page(pictures: Sequence[Picture], backbones: Sequence[BackboneMaps], re
         "pictures": [_picture(picture) for picture in pictures],
         "backbones": [_facts(backbone) for backbone in backbones],
         "ramp": colour_steps().tolist(),
+        "kinds": {kind: (colour, HEADS[kind]) for kind, colour in kind_colours([*HEADS]).items()},
     }
     page = filled(
         "look",
@@ -122,6 +129,7 @@ def _facts(backbone: BackboneMaps) -> dict[str, Any]:
             "error": round(layer.error, 4),
             "square": layer.tokens.square,
             "steps": layer.stored[1].tolist(),
+            "kinds": layer.kinds if layer.layer != "final" else (),  # its maps are those of the last block
             "maps": {name: _spans(layer, name) for name in layer.maps},
             "prefixLengths": layer.prefix_lengths.round(3).tolist(),
         }
@@ -165,11 +173,11 @@ def arrays_of(backbone: BackboneMaps) -> dict[str, NDArray[Any]]:
 
 
 def figures(pictures: Sequence[Picture], backbone: BackboneMaps) -> dict[str, Image.Image]:
-    """Colours and maps, without single heads, by name: rows are pictures, columns are picture and layers."""
-    small = []
-    for image in (picture.image for picture in pictures):
-        size = [max(1, round(side * MAP / max(image.size))) for side in image.size]
-        small.append(np.asarray(image.resize((size[0], size[1]))))
+    """Colours and maps by name: rows are pictures, columns are picture and layers; ``heads-1`` is a wall.
+
+    There is a wall for each picture, in order: all of its heads in rows, framed by their kinds.
+    """
+    small = [_thumbnail(picture, MAP) for picture in pictures]
     every = dict.fromkeys(name for layer in backbone.layers for name in layer.maps)
     names = ("colours", *(name for name in every if not name.startswith("head")))
     sheets = {}
@@ -177,7 +185,46 @@ def figures(pictures: Sequence[Picture], backbone: BackboneMaps) -> dict[str, Im
         layers = (layer for layer in backbone.layers if name in ("colours", *layer.maps))
         columns = {layer.layer: layer.split(_coloured(layer, name)) for layer in layers}
         sheets[name] = _sheet({"": small} | columns)
+    attending = [layer for layer in backbone.layers if layer.kinds and layer.layer != "final"]
+    for number, picture in enumerate(pictures if attending else ()):
+        sheets[f"heads-{number + 1}"] = _wall(picture, attending, number)
     return sheets
+
+
+def _thumbnail(picture: Picture, side: int) -> NDArray[np.uint8]:
+    """Pixels of a picture with that longer side."""
+    wide, tall = (max(1, round(each * side / max(picture.image.size))) for each in picture.image.size)
+    return np.asarray(picture.image.resize((wide, tall)))
+
+
+def _wall(picture: Picture, layers: Sequence[LayerMaps], number: int) -> Image.Image:
+    """Attention of the heads (rows) of layers (columns) in one picture; of many, evenly spaced ones."""
+    colours, columns = kind_colours([*HEADS]), {}
+    count = min(len(layer.kinds[number]) for layer in layers)
+    small = _thumbnail(picture, WALLED)
+    heads = [Image.fromarray(small) for _ in evenly(count, MOST_ROWS)]
+    for image, head in zip(heads, evenly(count, MOST_ROWS), strict=True):
+        ImageDraw.Draw(image).text((2, 2), f"head {head + 1}", "white", stroke_width=2, stroke_fill="black")
+    columns[""] = [np.asarray(image) for image in heads]
+    for layer in (layers[index] for index in evenly(len(layers), MOST_BLOCKS)):
+        maps = (
+            layer.split(_coloured(layer, f"head {head + 1}"))[number] for head in evenly(count, MOST_ROWS)
+        )
+        kinds = (layer.kinds[number][head] for head in evenly(count, MOST_ROWS))
+        framed = (_framed(cells, colours[kind], small.shape) for cells, kind in zip(maps, kinds, strict=True))
+        columns[layer.layer] = [*framed]
+    wall = _sheet(columns)
+    sheet = Image.new("RGB", (wall.width, wall.height + HEAD), "white")
+    sheet.paste(wall)
+    for step, (kind, colour) in enumerate(colours.items()):
+        ImageDraw.Draw(sheet).text((60 * step, wall.height + 4), kind, colour)
+    return sheet
+
+
+def _framed(cells: NDArray[np.uint8], colour: str, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    """Colours of cells at the size of a picture, in a frame."""
+    inner = (max(1, shape[1] - 2 * FRAME), max(1, shape[0] - 2 * FRAME))
+    return np.asarray(ImageOps.expand(Image.fromarray(cells).resize(inner, NEAREST), FRAME, colour))
 
 
 def _sheet(columns: Mapping[str, Sequence[NDArray[np.uint8]]]) -> Image.Image:
@@ -189,7 +236,7 @@ def _sheet(columns: Mapping[str, Sequence[NDArray[np.uint8]]]) -> Image.Image:
     for left, (title, images) in zip(range(0, sheet.width, width), columns.items(), strict=True):
         ImageDraw.Draw(sheet).text((left, 4), title, "black")
         for top, size, image in zip(tops, sizes, images, strict=False):
-            sheet.paste(Image.fromarray(image).resize(size, Image.Resampling.NEAREST), (left, top))
+            sheet.paste(Image.fromarray(image).resize(size, NEAREST), (left, top))
     return sheet
 
 

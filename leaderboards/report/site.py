@@ -39,26 +39,36 @@ pinned: false
 Which frozen vision backbone, and which of its layers, is best for which task: {what}. `index.html` needs
 nothing but a browser; beside it are the numbers as CSV.
 
+`literature.html` has the numbers that others have published, with their sources.
+
 Written by `layerboard report --site`.
 """
 
+LINK = '<p><a href="literature.html">Numbers that others have published</a></p></footer>'
+
 
 def write_site(
-    pages: Mapping[str, str], reports: Sequence[Report], folder: Path, history: Mapping[str, str]
+    pages: Mapping[str, str],
+    reports: Sequence[Report],
+    folder: Path,
+    history: Mapping[str, str],
+    beside: Mapping[str, str],
 ) -> list[Path]:
     """Write the page of each suite, by its name, and its numbers; other files in the folder stay.
 
-    ``history`` are the `history_pages` of a results repository, if it is one.
+    ``history`` are the `history_pages` of a results repository, if it is one; ``beside`` are the files of the
+    literature, to which every page of a suite links.
     """
     names = {suite: page_name(suite) for suite in pages}
     single = len(pages) == 1 and not history
-    texts = {"index.html" if single else f"{names[suite]}.html": page for suite, page in pages.items()}
+    linked = {suite: str(page).replace("</footer>", LINK, 1) for suite, page in pages.items()}
+    texts = {"index.html" if single else f"{names[suite]}.html": page for suite, page in linked.items()}
     if not single:
         texts["index.html"] = str(filled("site", pages=names))
     tables = [numbers for report in reports for numbers in report.numbers]
     texts |= {f"{numbers.name}.csv": csv_text(numbers.frame) for numbers in tables}
     listed = ", ".join(names.values())
-    texts |= history
+    texts |= {**history, **beside}
     title, what = (f"layerboard {listed}", "the suite") if single else ("layerboard", "suites")
     texts["README.md"] = CARD.format(title=title, what=f"{what} {listed}")
     for name, text in texts.items():

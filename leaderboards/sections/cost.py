@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from layerboard.leaderboards.blocks.blocks import Block, Heading, Page, Table, said
+from layerboard.leaderboards.blocks.blocks import Block, Heading, Page, Plot, Table, said, slug
 from layerboard.leaderboards.blocks.display import bytes_text, count_text, fixed, ms_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.costs import DISTURBANCE, disturbances, is_own_size
@@ -14,6 +14,7 @@ from layerboard.leaderboards.board.frames import BoardBackbone, backbones_of
 from layerboard.leaderboards.sections.provenance import provenance_blocks
 from layerboard.leaderboards.sections.tables import cell_table
 from layerboard.tasks.framework.registry import DISTURBED
+from layerboard.zoo.spec import entry_name
 
 MEGABYTE = 1e6
 
@@ -29,6 +30,7 @@ forward pass at the best batch size, weights included: as reported by the alloca
 tensors alive at once. Each backbone as a whole is shown images of its own input size. Tasks may show them at
 other sizes, in pixels; each size has a table, and what is said of a task is at its size."""
 
+_OVER_SIZE = {"images-per-second": "Images a second", "largest-batch": "Largest batch"}
 _TIMES = {"ms": "Milliseconds of one image", "ms-batch": "Milliseconds per image, at the best batch size"}
 
 
@@ -46,7 +48,7 @@ def _device_blocks(rows: pd.DataFrame, device: str, labels: Mapping[str, str]) -
     if rows.empty:
         return []
     whole = Table(whole_table(rows), caption=f"Each backbone as a whole on {device}")
-    blocks: list[Block] = [Heading(2, f"On {device}"), whole]
+    blocks: list[Block] = [Heading(2, f"On {device}"), whole, *size_curves(rows, device)]
     blocks += [said(DISTURBANCE, **disturbed) for disturbed in disturbances(rows, device)]
     own = is_own_size(rows)
     parts = [(title, rows[own & (rows["metric"] == metric)]) for metric, title in _TIMES.items()]
@@ -56,6 +58,24 @@ def _device_blocks(rows: pd.DataFrame, device: str, labels: Mapping[str, str]) -
         table = Table(up_to_table(part, labels), caption=f"{title}, up to each layer, on {device}")
         blocks += [said("{title}, up to each layer:", title=title), table]
     return blocks
+
+
+def size_curves(rows: pd.DataFrame, device: str) -> list[Plot]:
+    """Plots of what the backbones that were measured at several input sizes reach at each of them.
+
+    Rows are of one device and have numbers.
+    """
+    whole = rows[is_own_size(rows) & (rows["layer"] == -1)]
+    whole = whole.assign(series=whole["backbone"].map(entry_name)).sort_values(["series", "input_size"])
+    plots = []
+    for metric, title in _OVER_SIZE.items():
+        points = whole[whole["metric"] == metric]
+        points = points[points.groupby("series")["input_size"].transform("nunique") > 1]
+        if len(points):
+            frame = points.assign(x=points["input_size"], y=points["value"])[["series", "x", "y"]]
+            named = f"{title}, over the input size, on {device}"
+            plots.append(Plot(frame, "lines", named, "input size, px", title, name=slug(named)))
+    return plots
 
 
 def whole_table(rows: pd.DataFrame) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.board.frames import INTERVAL
 from layerboard.leaderboards.sections.provenance import list_blocks
 from layerboard.leaderboards.sections.tables import EMPTY, main_table
+from layerboard.tasks.datasets.catalogue import GROUPS
 
 LEAST = 2  # minimum number of datasets in a mean
 
@@ -32,6 +33,7 @@ class DatasetMean:
 
     after: Column  # the last of the task's columns
     heading: str
+    group: str  # of its datasets; "" for all
     columns: tuple[Column, ...]  # datasets on which every backbone with a score of the task has one
     left_out: Mapping[Column, tuple[str, ...]]  # the others, and which backbones lack a score there
     scores: Mapping[str, MeanScore]  # by backbone; none if fewer than two datasets are left
@@ -41,31 +43,39 @@ class DatasetMean:
 def dataset_means(board: Board) -> tuple[DatasetMean, ...]:
     """The means of every task that has columns of several datasets, in the order of the columns.
 
-    A dataset with several columns, of different images, counts with the first. A mean is over the same
-    datasets for all backbones: those on which every backbone with any score has one.
+    The mean over each group of datasets (`tasks.datasets.catalogue.GROUPS`) follows that over all. A dataset
+    with several columns, of different images, counts with the first. A mean is over the same datasets for all
+    backbones: those on which every backbone with any score has one.
     """
-    groups: dict[tuple[str, str, str], dict[str, Column]] = {}
+    tasks: dict[tuple[str, str, str], dict[str, Column]] = {}
     for column in board.columns:
-        datasets = groups.setdefault((column.task, column.protocol, column.metric), {})
+        datasets = tasks.setdefault((column.task, column.protocol, column.metric), {})
         datasets.setdefault(column.dataset, column)
     named = len({column.protocol for column in board.columns}) > 1
-    return tuple(_mean([*group.values()], named=named) for group in groups.values() if len(group) >= LEAST)
+    means = []
+    for every in tasks.values():
+        last = [*every.values()][-1]
+        for group in ("", *dict.fromkeys(GROUPS.values())):
+            taken = [column for name, column in every.items() if group in ("", GROUPS.get(name))]
+            if len(taken) >= LEAST:
+                means.append(_mean(taken, last, group, named=named))
+    return tuple(means)
 
 
-def _mean(group: Sequence[Column], *, named: bool) -> DatasetMean:
-    """The mean of one task; its heading may name the protocol."""
-    scores = {column: _scores(column.best) for column in group}
+def _mean(datasets: Sequence[Column], after: Column, group: str, *, named: bool) -> DatasetMean:
+    """The mean of one task over a group of datasets; its heading may name the protocol."""
+    scores = {column: _scores(column.best) for column in datasets}
     backbones = sorted({name for by_name in scores.values() for name in by_name})
     every = scores.items()
     lacking = {column: tuple(name for name in backbones if name not in own) for column, own in every}
-    taken = tuple(column for column in group if not lacking[column])
-    heading = f"{group[0].task} {group[0].metric}, mean of {len(taken)} datasets"
-    heading += f" ({group[0].protocol})" if named else ""
+    taken = tuple(column for column in datasets if not lacking[column])
+    heading = f"{after.task} {after.metric}, mean of {len(taken)} {group} datasets".replace("  ", " ")
+    heading += f" ({after.protocol})" if named else ""
     heading += " †" if any(column.partial for column in taken) else ""
     draws = [_scores(_with_ends(column.floors)) for column in taken]
     left_out = {column: names for column, names in lacking.items() if names}
     over = _over([scores[column] for column in taken])
-    return DatasetMean(group[-1], heading, taken, left_out, over, _over(draws))
+    return DatasetMean(after, heading, group, taken, left_out, over, _over(draws))
 
 
 def _with_ends(floors: pd.DataFrame) -> pd.DataFrame:
@@ -99,7 +109,7 @@ def _over(datasets: Sequence[Mapping[str, MeanScore]]) -> dict[str, MeanScore]:
 def table_with_means(board: Board) -> pd.DataFrame:
     """The `main_table` with each task's mean after its columns."""
     table = main_table(board)
-    for mean in dataset_means(board):
+    for mean in reversed(dataset_means(board)):  # each is put before those of its task that are there
         if mean.scores:
             by_name = {name: Cell(score_text(*score)) for name, score in mean.floors.items()}
             by_name |= {name: Cell(score_text(*each), value=each[0]) for name, each in mean.scores.items()}
@@ -114,7 +124,8 @@ def mean_blocks(board: Board) -> list[Block]:
     lines = []
     for mean in dataset_means(board):
         over = ", ".join(column.dataset_name for column in mean.columns) if mean.scores else "no mean"
-        line = f"{mean.after.task} {mean.after.metric} ({mean.after.protocol}): {over}"
+        said = ", ".join(filter(None, (mean.after.protocol, mean.group)))
+        line = f"{mean.after.task} {mean.after.metric} ({said}): {over}"
         left_out = "; ".join(
             f"{column.dataset_name} (no score of {', '.join(board.labels[name] for name in names)})"
             for column, names in mean.left_out.items()

@@ -10,6 +10,7 @@ from layerboard.leaderboards.sections.layers import layer_blocks
 from layerboard.leaderboards.sections.losses import loss_blocks
 from layerboard.leaderboards.sections.published import published_blocks
 from layerboard.leaderboards.sections.ranks import rank_blocks
+from layerboard.leaderboards.sections.same_depth import same_depth_blocks
 from layerboard.leaderboards.sections.seen import seen_blocks
 from layerboard.leaderboards.sections.sets import set_blocks
 from layerboard.leaderboards.sections.similarity import similarity_blocks
@@ -28,12 +29,16 @@ SECTIONS: tuple[Callable[[Board], list[Block]], ...] = (
     variant_blocks,
     published_blocks,
     similarity_blocks,
+    same_depth_blocks,
 )
 # what single layers of plain backbones do not show
 BEYOND = (set_blocks, variant_blocks)
+# sections without a table: the report has the matrices of every two backbones instead
+PICTURED = (same_depth_blocks,)
 
 
 def section_blocks(board: Board, *, beyond: bool | None = None) -> list[Block]:
-    """The blocks of the sections in order: of all, or of those that are `BEYOND` or are not."""
-    sections = (section for section in SECTIONS if beyond in (None, section in BEYOND))
+    """The blocks of the sections in order: of all, or of those that are `BEYOND`, or of the other tables."""
+    tables = [section for section in SECTIONS if section not in PICTURED]
+    sections = SECTIONS if beyond is None else [each for each in tables if (each in BEYOND) == beyond]
     return [block for section in sections for block in section(board)]

@@ -8,7 +8,13 @@ import pandas as pd
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, said
 from layerboard.leaderboards.blocks.display import fixed
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.findings.reproduce import NOT_MEASURED, answered, disputes, reproduction
+from layerboard.leaderboards.findings.reproduce import (
+    NOT_MEASURED,
+    answered,
+    disputes,
+    reproduction,
+    settlements,
+)
 from layerboard.leaderboards.sections.provenance import list_blocks
 
 AGREES = """\
@@ -23,13 +29,14 @@ def published_blocks(board: Board) -> list[Block]:
     """The section on published numbers; empty if none are given."""
     if not board.published:
         return []
-    frame = answered(reproduction(board), board.published)
+    frame = answered(reproduction(board), board.published, board.plain)
     heading = Heading(2, "Numbers of others")
     if frame.empty:
         return [heading, said(NONE)]
     table = Table(published_table(frame), left=3, caption="Published and measured numbers")
     names = set(zip(frame["backbone"], frame["task"], strict=True))
-    sentences = disputes([number for number in board.published if (number.backbone, number.task) in names])
+    shown = [number for number in board.published if (number.backbone, number.task) in names]
+    sentences = [*disputes(shown), *settlements(board.plain, shown)]
     return [heading, said(AGREES), table, *list_blocks(DISPUTED, sentences)]
 
 
@@ -44,13 +51,17 @@ def _cells(row: Mapping[Hashable, Any]) -> dict[str, str]:
     protocol = f" ({', '.join(how)})" if how else ""
     how_measured = row["conditions"] if row["verdict"] in NOT_MEASURED else ""
     measured, interval, rule = row["measured"] is not None, row["ci_low"] is not None, row["rule"]
+    maybe = f"{row['maybe_layers']} not shown to be worse" if row["maybe_layers"] else ""
     source = f"{row['source']}, {row['table']}".removesuffix(", ")
     return {
         "backbone": row["backbone"],
         "score": f"{row['task']} {row['metric']}, {row['dataset']}{protocol}",
         "source": f"{source}{' (second hand)' if row['second_hand'] else ''}",
-        "published": fixed(row["published"], row["decimals"]) + _layer(row["published_layer"], rule),
-        "measured": fixed(row["measured"], 2) + _layer(row["measured_layer"], rule) if measured else "",
+        "published": fixed(row["published"], row["decimals"])
+        + _layer(row["published_layer"], rule, row["index"]),
+        "measured": fixed(row["measured"], 2) + _layer(row["measured_layer"], rule, maybe)
+        if measured
+        else "",
         "95 % interval": f"{fixed(row['ci_low'], 2)} to {fixed(row['ci_high'], 2)}" if interval else "",
         "difference": f"{row['difference']:+.2f}" if measured else "",
         "verdict": row["verdict"],
@@ -58,7 +69,7 @@ def _cells(row: Mapping[Hashable, Any]) -> dict[str, str]:
     }
 
 
-def _layer(layer: int | None, rule: str) -> str:
-    """The layer of a score in brackets, or its rule if that names one."""
+def _layer(layer: int | None, rule: str, said: str = "") -> str:
+    """The layer of a score in brackets, or its rule if that names one, and what is said of it."""
     name = "final" if rule == "final" else layer
-    return "" if name is None else f" ({name})"
+    return "" if name is None else f" ({name}{f': {said}' if said else ''})"

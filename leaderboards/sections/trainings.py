@@ -4,35 +4,33 @@ Source: Raghu et al., Do Vision Transformers See Like Convolutional Neural Netwo
 and 12 and appendix G.
 """
 
-import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import isnan
 
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.blocks.blocks import Block, Heading, Plot, Table, said, slug
-from layerboard.leaderboards.blocks.display import number_text
+from layerboard.leaderboards.blocks.blocks import Block, Heading, HeatMap, Matrix, Plot, Table, said, slug
+from layerboard.leaderboards.blocks.display import number_text, score_text, signed_text, task_display
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import INTERVAL, between
 from layerboard.leaderboards.sections.provenance import partial_line
 from layerboard.leaderboards.sections.similarity import CkaTable, cka_tables
 from layerboard.tasks.metrics.arrays import Floats, Integers, mean_of_any
+from layerboard.zoo.spec import UNTRAINED, Retraining, Variant
 
 PRIMARY = "patch"  # pooling that is drawn; others have tables
-
-CHANGES = {
-    r"seed\d+": "another seed",
-    r"10pct": "a tenth of the data",
-    r"mean": "class read from the mean of the patches",
-    r"noskip(\d+)": "block {0} without skips",
-    r"untrained": "untrained",
-}
-"""How a backbone's name goes on behind that of its reference, in the order of tables, and what it means."""
+ALL = (0.0, 1.0)  # range of the colours of maps
 
 NOTE = """\
-CKA of each block of `{reference}` with the same block of another training of the same network. Another seed
-shows how similar two trainings can be; the untrained network shows how much similarity needs no training."""
+CKA of each block of `{reference}` with the same block of other trainings of this network, or of networks
+that were trained on from it. Another seed shows how similar two trainings can be; the untrained network shows
+how much similarity needs no training."""
+
+MAPS = """\
+CKA of all blocks of each of these networks with each other, from 0 to 1, and its highest score of
+{task}, in brackets the difference from that of `{reference}` (after Raghu et al., figure 8)."""
 
 PARTED = """\
 A block without skip connections may split a network into two parts. `within` is the mean CKA of two
@@ -42,19 +40,26 @@ Similarities = Mapping[int, tuple[float, float, float]]
 """By block, CKA with the same block of another backbone and its 95 % interval; NaN if not known."""
 
 
-def trainings_of(names: Collection[str]) -> dict[str, dict[str, str]]:
-    """For each backbone with retrained variants, these and what differs about each."""
-    trainings = {
-        name: {
-            other: change.format(*match.groups())
-            for pattern, change in CHANGES.items()
-            for other in sorted(names)
-            if other.startswith(f"{name}-") and (match := re.fullmatch(pattern, other[len(name) + 1 :]))
-        }
-        for name in sorted(names)
-    }
+def trainings_of(board: Board) -> dict[str, dict[str, Retraining]]:
+    """For each backbone of a board with other trainings, these by name.
+
+    A variant of a backbone, such as another input size, is compared with the same variant of its reference.
+    """
+    trainings: dict[str, dict[str, Retraining]] = {}
+    for entry, training in board.retrained:
+        for name in board.labels:
+            reference = _variant_of(name, entry, training.reference)
+            if reference in board.labels:
+                trainings.setdefault(reference, {})[name] = training
     # an untrained network alone is no comparison
-    return {name: others for name, others in trainings.items() if {*others.values()} - {"untrained"}}
+    every = trainings.items()
+    return {name: others for name, others in every if {each.change for each in others.values()} - {UNTRAINED}}
+
+
+def _variant_of(name: str, entry: str, reference: str) -> str:
+    """The variant of the reference like this one of the entry; "" for a variant of any other."""
+    variant = Variant.of(name)
+    return str(replace(variant, entry=reference)) if variant.entry == entry else ""
 
 
 def same_blocks(rows: pd.DataFrame, name: str, other: str) -> Similarities:
@@ -68,10 +73,16 @@ def same_blocks(rows: pd.DataFrame, name: str, other: str) -> Similarities:
 
 def partition_of(rows: pd.DataFrame, name: str, block: int) -> tuple[float, float]:
     """How a block, from 1, splits a backbone (`partition`), by the CKA of its blocks; NaN if unknown."""
+    cka, layers = _own_cka(rows, name)
+    return partition(cka, layers, block)
+
+
+def _own_cka(rows: pd.DataFrame, name: str) -> tuple[Floats, Integers]:
+    """CKA of all blocks of a backbone, [layers layers], NaN if unknown, and the numbers of the layers."""
     pairs = _pairs(rows, name, name, first=0)
     cka = pairs.pivot_table("value", "layer", "other_layer", aggfunc="first", dropna=False)
     layers = cka.index.to_numpy(np.int64)
-    return partition(cka.reindex(columns=layers).to_numpy(float), layers, block)
+    return cka.reindex(columns=layers).to_numpy(float), layers
 
 
 def partition(cka: Floats, layers: Integers, block: int) -> tuple[float, float]:
@@ -99,50 +110,93 @@ def _pairs(rows: pd.DataFrame, name: str, other: str, first: int = 1) -> pd.Data
 def training_blocks(board: Board) -> list[Block]:
     """What other trainings change, layer by layer; empty if no two of them were compared."""
     blocks: list[Block] = []
-    for reference, others in trainings_of({*board.pairs["backbone"], *board.pairs["other"]}).items():
+    for reference, others in trainings_of(board).items():
         for table in sorted(cka_tables(board), key=lambda table: table.pooling != PRIMARY):
-            blocks += _table_blocks(table, reference, others)
+            blocks += _table_blocks(board, table, reference, others)
     return blocks
 
 
-def _table_blocks(table: CkaTable, reference: str, others: Mapping[str, str]) -> list[Block]:
-    rows = table.rows
-    trainings = {
-        f"{name} ({change})": same
-        for name, change in others.items()
-        if (same := same_blocks(rows, reference, name))
-    }
+def _table_blocks(
+    board: Board, table: CkaTable, reference: str, others: Mapping[str, Retraining]
+) -> list[Block]:
+    rows, task = table.rows, accuracies(board, [reference, *others])
+    trainings = {name: same for name in others if (same := same_blocks(rows, reference, name))}
     if not trainings:
         return []
     title = f"Same blocks of {reference}: {table.title}"
+    labels = {name: f"{board.labels[name]} ({others[name].change})" for name in trainings}
     blocks: list[Block] = [Heading(3, title), said(NOTE, reference=reference)]
+    name = f"{reference}.{table.dataset_name}.{table.protocol}"
     if table.pooling == PRIMARY:
         every = trainings.items()
-        points = [(label, block, cka) for label, same in every for block, (cka, *_) in same.items()]
+        points = [(labels[other], block, cka) for other, same in every for block, (cka, *_) in same.items()]
         frame = pd.DataFrame(points, columns=["series", "x", "y"])
-        name = slug(f"{reference}.{table.dataset_name}.{table.protocol}.same-blocks")
-        blocks.append(Plot(frame, "lines", title, "block", "CKA", name=name))
+        blocks.append(Plot(frame, "lines", title, "block", "CKA", name=slug(f"{name}.same-blocks")))
     body = [
-        {"training": label} | {str(block): number_text(*cka) for block, cka in same.items()}
-        for label, same in trainings.items()
+        {"training": labels[other]}
+        | {heading: texts.get(other, "") for heading, texts in task.items()}
+        | {str(block): number_text(*cka) for block, cka in same.items()}
+        for other, same in trainings.items()
     ]
-    columns = ["training", *map(str, sorted(set().union(*trainings.values())))]
+    columns = ["training", *task, *map(str, sorted(set().union(*trainings.values())))]
     blocks += [Table(pd.DataFrame(body, columns=columns).fillna(""), caption=title), partial_line(rows)]
-    if table.pooling == PRIMARY and len(parted := parting_table(rows, reference, others)):
+    if table.pooling != PRIMARY:
+        return blocks
+    panels = _maps(rows, {reference: reference} | {other: board.labels[other] for other in others}, task)
+    if len(panels) > 1:
+        picture = HeatMap(
+            panels, f"Blocks of {reference} and its other trainings", "block", "block", "CKA", ALL
+        )
+        words = said(MAPS, task=next(iter(task), "the first task"), reference=reference)
+        blocks += [words, replace(picture, name=slug(f"{name}.trainings"))]
+    if len(parted := parting_table(rows, reference, others)):
         blocks += [said(PARTED), Table(parted, caption=f"{title}: blocks without skips")]
     return blocks
 
 
-def parting_table(rows: pd.DataFrame, reference: str, others: Collection[str]) -> pd.DataFrame:
+def accuracies(board: Board, names: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The highest scores of some backbones in the first column on classes, by heading and name, as text.
+
+    Of all but the first backbone, also the difference from its score. Empty without such scores.
+    """
+    for column in board.columns:
+        values = dict(zip(column.best["backbone"], column.best["value"].astype(float), strict=True))
+        if task_display(column.task).role == "classification" and names[0] in values:
+            first = values[names[0]]
+            texts = {
+                name: score_text(values[name])
+                + (f" ({signed_text(values[name] - first)})" if name != names[0] else "")
+                for name in names
+                if name in values
+            }
+            return {column.heading: texts}
+    return {}
+
+
+def _maps(
+    rows: pd.DataFrame, labels: Mapping[str, str], task: Mapping[str, Mapping[str, str]]
+) -> tuple[Matrix, ...]:
+    """CKA of all blocks of each of some backbones, titled by its name and score."""
+    panels = []
+    for name, label in labels.items():
+        cka, layers = _own_cka(rows, name)
+        if len(layers):
+            score = next(iter(task.values()), {}).get(name, "")
+            first = int(layers[0])
+            panels.append(Matrix(f"{label}\n{score}" if score else label, cka.round(6), (first, first)))
+    return tuple(panels)
+
+
+def parting_table(rows: pd.DataFrame, reference: str, others: Mapping[str, Retraining]) -> pd.DataFrame:
     """Variants without the skips of one block: how it splits them, and how it splits the reference."""
     body = []
-    for name in others:
-        if block := re.search(r"-noskip(\d+)$", name):
-            within, across = partition_of(rows, name, int(block[1]))
-            parted, whole = within - across, float(np.subtract(*partition_of(rows, reference, int(block[1]))))
+    for name, training in others.items():
+        if block := training.without_skips:
+            within, across = partition_of(rows, name, block)
+            parted, whole = within - across, float(np.subtract(*partition_of(rows, reference, block)))
             numbers = {"within": within, "across": across, "difference": parted}
             numbers |= {f"that of {reference}": whole, "more by": parted - whole}
             if not isnan(parted - whole):
                 texts = {column: number_text(number) for column, number in numbers.items()}
-                body.append({"backbone": name, "block": block[1]} | texts)
+                body.append({"backbone": name, "block": str(block)} | texts)
     return pd.DataFrame(body)

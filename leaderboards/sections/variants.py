@@ -99,7 +99,7 @@ def references_of(names: Collection[str]) -> dict[str, str]:
 def gains_of(board: Board) -> tuple[Gain, ...]:
     """What every variant gains, by column, wherever it and what it is compared with have a score."""
     named = references_of(board.labels)
-    for reference, others in trainings_of(board.labels).items():
+    for reference, others in trainings_of(board).items():
         named |= dict.fromkeys(others, reference)
     itself = {name: name for name in board.labels}
     changed = {
@@ -185,7 +185,8 @@ def _difference(gain: Gain) -> str:
 
 def _table(board: Board, gains: Sequence[Gain], text: Callable[[Gain], str], caption: str) -> Iterator[Table]:
     """One row per variant, one column per task, with a text of each gain; none if all are empty."""
-    changes = dict(chain.from_iterable(others.items() for others in trainings_of(board.labels).values()))
+    every = chain.from_iterable(others.items() for others in trainings_of(board).values())
+    changes = {name: training.change for name, training in every}
     headings = [column.heading for column in board.columns if any(gain.column == column for gain in gains)]
     body: dict[tuple[str, str], dict[str, str]] = {}
     for gain in sorted(gains, key=lambda gain: board.ranks[gain.plain.backbone]):

@@ -79,6 +79,7 @@ class AttentionMapsTask(base.ImageAnalysis[Pictured]):
         "paper": MapConfig(normalised=True, samples=6),
     }
     feed = PicturedFeed(from_first=True)
+    version = 2
 
     @cached_property
     def sampled(self) -> frozenset[str]:
@@ -105,6 +106,7 @@ class AttentionMapsTask(base.ImageAnalysis[Pictured]):
             arrays["sample"] = np.array(sampled.keys_at("sample"))
             kept = [name for name in SAMPLED if name in sampled.first]
             arrays |= {name: np.concatenate(sampled.every(name)) for name in kept}
+            arrays["sample_heads"] = sampled.first["sample_heads"][0]
         if not all(np.isfinite(average).all() for average in maps.values()):
             heads = len(maps["aaam"])
             outcomes = dict.fromkeys(poolings, Outcome((), empty=base.NOT_FINITE))
@@ -147,6 +149,8 @@ class AttentionMapsTask(base.ImageAnalysis[Pictured]):
         if "sample_image" not in layers.first:
             return arrays
         arrays |= {name: layers.first[name] for name in ("sample", "sample_image")}
+        heads = layers.stacked("sample_heads")  # [blocks heads patches]
+        arrays["sample_heads"] = heads.reshape(*heads.shape[:2], *layers.first["cells"].tolist())
         for name in ("sample_cls", "sample_rollout"):
             single = layers.stacked(name, axis=1)
             arrays[name] = single.reshape(*single.shape[:2], *layers.first["cells"].tolist())
@@ -186,10 +190,13 @@ class _Maps:
         rolled = attention.roll(fused, before)
         self._rolled |= dict(zip(chosen, rolled, strict=True))
         asked = fused[:, 0, prefix:] if prefix else fused.mean(dim=-2)
+        every = maps.probabilities[rows]
+        heads = every[:, :, 0, prefix:] if prefix else attention.patch_query_map(every, 0)
         # a view would keep the maps of all queries in memory until the group ends
         single = {
             "sample": torch.tensor(chosen),
             "sample_cls": asked.clone(),
+            "sample_heads": heads.float().clone(),
             "sample_rollout": attention.output_map(rolled, prefix).clone(),
         }
         if layer.index == 1:

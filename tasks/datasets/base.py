@@ -245,6 +245,9 @@ class DatasetEntry(ABC, Generic[D]):
     name: str
     folder: str
     class_names: tuple[tuple[str, str], ...] = ()  # names for people of classes with other names, by these
+    group: str = ""  # of similar datasets, over which there are means, too; "" for none
+    source: str = ""  # where its files come from, if its layout does not say so
+    revision: str = ""  # pinned commit of the source; "" if none is known
 
     @property
     @abstractmethod

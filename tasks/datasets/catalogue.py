@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from layerboard.tasks.datasets.base import Data, DatasetEntry
-from layerboard.tasks.datasets.cifar10 import CIFAR_10
+from layerboard.tasks.datasets.cifar import CIFAR_10, CIFAR_100, CIFAR_100_RAGHU
 from layerboard.tasks.datasets.coco import COCO_VAL2017
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
 from layerboard.tasks.datasets.defects import MVTEC_AD, VISA, has_defects, read_defects
@@ -26,15 +26,18 @@ from layerboard.tasks.datasets.reading.zipped import unpacked
 from layerboard.tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
 from layerboard.tasks.datasets.scenes import ADE20K, VOC_2012, VOC_2012_AUG
 from layerboard.tasks.datasets.spair import SPAIR_71K_TEST
+from layerboard.tasks.datasets.vtab import VTAB
 from layerboard.zoo.errors import InputError, MissingDataError
 from layerboard.zoo.view.photos import endings
 
 MOST_FOLDERS = 100  # folders in which images are looked for, to tell own images from datasets
 # in the order of tables
 DATASETS: tuple[DatasetEntry[Data], ...] = (
-    *(IMAGENET, CIFAR_10, ROXFORD5K, RPARIS6K, DAVIS_2017_VAL, SPAIR_71K_TEST),
-    *(VOC_2012, VOC_2012_AUG, ADE20K, COCO_VAL2017, PARTIMAGENET, MVTEC_AD, VISA, SOP, CUB),
+    *(IMAGENET, CIFAR_10, CIFAR_100, CIFAR_100_RAGHU, ROXFORD5K, RPARIS6K, DAVIS_2017_VAL, SPAIR_71K_TEST),
+    *(VOC_2012, VOC_2012_AUG, ADE20K, COCO_VAL2017, PARTIMAGENET, MVTEC_AD, VISA, SOP, CUB, *VTAB),
 )
+GROUPS = {entry.name: entry.group for entry in DATASETS if entry.group}
+"""The group of each dataset that has one, by the dataset's name."""
 
 # for layouts other than class folders: a test whether the user's folder has the layout, and its reader
 LAYOUTS: tuple[tuple[Callable[[Path], bool], Callable[[Path], Data]], ...] = (

@@ -196,21 +196,35 @@ def read_class_folders(root: Path, hint: str = "") -> dict[str, list[str]]:
     return folders
 
 
+class Official(NamedTuple):
+    """Official numbers of classes and images, None for any number."""
+
+    classes: int | None = None
+    train: int | None = None
+    val: int | None = None
+    names: tuple[str, ...] = ()  # of the classes, if some may have no training image
+
+
+UNOFFICIAL = Official()
+
+
 def classification(
     name: str,
     train: Iterable[LabelledSample],
     val: Iterable[LabelledSample] | None,
     where: str,
     coverage: Coverage,
-    official: Iterable[int | None] = (None, None, None),
+    official: Official = UNOFFICIAL,
 ) -> Classification:
     """A dataset of images in any order; its coverage compares their number with the official numbers.
 
-    Raises InputError if val, which is described by ``where``, has a class that train lacks.
+    Raises InputError if val, which is described by ``where``, has a class that train lacks, and that is none
+    of the official ones.
     """
     given = (images for images in (train, val) if images is not None)
     sides = [sorted(images, key=lambda image: image[1].key) for images in given]
     known, asked = ({label for label, _ in images} for images in (sides[0], sides[-1]))
+    known |= {*official.names}
     if unknown := sorted(asked - known):
         every = {*known, *unknown}
         alike = unseen_twins(every, "names") or number_twins(every, "names")
@@ -231,7 +245,7 @@ def classification(
     )
     coverage = replace(coverage, notes=(*unseen_twins(classes, "classes"), *coverage.notes))
     names = ("classes", "train images", "val images") if queries else ("classes", "images")
-    counts = tuple(map(Count, names, (len(classes), *map(len, sides)), official))
+    counts = tuple(map(Count, names, (len(classes), *map(len, sides)), official[:3]))
     coverage = coverage if queries else coverage.remarked(EVERY)
     return Classification(name, bank, queries[0] if queries else None, replace(coverage, counts=counts))
 

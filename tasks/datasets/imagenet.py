@@ -8,10 +8,15 @@ from layerboard.tasks.datasets.base import Coverage, DatasetEntry, FileSample
 from layerboard.tasks.datasets.classes import (
     Classification,
     LabelledSample,
+    Official,
     ProbeSubset,
     classification,
     read_class_folders,
 )
+from layerboard.tasks.datasets.hub_spec import PREFIX
+from layerboard.tasks.datasets.packs.hub_tables import has_tables
+from layerboard.tasks.datasets.reading.files import data_root
+from layerboard.zoo.errors import InputError
 
 # fmt: off
 _CLASSES_50 = (
@@ -49,27 +54,64 @@ class ImageNetEntry(DatasetEntry[Classification]):
     tested: str = "val"  # folder of the images that are tested
     unsorted: str = _UNSORTED_VAL  # what to do if these are not in folders of classes
     class_names: tuple[tuple[str, str], ...] = ()
+    source: str = ""
+    revision: str = ""
+    # Number, in its file name, of the first training image that is tested in place of those of ``tested``;
+    # None if these are tested.
+    first_tested: int | None = None
 
     @property
     def layout(self) -> str:
-        return f"{self.folder}/train/{self.below} and {self.folder}/{self.tested}/{self.below}"
+        train = f"{self.folder}/train/{self.below}"
+        if self.first_tested is not None:
+            return f"{train}, numbered, as `--data hf:` reads them; {self.first_tested} and later are tested"
+        return f"{train} and {self.folder}/{self.tested}/{self.below}"
+
+    def root(self, data: Path) -> Path:
+        """The dataset's folder; that of a pack if there are tables of the Hub in place of class folders."""
+        root = DatasetEntry.root(self, data)
+        return data_root(Path(f"{PREFIX}{root}")) / self.folder if has_tables(root) else root
 
     def read(self, data: Path) -> Classification:
         """The existing images of both splits; keys are ``train/<class>/<file>``."""
         root = self.root(data)
-        train = read_class_folders(root / "train")
-        tested = read_class_folders(root / self.tested, self.unsorted)
-        bank, queries = _images(train, root, "train"), _images(tested, root, self.tested)
-        where, official = str(root / self.tested), (self.classes, self.train, self.val)
+        bank = _images(read_class_folders(root / "train"), root, "train")
+        tested = "train" if self.first_tested is not None else self.tested
+        if self.first_tested is not None:
+            bank, queries = _parted(bank, self.first_tested, str(root / "train"))
+        else:
+            queries = _images(read_class_folders(root / tested, self.unsorted), root, tested)
+        where, official = str(root / tested), Official(self.classes, self.train, self.val)
         images = classification(self.name, bank, queries, where, Coverage(()), official)
         return replace(images, probe=self.probe)
 
     def contents(self, data: Path) -> dict[str, list[Path]]:
         sides = zip(("train", "validation"), self.read(data).sides.values(), strict=True)
-        return {name: [data / self.folder / key for key in side.keys] for name, side in sides}
+        root = self.root(data)
+        return {name: [root / key for key in side.keys] for name, side in sides}
 
 
 IMAGENET = ImageNetEntry()
+
+
+def _parted(
+    images: Sequence[LabelledSample], first: int, where: str
+) -> tuple[list[LabelledSample], list[LabelledSample]]:
+    """Images before a number and from it on, by the numbers that are their names; raises InputError."""
+    sides: tuple[list[LabelledSample], list[LabelledSample]] = ([], [])
+    stems = [Path(image.key).stem for _, image in images]
+    wrong = next((stem for stem in stems if not (stem.isascii() and stem.isdigit())), None)
+    if wrong is not None or len({*map(int, stems)}) < len(stems):
+        fault = "one number twice" if wrong is None else repr(wrong)
+        raise InputError(
+            f"expected a number of its own as the name of each image in {where}, counted over all classes "
+            f"in the order of the authors' file, found {fault}; read the dataset from the Hub instead"
+        )
+    for stem, image in zip(stems, images, strict=True):
+        sides[int(stem) >= first].append(image)
+    if not all(sides):
+        raise InputError(f"expected images of numbers below {first} and from {first} on in {where}, to test")
+    return sides
 
 
 def _images(folders: Mapping[str, Sequence[str]], root: Path, split: str) -> list[LabelledSample]:

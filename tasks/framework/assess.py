@@ -198,13 +198,16 @@ class Standing(NamedTuple):
     unit: str  # what they are, in the plural; "groups" for units of several items
 
 
-def standing_of(rivals: Sequence[Sequence[Items]], metric: str) -> Standing:
+def standing_of(rivals: Sequence[Sequence[Items]], metric: str) -> Standing | None:
     """The ranks that the items allow for each rival (backbone), and the smallest difference that they show.
 
     A rival is given by the items of its layers. The smallest difference is that of the layers which share
-    most of their items with the first rival.
+    most of their items with the first rival. None if the layers of the first one do not share most of theirs,
+    or have no statistic for the metric.
     """
     joined = [row for row, each in enumerate(rivals) if _comparable([*rivals[0], *each], metric)]
+    if not joined:
+        return None
     layers = _common([layer for row in joined for layer in rivals[row]])
     measured = measure(layers, metric)
     ranges = None

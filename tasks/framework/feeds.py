@@ -92,7 +92,8 @@ class ResidualFeed(Feed[Mapping[Tap, LayerFeatures]]):
     """Terms of a block's residual sums: features by tap; layers of a ConvNet are its blocks' branches."""
 
     def layers(self, scored: Sequence[Layer], spec: BackboneSpec) -> tuple[Layer, ...]:
-        tap: Tap = "branch" if spec.heads is None else "block"
+        attends = spec.heads is not None or "attention" in spec.inside  # also a mixing of tokens
+        tap: Tap = "block" if attends else "branch"
         return tuple(Layer(index, tap) for index in _blocks(scored))
 
     def shown(self, layer: Layer) -> tuple[Layer, ...]:

@@ -61,6 +61,49 @@ PROTOCOLS = (
     STANDARD,
     PAPER,
     EvaluationProtocol(
+        name="paper-squares",
+        title="mask propagation as the code of Teaching Matters without tiles: frames stretched to a square",
+        tasks=("davis",),
+        unlike=(
+            "An object that covers all of a frame evenly has no range to scale: its code computes NaN, "
+            "here it counts as 1.",
+        ),
+    ),
+    EvaluationProtocol(
+        name="raghu",
+        title="CKA of 10,240 images in batches of 1,024, as Raghu et al., NeurIPS 2021 (arXiv:2108.08810)",
+        tasks=("cka",),
+        unlike=(
+            "Its 20 repeats, in other random batches of the same images, are made of class tokens and means, "
+            "whose vectors are stored; patches are compared once.",
+            "It compares all tokens of a ViT, flattened; here patches, without the class token, so that "
+            "ConvNets have the same pooling.",
+            "Images are drawn here from the training images of all classes; which ones it drew is not known.",
+        ),
+    ),
+    EvaluationProtocol(
+        name="vtab",
+        title="frozen features of images stretched to a square, as VTAB's code shows them (arXiv:1910.04867)",
+        tasks=("knn", "linear"),
+        unlike=(
+            "VTAB fine-tunes whole networks; here the backbone is frozen.",
+            "Its code resizes without antialiasing; here an image that shrinks is antialiased.",
+            "A linear probe learns from four in five of the 1,000 training images; the others, a fifth of "
+            "each class, choose its learning rate.",
+        ),
+    ),
+    EvaluationProtocol(
+        name="omniprobe",
+        title="k-NN as the code of OmniProbe (GenIntel/OmniProbe): a random crop of each training image",
+        tasks=("knn",),
+        unlike=(
+            "It draws crops and mirrors anew in every run; here they follow from an image's name.",
+            "It leaves out the last batch of training images if that is not full.",
+            "It takes the mean of some networks with a class token (Perception Encoder), which is another "
+            "pooling here; and the class token of a last block, without the final norm.",
+        ),
+    ),
+    EvaluationProtocol(
         name="probe3d",
         title="keypoints as the code of El Banani et al., CVPR 2024 (probe3d, commit a1f1464)",
         tasks=("spair",),
@@ -114,9 +157,13 @@ PROTOCOLS = (
     ),
     EvaluationProtocol(
         name="dinov3",
-        title="mask propagation as DINOv3's tracking notebook (facebookresearch/dinov3, commit 6876159)",
-        tasks=("davis",),
-        unlike=("The notebook holds no score; J and F are the official ones.",),
+        title="mask propagation as DINOv3's tracking notebook (commit 6876159), retrieval as its paper",
+        tasks=("davis", "retrieval"),
+        unlike=(
+            "The notebook holds no score; J and F are the official ones.",
+            "The paper (arXiv:2508.10104, Table 23) says of retrieval: longer side 224, centre crop. Here "
+            "the filter is bicubic, what the crop adds is black, and queries are not cropped.",
+        ),
     ),
     EvaluationProtocol(
         name="hummingbird",

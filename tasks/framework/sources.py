@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from layerboard.tasks.datasets.base import Count, Coverage, Sample
 from layerboard.tasks.datasets.classes import Classification, ProbeSubset, Unlabelled
 from layerboard.tasks.framework.base import Group, Source
+from layerboard.tasks.framework.crops import CroppedSample
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.view.views import Mirrored, ResizeCrop, View
+from layerboard.zoo.view.views import Mirrored, ResizeCrop, Stretch, View
 
 ANY_SIZE = (256, 256)  # dummy image size: views of a classification dataset give all images one size
 CHUNK = 512  # images of a classification dataset whose vectors are stored together
@@ -48,6 +49,10 @@ class ImagesConfig:
     batches: Batches  # of the probe subset
     own_probe: int  # probe images per class, if the dataset has no list of its own
     own_unlabelled: int  # most images that are used if they have no classes
+    # training images of all classes, drawn by the seed of the batches, in place of the probe subset; 0: none
+    drawn: int = 0
+    # share of the area of one random crop of each training image, as a square; None: images as in the view
+    crops: tuple[float, float] | None = None
 
 
 _STANDARD = ImagesConfig(
@@ -57,6 +62,9 @@ _STANDARD = ImagesConfig(
 IMAGES = {  # by protocol name
     "standard": _STANDARD,
     "paper": replace(_STANDARD, view=ResizeCrop(short=224, crop=224), batches=Batches(size=8, seed=None)),
+    "vtab": replace(_STANDARD, view=Stretch(side=224, bilinear=True)),
+    "raghu": replace(_STANDARD, batches=Batches(size=1024, seed=0), own_unlabelled=10_240, drawn=10_240),
+    "omniprobe": replace(_STANDARD, crops=(0.2, 1.0)),
 }
 
 
@@ -118,9 +126,15 @@ def probed(data: Classification | Unlabelled, config: ImagesConfig) -> ProbedIma
     """A dataset with its probe subset and its sources, which all tasks on its images share."""
     if isinstance(data, Unlabelled):
         return probed_images(data, config)
-    return probed_classes(
-        data, *probe_subset(data, data.probe or ProbeSubset(None, config.own_probe)), config
-    )
+    subset = data.probe or ProbeSubset(None, config.own_probe)
+    probe, coverage = _drawn(data, config) if config.drawn else probe_subset(data, subset)
+    return probed_classes(data, probe, coverage, config)
+
+
+def _drawn(data: Classification, config: ImagesConfig) -> tuple[NDArray[np.int64], Coverage]:
+    """Indices of randomly drawn training images, and their coverage."""
+    chosen = config.batches.order(len(data.train.samples))[: config.drawn]
+    return chosen, Coverage((Count("probe images", len(chosen), config.drawn),))
 
 
 def probe_subset(data: Classification, subset: ProbeSubset) -> tuple[NDArray[np.int64], Coverage]:
@@ -154,16 +168,21 @@ def probed_classes(
     data: Classification, probe: NDArray[np.int64], coverage: Coverage, config: ImagesConfig
 ) -> ProbedClasses:
     """A dataset whose probe subset has the indices ``probe`` in ``data.train``, with its coverage."""
-    order, view, val = np.sort(probe)[config.batches.order(len(probe))], config.view, data.val
+    order, val, view = np.sort(probe)[config.batches.order(len(probe))], data.val, config.view
+    train = data.train.samples
+    if (crops := config.crops) is not None:
+        config = replace(config, view=Stretch(side=224))
+        train = tuple(CroppedSample(sample, crops) for sample in train)
     rest = np.setdiff1d(np.arange(len(data.train.samples), dtype=np.int64), probe)
+    part = f"-{config.drawn}" if config.drawn else ""  # other images than those of the usual subset
     return ProbedClasses(
         images=data,
         coverage=_of_both(data.coverage, coverage),
-        probe=_batched(f"{data.name}/train-probe", data.train.samples, order, config),
+        probe=_batched(f"{data.name}/train-probe{part}", train, order, config),
         probe_order=order,
         batches=config.batches,
         labels=data.train.labels[order],
-        rest=_stored(f"{data.name}/train-rest", data.train.samples, rest, view) if len(rest) else None,
+        rest=_stored(f"{data.name}/train-rest{part}", train, rest, config.view) if len(rest) else None,
         rest_order=rest,
         val=_stored(f"{data.name}/val", val.samples, np.arange(len(val.samples)), view) if val else None,
     )

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from layerboard.tasks.propagation.carrying import Neighbourhood
 from layerboard.zoo.view.released import ScriptFrame
-from layerboard.zoo.view.views import RaisedFrame, Tiles, View, WholeFrame
+from layerboard.zoo.view.views import RaisedFrame, Stretch, Tiles, View, WholeFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,12 @@ _STANDARD = PropagationConfig(
     decimals=None,
 )
 
+_PAPER = replace(_STANDARD, keep_vanished=False, view=Tiles(short=448, tile=224), decimals=3)
+
 CONFIGS = {
     "standard": _STANDARD,
-    "paper": replace(_STANDARD, keep_vanished=False, view=Tiles(short=448, tile=224), decimals=3),
+    "paper": _PAPER,
+    "paper-squares": replace(_PAPER, view=Stretch(side=224)),
     "dino": replace(_STANDARD, keep_vanished=False, view=ScriptFrame(short=480, step=64)),
     "dinov3": replace(
         _STANDARD,

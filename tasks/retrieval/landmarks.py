@@ -23,7 +23,7 @@ from layerboard.tasks.framework.transformed import Vectors
 from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.retrieval.ranking import Difficulty, cosine_similarities, rank, revisited
 from layerboard.zoo.spec import Layer
-from layerboard.zoo.view.views import FitLongSide, ThumbnailCrop, View
+from layerboard.zoo.view.views import FitLongSide, Letterbox, ThumbnailCrop, View
 
 QUERIES = 12  # number of queries in the examples
 RANKED = 4  # first images kept of each ranking, without the ignored ones
@@ -49,6 +49,7 @@ class RetrievalTask(JointVectorTask):
     configs: ClassVar = {
         "standard": RetrievalConfig(view=FitLongSide(long=224), crop_queries=True),
         "paper": RetrievalConfig(view=ThumbnailCrop(long=224, crop=224), crop_queries=False),
+        "dinov3": RetrievalConfig(view=Letterbox(side=224), crop_queries=False),
     }
     keeps_examples = True
     scorer = "retrieval"

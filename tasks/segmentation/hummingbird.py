@@ -8,7 +8,6 @@ Source: Balazevic et al., Towards In-Context Scene Understanding, NeurIPS 2023; 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import exp, log, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +16,7 @@ from PIL import Image, ImageEnhance
 from layerboard.tasks.datasets.base import DatasetEntry, Sample
 from layerboard.tasks.datasets.scenes import VOC_2012, VOC_2012_AUG, Scene, every_value
 from layerboard.tasks.framework.base import Measurements, Over, digest
+from layerboard.tasks.framework.crops import random_crop
 from layerboard.tasks.framework.protocols import EvaluationProtocol
 from layerboard.tasks.metrics.arrays import VOID, Labels
 from layerboard.tasks.metrics.cell_labels import evenly_spaced, generator_of
@@ -96,7 +96,8 @@ def augmented(sample: Sample, size: tuple[int, int], epoch: int, config: Augment
     """
     random = generator_of("augmented", sample.key, epoch, config.seed)
     colours = _colours(random, config)
-    return AugmentedSample(sample, f"{sample.key}#{epoch + 1}", _crop(random, size, config), colours)
+    box = random_crop(random, size, config.area, config.ratio, config.tries)
+    return AugmentedSample(sample, f"{sample.key}#{epoch + 1}", box, colours)
 
 
 def _colours(random: np.random.Generator, config: Augmentation) -> Colours:
@@ -105,22 +106,6 @@ def _colours(random: np.random.Generator, config: Augmentation) -> Colours:
     turn = config.hue * random.uniform(-1, 1)
     first, second, third = map(float, np.where(happens[:3], factors, 1.0))
     return Colours(first, second, third, int(turn * HUES) if happens[3] else 0)
-
-
-def _crop(random: np.random.Generator, size: tuple[int, int], config: Augmentation) -> Box:
-    """A random part of an image, in whole pixels: the rule of torchvision's random resized crop."""
-    for _ in range(config.tries):
-        area = size[0] * size[1] * random.uniform(*config.area)
-        ratio = exp(random.uniform(log(config.ratio[0]), log(config.ratio[1])))
-        width, height = round(sqrt(area * ratio)), round(sqrt(area / ratio))
-        if 0 < width <= size[0] and 0 < height <= size[1]:
-            left = int(random.integers(size[0] - width + 1))
-            top = int(random.integers(size[1] - height + 1))
-            return left, top, left + width, top + height
-    width = min(size[0], round(size[1] * config.ratio[1]))
-    height = min(size[1], round(size[0] / config.ratio[0]))
-    left, top = (size[0] - width) // 2, (size[1] - height) // 2
-    return left, top, left + width, top + height
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ Source: Kornblith et al., ICML 2019; minibatch form, unbiased HSIC estimator: Ng
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from itertools import combinations_with_replacement
 from typing import ClassVar
@@ -45,6 +45,9 @@ class CkaConfig:
     # these and the class token (``all``)
     poolings: tuple[str, ...]
     min_max: bool  # whether each Gram matrix of uncentred features is first scaled to [0, 1]
+    # Times that pooled vectors are compared, each time in other random batches; stored Gram matrices, whose
+    # digest has the repr of the config, do not depend on it.
+    repeats: int = field(default=1, repr=False)
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,13 @@ class Grams:
             if batches := self.batches(positions.tolist()):
                 yield number, [start + positions[rows] for rows in batches]
             start += len(group.samples)
+
+    def redrawn(self, shown: NDArray[np.bool_]) -> Iterator[NDArray[np.int64]]:
+        """Image indices in the source of each batch of the further repeats, in random order."""
+        size, images = self.where.batches.size, np.flatnonzero(shown)
+        for seed in range(1, self.config.repeats):
+            order = np.random.Generator(np.random.PCG64(seed)).permutation(images)
+            yield from (order[rows] for rows in batch_slices(range(len(order)), size, SMALLEST_BATCH))
 
     def gram(self, features: Tensor) -> Tensor:
         """Gram matrix [n n] of features [n dim], input of `centred`, at least float32; NaN if not finite."""
@@ -108,6 +118,7 @@ class CkaTask(ComparisonTask, FedTask):
     configs: ClassVar = {
         "standard": CkaConfig(poolings=("cls", "mean", "patch"), min_max=False),
         "paper": CkaConfig(poolings=("cls", "patch", "all"), min_max=True),
+        "raghu": CkaConfig(poolings=("cls", "mean", "patch"), min_max=False, repeats=20),
     }
     scorer = "cka"
     feed = WHOLE_GRIDS
@@ -124,6 +135,11 @@ class CkaTask(ComparisonTask, FedTask):
     @property
     def fingerprint(self) -> str:
         return self.grams.fingerprint
+
+    @property
+    def scored_fingerprint(self) -> str:
+        repeats = self.config.repeats
+        return self.fingerprint if repeats == 1 else digest("repeats", repeats, self.fingerprint)
 
     def measure(self, group: Group, view: View) -> Measurer[Tensor]:
         return _GramMeasurer(self.grams)
@@ -187,7 +203,10 @@ def cka_matrix(grams: Grams, backbones: Sequence[StoredBackbone], pooling: str) 
     stacks = [_grams(grams, backbone, pooling) for backbone in backbones]
     for batch in zip(*stacks, strict=True):
         accumulator.add(torch.cat(batch))
-    return accumulator.matrix().cpu().numpy(), accumulator.standard_error().cpu().numpy()
+    # repeats show the same images again, which are no further sample
+    repeats = 1 if pooling in PATCHES else grams.config.repeats
+    errors = accumulator.standard_error() * repeats**0.5
+    return accumulator.matrix().cpu().numpy(), errors.cpu().numpy()
 
 
 def _grams(grams: Grams, backbone: StoredBackbone, pooling: str) -> Iterator[Tensor]:
@@ -203,9 +222,19 @@ def _grams(grams: Grams, backbone: StoredBackbone, pooling: str) -> Iterator[Ten
         for batch, images in enumerate(batches):
             parts = [torch.from_numpy(stored[batch]).to(backbone.device)] if stored else []
             if pooled:
-                values = (torch.from_numpy(layer[images]).to(backbone.device) for layer in pooled)
-                parts.append(torch.stack([grams.gram(features).float() for features in values]))
+                parts.append(_pooled_grams(grams, backbone, pooled, images))
             yield grams.centred(reduce(torch.add, parts))  # inner products add over tokens
+    if pooling not in PATCHES:
+        for images in grams.redrawn(backbone.of_source.shown):
+            yield grams.centred(_pooled_grams(grams, backbone, pooled, images))
+
+
+def _pooled_grams(
+    grams: Grams, backbone: StoredBackbone, pooled: Sequence[NDArray[np.float32]], images: NDArray[np.int64]
+) -> Tensor:
+    """Gram matrices [layers n n] of the stored vectors of some images."""
+    values = (torch.from_numpy(layer[images]).to(backbone.device) for layer in pooled)
+    return torch.stack([grams.gram(features).float() for features in values])
 
 
 def stored_grams(

@@ -239,7 +239,7 @@ class Partitions:
     def _evaluate(self, weights: Floats, start: int) -> Floats:
         """Scores of one start of every layer under weights [R units]: [R scores]."""
         columns = np.ascontiguousarray(weights.T)
-        classes = self._sums(self.labels) @ columns
+        classes = self._weighed(self.labels, columns)
         tables = [self._tables(clusters[start], classes, columns) for clusters in self.starts]
         return np.stack([agreement(index, table) for index in self.indices for table in tables], axis=1)
 
@@ -248,7 +248,14 @@ class Partitions:
         width = self.labels.max(initial=0) + 1
         cells, cell = np.unique(clusters * width + self.labels, return_inverse=True)
         first = np.unique(cells // width, return_index=True)[1]
-        return Contingency(self._sums(cell) @ columns, first, classes)
+        return Contingency(self._weighed(cell, columns), first, classes)
+
+    def _weighed(self, names: Integers, columns: Floats) -> Floats:
+        """Sums of the items with each label under weights [units R]: [names R]."""
+        if columns.shape[1] == 1:  # several times faster than a sparse matrix
+            return np.bincount(names, columns[self.unit, 0]).astype(np.float64, copy=False)[:, None]
+        summed: Floats = self._sums(names) @ columns
+        return summed
 
     def _sums(self, names: Integers) -> csr_array:
         """Number of items of each unit with each label: [names units]."""

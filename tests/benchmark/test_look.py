@@ -13,8 +13,13 @@ from PIL import Image
 import layerboard
 from layerboard.benchmark import look as looking
 from layerboard.benchmark.engines.progress import Silent
+from layerboard.leaderboards.charts.style import kind_colours
+from layerboard.leaderboards.inside.drawings.attention import HEADS
+from layerboard.tasks.analyses.attention_maps import aligned_map, head_offset, offset_index
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry.find import find
+from layerboard.zoo.spec import Layer
 from tests import fakes
 from tests.benchmark.runs import command
 from tests.zoo.load.test_infer import save
@@ -88,7 +93,33 @@ def test_attention_and_rollout_are_there_where_there_is_attention(looked: Path) 
     assert names == {f"mini-resnet.{end}" for end in ("npz", "colours.png", "length.png")} | {
         f"mini-dino.{end}"
         for end in ("npz", *(f"{kind}.png" for kind in ("colours", "length", "attention", "rollout")))
-    }
+    } | {"mini-dino.heads-1.png", "mini-dino.heads-2.png"}
+
+
+def test_each_head_has_its_kind_in_each_picture(looked: Path, photos: Path) -> None:
+    text = (looked / "page.html").read_text(encoding="utf-8")
+    data = json.loads(
+        re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[0]
+    )
+    dino, resnet = ([layer["kinds"] for layer in each["layers"]] for each in data["backbones"])
+    assert [np.shape(kinds) for kinds in dino] == [(2, 3)] * 12 + [(0,)]  # the final norm has none
+    assert {kind for layer in dino[:12] for kinds in layer for kind in kinds} <= set(data["kinds"])
+    assert resnet == [[]] * 12
+    spec = replace(find(["mini-dino"])[0], input_size=64)
+    pixels = looking.view_of(spec).render(Image.open(photos / "b.png").convert("RGB"))
+    found: list[torch.Tensor] = []
+    load_backbone(spec, device=torch.device("cpu"), cache_dir=None).visit(
+        pixels, lambda shown: found.append(shown.patches[0]), (Layer(7, "probabilities"),)
+    )
+    aligned = aligned_map(found[0], offset_index((8, 8)), (8, 8)).numpy()
+    assert dino[6][1] == [head_offset(head).name for head in aligned]
+
+
+def test_a_wall_has_all_heads_and_layers_framed_by_kind(looked: Path) -> None:
+    with Image.open(looked / "page-files" / "mini-dino.heads-2.png") as wall:
+        assert wall.size == (13 * 86 - 6, 20 + 3 * 86 - 6 + 20)  # the picture and 12 layers; three heads
+        frame = wall.getpixel((86, 20))
+    assert "#{:02x}{:02x}{:02x}".format(*frame) in kind_colours([*HEADS]).values()
 
 
 def test_lengths_of_registers_are_there_and_those_of_the_model(photos: Path, tmp_path: Path) -> None:

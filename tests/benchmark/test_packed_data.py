@@ -62,7 +62,7 @@ def test_pack_writes_what_check_and_run_read(capsys: Capture, data: Path, tmp_pa
     assert said.code == 0, said.err
     assert "18" in next(line for line in said.out.splitlines() if line.startswith("imagenet"))
     assert f"read it with --data hf:{target}; nothing was uploaded" in said.out
-    said = command(capsys, "check", "--data", f"hf:{target}", "--digests")
+    said = command(capsys, "check", "--data", f"hf:{target}", "--all")
     assert said.code == 0
     assert "3 shards have their SHA-256" in said.out
     assert said.out.count("partial") == 2
@@ -118,7 +118,7 @@ def test_a_killed_packing_goes_on_behind_the_datasets_that_it_had_completed(
             "ade20k-val is missing and was not",
         ),
         (("pack", "hf:{data}", "--to", "{tmp}/p"), "expected the datasets' folder at"),
-        (("check", "--data", "{data}", "--digests"), "--digests needs --data hf:PACK"),
+        (("check", "--data", "{data}", "--digests"), "is `layerboard check --all --data"),
         (("check", "--data", "hf:{tmp}/none"), "expected the folder of a pack at"),
         (("check", "--data", "hf:{data}"), "an official layout is given without hf:"),
         (("run", "--data", "hf:"), "expected hf:ID"),

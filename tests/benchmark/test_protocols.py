@@ -55,6 +55,26 @@ def requested(tmp_path: Path, weights: dict[str, Path]) -> Request:
     return Request(output=tmp_path, cache=tmp_path, backbones=("moco-s16",), floor=False, weights=weights)
 
 
+def test_backbones_of_a_suite_that_need_a_file_are_left_out_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[str] = []
+    asked, report = replace(requested(tmp_path, {}), backbones=()), Silent(say=lines.append)
+    monkeypatch.setattr("layerboard.benchmark.plan.backbones.describe_backbone", lambda spec, cache: "")
+    specs = find_backbones(asked, PAPER_SUITE, report)
+    assert len(specs) == 18
+    moco = "https://dl.fbaipublicfiles.com/moco-v3/vit-s-300ep/vit-s-300ep.pth.tar"
+    said = f"moco-s16 of the suite paper is left out: fetch {moco} and add --weights moco-s16=FILE"
+    assert [line for line in lines if "left out" in line][1:] == [said]
+    (tmp_path / "moco.pth").touch()
+    given = replace(asked, weights={"moco-s16": tmp_path / "moco.pth"})
+    assert "moco-s16" in [spec.name for spec in find_backbones(given, PAPER_SUITE, Silent())]
+    alone = replace(PAPER_SUITE, backbones=("moco-s16", "timm:resnet18"))
+    monkeypatch.setattr("layerboard.benchmark.plan.backbones.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"add --weights moco-s16=FILE; timm:resnet18 .*layerboard\[timm\]"):
+        find_backbones(asked, alone, Silent())
+
+
 def test_weights_replace_the_repository_of_a_backbone(tmp_path: Path) -> None:
     file = tmp_path / "vit-s.pth.tar"
     torch.save({}, file)

@@ -8,6 +8,8 @@ import pytest
 import layerboard
 from layerboard.benchmark.plan.datasets import own_datasets
 from layerboard.benchmark.plan.suites import LONGEST_SUITE, images_suite
+from layerboard.leaderboards.findings.reproduce import answered, reproduce
+from layerboard.leaderboards.published.literature import all_published
 from layerboard.zoo.errors import InputError
 from tests import fakes
 from tests.benchmark.plan.test_plan import plan
@@ -76,11 +78,38 @@ def test_several_named_datasets_of_classes_stand_in_one_suite(tmp_path: Path) ->
     assert "knn top-1, mean of 2 datasets †" in text
 
 
+def test_vtab_has_means_by_group_and_published_numbers_beside(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    for name in ("dtd", "svhn", "kitti", "dmlab"):
+        fakes.write_fake_vtab(data, name, train=(0, 0, 0, 1, 1, 1), test=(0, 1, 2))
+    options = {"layers": "1", "workers": 1, "floor": False, "cache": tmp_path / "cache", "data": data}
+    found = layerboard.run("mini-fs", suite="vtab", output=tmp_path / "out", **options)
+    assert found.failures == ()
+    records = found.frame
+    assert set(records["suite"]) == set(records["protocol"]) == {"vtab"}
+    scores = records[records["metric"].isin(["top-1", "top1"])]
+    assert set(scores["task"]) == {"knn", "linear"}
+    assert scores["value"].notna().all()  # though a class has no training image
+    text = render_page(records, "vtab")
+    head = next(line for line in text.splitlines() if "mean of 4 datasets" in line)
+    order = ("svhn", "mean of 4 datasets", "mean of 2 natural datasets", "mean of 2 structured datasets")
+    places = [head.index(f"knn top-1, {word if 'mean' in word else f'vtab-{word}'}") for word in order]
+    assert places == sorted(places)
+    assert "knn top-1 (vtab, natural): vtab-dtd, vtab-svhn" in text
+    judged = reproduce(records, all_published())
+    beside = answered(judged, all_published(), records)
+    ours = beside[beside["dataset"].str.startswith("vtab-")]
+    assert set(ours["dataset"]) == set(records["dataset"])
+    assert (len(ours), set(ours["verdict"])) == (12, {"not comparable"})
+    assert ours["reason"].str.startswith("the whole network was fine-tuned").all()
+    assert not judged[judged["source"].eq("vit") & judged["table"].eq("Table 9")]["measured"].notna().any()
+
+
 def test_a_named_dataset_that_is_not_there_is_said_once(tmp_path: Path) -> None:
     fakes.write_fake_imagenet(tmp_path)
     tasks = plan(tmp_path, "knn", "cka").tasks
     assert [task.dataset for task in tasks.every] == ["imagenet", "imagenet"]
-    (line,) = (line for line in tasks.left_out if "expected cifar10" in line)
+    (line,) = (line for line in tasks.left_out if "expected cifar10 (" in line)
     assert line.startswith("knn, cka on further data: expected cifar10 (cifar10/train/<class>/*.png")
     assert str(tmp_path / "cifar10") in line
 

@@ -64,7 +64,7 @@ def test_wrong_options_are_one_sentence(capsys: pytest.CaptureFixture[str], tmp_
     assert "mlp_hidden, mlp, skip, branch; found 'head'" in error("--taps", "head")
     assert "mini-resnet has no norm1 in its blocks: leave it or --taps out" in error("--taps", "norm1")
     assert "mini-dino has no branch in its blocks: leave it or --taps out" in error("--taps", "branch")
-    assert "--interpolation takes auto, huggingface, dino or timm; found 'bicubic'" in error(
+    assert "--interpolation takes auto, huggingface, dino, timm or google; found 'bicubic'" in error(
         "--interpolation", "bicubic"
     )
 

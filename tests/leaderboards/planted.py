@@ -121,6 +121,8 @@ def arrays(task: str, depth: int = 12, heads: int = 3, grid: int = 8, seed: int 
             "sample": np.array([f"image {place}" for place in range(5)]),
             "sample_cls": random.random((5, depth, grid, grid)) ** 3,
             "sample_rollout": random.random((5, depth, grid, grid)) ** 3,
+            "sample_heads": random.random((depth, heads, grid, grid)) ** 3,
+            "class": np.resize(["global", "soft", "offset", "axial", "strict"], (depth, heads)),
         }
     if task == "saliency":
         middle = np.hypot(row - grid / 2, column - grid / 2)

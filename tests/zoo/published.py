@@ -12,6 +12,7 @@ from torch import Tensor
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Stage
 from layerboard.zoo.spec.origin import ORIGINAL
+from layerboard.zoo.spec.weights import NO_FILE
 from tests.zoo import layouts, originals, today
 from tests.zoo.layouts import Shapes, Tensors
 from tests.zoo.reduced import at_size, halves
@@ -61,7 +62,7 @@ def publish(name: str, folder: Path, *, full: bool = False) -> Published:
     """Write the file of a layout, with a reduced network or one of full size, and give its entry."""
     layout = LAYOUTS[name]
     (spec,) = find([layout.entry])
-    spec = replace(spec, **layout.changes)  # type: ignore[arg-type]
+    spec = replace(spec, file=NO_FILE, **layout.changes)  # type: ignore[arg-type]
     spec = spec if full else _reduced(spec)
     tensors = layouts.fill(layout.shapes(spec))
     if spec.family == "CLIP":

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from layerboard.zoo.spec import BackboneSpec, Stage
 from layerboard.zoo.spec.origin import ORIGINAL
+from layerboard.zoo.spec.weights import NO_FILE
 from tests.zoo import hub_models, layouts, originals, today
 from tests.zoo.hub_models import native_side
 from tests.zoo.layouts import Tensors
@@ -78,7 +79,11 @@ def is_of_transformers_4(spec: BackboneSpec) -> bool:
 
 
 def shrunk(spec: BackboneSpec) -> BackboneSpec:
-    """The entry with fewer blocks and channels, for small images; heads, patches and prefix tokens stay."""
+    """The entry with fewer blocks and channels, for small images; heads, patches and prefix tokens stay.
+
+    Nothing is known of its file.
+    """
+    spec = replace(spec, file=NO_FILE)
     if len(spec.stages) == 1:
         heads, patch = spec.heads or 1, spec.patch_size
         stage = Stage(3, 4 * heads, patch)

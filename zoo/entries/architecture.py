@@ -30,8 +30,10 @@ class Sublayers:
 
     norm1: str = "layernorm_before"  # before the attention
     norm2: str = "layernorm_after"  # before the MLP; its input is the stream between attention and MLP
-    attention: str = "attention"  # its output, times attention_scale, is added to the residual stream
-    mlp: str = "mlp"  # its output, times mlp_scale, is added to the residual stream
+    # Their outputs, times attention_scale and mlp_scale, are added to the residual stream; "" if no module
+    # gives what is added, which is then the difference of the stream.
+    attention: str = "attention"
+    mlp: str = "mlp"
     attends: str = "attention"  # from the output of its norm to the projected output of its heads
     query: str = "attention.q_proj"  # gives the queries of all heads side by side, [batch tokens heads*dim]
     key: str = "attention.k_proj"

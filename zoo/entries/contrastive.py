@@ -43,6 +43,8 @@ _CLIP = replace(
     licence="MIT",
     paper="Radford et al., Learning Transferable Visual Models From Natural Language Supervision, "
     "ICML 2021, arXiv:2103.00020",
+    recipe="32 epochs in batches of 32,768, at 224 px (the paper, section 2.5)",
+    code="openai/CLIP",
     model_types=("clip_vision_model",),
     trained_size=224,
 )
@@ -53,6 +55,9 @@ _OPENCLIP = replace(
     interpolation="timm",  # resize_pos_embed of OpenCLIP: bicubic, size given, antialiased
     paper="Cherti et al., Reproducible scaling laws for contrastive language-image learning, CVPR 2023, "
     "arXiv:2212.07143",
+    recipe="at 224 px; pairs seen (s) and pairs a batch (b) are in the name of its repository "
+    "(docs/PRETRAINED.md of its code)",
+    code="mlfoundations/open_clip",
 )
 _INCEPTION = normalised(_OPENCLIP, HALF)
 _METACLIP = replace(
@@ -62,12 +67,15 @@ _METACLIP = replace(
     # The authors' code fits positions with aligned corners, which no rule of interpolation does.
     licence="CC-BY-NC-4.0",
     paper="Xu et al., Demystifying CLIP Data, ICLR 2024, arXiv:2309.16671",
+    recipe="12.8 G pairs seen at 224 px, faces blurred (README of its code)",
+    code="facebookresearch/MetaCLIP",
 )
 _METACLIP2 = replace(
     _METACLIP,
     supervision="image-text pairs of all languages",
     data="MetaCLIP 2 worldwide",
     paper="Chuang et al., MetaCLIP 2: A Worldwide Scaling Recipe, 2025, arXiv:2507.22062",
+    recipe="",
     model_types=("metaclip_2_vision_model",),
 )
 _CLIP_PARTS = Sublayers(
@@ -119,6 +127,7 @@ _SIGLIP = replace(
     data="WebLI (English)",
     seen=WEB_TEXTS,
     paper="Zhai et al., Sigmoid Loss for Language Image Pre-Training, ICCV 2023, arXiv:2303.15343",
+    code="google-research/big_vision",
     model_types=("siglip_vision_model",),
     prefix_tokens=0,
     trained_size=224,
@@ -144,6 +153,7 @@ _AIMV2 = replace(
     licence="Apple AMLR (authors' repository: Apple sample code)",
     paper="Fini et al., Multimodal Autoregressive Pre-training of Large Vision Encoders, CVPR 2025, "
     "arXiv:2411.14402",
+    code="apple/ml-aim",
     model_types=("aimv2_vision_model",),
     prefix_tokens=0,
     trained_size=224,
@@ -164,6 +174,8 @@ _CORE = replace(
     seen=WEB_TEXTS,
     paper="Bolya et al., Perception Encoder: The best visual embeddings are not at the output of the "
     "network, 2025, arXiv:2504.13181",
+    recipe="at the size in the name of its file; evaluated at 224 px here (apps/pe/README.md of its code)",
+    code="facebookresearch/perception_models",
     original="https://huggingface.co/facebook/{0}/resolve/main/{0}.pt",
     model_types=("perception_encoder",),
 )
@@ -203,6 +215,8 @@ _TIPS = replace(
     seen=WEB_TEXTS,
     paper="Cao et al., TIPSv2: Advancing Vision-Language Pretraining with Enhanced Patch-Text Alignment, "
     "CVPR 2026, arXiv:2604.12012",
+    recipe="at 448 px; evaluated at 224 px here (README of its code)",
+    code="google-deepmind/tips",
     licence="CC-BY-4.0 (on the Hub: Apache-2.0)",  # all but code, according to the authors' README
     model_types=("tipsv2_vision_model",),
     prefix_tokens=2,

@@ -20,6 +20,9 @@ DINO = replace(
     seen=IMAGENET_1K,
     paper="Caron et al., Emerging Properties in Self-Supervised Vision Transformers, ICCV 2021, "
     "arXiv:2104.14294",
+    recipe="crops of 224 and 96 px; epochs and options in args.txt beside the authors' files (README of its "
+    "code)",
+    code="facebookresearch/dino",
     network="average",  # the teacher's features, section 3 of the paper
     interpolation="dino",  # interpolate_pos_encoding in the authors' vision_transformer.py
     trained_size=224,
@@ -31,6 +34,8 @@ _DINO_RESNET = replace(
     supervision=DINO.supervision,
     seen=DINO.seen,
     paper=DINO.paper,
+    recipe=DINO.recipe,
+    code=DINO.code,
     network=DINO.network,
     original=_DINO_FILES.original,
 )
@@ -41,22 +46,24 @@ _DINO_RESNET = replace(
 _MOCO = replace(
     DINO,
     family="MoCo",
-    licence="CC-BY-NC-4.0 (copy on the Hub: none)",
+    licence="CC-BY-NC-4.0",
     paper="Chen et al., An Empirical Study of Training Self-Supervised Vision Transformers, ICCV 2021, "
     "arXiv:2104.02057",
+    recipe="300 epochs at 224 px (README of its code)",
+    code="facebookresearch/moco-v3",
     origin=ORIGINAL,
     network="trained",  # the authors evaluate the query encoder, ``base_encoder``
     # The authors' vits.py has fixed sines and cosines and fits no others; they transfer with DeiT's code.
     interpolation="huggingface",
 )
-_MOCO_FILES = replace(
-    _MOCO, licence="CC-BY-NC-4.0", original="https://dl.fbaipublicfiles.com/moco-v3/{0}/{0}.pth.tar"
-)
+_MOCO_FILES = replace(_MOCO, original="https://dl.fbaipublicfiles.com/moco-v3/{0}/{0}.pth.tar")
 _MOCO_RESNET = replace(
     _DINO_RESNET,
     family="MoCo",
     licence="CC-BY-NC-4.0",
     paper=_MOCO.paper,
+    recipe="1,000 epochs at 224 px (README of its code)",
+    code=_MOCO.code,
     original=_MOCO_FILES.original,
     network=_MOCO.network,
 )
@@ -66,6 +73,8 @@ _IBOT = replace(
     DINO,
     family="iBOT",
     paper="Zhou et al., iBOT: Image BERT Pre-Training with Online Tokenizer, ICLR 2022, arXiv:2111.07832",
+    recipe="epochs and options in the args beside the authors' files (README of its code)",
+    code="bytedance/ibot",
     original="https://lf3-nlp-opensource.bytetos.com/obj/nlp-opensource/archive/2022/ibot/{0}/checkpoint_teacher.pth",
     # models/vision_transformer.py of the authors, with its rule of interpolation, is DINO's.
 )
@@ -74,6 +83,8 @@ _MSN = replace(
     family="MSN",
     licence="CC-BY-NC-4.0 (copy on the Hub: Apache-2.0)",
     paper="Assran et al., Masked Siamese Networks for Label-Efficient Learning, ECCV 2022, arXiv:2204.07141",
+    recipe="options in configs/pretrain (README of its code)",
+    code="facebookresearch/msn",
     # src/deit.py of the authors: one factor for both sides and no offset; for squares the same.
     interpolation="huggingface",
     model_types=("vit_msn",),
@@ -91,6 +102,8 @@ _DINOV2 = replace(
     seen=LVD_142M,
     paper="Oquab et al., DINOv2: Learning Robust Visual Features without Supervision, TMLR 2024, "
     "arXiv:2304.07193",
+    recipe="g at up to 518 px, S, B and L distilled from it; evaluated at 224 px here (the paper)",
+    code="facebookresearch/dinov2",
     model_types=("dinov2",),
     network="average",
     interpolation="dino",  # the authors' hub of models: interpolate_offset 0.1, no antialiasing
@@ -147,6 +160,8 @@ _DINOV3 = replace(
     licence="DINOv3",
     repository="facebook/dinov3-{0}-pretrain-lvd1689m",
     paper="Siméoni et al., DINOv3, 2025, arXiv:2508.10104",
+    recipe="the 7 B network with Gram anchoring, all others distilled from it (the paper)",
+    code="facebookresearch/dinov3",
     model_types=("dinov3_vit",),
     network="average",
     gated=True,
@@ -172,12 +187,14 @@ _FRANCA = replace(
     licence="RAIL, research only (Franca)",
     paper="Venkataramanan et al., Franca: Nested Matryoshka Clustering for Scalable Visual Representation "
     "Learning, 2025, arXiv:2507.14137",
+    recipe="up to 518 px; evaluated at 224 px here (release_checkpoints.md of its code)",
+    code="valeoai/Franca",
     original="https://github.com/valeoai/Franca/releases/download/{0}",
     # Its interpolation is DINOv2's, too: FrancaConfig in franca/hub/backbones.py.
 )
-_AT_224 = replace(_FRANCA, trained_size=224)
+_AT_224 = replace(_FRANCA, trained_size=224, recipe="at 224 px (release_checkpoints.md of its code)")
 _WEB = replace(_FRANCA, data="LAION-600M", seen=WEB)
-_WEB_224 = replace(_WEB, trained_size=224)
+_WEB_224 = replace(_WEB, trained_size=224, recipe=_AT_224.recipe)
 _GATED_B = replace(BASE, mlp=2048, gated=True)
 _GATED_L = replace(LARGE, mlp=2736, gated=True)
 _FRANCA_L = "v1.1.0/franca_vitl14_Laion600M_224.pth"

@@ -1,9 +1,12 @@
 """The sizes of networks, and how an entry is made from what its family shares."""
 
+import csv
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from layerboard.zoo.spec import HALF, IMAGENET, BackboneSpec, Normalisation, Stage
 from layerboard.zoo.spec.origin import ORIGINAL
+from layerboard.zoo.spec.weights import NO_FILE, WeightFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,9 @@ WIDTHS_L = (192, 384, 768, 1536)
 
 # What most families share. In the entry of a family, ``repository`` and ``original`` are patterns, in which
 # ``{0}`` is replaced by the name that its members give; with ``original``, no repository has the weights.
-# ``trained_size`` is given if checkpoints for images of other sizes are other members of the family.
+# ``trained_size`` is given if checkpoints for images of other sizes are other members of the family. A
+# ``recipe`` whose source is a file of the authors' code was read there in November 2026; one whose source is
+# a paper is from memory of it, not looked up again.
 FAMILY = BackboneSpec(
     name="",
     family="",
@@ -59,22 +64,32 @@ def normalised(family: BackboneSpec, by: Normalisation) -> BackboneSpec:
 
 CENTRED = normalised(FAMILY, HALF)  # the same, for images from -1 to 1
 
-# Commits of repositories to which entries are pinned.
-_REVISIONS = {
-    "clip-b32": "3d74acf9a28c67741b2f4f2ea7635f0aaf6f0268",
-    "clip-b16": "57c216476eefef5ab752ec549e440a49ae4ae5f3",
-    "clip-l14": "32bd64288804d66eefd0ccbe215aa642df71cc41",
-    "dinov2-s14": "ed25f3a31f01632728cabb09d1542f84ab7b0056",
-    "dinov2-b14": "f9e44c814b77203eaa57a6bdbbd535f21ede1415",
-    "dinov2-l14": "47b73eefe95e8d44ec3623f8890bd894b6ea2d6c",
-    "dinov2-g14": "611a9d42f2335e0f921f1e313ad3c1b7178d206d",
-    "siglip-b16": "7fd15f0689c79d79e38b1c2e2e2370a7bf2761ed",
-    "siglip-l16": "d0da9f876e7d66b4e250cd2450c3ba2ce735e447",
-    "siglip-so400m14": "d04cf29fca7b6374f74d8bea1969314492266b5e",
-    "siglip2-b16": "75de2d55ec2d0b4efc50b3e9ad70dba96a7b2fa2",
-    "aimv2-l14": "fcb5093a9c5b3efb7db5acee213849967fd18210",
-    "aimv2-h14": "172051d9df825cda55607cfe9016da30f249a133",
-}
+PINS = Path(__file__).parent / "pins.csv"
+"""One row for each entry of whose published file something is known: commit, name, SHA-256, bytes, sources.
+
+A commit is pinned if two independent sources name it, or if one saw it as the newest of the repository.
+"""
+
+
+def _published() -> dict[str, tuple[str | None, WeightFile]]:
+    """The pinned commit, None for none, and the published file of entries, by name of the entry."""
+    with PINS.open(encoding="utf-8", newline="") as lines:
+        return {
+            row["entry"]: (
+                row["revision"] or None,
+                WeightFile(
+                    row["file"],
+                    row["sha256"],
+                    int(row["size"]) if row["size"] else None,
+                    row["source"],
+                    row["note"],
+                ),
+            )
+            for row in csv.DictReader(lines)
+        }
+
+
+_PUBLISHED = _published()
 
 
 def entry(
@@ -86,14 +101,16 @@ def entry(
     the names of the authors' code. ``patch`` is the side in pixels of a cell of the first stage; it doubles
     from stage to stage. Without prefix tokens there is no class token.
     """
+    revision, file = _PUBLISHED.get(name, (None, NO_FILE))
     strides = (patch * 2**index for index in range(len(size.blocks)))
     return replace(
         family,
         name=name,
         repository="" if family.original else family.repository.format(source),
-        original=family.original.format(source),
+        original=family.original.format(source).replace("/resolve/main/", f"/resolve/{revision or 'main'}/"),
         origin=ORIGINAL if family.original else family.origin,
-        revision=_REVISIONS.get(name),
+        revision=revision,
+        file=file,
         stages=tuple(map(Stage, size.blocks, size.widths, strides)),
         mlp_width=size.mlp,
         gated_mlp=size.gated,

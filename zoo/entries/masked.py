@@ -6,7 +6,7 @@ from layerboard.zoo.entries.architecture import Architecture, AuthorsNames, Subl
 from layerboard.zoo.entries.distilled import DINO, DINOV2_PARTS
 from layerboard.zoo.entries.family import BASE, CENTRED, FAMILY, HUGE, LARGE, WIDTHS_T, NetworkSize, entry
 from layerboard.zoo.entries.supervised import HIERARCHY, VIT, VIT_NAMES
-from layerboard.zoo.spec import HALF, BackboneSpec, seen
+from layerboard.zoo.spec import HALF, BackboneSpec, Retraining, seen
 
 # MAE: masked autoencoders on ImageNet-1k; the encoder only, no token masked.
 _MAE = replace(
@@ -14,6 +14,8 @@ _MAE = replace(
     family="MAE",
     licence="CC-BY-NC-4.0 (copy on the Hub: Apache-2.0)",
     paper="He et al., Masked Autoencoders Are Scalable Vision Learners, CVPR 2022, arXiv:2111.06377",
+    recipe="1,600 epochs at 224 px, 75 % masked, normalised pixels (FINETUNE.md, PRETRAIN.md of its code)",
+    code="facebookresearch/mae",
     network="",
     interpolation="huggingface",  # util/pos_embed.py of the authors: bicubic, size given, not antialiased
     model_types=("vit_mae", "vit"),  # the latter is the encoder alone
@@ -29,12 +31,17 @@ _BEIT = replace(
     data="ImageNet-22k",
     seen=replace(seen.IMAGENET_21K, listed=False),  # Its tokenizer is DALL-E's, trained on images of the web.
     paper="Bao et al., BEiT: BERT Pre-Training of Image Transformers, ICLR 2022, arXiv:2106.08254",
+    licence="Apache-2.0 (authors' repository: MIT)",
+    recipe="ImageNet-22k at 224 px, B for 150 epochs (beit/README.md of its code)",
+    code="microsoft/unilm",
     model_types=("beit",),
     trained_size=224,
 )
 _BEIT_TUNED = replace(
     _BEIT,
     supervision="images, then labels of ImageNet-22k and ImageNet-1k",
+    recipe="ImageNet-22k for 150 epochs, its labels for 90, then those of ImageNet-1k, at 224 px "
+    "(beit/README.md of its code)",
     data="ImageNet-22k, ImageNet-1k",
     seen=replace(seen.IMAGENET_21K_LABELS, listed=False),
     has_final=False,
@@ -79,9 +86,11 @@ BEIT_NAMES = replace(
 _DATA2VEC = replace(
     _MAE,
     family="data2vec",
-    licence="Apache-2.0",
+    licence="Apache-2.0 (authors' repository: MIT)",
     paper="Baevski et al., data2vec: A General Framework for Self-supervised Learning in Speech, Vision and "
     "Language, ICML 2022, arXiv:2202.03555",
+    recipe="",
+    code="facebookresearch/fairseq",
     model_types=("data2vec-vision",),
     trained_size=None,
 )
@@ -91,11 +100,20 @@ _IJEPA = replace(
     licence="CC-BY-NC-4.0",
     paper="Assran et al., Self-Supervised Learning from Images with a Joint-Embedding Predictive "
     "Architecture, CVPR 2023, arXiv:2301.08243",
+    recipe="300 epochs at 224 px (README of its code)",
+    code="facebookresearch/ijepa",
     model_types=("ijepa",),
     network="average",  # the target encoder
     prefix_tokens=0,
 )
-_IJEPA22K = replace(_IJEPA, supervision="images of ImageNet-22k", data="ImageNet-22k", seen=seen.IMAGENET_21K)
+_IJEPA22K = replace(
+    _IJEPA,
+    supervision="images of ImageNet-22k",
+    data="ImageNet-22k",
+    seen=seen.IMAGENET_21K,
+    recipe="66 epochs at 224 px (README of its code)",
+)
+_IJEPA22K_G = replace(_IJEPA22K, recipe="44 epochs at 224 px (README of its code)")
 _IJEPA_G = NetworkSize((40,), (1408,), 16, mlp=6144)
 
 # CAPI: predicts clusters of the teacher's patches. No class token: sixteen registers, which are placed along
@@ -110,6 +128,8 @@ _CAPI = replace(
     # IMAGENET_NORM in train_capi.py
     paper="Darcet et al., Cluster and Predict Latent Patches for Improved Masked Image Modeling, 2025, "
     "arXiv:2502.08769",
+    recipe="default_pretrain_config.yaml (README of its code)",
+    code="facebookresearch/capi",
     original="https://dl.fbaipublicfiles.com/capi/{0}",
     model_types=("capi",),
     network="average",
@@ -159,13 +179,20 @@ _HIERA = replace(
     licence="CC-BY-NC-4.0",  # LICENSE.models of the authors; their code alone is Apache-2.0
     paper="Ryali et al., Hiera: A Hierarchical Vision Transformer without the Bells-and-Whistles, ICML 2023, "
     "arXiv:2306.00989",
+    recipe="at 224 px, 60 % masked, normalised pixels (README of its code)",
+    code="facebookresearch/hiera",
     has_final=False,
     model_types=("hiera",),
     prefix_tokens=0,
     repository="facebook/hiera-{0}-hf",
     trained_size=None,
 )
-_HIERA_FT = replace(_HIERA, supervision="images, then labels of ImageNet-1k", seen=seen.IMAGENET_1K_LABELS)
+_HIERA_FT = replace(
+    _HIERA,
+    supervision="images, then labels of ImageNet-1k",
+    seen=seen.IMAGENET_1K_LABELS,
+    recipe="masked as without -ft1k, then fine-tuned at 224 px (README of its code)",
+)
 _HIERA_T = NetworkSize((1, 2, 7, 2), WIDTHS_T, 8)
 _HIERA_S = NetworkSize((1, 2, 11, 2), WIDTHS_T, 8)
 _HIERA_B = NetworkSize((2, 3, 16, 3), WIDTHS_T, 8)
@@ -185,6 +212,8 @@ _PIXIO = replace(
     licence="FAIR Noncommercial Research License",
     gated=True,
     paper="Yang et al., In Pursuit of Pixel Supervision for Visual Pre-training, 2025, arXiv:2512.15715",
+    recipe="5B masked, all others distilled from it; shown at 256 px (README of its code)",
+    code="facebookresearch/pixio",
     # Positions are fitted as in the authors' pixio.py: bicubic, size given, not antialiased.
     model_types=("pixio",),
     prefix_tokens=8,
@@ -206,6 +235,8 @@ _VJEPA_L = replace(
     licence="MIT",
     paper="Assran et al., V-JEPA 2: Self-Supervised Video Models Enable Understanding, Prediction and "
     "Planning, 2025, arXiv:2506.09985",
+    recipe="at 256 px, options in configs/train (README of its code)",
+    code="facebookresearch/vjepa2",
     model_types=("vjepa2",),
     network="average",
     prefix_tokens=0,
@@ -213,7 +244,13 @@ _VJEPA_L = replace(
     trained_size=256,
 )
 _VJEPA = replace(_VJEPA_L, licence="Apache-2.0")
-_VJEPA_384 = replace(_VJEPA, input_size=384, trained_size=384)
+_VJEPA_H = replace(_VJEPA, licence="Apache-2.0 (two other sources: MIT)")
+_VJEPA_384 = replace(
+    _VJEPA,
+    input_size=384,
+    trained_size=384,
+    recipe="at 384 px, options in configs/train (README of its code)",
+)
 _VJEPA_G = NetworkSize((40,), (1408,), 22, mlp=6144)
 
 ARCHITECTURES: tuple[Architecture, ...] = (
@@ -279,12 +316,15 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     entry(_MAE, "mae-h14", "facebook/vit-mae-huge", HUGE, 14, 630_764_800),
     entry(_BEIT, "beit-b16", "microsoft/beit-base-patch16-224-pt22k", BASE, 16, 85_666_128),
     entry(_BEIT, "beit-l16", "microsoft/beit-large-patch16-224-pt22k", LARGE, 16, 303_137_216),
-    entry(_BEIT_TUNED, "beit-b16-ft22k-ft1k", "microsoft/beit-base-patch16-224", BASE, 16, 85_760_448),
+    replace(
+        entry(_BEIT_TUNED, "beit-b16-ft22k-ft1k", "microsoft/beit-base-patch16-224", BASE, 16, 85_760_448),
+        retrained=Retraining("beit-b16", "fine-tuned on labels of ImageNet-22k, then ImageNet-1k"),
+    ),
     entry(_DATA2VEC, "data2vec-b16", "facebook/data2vec-vision-base", BASE, 16, 85_665_360),
     entry(_DATA2VEC, "data2vec-l16", "facebook/data2vec-vision-large", LARGE, 16, 303_136_192),
     entry(_IJEPA, "ijepa-h14", "facebook/ijepa_vith14_1k", HUGE, 14, 630_762_240),
     entry(_IJEPA22K, "ijepa-h14-22k", "facebook/ijepa_vith14_22k", HUGE, 14, 630_762_240),
-    entry(_IJEPA22K, "ijepa-g16-22k", "facebook/ijepa_vitg16_22k", _IJEPA_G, 16, 1_011_368_576),
+    entry(_IJEPA22K_G, "ijepa-g16-22k", "facebook/ijepa_vitg16_22k", _IJEPA_G, 16, 1_011_368_576),
     entry(_CAPI, "capi-l14-in1k", "capi_vitl14_in1k.pth", LARGE, 14, 302_658_560),
     entry(_CAPI_22K, "capi-l14-in22k", "capi_vitl14_i22k.pth", LARGE, 14, 302_658_560),
     entry(_CAPI_LVD, "capi-l14-lvd142m", "capi_vitl14_lvd.pth", LARGE, 14, 302_658_560),
@@ -295,17 +335,22 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     entry(_HIERA, "hiera-bplus", "base-plus-224", _HIERA_PLUS, 4, 68_997_824),
     entry(_HIERA, "hiera-l", "large-224", _HIERA_L, 4, 212_584_608),
     entry(_HIERA, "hiera-h", "huge-224", _HIERA_H, 4, 670_726_656),
-    entry(_HIERA_FT, "hiera-t-ft1k", "tiny-224-in1k", _HIERA_T, 4, 27_139_680),
-    entry(_HIERA_FT, "hiera-b-ft1k", "base-224-in1k", _HIERA_B, 4, 50_754_432),
-    entry(_HIERA_FT, "hiera-bplus-ft1k", "base-plus-224-in1k", _HIERA_PLUS, 4, 68_997_824),
-    entry(_HIERA_FT, "hiera-l-ft1k", "large-224-in1k", _HIERA_L, 4, 212_584_608),
+    *(
+        replace(each, retrained=Retraining(each.name.removesuffix("-ft1k"), "fine-tuned on ImageNet-1k"))
+        for each in (
+            entry(_HIERA_FT, "hiera-t-ft1k", "tiny-224-in1k", _HIERA_T, 4, 27_139_680),
+            entry(_HIERA_FT, "hiera-b-ft1k", "base-224-in1k", _HIERA_B, 4, 50_754_432),
+            entry(_HIERA_FT, "hiera-bplus-ft1k", "base-plus-224-in1k", _HIERA_PLUS, 4, 68_997_824),
+            entry(_HIERA_FT, "hiera-l-ft1k", "large-224-in1k", _HIERA_L, 4, 212_584_608),
+        )
+    ),
     entry(_PIXIO, "pixio-b16", "facebook/pixio-vitb16", BASE, 16, 85_855_488),
     entry(_PIXIO, "pixio-l16", "facebook/pixio-vitl16", LARGE, 16, 303_377_408),
     entry(_PIXIO, "pixio-h16", "facebook/pixio-vith16", HUGE, 16, 631_013_120),
     entry(_PIXIO, "pixio-1b16", "facebook/pixio-vit1b16", _PIXIO_1B, 16, 1_361_515_008),
     entry(_PIXIO, "pixio-5b16", "facebook/pixio-vit5b16", _PIXIO_5B, 16, 5_440_939_008),
     entry(_VJEPA_L, "vjepa2-l16", "facebook/vjepa2-vitl-fpc64-256", LARGE, 16, 303_885_312),
-    entry(_VJEPA, "vjepa2-h16", "facebook/vjepa2-vith-fpc64-256", HUGE, 16, 631_648_000),
+    entry(_VJEPA_H, "vjepa2-h16", "facebook/vjepa2-vith-fpc64-256", HUGE, 16, 631_648_000),
     entry(_VJEPA, "vjepa2-g16", "facebook/vjepa2-vitg-fpc64-256", _VJEPA_G, 16, 1_012_173_952),
     entry(_VJEPA_384, "vjepa2-g16-384", "facebook/vjepa2-vitg-fpc64-384", _VJEPA_G, 16, 1_012_173_952),
 )

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from layerboard.zoo.entries.family import FAMILY, NetworkSize, entry, normalised
 from layerboard.zoo.entries.teachers import floor, pixels
-from layerboard.zoo.spec import CLIP, HALF, BackboneSpec
+from layerboard.zoo.spec import CLIP, HALF, UNTRAINED, BackboneSpec, Retraining
 from layerboard.zoo.spec.origin import GENERATED, PACKAGED
 from layerboard.zoo.spec.seen import NOTHING
 
@@ -67,6 +67,12 @@ _RESNET = entry(_CONVOLUTIONAL, "mini-resnet", "", NetworkSize((4, 4, 4), (64, 1
 _FS64 = entry(_LABELLED, "mini-fs64", "", _NARROW, PATCH, 616_512)
 
 
+def _again(name: str, change: str, without_skips: int = 0) -> BackboneSpec:
+    """Another training of `_FS64`."""
+    again = Retraining(_FS64.name, change, without_skips)
+    return replace(_FS64, name=f"{_FS64.name}-{name}", supervision=f"{_LABELS}, {change}", retrained=again)
+
+
 ENTRIES: tuple[BackboneSpec, ...] = (
     _FS,
     _CLIP,
@@ -76,10 +82,17 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     _BEIT,
     _RESNET,
     _FS64,
-    replace(_FS64, name="mini-fs64-seed1", supervision=f"{_LABELS}, another seed"),
-    replace(_FS64, name="mini-fs64-mean", supervision=f"{_LABELS}, by the mean of the patch tokens"),
-    replace(_FS64, name="mini-fs64-noskip6", supervision=f"{_LABELS}, block 6 without skips"),
-    replace(_FS64, name="mini-fs64-10pct", data="10 % of the rendered images"),
+    _again("seed1", "another seed"),
+    _again("mean", "class from the mean token"),
+    *(_again(f"noskip{block}", f"block {block} without skips", block) for block in (6,)),
+    *(
+        replace(
+            _again(f"{share}pct", f"{share} % of the data"),
+            supervision=_LABELS,
+            data=f"{share} % of the rendered images",
+        )
+        for share in (10, 3)
+    ),
     *(  # with weights from a seed
         replace(
             spec,
@@ -90,6 +103,7 @@ ENTRIES: tuple[BackboneSpec, ...] = (
             origin=GENERATED,
             paper="",
             trained=False,
+            retrained=Retraining(spec.name, UNTRAINED),
         )
         for spec in (_FS, _FS64, _CLIP, _BEIT, _RESNET)
     ),

@@ -14,6 +14,7 @@ from layerboard.zoo.entries.family import (
     BASE,
     CENTRED,
     FAMILY,
+    HUGE,
     LARGE,
     SMALL,
     WIDTHS_B,
@@ -60,6 +61,9 @@ _FS = replace(
     data="ImageNet-21k, ImageNet-1k",
     seen=IMAGENET_21K_LABELS,
     paper="Steiner et al., How to train your ViT?, TMLR 2022, arXiv:2106.10270",
+    recipe="300 epochs of ImageNet-21k, then 20,000 steps of ImageNet-1k, at 224 px (names of the files in "
+    "timm's vision_transformer.py)",
+    code="google-research/vision_transformer",
     origin=ORIGINAL,
     interpolation="timm",  # the weights and the code are timm's: resample_abs_pos_embed, antialiased
     repository="timm/vit_{0}_224.augreg_in21k_ft_in1k",
@@ -71,18 +75,38 @@ _DEIT = replace(
     repository="facebook/deit-{0}-patch16-224",
     paper="Touvron et al., Training data-efficient image transformers & distillation through attention, "
     "ICML 2021, arXiv:2012.12877",
+    recipe="300 epochs at 224 px (README_deit.md of its code)",
+    code="facebookresearch/deit",
     trained_size=224,  # positions are fitted as in the authors' main.py: bicubic, size given, not antialiased
 )
+# ViT as its authors published it, before and after training on ImageNet-1k at 224 px. Their code resizes
+# positions by scipy.ndimage.zoom of order 1: ``--interpolation google``.
+_VIT = replace(
+    CENTRED,
+    family="FS",
+    supervision="labels of ImageNet-21k",
+    data="ImageNet-21k",
+    seen=IMAGENET_21K_LABELS,
+    paper="Dosovitskiy et al., An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale, "
+    "ICLR 2021, arXiv:2010.11929",
+    code="google-research/vision_transformer",
+    repository="google/vit-{0}-224-in21k",
+    interpolation="google",
+    trained_size=224,
+)
+_VIT_1K = replace(_VIT, supervision=_FS.supervision, data=_FS.data, repository="google/vit-{0}-224")
 _DISTILLED = replace(
     _DEIT,
     supervision="labels of ImageNet-1k, and a ConvNet teacher's",
+    recipe="300 epochs at 224 px, with the labels of a RegNetY-160 (README_deit.md of its code)",
     model_types=("deit",),
     prefix_tokens=2,
 )
 
-# ResNet: bottleneck networks (v1.5: the 3x3 convolution strides). BiT-50 is of the second version
-# (pre-activation), with group norms and standardised weights, trained with labels of ImageNet-21k, then of
-# ImageNet-1k; its last block is followed by a norm and a ReLU, which are ``final``.
+# ResNet: bottleneck networks (v1.5: the 3x3 convolution strides). Those of the Hub were trained by timm, to
+# other features than torchvision's, which most papers mean: these are the entries ``-tv``. BiT-50 is of the
+# second version (pre-activation), with group norms and standardised weights, trained with labels of
+# ImageNet-21k, then of ImageNet-1k; its last block is followed by a norm and a ReLU, which are ``final``.
 RESNET = replace(
     _LABELLED,
     family="ResNet",
@@ -91,6 +115,28 @@ RESNET = replace(
     has_final=False,
     model_types=("resnet",),
     stem_width=64,
+)
+_STRIKES_BACK = replace(
+    RESNET,
+    paper=f"{RESNET.paper}; trained as in Wightman et al., ResNet strikes back, 2021, arXiv:2110.00476",
+    recipe="timm's resnet50_a1_0-14fe96d1: recipe A1, 600 epochs, binary cross-entropy, mixup (what timm "
+    "loaded in early 2022; that the converter ran with it is inferred from dates)",
+    code="huggingface/pytorch-image-models",
+)
+_STRIKES_BACK_101 = replace(
+    _STRIKES_BACK,
+    recipe=_STRIKES_BACK.recipe.replace("resnet50_a1_0-14fe96d1: recipe A1", "resnet101_a1h-36d3f2aa: A1H"),
+)
+_STRIKES_BACK_152 = replace(
+    _STRIKES_BACK,
+    recipe=_STRIKES_BACK.recipe.replace("resnet50_a1_0-14fe96d1: recipe A1", "resnet152_a1h-dc400468: A1H"),
+)
+_TORCHVISION = replace(
+    RESNET,
+    licence="BSD-3-Clause",
+    recipe="torchvision's IMAGENET1K_V1: 90 epochs at 224 px (references/classification of its code)",
+    code="pytorch/vision",
+    original="https://download.pytorch.org/models/{0}.pth",
 )
 RESNET_50 = NetworkSize((3, 4, 6, 3), (256, 512, 1024, 2048))
 _RESNET_101 = replace(RESNET_50, blocks=(3, 4, 23, 3))
@@ -102,6 +148,9 @@ _BIT = replace(
     seen=IMAGENET_21K_LABELS,
     paper="Kolesnikov et al., Big Transfer (BiT): General Visual Representation Learning, ECCV 2020, "
     "arXiv:1912.11370",
+    recipe="ImageNet-21k, then ImageNet-1k at 448 px, where it was tested; evaluated at 224 px here (timm's "
+    "settings for the same weights)",
+    code="google-research/big_transfer",
     has_final=True,
     model_types=("bit",),
 )
@@ -120,7 +169,10 @@ _RESNET_NETWORK = Architecture(
 _CONVNEXT = replace(
     RESNET,
     family="ConvNeXt",
+    licence="Apache-2.0 (authors' repository: MIT)",
     paper="Liu et al., A ConvNet for the 2020s, CVPR 2022, arXiv:2201.03545",
+    recipe="300 epochs at 224 px, averaged weights (the paper; names of the files in README of its code)",
+    code="facebookresearch/ConvNeXt",
     model_types=("convnext",),
     stem_width=None,
 )
@@ -131,6 +183,8 @@ _CONVNEXT2 = replace(
     licence="CC-BY-NC-4.0 (copy on the Hub: Apache-2.0)",
     paper="Woo et al., ConvNeXt V2: Co-designing and Scaling ConvNets with Masked Autoencoders, CVPR 2023, "
     "arXiv:2301.00808",
+    recipe="masked, then fine-tuned at 224 px, averaged weights (README of its code)",
+    code="facebookresearch/ConvNeXt-V2",
 )
 NEXT_T = NetworkSize((3, 3, 9, 3), WIDTHS_T)
 NEXT_S = NetworkSize((3, 3, 27, 3), WIDTHS_T)
@@ -147,6 +201,8 @@ _SWIN = replace(
     family="Swin",
     paper="Liu et al., Swin Transformer: Hierarchical Vision Transformer using Shifted Windows, ICCV 2021, "
     "arXiv:2103.14030",
+    recipe="300 epochs at 224 px (the paper, section 4.1; MODELHUB.md of its code)",
+    code="microsoft/Swin-Transformer",
     prefix_tokens=0,
     model_types=("swin",),
     licence="Apache-2.0 (authors' repository: MIT)",
@@ -156,6 +212,7 @@ _SWIN = replace(
 _SWIN2 = replace(
     _SWIN,
     paper="Liu et al., Swin Transformer V2: Scaling Up Capacity and Resolution, CVPR 2022, arXiv:2111.09883",
+    recipe="labels of ImageNet-1k at 256 px (MODELHUB.md of its code)",
     model_types=("swinv2",),
     input_size=256,
     trained_size=256,
@@ -191,12 +248,21 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     entry(_FS, "fs-b16", "base_patch16", BASE, 16, 85_798_656),
     entry(_FS, "fs-b8", "base_patch8", BASE, 8, 85_807_872),
     entry(_FS, "fs-l16", "large_patch16", LARGE, 16, 303_301_632),
+    entry(_VIT, "vit-b32-in21k", "base-patch32", BASE, 32, 87_455_232),
+    entry(_VIT, "vit-b16-in21k", "base-patch16", BASE, 16, 85_798_656),
+    entry(_VIT, "vit-l16-in21k", "large-patch16", LARGE, 16, 303_301_632),
+    entry(_VIT, "vit-h14-in21k", "huge-patch14", HUGE, 14, 630_764_800),
+    entry(_VIT_1K, "vit-b16", "base-patch16", BASE, 16, 85_798_656),
+    entry(_VIT_1K, "vit-l16", "large-patch16", LARGE, 16, 303_301_632),
     entry(_DEIT, "deit-s16", "small", SMALL, 16, 21_665_664),
     entry(_DEIT, "deit-b16", "base", BASE, 16, 85_798_656),
     entry(_DISTILLED, "deit-b16-distilled", "base-distilled", BASE, 16, 85_800_192),
-    entry(RESNET, "resnet50", "microsoft/resnet-50", RESNET_50, 4, 23_508_032),
-    entry(RESNET, "resnet101", "microsoft/resnet-101", _RESNET_101, 4, 42_500_160),
-    entry(RESNET, "resnet152", "microsoft/resnet-152", _RESNET_152, 4, 58_143_808),
+    entry(_STRIKES_BACK, "resnet50", "microsoft/resnet-50", RESNET_50, 4, 23_508_032),
+    entry(_STRIKES_BACK_101, "resnet101", "microsoft/resnet-101", _RESNET_101, 4, 42_500_160),
+    entry(_STRIKES_BACK_152, "resnet152", "microsoft/resnet-152", _RESNET_152, 4, 58_143_808),
+    entry(_TORCHVISION, "resnet50-tv", "resnet50-0676ba61", RESNET_50, 4, 23_508_032),
+    entry(_TORCHVISION, "resnet101-tv", "resnet101-63fe2227", _RESNET_101, 4, 42_500_160),
+    entry(_TORCHVISION, "resnet152-tv", "resnet152-394f9c45", _RESNET_152, 4, 58_143_808),
     entry(_BIT, "bit-50", "google/bit-50", RESNET_50, 4, 23_500_352),
     entry(_CONVNEXT, "convnext-t", "facebook/convnext-tiny-224", NEXT_T, 4, 27_820_128),
     entry(_CONVNEXT, "convnext-s", "facebook/convnext-small-224", NEXT_S, 4, 49_454_688),

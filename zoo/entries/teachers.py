@@ -24,6 +24,9 @@ _RADIO = replace(
     licence="NVIDIA Open Model License",
     paper="Heinrich et al., RADIOv2.5: Improved Baselines for Agglomerative Vision Foundation Models, "
     "CVPR 2025, arXiv:2412.07679",
+    recipe="from DFN CLIP, SigLIP 2, DINOv2 and SAM; the authors recommend 512 px, evaluated at 224 px here "
+    "(README of its code)",
+    code="NVlabs/RADIO",
     model_types=("radio",),
     prefix_tokens=8,
     has_final=False,
@@ -32,6 +35,8 @@ _RADIO_V4 = replace(
     _RADIO,
     seen=taught_by_dino("Siméoni et al., DINOv3, arXiv:2508.10104, section 3.1"),
     paper="Ranzinger et al., C-RADIOv4, 2026, arXiv:2601.17237",
+    recipe="from SigLIP 2, DINOv3 and SAM 3; the authors recommend 512 px, evaluated at 224 px here (README "
+    "of its code)",
     prefix_tokens=10,
 )
 
@@ -47,6 +52,8 @@ _SAM = replace(
     data="ImageNet-1k (by MAE), SA-1B",
     seen=MAE_AND_SA_1B,
     paper="Kirillov et al., Segment Anything, ICCV 2023, arXiv:2304.02643",
+    recipe="MAE, then masks of SA-1B at 1024 px (the paper, section 3)",
+    code="facebookresearch/segment-anything",
     model_types=("sam_vision_model",),
     prefix_tokens=0,
     has_final=False,

@@ -96,6 +96,8 @@ class BackboneIdentity:
 
     revision: str  # commit of the repository, digest of local files, or seed and recipe of generated weights
     fingerprint: str  # digest of the weights' identity, the input normalisation, the dtype and the format
+    # of its weights (`zoo.load.checkpoint.weights_sha256`); "" if they are not in files, or nobody read these
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ class Backbone(ABC):
         self.spec, self.device = spec, device
         self.dtype: torch.dtype = getattr(torch, "float32" if spec.mixed else spec.dtype)  # of weights
         self.revision, self.fingerprint = identity.revision, identity.fingerprint
+        self.sha256 = identity.sha256
 
     def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
         """Run one forward pass (see `zoo.features.Visitable`); InputError if it does not fit the spec."""

@@ -1,14 +1,16 @@
 """A backbone cut after one layer: maps images to its vectors, and computes and keeps nothing beyond."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from PIL import Image
-from torch import Tensor
+from torch import Tensor, nn
 
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures, Shown
@@ -23,10 +25,10 @@ from layerboard.zoo.view.views import View, tiles_of
 # tokens in their places, or their mean after blocks of cells were concatenated
 # (`zoo.features.LayerFeatures.patchwise`).
 Pooled = Literal["cls", "mean", "all", "grid", "patchwise"]
-ImageOrPath = Image.Image | str | Path
-Images = ImageOrPath | Sequence[ImageOrPath] | Tensor
+ImageOrPath = Image.Image | str | Path | NDArray[np.uint8]
+Images = ImageOrPath | Iterable[ImageOrPath] | Tensor
 
-BATCH = 32  # batch size for lists of images
+BATCH = 32  # batch size for images that are preprocessed
 
 
 class _Reached(Exception):  # noqa: N818  # no error: the forward pass has done its work
@@ -62,10 +64,28 @@ def require_pooling(spec: BackboneSpec, pooling: Pooled) -> None:
 
 
 def _seen(image: ImageOrPath) -> Image.Image:
+    if isinstance(image, np.ndarray):
+        return as_seen(_of_array(image))
     if isinstance(image, Image.Image):
         return as_seen(image)
+    if not isinstance(image, str | Path):
+        raise InputError(f"expected images of Pillow, arrays or paths, found {type(image).__name__}")
     with decoding(f"cannot decode image {image}"), open_file(image) as opened:
         return as_seen(opened)
+
+
+def _of_array(pixels: NDArray[Any]) -> Image.Image:
+    is_image = pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] in (1, 3, 4))
+    if pixels.dtype != np.uint8 or not is_image or not pixels.size:
+        kind = f"{pixels.dtype} {list(pixels.shape)}"
+        raise InputError(f"expected arrays uint8 [height width channels] or [height width], found {kind}")
+    return Image.fromarray(pixels[..., 0] if pixels.shape[2:] == (1,) else pixels)
+
+
+def _is_one(images: Images) -> bool:
+    """Whether images are a single one; an array of several has four axes, or holds paths."""
+    is_single = isinstance(images, np.ndarray) and images.dtype != object and images.ndim < 4
+    return is_single or isinstance(images, Image.Image | str | Path)
 
 
 class CutBackbone:
@@ -94,13 +114,15 @@ class CutBackbone:
     def __call__(self, images: Images) -> Tensor:
         """Vectors of images, [images dim], or grids, [images rows columns dim]; float32 on its device.
 
-        Images are a Pillow image or a path, a sequence of these, or uint8 RGB pixels [images 3 height width]
-        that are used unchanged, with sides that are multiples of ``spec.patch_size``. Raises InputError if
-        one cannot be read, if pixels are of another kind, or if the grids of the images differ in size.
+        Images are a Pillow image, a path, or an array uint8 [height width channels], or any iterable of
+        these, such as a list, a generator, a column of a dataset or an array [images height width channels];
+        all of them are preprocessed. A tensor is uint8 RGB pixels [images 3 height width] that are used
+        unchanged, with sides that are multiples of ``spec.patch_size``. Raises InputError if one cannot be
+        read, if pixels are of another kind, or if the grids of the images differ in size.
         """
         if isinstance(images, Tensor):
             return self._pooled(self._show(images))
-        vectors = [*self._of_images([images] if isinstance(images, ImageOrPath) else images)]
+        vectors = [*self._of_images(iter([images] if _is_one(images) else images))]  # type: ignore[arg-type,list-item]
         if not vectors:
             return torch.empty(0, self.dim, device=self._backbone.device)
         if len({part.shape[1:] for part in vectors}) > 1:
@@ -109,11 +131,24 @@ class CutBackbone:
             )
         return torch.cat(vectors)
 
-    def _of_images(self, images: Sequence[ImageOrPath]) -> Iterator[Tensor]:
+    @property
+    def module(self) -> "CutModule":
+        """The cut network as a module of torch, for a head on top of it."""
+        return CutModule(self)
+
+    def preprocess(self, image: ImageOrPath) -> Tensor:
+        """The pixels in which the network is shown an image, uint8 [3 height width], such as for a dataset.
+
+        Raises InputError if it cannot be read, or if the network is shown images in several tiles.
+        """
+        if tiles_of(self.view) is not None:
+            raise InputError(f"{self.spec.name} is shown images in tiles, not in one piece")
+        return self.view.render(_seen(image))[0]
+
+    def _of_images(self, images: Iterator[ImageOrPath]) -> Iterator[Tensor]:
         """Outputs for images, in order; images of the same size share a batch."""
-        for start in range(0, len(images), BATCH):
-            seen = map(_seen, images[start : start + BATCH])
-            rendered = ((self.view.render(image), image.size) for image in seen)
+        while batch := [*islice(images, BATCH)]:
+            rendered = ((self.view.render(image), image.size) for image in map(_seen, batch))
             for _, group in groupby(rendered, key=lambda pair: pair[0].shape):
                 pixels, sizes = zip(*group, strict=True)
                 if (cut := tiles_of(self.view)) is None:
@@ -142,3 +177,20 @@ class CutBackbone:
         with suppress(_Reached):
             self._backbone.visit(pixels, keep, (self.layer,))
         return reached[0]
+
+
+class CutModule(nn.Module):
+    """A cut backbone as a module: pixels uint8 [images 3 height width] to vectors [images dim], float32.
+
+    The backbone is frozen and no part of it: it has no parameters and an empty ``state_dict``, so that an
+    optimizer trains, and a checkpoint stores, only what is put on top. It stays on its own device, to which
+    it takes pixels, and where its vectors are.
+    """
+
+    def __init__(self, cut: CutBackbone) -> None:
+        super().__init__()
+        self.cut = cut
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        vectors: Tensor = self.cut(pixels)
+        return vectors

@@ -8,7 +8,7 @@ overwrites before its block ends are shown as copies; all others are live.
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -65,9 +65,9 @@ def watch_residual(parts: Residual, tap: Tap, block: nn.Module, show: Show) -> I
 
 def watch_transformer(parts: Sublayers, tap: Tap, block: nn.Module, show: Show) -> Iterator[RemovableHandle]:
     """Hooks that show one of `zoo.spec.TRANSFORMER_TAPS` when a forward reaches it, [batch tokens width]."""
-    attends = block.get_submodule(parts.attends)
     match tap:
         case "query" | "key" if parts.rotary:
+            attends = block.get_submodule(parts.attends)
             yield from _watch_rotated(attends, block.get_submodule(getattr(parts, tap)), show)
         case "heads":
             waiting: list[Tensor] = []
@@ -77,12 +77,14 @@ def watch_transformer(parts: Sublayers, tap: Tap, block: nn.Module, show: Show) 
                 show(heads.transpose(0, 1) if parts.tokens_first else heads)
 
             yield before(block.get_submodule(parts.heads), waiting.append)
-            yield after(attends, show_waiting)
+            yield after(block.get_submodule(parts.attends), show_waiting)
         case "mid":
             yield before(block.get_submodule(parts.norm2), show)
         case "mlp_hidden":
             there = dict(block.named_modules())
             yield before(next(there[name] for name in parts.hidden if name in there), show)
+        case "attention" | "mlp" if not getattr(parts, tap):
+            yield from _watch_gain(parts, tap, block, show)
         case "attention" | "mlp":
             name = parts.attention_scale if tap == "attention" else parts.mlp_scale
             scale = getattr(block, name) if name else None
@@ -90,6 +92,18 @@ def watch_transformer(parts: Sublayers, tap: Tap, block: nn.Module, show: Show) 
             yield after(module, show if scale is None else lambda output: show(output * scale))
         case _:
             yield after(block.get_submodule(getattr(parts, tap)), show)
+
+
+def _watch_gain(
+    parts: Sublayers, tap: Literal["attention", "mlp"], block: nn.Module, show: Show
+) -> Iterator[RemovableHandle]:
+    """Hooks that show what the stream gains before or after the second norm, as no one module gives it."""
+    former: list[Tensor] = []
+    norm2 = block.get_submodule(parts.norm2)
+    first, last = (block, norm2) if tap == "attention" else (norm2, block)
+    yield before(first, lambda stream: former.append(stream.clone()))  # it may be changed in place
+    watch = before if tap == "attention" else after
+    yield watch(last, lambda stream: show(stream - former.pop()))
 
 
 def _watch_rotated(attends: nn.Module, projection: nn.Module, show: Show) -> Iterator[RemovableHandle]:

@@ -1,13 +1,15 @@
 """Changes to networks of transformers: images of any size, rules of position embeddings, missing skips.
 
-Rules for absolute position embeddings resize the training grid bicubically, and leave a grid of the
-training's size unchanged. ``huggingface`` is the behaviour of the network's class in transformers: it passes
-the size of the new grid to the resizing, so that the edges of both grids are aligned (for DINOv2 with
+Rules for absolute position embeddings resize the training grid, bicubically but for one, and leave a grid of
+the training's size unchanged. ``huggingface`` is the behaviour of the network's class in transformers: it
+passes the size of the new grid to the resizing, so that the edges of both grids are aligned (for DINOv2 with
 registers, antialiased as well). ``dino`` passes a scale, (cells + 0.1) / training cells, as the authors of
 DINO do so that rounding never loses a cell; the source points shift a little. ``timm`` passes the size and
 antialiases, as timm does: if the new grid is coarser, the kernel widens with it, and it is always the kernel
-of image libraries (a = -0.5 instead of -0.75). Relative and rotary positions have rules of their own, which
-none of these changes.
+of image libraries (a = -0.5 instead of -0.75). ``google`` is the rule of ViT's authors, for whom resizing is
+bilinear and the outermost positions of both grids are the same ones: ``scipy.ndimage.zoom`` of order 1
+(google-research/vision_transformer). Relative and rotary positions have rules of their own, which none of
+these changes.
 """
 
 from collections.abc import Sequence
@@ -168,6 +170,8 @@ def fitted_positions(
     if rule == "dino":
         scale = [(count + OFFSET) / side for count in cells]
         fitted = nn.functional.interpolate(grid, scale_factor=scale, mode="bicubic")
+    elif rule == "google":
+        fitted = nn.functional.interpolate(grid, size=cells, mode="bilinear", align_corners=True)
     else:
         mode = "bilinear" if rule == "bilinear" else "bicubic"
         fitted = nn.functional.interpolate(grid, size=cells, mode=mode, antialias=rule == "timm")

@@ -89,8 +89,8 @@ def describe_backbone(spec: BackboneSpec, cache_dir: Path | None) -> str:
     return "" if is_known else loader_of(spec.origin).describe(spec, cache_dir)
 
 
-def identity_of(spec: BackboneSpec, revision: str) -> BackboneIdentity:
-    """The identity of a backbone whose revision is known."""
+def identity_of(spec: BackboneSpec, revision: str, sha256: str = "") -> BackboneIdentity:
+    """The identity of a backbone whose revision is known, and the digest of its weights if it has files."""
     is_hub = not revision.startswith(("sha256:", "seed-", "pixels"))
     facts: tuple[object, ...] = (
         *(FORMAT, spec.repository if is_hub else spec.family, revision, f"torch.{spec.dtype}"),
@@ -100,4 +100,4 @@ def identity_of(spec: BackboneSpec, revision: str) -> BackboneIdentity:
         # of two networks in one file, the entry decides which is taken
         *((spec.network,) if spec.network and not is_hub else ()),
     )
-    return BackboneIdentity(revision, hashlib.sha256(repr(facts).encode()).hexdigest()[:20])
+    return BackboneIdentity(revision, hashlib.sha256(repr(facts).encode()).hexdigest()[:20], sha256)

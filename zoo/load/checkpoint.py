@@ -7,7 +7,7 @@ import time
 import warnings
 import zipfile
 from argparse import Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -159,6 +159,18 @@ def files_digest(paths: Iterable[Path]) -> str:
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}.") from error
     return f"sha256:{combined.hexdigest()[:16]}"
+
+
+def weights_sha256(paths: Sequence[Path]) -> str:
+    """SHA-256 of a file, 64 hexadecimal digits; of several that of the lines which ``sha256sum`` prints.
+
+    Lines are sorted by the names of the files. Raises OSError.
+    """
+    digests = {path.name: _digest_of(path.absolute()).hex() for path in paths}
+    if len(paths) == 1:
+        return digests[paths[0].name]
+    lines = "".join(f"{digests[name]}  {name}\n" for name in sorted(digests))
+    return hashlib.sha256(lines.encode()).hexdigest()
 
 
 def _digest_of(path: Path) -> bytes:

@@ -4,6 +4,7 @@ transformers, whose import takes seconds, is imported to find and load a backbon
 that has all features needs none.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,12 +22,14 @@ from layerboard.zoo.load.checkpoint import (
     of_user,
     read_network_json,
     read_weights,
+    weights_sha256,
 )
 from layerboard.zoo.load.described import images_in_words, shape_in_words, titled
 from layerboard.zoo.load.hub import fetch
 from layerboard.zoo.load.networks import LAYOUTS, Names, choice_in_words, networks_of
 from layerboard.zoo.references import PART, find_object, split_part
 from layerboard.zoo.spec import BackboneSpec, Layer
+from layerboard.zoo.spec.weights import WeightFile
 
 
 class FileLoader(OriginLoader):
@@ -42,13 +45,12 @@ class FileLoader(OriginLoader):
         checkpoint = locate(spec, cache_dir)
         if split_part(spec.repository)[0].exists():  # a user's own, which may be of another network
             self.require_fit(spec, checkpoint)
-        return identity_of(spec, checkpoint.revision)
+        return identity_of(spec, checkpoint.revision, weights_sha256(checkpoint.weights))
 
     def load(self, spec: BackboneSpec, device: torch.device, cache_dir: Path) -> Backbone:
         checkpoint = locate(spec, cache_dir)
-        return HookedBackbone(
-            spec, self.network(spec, checkpoint), identity_of(spec, checkpoint.revision), device
-        )
+        identity = identity_of(spec, checkpoint.revision, weights_sha256(checkpoint.weights))
+        return HookedBackbone(spec, self.network(spec, checkpoint), identity, device)
 
     def describe(self, spec: BackboneSpec, cache_dir: Path | None) -> str:
         if spec.is_file:
@@ -98,7 +100,32 @@ class FileLoader(OriginLoader):
 
 
 def locate(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
-    """Files of a backbone, fetched or generated if needed; raises InputError if they are unavailable."""
+    """Files of a backbone, fetched or generated if needed.
+
+    Raises InputError if they are unavailable, or are not those that were published, as far as that is known.
+    """
+    checkpoint = _located(spec, cache_dir)
+    is_published = bool(spec.original) or not split_part(spec.repository)[0].exists()
+    if is_published and (change := _change(spec.file, checkpoint.weights)):
+        other = "rename it if it is your own" if spec.original else f"name {spec.entry}@REVISION for another"
+        raise InputError(f"{spec.name}: {change} ({spec.file.source}); fetch it again, or {other}.")
+    return checkpoint
+
+
+def _change(published: WeightFile, weights: Sequence[Path]) -> str:
+    """How files differ from what was published, as a phrase; "" if they do not, or if nobody knows."""
+    same = [path for path in weights if published.name in ("", path.name)]
+    size = sum(path.stat().st_size for path in same)
+    if same and published.size not in (None, size):
+        return f"{same[0].name} has {size:,} bytes, and was published with {published.size:,}"
+    if same and published.name and published.sha256:
+        digest = weights_sha256(same)
+        if not digest.startswith(published.sha256):
+            return f"{same[0].name} has the SHA-256 {digest}, and was published with {published.sha256}"
+    return ""
+
+
+def _located(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
     if spec.origin.supply:
         directory_of = find_object(spec.repository)
         assert callable(directory_of)

@@ -12,6 +12,7 @@ from layerboard.zoo.errors import InputError, either, few_of
 from layerboard.zoo.registry.local_names import named_locally
 from layerboard.zoo.spec import BackboneSpec
 from layerboard.zoo.spec.origin import TRANSFORMERS, origin_of
+from layerboard.zoo.spec.weights import NO_FILE
 
 _BY_NAME = {spec.name: spec for spec in SPECS}
 _PLACES = {spec: number for number, spec in enumerate(SPECS)}
@@ -104,7 +105,8 @@ def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
     if origin is None:
         repository, _, revision = (text, "", "") if Path(text).is_dir() else text.partition("@")
         if (known := _of_registry(repository)) is not None:
-            return replace(known, name=f"{known.name}@{revision}", revision=revision) if revision else known
+            name, file = f"{known.name}@{revision}", known.file if revision == known.revision else NO_FILE
+            return replace(known, name=name, revision=revision, file=file) if revision else known
     from layerboard.zoo.load.backbone import loader_of  # imports torch
 
     spec = loader_of(origin or TRANSFORMERS).find(text, cache_dir)

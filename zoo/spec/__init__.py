@@ -9,6 +9,7 @@ from typing import Literal, cast, get_args
 from layerboard.zoo.references import split_part
 from layerboard.zoo.spec.origin import TRANSFORMERS, Origin
 from layerboard.zoo.spec.seen import Training
+from layerboard.zoo.spec.weights import NO_FILE, WeightFile
 
 # Families of the registry in table order; a user's own backbones may have others.
 FAMILIES: tuple[str, ...] = (
@@ -30,7 +31,7 @@ SUBLAYER_TAPS: tuple[Tap, ...] = (*TRANSFORMER_TAPS, *CONVNET_TAPS[1:])
 _ORDER: tuple[Tap, ...] = get_args(Tap)
 
 # How absolute position embeddings are resized to another grid: zoo.load.adapters.
-Interpolation = Literal["huggingface", "dino", "timm"]
+Interpolation = Literal["huggingface", "dino", "timm", "google"]
 # Types of networks whose positions are relative, rotary or resized internally (RADIO): no rule changes them.
 OWN_POSITIONS = frozenset(
     ("beit", "capi", "data2vec-vision", "dinov3_vit", "focalnet", "radio", "swin", "swinv2", "vjepa2")
@@ -175,6 +176,18 @@ class Stage:
     stride: int
 
 
+@dataclass(frozen=True, slots=True)
+class Retraining:
+    """How the training of a backbone differs from that of its reference, which has the same blocks."""
+
+    reference: str  # name of a backbone that was trained otherwise, or from which training went on
+    change: str  # in words, such as ``another seed``
+    without_skips: int = 0  # number of the block without skip connections; 0 for none
+
+
+UNTRAINED = "untrained"  # the change of a network that was never trained
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackboneSpec:
     """One backbone of the registry: all facts about it that tables, views and checks need.
@@ -186,6 +199,7 @@ class BackboneSpec:
     that returns their directory and revision; for any other origin, the name by which its loader finds it;
     "" if no repository has the weights: ``original`` says where they are.
 
+    ``retrained`` says of which other backbone it is another training, or a continued one.
     ``network`` says which of two networks of a training the published features are of: the one that was
     ``trained``, or its ``average`` (a teacher, a momentum encoder); "" if the entry means neither.
 
@@ -209,6 +223,7 @@ class BackboneSpec:
     repository: str
     network: Literal["", "trained", "average"] = ""
     revision: str | None = None  # pinned commit; if None, it is resolved and recorded when loaded
+    file: WeightFile = NO_FILE  # as it was published, by which what is loaded is checked
     origin: Origin = TRANSFORMERS
     model_types: tuple[str, ...] = ()  # allowed types of config.json or a state dict; () for any
     stages: tuple[Stage, ...]
@@ -237,8 +252,11 @@ class BackboneSpec:
     seen: Training | None = None  # of the datasets of tasks; None if unknown
     parameters: int | None = None
     paper: str = ""  # reference of the training method
+    recipe: str = ""  # how it was trained, with the source in brackets; "": not known
+    code: str = ""  # repository of the authors' code on GitHub, owner/name; "": none is known
     original: str = ""
     trained: bool = True  # False for seeded random weights; tables then call the backbone untrained
+    retrained: Retraining | None = None
 
     @property
     def entry(self) -> str:

@@ -3,6 +3,7 @@
 It filters nothing: the score of a backbone that has seen the dataset is shown with a mark.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -113,3 +114,30 @@ WEB_TEXTS = Training(listed=False, texts=True)
 def taught_by_dino(source: str) -> Training:
     """What a network has seen whose teachers saw ImageNet and texts; its own images are not named."""
     return Training(_imagenet("by a teacher", source=source), listed=False, texts=True)
+
+
+# How much a collection holds, by the name that the data of an entry have for it, and who says so. Where that
+# is a paper, the number is from memory of it, not looked up again.
+_SIZES = {
+    "ImageNet-1k": "1,281,167 images (Russakovsky et al., IJCV 2015, table 2)",
+    "ImageNet-21k": "14,197,122 images (image-net.org, 21,841 classes)",
+    "ImageNet-22k": "14,197,122 images (image-net.org, 21,841 classes)",
+    "Places205": "2.4 M images (Zhou et al., NIPS 2014)",
+    "LVD-142M": "142 M images (Oquab et al., DINOv2, table 15)",
+    "LVD-1689M": "1,689 M images (Siméoni et al., DINOv3, section 3.1)",
+    "SA-1B": "11 M images (Kirillov et al., Segment Anything)",
+    "VideoMix22M": "22 M videos and images (Assran et al., V-JEPA 2, table 1)",
+    "WIT-400M": "400 M pairs (Radford et al., CLIP, section 2.2)",
+    "WebLI": "10 G images, with texts of all languages (Chen et al., PaLI, arXiv:2209.06794)",
+    "LAION-2B": "about 2 G pairs (docs/PRETRAINED.md of mlfoundations/open_clip)",
+    "LAION-600M": "600 M images (its name)",
+    "MetaCLIP, 2.5 G": "2.5 G pairs (README of facebookresearch/MetaCLIP)",
+    "MetaCLIP-2B": "2 G images (its name)",
+    "5.4 G": "image-text pairs, beside 22 M videos (Bolya et al., Perception Encoder)",
+}
+
+
+def training_size(data: str) -> str:
+    """How much data an entry was trained on, by what its ``data`` name, with sources; "" if nobody says."""
+    named = [name for name in _SIZES if re.search(rf"{re.escape(name)}(?!\d)", data)]
+    return "; ".join(f"{name}: {_SIZES[name]}" for name in named)

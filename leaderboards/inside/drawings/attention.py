@@ -5,15 +5,19 @@ CVPR 2023, figures 2, 3 and 5.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.blocks.blocks import Block, Gallery, Maps, Plot, SmallMap
+from layerboard.leaderboards.blocks.blocks import Block, Gallery, Maps, Plot, SmallMap, Table, said
 from layerboard.leaderboards.board.frames import BoardBackbone
 from layerboard.leaderboards.inside.evidence import (
     PANELS,
+    Array,
     Evidence,
+    Wall,
     at_depths,
     backbone_points,
     evenly,
@@ -30,16 +34,38 @@ SORTED = """\
 Attention distance in pixels of the heads of the first two and last two blocks, sorted within each block:
 a rising curve is a block with both local and global heads (after Raghu et al., NeurIPS 2021, figure 3). """
 
-MOST_HEADS, MOST_IMAGES = 6, 4
+MOST_IMAGES = 2
+NEAR = 15  # cells along a side of an aligned map that is drawn, the query in the middle
+
+HEADS = {
+    "strict": "half of the attention stays at the query",
+    "offset": "half is around a place beside the query that gets twice as much as the opposite one",
+    "axial": "half is in the row or column of the query, twice as much as in the other",
+    "soft": "half is around the query",
+    "global": "none of these",
+}
+"""Kinds of heads (`tasks.analyses.attention_maps.HeadOffset`), and where their attention is, on average."""
 
 CLS = """\
-Attention maps of the class token, averaged over images (after Walmer et al., CVPR 2023, figure 2).
-{depths}"""
+Attention maps of the class token, averaged over images, of every head (after Walmer et al., CVPR 2023,
+figures 2, 13 and 17); of patch tokens where there is no class token. {order} The colour of a frame is the
+kind of the head, which the maps relative to the query tell."""
+
+ONE = """\
+The same for a single image, image 1 below."""
 
 ALIGNED = """\
 Attention maps of patch tokens relative to the query patch, which is the centre of each map: a bright
 centre is attention to the patch itself, a bright spot beside it attention to a fixed offset (after
-Walmer et al., CVPR 2023, figure 3). {depths}"""
+Walmer et al., CVPR 2023, figures 3, 14 and 18). {order} What is far from the query is cut off."""
+
+KINDS = """\
+Kinds of heads by where the attention of a patch is on average: {kinds}. The first that applies counts.
+Examples of each kind in each backbone, the most concentrated ones (of the kind global the least); the table
+says which they are (after Walmer et al., CVPR 2023, figure 3)."""
+
+ALIGNED_TITLE = "Attention maps relative to the query patch"
+KINDS_TABLE = "Number of heads of each kind, and the one that is drawn as block.head"
 
 GALLERY = """\
 Attention maps of the class token in single images, mean over heads, at several depths, and attention
@@ -64,7 +90,7 @@ give is to the first blocks of a ConvNet (after Raghu et al., NeurIPS 2021, figu
 
 
 def draw_distance(evidence: Evidence) -> list[Block]:
-    """Mean distance over depth, sorted heads, and every head over depth."""
+    """Mean distance over depth, also by family, sorted heads, and every head over depth."""
     rows, title = {"": evidence.select(DISTANCE)}, "Mean attention distance"
     heads = evidence.of_heads(PIXELS)
     points = []
@@ -79,6 +105,7 @@ def draw_distance(evidence: Evidence) -> list[Block]:
     plot = Plot(frame, "lines", "Heads sorted by attention distance", "head, sorted", unit)
     return [
         *evidence.depth_panels(rows, title, DISTANCE, "depth"),
+        *evidence.family_panels(DISTANCE, title, "families"),
         *evidence.explained(SORTED, points, plot, "sorted"),
         *evidence.head_points(DISTANCE, "heads"),
     ]
@@ -92,34 +119,88 @@ def draw_shares(evidence: Evidence) -> list[Block]:
 
 def draw_maps(evidence: Evidence) -> list[Block]:
     """Maps of heads over depth, share of heads with a fixed offset, and single images."""
-    aligned, cls = evidence.numbers("aaam", 4), evidence.numbers("cls_map", 3)
+    aligned, single = evidence.numbers("aaam", 4), evidence.numbers("sample_heads", 4)
+    seen = evidence.numbers("patch_map", 3) | evidence.numbers("cls_map", 3)
     grids = {}
-    for backbone, maps in aligned.items():
-        if (seen_by_cls := cls.get(backbone)) is not None:
-            rows, columns = ((side + 1) // 2 for side in maps.shape[2:])  # patches are the last tokens
-            grids[backbone] = seen_by_cls[:, :, -rows * columns :].reshape(*maps.shape[:2], rows, columns)
-    of_cls, of_patches = _heads_by_depth(grids), _heads_by_depth(aligned)
+    for backbone in [backbone for backbone in aligned if backbone in seen]:
+        rows, columns = ((side + 1) // 2 for side in aligned[backbone].shape[2:])
+        patches = seen[backbone][:, :, -rows * columns :]  # the last tokens
+        grids[backbone] = patches.reshape(*aligned[backbone].shape[:2], rows, columns)
     sides, title = {"": evidence.select("offset-heads")}, "Share of heads with a fixed offset"
-    seen = Maps(of_patches, "Attention maps relative to the query patch", "attention")
+    wall, framed = partial(_walls, evidence), Maps((), "", "attention", kinds=tuple(HEADS))
     return [
-        *evidence.explained(
-            CLS, of_cls, Maps(of_cls, "Attention maps of the class token", "attention"), "cls"
-        ),
-        *evidence.explained(ALIGNED, of_patches, seen, "aligned"),
+        *wall(CLS, grids, replace(framed, title="Attention maps of the class token"), "cls"),
+        *wall(ONE, single, replace(framed, title="Attention maps of the class token, one image"), "one"),
+        *wall(ALIGNED, _near(aligned), replace(framed, title=ALIGNED_TITLE), "aligned"),
+        *_examples(evidence, aligned),
         *evidence.depth_panels(sides, title, "offset-heads", "offset-heads"),
         *_gallery(evidence),
         evidence.lacking("Attention maps", aligned),
     ]
 
 
-def _heads_by_depth(maps: Mapping[BoardBackbone, Floats]) -> tuple[SmallMap, ...]:
-    """Maps [blocks heads height width] of some heads (rows) and blocks (columns), a panel per backbone."""
-    return tuple(
-        drawn
+def _walls(
+    evidence: Evidence, text: str, maps: Mapping[BoardBackbone, Floats], picture: Maps, what: str
+) -> list[Block]:
+    """Maps [blocks heads height width] of all heads, framed by the kind of the head."""
+    walls = {
+        backbone: Wall(
+            values,
+            tuple(str(head + 1) for head in range(values.shape[1])),
+            "heads",
+            evidence.first_block(backbone, len(values)),
+            _kinds(evidence, backbone, values),
+        )
         for backbone, values in maps.items()
-        for head in evenly(values.shape[1], MOST_HEADS)
-        for drawn in at_depths(backbone.label, f"head {head + 1}", values[:, head])
-    )
+    }
+    return evidence.walls(text, walls, picture, what)
+
+
+def _kinds(evidence: Evidence, backbone: BoardBackbone, maps: Floats) -> Array | None:
+    """Kinds of all heads of a backbone, [blocks heads]; None if they are not those of its maps."""
+    kinds = evidence.array("class", 2, backbone.name)
+    return kinds if kinds is not None and kinds.shape == maps.shape[:2] else None
+
+
+def _near(aligned: Mapping[BoardBackbone, Floats]) -> dict[BoardBackbone, Floats]:
+    """Aligned maps without what is far from the query, which stays the middle of a cell that is drawn."""
+    near = {}
+    for backbone, maps in aligned.items():
+        # an odd number of cells for each one that is drawn
+        times = max((min(maps.shape[2:]) // NEAR - 1) // 2 * 2 + 1, 1)
+        rows, columns = (
+            slice(max(0, side // 2 - NEAR * times // 2), side // 2 + NEAR * times // 2 + 1)
+            for side in maps.shape[2:]
+        )
+        near[backbone] = maps[:, :, rows, columns]
+    return near
+
+
+def _examples(evidence: Evidence, aligned: Mapping[BoardBackbone, Floats]) -> list[Block]:
+    """A head of each kind of each backbone (rows), the most concentrated one, and how many there are."""
+    maps: list[SmallMap] = []
+    body = []
+    for backbone, near in _near(aligned).items():
+        kinds = _kinds(evidence, backbone, near)
+        cells = {"backbone": backbone.label} | dict.fromkeys(HEADS, "0")
+        for kind in HEADS if kinds is not None else ():
+            there = np.argwhere(kinds == kind)
+            drawn = SmallMap("", backbone.label, kind, np.full_like(near[0, 0], np.nan))  # a blank
+            if len(there):
+                spread = [float(np.square(aligned[backbone][block, head]).sum()) for block, head in there]
+                block, head = there[int(np.argmin(spread) if kind == "global" else np.argmax(spread))]
+                drawn = replace(drawn, values=near[block, head], kind=kind)
+                first = evidence.first_block(backbone, len(near))
+                cells[kind] = f"{len(there)} ({first + block}.{head + 1})"
+            maps.append(drawn)
+        body += [cells] if kinds is not None else []
+    if not maps:
+        return []
+    title = "Examples of each kind of head"
+    picture = Maps(tuple(maps), title, "attention", kinds=tuple(HEADS), dense=True)
+    words = said(KINDS, kinds="; ".join(f"{kind}: {meaning}" for kind, meaning in HEADS.items()))
+    table = Table(pd.DataFrame(body), caption=KINDS_TABLE, folded=True)
+    return [words, evidence.titled(picture, "kinds"), table]
 
 
 def _gallery(evidence: Evidence) -> list[Block]:

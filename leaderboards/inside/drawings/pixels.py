@@ -5,13 +5,15 @@ Sources: Raghu et al., NeurIPS 2021, figure 6; Dosovitskiy et al., ICLR 2021, fi
 
 import numpy as np
 
-from layerboard.leaderboards.blocks.blocks import Block, Maps, Rgb, SmallMap, said
-from layerboard.leaderboards.inside.evidence import DEPTHS, Evidence, at_depths, evenly
+from layerboard.leaderboards.blocks.blocks import Block, Maps, Rgb, SmallMap
+from layerboard.leaderboards.inside.evidence import Evidence, Wall, evenly
 from layerboard.tasks.metrics.arrays import Floats
 
 FIELDS = """\
 Effective receptive field of the central token: gradient magnitude by pixel (after Raghu et al., NeurIPS
-2021, figure 6); colours follow the root of the gradient, so that what is faint can be seen. {depths}"""
+2021, figures 6 and C.1 to C.4); colours follow the root of the gradient, so that what is faint can be
+seen. A place is one in a block: the output of its attention or MLP, or of a ConvNet's `branch`, before it is
+added; `mid` and `block` are after. {order}"""
 
 MOST_FILTERS, IN_ROW, MOST_POSITIONS = 28, 7, 5
 
@@ -25,18 +27,18 @@ the row and column of its patch (after Dosovitskiy et al., ICLR 2021, figure 7 i
 
 
 def draw_fields(evidence: Evidence) -> list[Block]:
-    """Receptive fields of layers, a figure per tap and a row per backbone, and half radius over depth."""
+    """Receptive fields of all sublayers, a panel per backbone, and half radius over depth."""
     fields = evidence.numbers("erf", 4)
-    drawn: dict[str, list[SmallMap]] = {}
-    for backbone, values in fields.items():
-        for tap, of_tap in zip(evidence.texts(backbone, "tap"), values.swapaxes(0, 1), strict=True):
-            maps = at_depths("", backbone.label, np.sqrt(np.maximum(of_tap, 0)))
-            if there := [field for field in maps if np.isfinite(field.values).any()]:
-                drawn.setdefault(tap, []).extend(there)
-    blocks: list[Block] = [said(FIELDS, depths=DEPTHS)] if fields else []
-    for tap, maps in drawn.items():
-        picture = Maps(tuple(maps), f"Receptive fields, {tap}", "root of the gradient")
-        blocks.append(evidence.titled(picture, f"fields-{tap}"))
+    walls = {
+        backbone: Wall(
+            np.sqrt(np.maximum(values, 0)),
+            tuple(evidence.texts(backbone, "tap")),
+            "places in a block",
+            evidence.first_block(backbone, len(values)),
+        )
+        for backbone, values in fields.items()
+    }
+    blocks = evidence.walls(FIELDS, walls, Maps((), "Receptive fields", "root of the gradient"), "fields")
     title = "Radius with half of the gradient, as a share of the image side"
     blocks += evidence.depth_panels(evidence.views("erf-half-radius"), title, "erf-half-radius", "radius")
     return [*blocks, evidence.lacking("Receptive fields", fields)]

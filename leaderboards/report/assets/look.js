@@ -29,6 +29,9 @@
   const heads = [...new Set(data.backbones.flatMap((backbone) =>
     backbone.layers.flatMap((layer) => Object.keys(layer.maps).filter((name) => name.startsWith("head")))))];
 
+  const walled = () => state.columns === "wall";
+  const single = () => ["heads", "wall"].includes(state.columns); // maps of single heads
+
   // ---- state, which the address of the page keeps --------------------------------------------------------------
   const layerOf = (backbone, place) =>
     backbone.layers[most > 1 ? Math.round((place * (backbone.layers.length - 1)) / (most - 1)) : 0];
@@ -96,6 +99,8 @@
     attention: "Share of its attention that the class token gives to each patch, by the mean of all heads or one head. " +
       "Each map goes from its lowest (dark) to its highest number (bright); the rest of 100 % goes to the class token " +
       "itself and to registers.",
+    wall: "Attention of the class token in the chosen picture: rows are heads, columns layers; each map is named " +
+      "layer.head. A frame says where the patches of this picture look in that head, on average:",
     rollout: "How much of each patch has reached the class token up to this layer, if attention and skip connection count " +
       "alike in every layer (attention rollout, mean over heads).",
     length: "Length (norm) of each patch token, dark to bright over all pictures. A few very long ones often hold global " +
@@ -150,7 +155,10 @@
     canvas.style.opacity = 1 - state.below / 100;
     canvas.setAttribute("aria-label", `${cell.backbone.name}, ${layerName(layer)}, ` +
       `${data.pictures[cell.picture].name}: ${name}${span && `, ${span}`}`);
-    caption.textContent = [title, span].filter(Boolean).join(": ");
+    caption.textContent = [title, walled() ? "" : span].filter(Boolean).join(": ");
+    const kind = walled() && layer.kinds[cell.picture][cell.head.slice(5) - 1];
+    stack.style.outline = kind ? `3px solid ${data.kinds[kind][0]}` : "";
+    stack.title = kind ? `${kind}: ${span}` : "";
   };
   const marked = (kind, at, rows, columns) => {
     const mark = made("div", { className: kind });
@@ -158,6 +166,13 @@
       width: `${100 / columns}%`, height: `${100 / rows}%` });
     return mark;
   };
+
+  const legend = () =>
+    Object.entries(data.kinds).map(([kind, [colour, meaning]]) => {
+      const mark = made("span", { className: "kind", textContent: `${kind} (${meaning})` });
+      mark.style.borderColor = colour;
+      return mark;
+    });
 
   // ---- nearest patches ---------------------------------------------------------------------------------------------
   const images = data.pictures.map((picture) => made("img", { src: picture.source, alt: "" }));
@@ -250,15 +265,23 @@
     else if (state.columns === "heads")
       for (const name of ["attention", ...heads.filter((name) => name in backbone.layers[0].maps)])
         add(state.picture, now, () => (name === "attention" ? "mean" : name), name);
-    else data.pictures.forEach((picture, index) => add(index, now, () => ""));
+    else if (walled()) {
+      const layers = backbone.layers.filter((layer) => layer.kinds.length);
+      strip.classList.add("wall");
+      strip.style.setProperty("--count", layers.length);
+      for (const name of heads)
+        for (const layer of layers)
+          if (name in layer.maps) add(state.picture, () => layer, () => `${layer.name}.${name.slice(5)}`, name);
+    } else data.pictures.forEach((picture, index) => add(index, now, () => ""));
     rows.push({ backbone, head, note, strip, near, now });
     return made("div", { className: "row" }, head, note, strip, near);
   };
   const build = () => {
     const focused = document.activeElement?.dataset?.picture;
     [cells, rows] = [[], []];
-    const columns = { pictures: data.pictures.length, layers: most, heads: heads.length + 1 }[state.columns];
-    const wide = within(Math.floor((board.clientWidth - 10) / columns) - 10, state.columns === "pictures" ? 150 : 110, 340);
+    const columns = { pictures: data.pictures.length, layers: most, heads: heads.length + 1, wall: most }[state.columns];
+    const least = { pictures: 150, wall: 36 }[state.columns] || 110;
+    const wide = within(Math.floor((board.clientWidth - 10) / columns) - 10, least, walled() ? 90 : 340);
     board.style.setProperty("--wide", `${wide}px`);
     board.replaceChildren(pictureRow(), ...data.backbones.map(backboneRow));
     if (focused !== undefined) one(`[data-picture="${focused}"]`).focus();
@@ -281,7 +304,8 @@
     for (const { backbone, head, note, strip, near: list, now } of rows) {
       const layer = now();
       const depth = layer.name === "final" ? `after ${backbone.depth} blocks` : `of ${backbone.depth}`;
-      const words = state.columns === "layers" ? "its layers" : `${layerName(layer)} ${depth}`;
+      const every = { layers: "its layers", wall: "every head of its layers" }[state.columns];
+      const words = every || `${layerName(layer)} ${depth}`;
       head.replaceChildren(`${backbone.name} `, made("span", { textContent: `${words} (${backbone.about})` }));
       strip.hidden = !cells.some((cell) => cell.backbone === backbone && cell.there);
       note.hidden = !strip.hidden && (!["attention", "rollout"].includes(state.view) || !backbone.notes.length);
@@ -301,15 +325,15 @@
     }
     const first = layerOf(data.backbones[0], state.layer);
     const [row, column] = cellAt(first, state.picture);
-    one("#reading").textContent = READING[state.view];
+    one("#reading").replaceChildren(READING[walled() ? "wall" : state.view], ...(walled() ? legend() : []));
     one("#chosen").textContent = state.view === "similarity"
       ? `Patch in row ${row + 1}, column ${column + 1} of ${data.pictures[state.picture].name}` +
         `${state.pinned ? ", held: click again to let it follow the pointer" : ""}.`
       : "";
     one("#layer-name").textContent = first.name;
     one("#layer").setAttribute("aria-valuetext", layerName(first));
-    one(".of-layer").hidden = state.columns === "layers";
-    one(".of-head").hidden = state.view !== "attention" || state.columns === "heads" || !heads.length;
+    one(".of-layer").hidden = state.columns === "layers" || walled();
+    one(".of-head").hidden = state.view !== "attention" || single() || !heads.length;
     keep();
   };
 
@@ -323,8 +347,8 @@
     control.value = state[name];
     control.addEventListener("input", () => {
       state[name] = typeof state[name] === "number" ? Number(control.value) : control.value;
-      if (name === "columns" && state.columns === "heads") one("#view").value = state.view = "attention";
-      if (name === "view" && state.view !== "attention" && state.columns === "heads") one("#columns").value = state.columns = "pictures";
+      if (name === "columns" && single()) one("#view").value = state.view = "attention";
+      if (name === "view" && state.view !== "attention" && single()) one("#columns").value = state.columns = "pictures";
       build();
       draw();
     });

@@ -1,7 +1,7 @@
 """Packs: a dataset's files as rows of Arrow tables, found by path and read one at a time.
 
 A pack is a folder or a dataset of the Hub. Packs written by `pack` are checked when opened as far as
-possible without reading every byte. ImageNet-1k can also be read in the form in which the Hub stores it.
+possible without reading every byte. Some datasets can also be read in the form in which the Hub stores them.
 """
 
 import errno
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from layerboard.tasks.datasets.hub_spec import PREFIX, HubSpec, parse_hub_spec
 from layerboard.tasks.datasets.packs import manifest as manifests
-from layerboard.tasks.datasets.packs.hub_imagenet import FILES, open_hub_imagenet
+from layerboard.tasks.datasets.packs.hub_tables import open_hub_tables, tables_of, wanted_files
 from layerboard.tasks.datasets.packs.manifest import (
     MANIFEST,
     Manifest,
@@ -68,7 +68,7 @@ class Pack:
         content = bytes(self._contents[row].as_py() or b"")
         if self._digests and content_digest(content) != (digest := self._stamps[row].as_py()):
             raise InputError(
-                f"expected {path} of the digest {digest} in its pack, found other bytes; `check --digests` "
+                f"expected {path} of the digest {digest} in its pack, found other bytes; `check --all` "
                 "names the shard to fetch again"
             )
         return content
@@ -139,9 +139,10 @@ def open_pack(name: str) -> Pack:
     location = find_pack(name)
     folder, datasets = location.folder, location.manifest
     if not location.spec.local:
-        _fetched(location.spec, [shard.name for data in datasets.values() for shard in data.shards] or FILES)
+        files_of_shards = [shard.name for data in datasets.values() for shard in data.shards]
+        _fetched(location.spec, files_of_shards or wanted_files(location.spec.location))
     if not datasets:
-        return Pack(*open_hub_imagenet(folder, name), digests=False)
+        return Pack(*open_hub_tables(folder, name), digests=False)
     shards = [shard for dataset, packed in datasets.items() for shard in _shards(folder, dataset, packed)]
     contents = one_column((shard.contents for shard in shards), pa.binary())
     digests = one_column((shard.digests for shard in shards), pa.string())
@@ -178,7 +179,7 @@ def _fetched(spec: HubSpec, names: Sequence[str]) -> Path:
             fetched = snapshot_download(
                 spec.location,
                 repo_type="dataset",
-                revision=spec.revision,
+                revision=spec.revision or tables_of(spec.location).revision,
                 allow_patterns=list(names),
                 local_files_only=constants.HF_HUB_OFFLINE,
             )

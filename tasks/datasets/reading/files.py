@@ -100,6 +100,14 @@ def exists(path: Path) -> bool:
     return is_file(path) or is_folder(path) if is_packed(path) else path.exists()
 
 
+def address_of(location: str) -> str | None:
+    """The address of another machine, such as s3://bucket/photos, that a location is; None for a path."""
+    scheme = _ADDRESS.match(location)
+    if scheme is None or scheme[1].lower() == "file" or Path(location).exists():
+        return None
+    return _ADDRESS.sub(r"\1://", location)
+
+
 def require_local(location: str, option: str) -> None:
     """Raise MissingDataError for an address of another machine, with how to have its files here."""
     scheme = _ADDRESS.match(location)

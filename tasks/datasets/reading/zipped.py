@@ -9,6 +9,7 @@ from pathlib import Path
 
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.tasks.datasets.reading.files import require_inside
+from layerboard.tasks.datasets.reading.remote import fetched
 from layerboard.zoo.atomic import remove_leftovers, temporary_folder
 from layerboard.zoo.errors import InputError, first_line
 
@@ -20,13 +21,14 @@ ENCRYPTED = 0x1  # flag of an encrypted member
 
 
 def unpacked(location: str, cache: Path) -> str:
-    """The folder below ``cache`` with the content of a .zip; any other location unchanged.
+    """The folder below ``cache`` with the content of a .zip or of an address; any other location unchanged.
 
     The folder is named by a digest of names, sizes and checksums of all members, so an archive is unpacked
     once. Hidden files are left out, and folders that hold nothing but one folder are skipped. Raises
     InputError for a file of another kind, a damaged or encrypted archive, links, names outside of the folder,
     or a size that no images have.
     """
+    location = fetched(location, cache)
     path = Path(location)
     if location.startswith(PREFIX) or not path.is_file():
         return location

@@ -26,8 +26,12 @@ one. Any model of the Hub or timm, and your own network, run [without an entry](
 - **weights** are those of the network as it is run, without heads and other towers.
 - **final** says whether a norm over all tokens or cells follows the last block, so that there is
   a layer `final`.
-- A **revision** that is pinned is a commit of the repository. Where none is, the newest is taken when the
-  backbone is loaded, and recorded with the numbers.
+- A **revision** that is pinned is a commit of the repository, named by two independent sources, or seen as
+  its newest. Where none is, the newest is taken when the backbone is first loaded, and
+  `OUTPUT/layerboard-weights.json` keeps it with the file's SHA-256: later runs into that folder take the
+  same, and refuse others.
+- **SHA-256**: the first digits of that of the published file, where it is known. A file with another digest
+  or size is refused. `list backbones NAME` has all digits, the size, who says so, and what is still open.
 - What is loaded is compared with its entry (architecture, blocks, widths, strides, heads, MLP and gate,
   prefix tokens, class token, final norm, size of training images) and refused where they differ.
 - **Has seen** says what the training has seen of the datasets that tasks use: `images` and `labels` of their
@@ -37,7 +41,9 @@ one. Any model of the Hub or timm, and your own network, run [without an entry](
   leaderboards mark it.
 - **gated**: its repository gives the files to those who have accepted its terms and are logged in.
 """
-_COLUMNS = ("name", "blocks", "input", "grid", "prefix", "final", "weights", "repository", "revision")
+_COLUMNS = (
+    *("name", "blocks", "input", "grid", "prefix", "final", "weights", "repository", "revision", "SHA-256"),
+)
 
 
 def page() -> str:
@@ -68,7 +74,9 @@ def _origins(specs: list[BackboneSpec]) -> list[str]:
     texts: dict[str, list[str]] = {}
     for spec in specs:
         gated = "; gated" if spec.gated else ""
-        text = f"{spec.paper}. {_sentence(spec)} Licence: {spec.licence}{gated}."
+        code = f", code: [{spec.code}](https://github.com/{spec.code})" if spec.code else ""
+        recipe = f"Recipe: {spec.recipe or 'not known'}{code}."
+        text = f"{spec.paper}. {_sentence(spec)} {recipe} Licence: {spec.licence}{gated}."
         texts.setdefault(text, []).append(f"`{spec.name}`")
     return [f"- {', '.join(names)}: {text}\n" for text, names in texts.items()]
 
@@ -93,6 +101,7 @@ def _cells(spec: BackboneSpec) -> tuple[str, ...]:
         count_text(spec.parameters) or "unknown",
         at if spec.repository else file,
         spec.revision[:12] if spec.revision else "not pinned",
+        spec.file.sha256[:12] or "not known",
     )
 
 

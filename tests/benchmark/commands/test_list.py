@@ -16,6 +16,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import all_specs, find
 from layerboard.zoo.spec import BackboneSpec, Stage
 from layerboard.zoo.spec.seen import Seen, Training
+from layerboard.zoo.spec.weights import WeightFile
 from tests.benchmark.commands.backbones_page import PATH, page
 from tests.benchmark.runs import command
 
@@ -83,7 +84,9 @@ def test_one_backbone(capsys: Capture) -> None:
     for text in ("DINOv2", "LVD-142M", "Apache-2.0", "86.6M", "224 px: 16x16 cells", "0 to 12, final"):
         assert text in said
     assert "5: the class token and 4 more" in said
-    assert "not pinned: the newest is taken" in said
+    assert "pinned: a1d738ccfa7ae170945f210395d99dde8adb1805" in said
+    assert "SHA-256 7a6f7b3b9fa4b8732e707476a03cd6cdce210048582f21aafb7991c17d98e362" in said
+    assert "bytes not known" in said
     assert (
         command(capsys, "list", "backbones", "facebook/dinov2-with-registers-base").out.split()
         == said.split()
@@ -97,7 +100,7 @@ def test_one_backbone_for_machines(capsys: Capture) -> None:
     assert found["stages"][1] == {"blocks": 2, "width": 192, "stride": 8}
     assert found["grids"] == [56, 28, 14, 7]
     assert found["layers"] == [*map(str, range(13)), "final"]
-    assert (found["revision"], found["parameters"], found["gated"]) == (None, 27_519_354, False)
+    assert (found["revision"][:7], found["parameters"], found["gated"]) == ("d00d478", 27_519_354, False)
 
 
 @pytest.mark.parametrize(
@@ -107,13 +110,33 @@ def test_one_backbone_for_machines(capsys: Capture) -> None:
         ("dinov3-7b16", ("gated: its terms must be accepted", "'hf auth login'", "6.72G")),
         ("clip-b16", ("pinned: 57c216476eefef5ab752ec549e440a49ae4ae5f3",)),
         ("resnet50", ("none: vectors are averages over the grid", "3 blocks of 256 channels, 4 px a cell")),
-        ("mini-dino", ("comes with the package", "images alone", "rendered images")),
+        ("resnet101", ("Wightman et al., ResNet strikes back", "A1H", "not pinned", "c2bf50f6")),
+        ("resnet101-tv", ("IMAGENET1K_V1", "63fe2227 (the first 8 digits)", "resnet101-63fe2227.pth")),
+        ("bit-50", ("then ImageNet-1k at 448 px", "evaluated at 224 px here")),
+        ("vjepa2-h16", ("Apache-2.0 (two other sources: MIT)", "both first sources give MIT")),
+        ("moco-b16", ("nothing ties the copy to it", "LICENSE of github.com/facebookresearch/moco-v3")),
+        ("tipsv2-b14", ("not pinned", "commit 23cfc936", "commit ed1e4dc6", "783,830,160")),
+        ("mini-dino", ("comes with the package", "rendered images", "in SHA256SUMS", "of its features is")),
         ("mini-fs-untrained", ("comes from a seed", "(untrained)")),
     ],
 )
 def test_how_a_backbone_is_had(name: str, texts: tuple[str, ...]) -> None:
     said = "\n".join(f"{title}: {value}" for title, value in details(find([name])[0]).items())
     assert all(text in said for text in texts)
+
+
+def test_every_backbone_says_which_weights_it_means() -> None:
+    """Commit, digest, bytes, recipe and licences, each with its source, or that it is not known."""
+    for spec in all_specs():
+        said = details(spec)
+        titles = ["revision", "SHA-256", "recipe", "licence", "licence from", "how much"]
+        assert {*titles} <= {*said}
+        if not spec.origin.supply:
+            assert {"file", "bytes", "sources"} <= {*said}
+            assert (said["recipe"] == "not known") <= (not spec.recipe)
+            assert spec.code in str(said["licence from"]) or spec.repository
+    known = sum("not known" not in str(details(spec)["recipe"]) for spec in all_specs())
+    assert known > 130
 
 
 def test_an_entry_is_printed_for_a_directory_and_can_be_completed(capsys: Capture) -> None:
@@ -125,7 +148,8 @@ def test_an_entry_is_printed_for_a_directory_and_can_be_completed(capsys: Captur
     for name in ("stages", "heads", "prefix_tokens", "has_cls", "has_final", "mean", "std", "input_size"):
         assert getattr(spec, name) == getattr(known, name)
     text = command(capsys, "list", "backbones", "resnet50", "--entry").out
-    assert eval(text, names | {"Training": Training, "Seen": Seen}) == find(["resnet50"])[0]
+    names |= {"Training": Training, "Seen": Seen, "WeightFile": WeightFile}
+    assert eval(text, names) == find(["resnet50"])[0]
 
 
 def test_everything_can_be_shown() -> None:
@@ -146,7 +170,7 @@ def test_everything_can_be_shown() -> None:
         ),
         (("backbones", "--family", "dinov5"), "there is no family 'dinov5'; did you mean 'dinov3'"),
         (("backbones", "--family", "DINOv9"), "there is no family 'DINOv9'; did you mean 'DINOv"),
-        (("what",), "WHAT takes backbones, tasks, suites or protocols; found 'what'"),
+        (("what",), "WHAT takes backbones, tasks, datasets, suites or protocols; found 'what'"),
         (("backbones", "--max-parameters", "many"), "takes a number such as 100M or 1.2G; found 'many'"),
         (("backbones", "--family", "clip", "--max-parameters", "1K"), "passes all filters; leave one out"),
         (("tasks", "--gated"), "Filters are for 'list backbones' without a name"),

@@ -20,7 +20,7 @@ from PIL import Image
 from layerboard.benchmark.commands.recommend import RecommendRequest, code_of, recommended
 from layerboard.benchmark.plan.suites import MINI_SUITE, STANDARD_SUITE
 from layerboard.leaderboards.board.column import Column
-from layerboard.leaderboards.findings.recommendation import Pick
+from layerboard.leaderboards.findings.recommendation import Compared, Pick
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.key import COMPARISON_TASK
 from layerboard.leaderboards.records.record import to_frame
@@ -302,6 +302,20 @@ def test_the_score_of_another_choice_than_the_limits_leave_is_not_said(
     assert "scores best, 60.0" in all_chosen
     assert "is 10.0 points below mini-fs layer 3 cls (60.0), which the limits leave out" in cut
     assert "held out" not in cut
+
+
+def test_named_backbones_are_compared_with_the_best_of_all(out: Path) -> None:
+    def compared(*names: str) -> Compared:
+        request = RecommendRequest(output=out, tasks=("knn",), backbones=names)
+        (found,) = recommended(request).columns.values()
+        return found
+
+    every = compared()
+    for name in BACKBONES:
+        named = compared(name)
+        assert named.best["backbone"] == every.best["backbone"]
+        own = every.rows[every.rows["backbone"] == name].reset_index(drop=True)
+        pd.testing.assert_frame_equal(named.rows, own)
 
 
 def test_without_costs_the_command_that_measures_them_is_named(capsys: Capture, whole: Whole) -> None:

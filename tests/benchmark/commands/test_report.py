@@ -14,6 +14,7 @@ from layerboard import report
 from layerboard.benchmark.plan.facts import known_facts
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.record import add_suite
+from layerboard.leaderboards.report.site import LINK
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import all_specs
 from tests.benchmark.runs import command
@@ -65,8 +66,11 @@ def test_figures_and_a_site_are_written_where_they_are_asked_for(tmp_path: Path)
     names = {path.relative_to(tmp_path).as_posix() for path in paths}
     assert {"to/mini.html", "to/mini/knn-layers.svg", "to/mini/knn-layers.pdf"} < names
     assert {"site/index.html", "site/README.md", "site/mini.csv"} < names
+    assert {"site/literature.html", "site/literature.csv"} < names
     assert all(path.is_file() for path in paths)
-    assert (site / "index.html").read_bytes() == (tmp_path / "to" / "mini.html").read_bytes()
+    page = (tmp_path / "to" / "mini.html").read_text(encoding="utf-8")
+    assert page.count("</footer>") == 1
+    assert (site / "index.html").read_text(encoding="utf-8") == page.replace("</footer>", LINK)
     card = yaml.safe_load((site / "README.md").read_text(encoding="utf-8").split("---")[1])
     assert (card["sdk"], card["app_file"]) == ("static", "index.html")
     assert (site / "mini.csv").read_text(encoding="utf-8").count("\n") == 5
@@ -95,7 +99,8 @@ def test_several_suites_have_a_page_each_and_the_site_a_list_of_them(tmp_path: P
     pages = sorted(path.name for path in paths if path.parent == tmp_path / "report")
     assert len(pages) == 2
     index = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
-    assert sorted(re.findall(r'href="([^"]+)"', index)) == pages
+    assert sorted(re.findall(r'href="([^"]+)"', index)) == sorted([*pages, "literature.html"])
+    assert LINK in (tmp_path / "site" / pages[0]).read_text(encoding="utf-8")
     assert "&lt;other&gt;" in index
     assert len(report(output=tmp_path, suite="mini").paths) == 1
 

@@ -92,6 +92,7 @@ SLIPS = (
 
 
 FORMERS = (
+    ("check --data hf:P --digests", "check --digests", "check --all --data hf:P"),
     ("cost", "cost", "run --tasks cost"),
     ("cost -b mini-fs", "cost", "run --tasks cost --backbones mini-fs"),
     ("cost --index -b mini-fs", "cost --index", "score index --features FILE"),
@@ -145,6 +146,7 @@ FORMERS = (
     ("submit out", "submit", "submission write out"),
     ("verify", "verify", "submission verify FOLDER"),
     ("verify out --again", "verify", "submission verify out --again"),
+    ("verify --weights mini-fs", "verify --weights", "check --weights mini-fs"),
 )
 
 
@@ -246,13 +248,8 @@ def test_python_speaks_of_its_own_functions_and_keywords() -> None:
         (layerboard.run, {"backbones": torch.nn.Linear(2, 2)}, r"^backbones= .* give from_module\(NETWORK\)"),
         (layerboard.run, {"backbones": ["mini-fs", torch.nn.Linear(2, 2)]}, r"give from_module\(NETWORK\)"),
         (layerboard.run, {"backbones": torch.nn.Linear}, r"the class Linear: give from_module\(NETWORK\)"),
-        (
-            layerboard.run,
-            {"images": pixels},
-            "^images= .* object of numpy: ndarray: write the images as files",
-        ),
-        (layerboard.run, {"images": [Image.new("RGB", (8, 8))]}, "^images= .* object of PIL: Image: write"),
-        (layerboard.run, {"images": Photos()}, "^images= .*: Photos: write the images as files"),
+        (layerboard.run, {"images": Image.new("RGB", (8, 8))}, "^images= takes .*memory; found an object of"),
+        (layerboard.run, {"images": ["photos", 1]}, "^expected images of Pillow.* item 0 is"),
         (layerboard.run, {"data": Photos()}, "^data= .*: Photos: .* give their folder with images="),
         (layerboard.run, {"labels": [1, 2]}, r"^labels= takes a CSV file; found \[1, 2\]: write the table"),
         (layerboard.run, {"data": "photos", "images": "photos"}, "^give data= or images=, not both"),

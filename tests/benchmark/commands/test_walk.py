@@ -17,7 +17,7 @@ def test_the_walk_of_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = (DOCS / "python.md").read_text(encoding="utf-8")
-    (walk,) = re.findall(r"<!-- walk -->\n```python\n(.*?)```", page, flags=re.DOTALL)
+    walk, memory, search, head = re.findall(r"<!-- walk -->\n```python\n(.*?)```", page, flags=re.DOTALL)
     fakes.write_fake_imagenet(tmp_path)
     (tmp_path / "imagenet").rename(tmp_path / "photos")
     monkeypatch.chdir(tmp_path)
@@ -37,3 +37,12 @@ def test_the_walk_of_the_page(
     assert versus.frame["p"].notna().all()
     assert versus.title == "my-net and mini-dino, paired"
     assert "mini-dino" in versus._repr_html_()
+
+    monkeypatch.setenv("LAYERBOARD_CACHE", str(tmp_path / "cache"))
+    exec(memory, names)
+    assert {*names["turned"].frame["dataset"]} != {*found.frame["dataset"]}
+    assert names["turned"].frame["dataset"].str.startswith("memory-").all()
+    exec(search, names)
+    assert names["search"].best_params_["layerencoder__layer"] in (6, 9, 12)
+    exec(head, names)
+    assert names["model"](names["pixels"]).shape == (4, 10)

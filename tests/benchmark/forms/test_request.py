@@ -127,7 +127,7 @@ WRONG: tuple[tuple[str, object, str], ...] = (
     ),
     ("poolings", "patchwise", "--poolings takes cls, mean or cls,mean, each with or without patchwise"),
     ("poolings", [], "--poolings takes cls, mean or cls,mean, each with or without patchwise; found []"),
-    ("interpolation", "none", "--interpolation takes auto, huggingface, dino or timm; found 'none'"),
+    ("interpolation", "none", "--interpolation takes auto, huggingface, dino, timm or google; found 'none'"),
     (
         "transform",
         "pca:3",

@@ -161,6 +161,21 @@ def test_small_maps_name_rows_and_columns_and_state_their_scale():
     assert len(images(svg_file(Maps(maps, "T", "u")))) == 1  # one sheet
 
 
+def test_frames_of_small_maps_have_a_legend_beside_the_scale():
+    kinds = ("near", "far")
+    maps = tuple(SmallMap("p", "r", column, GRID, kind) for column, kind in (("c", "far"), ("d", "")))
+    framed = Maps(maps, "T", "u", kinds=kinds, dense=True)
+    assert texts(framed)[-6:] == ["lowest", "highest", "u, each map by itself", "near", "far", "frame"]
+    assert len(images(svg_file(framed))) == 2  # the maps, and the frames
+    assert svg_file(framed).count("#0072b2") >= 1
+
+
+def test_dense_maps_share_a_line():
+    maps = tuple(SmallMap(panel, "1", str(column), GRID) for panel in "pq" for column in range(12))
+    sparse, dense = (ET.fromstring(svg_file(Maps(maps, "T", "u", dense=dense))) for dense in (False, True))
+    assert int(dense.get("height")) < int(sparse.get("height"))
+
+
 def test_colours_need_no_scale():
     text = svg_file(Maps((SmallMap("", "1", "1", IMAGE),), "T", ""))
     assert len(images(text)) == 1

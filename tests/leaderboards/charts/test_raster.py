@@ -7,6 +7,7 @@ from PIL import Image
 
 from layerboard.leaderboards.blocks.blocks import own_span
 from layerboard.leaderboards.charts.raster import (
+    FEW_LEVELS,
     GAP,
     LEVELS,
     Sheet,
@@ -47,6 +48,34 @@ def to_lab(rgb):
 def opened(address):
     data = base64.b64decode(address.removeprefix("data:image/png;base64,"))
     return np.asarray(Image.open(io.BytesIO(data)).convert("RGBA"))
+
+
+def test_small_maps_have_fewer_levels_with_the_same_ends():
+    ramp = np.linspace(0, 1, LEVELS)[None]
+    halves = {(0, 0): ramp[:, : LEVELS // 2], (0, 1): ramp[:, LEVELS // 2 :]}  # wider ones are averaged
+    drawn = opened(Sheet(1, 2, (1, LEVELS // 2)).maps(halves, (0, 1)))[0, :, :3]
+    pixels = np.delete(drawn, slice(LEVELS // 2, LEVELS // 2 + GAP), axis=0)
+    few = np.unique(pixels, axis=0)
+    assert len(few) == FEW_LEVELS
+    assert pixels[0].tolist() == colour_steps()[0].tolist()
+    assert pixels[-1].tolist() == colour_steps()[-1].tolist()
+    assert {tuple(colour) for colour in few.tolist()} <= {tuple(colour) for colour in colour_steps().tolist()}
+    levels = [colour_steps().tolist().index(pixel) for pixel in pixels.tolist()]
+    assert np.abs(np.array(levels) - np.arange(LEVELS)).max() <= 1
+
+
+def test_frames_lie_around_their_cells_and_touch_no_other():
+    sheet = Sheet(2, 2, (8, 8), framed=True)
+    pixels = opened(sheet.frames({(0, 0): "#d55e00", (1, 1): "#888888"}))
+    assert pixels.shape[:2] == sheet.shape
+    assert pixels[0, 0].tolist() == [213, 94, 0, 255]
+    assert pixels[-1, -1].tolist() == [136, 136, 136, 255]
+    ink = pixels[:, :, 3] > 0
+    assert ink.sum() == 2 * (12 * 12 - 8 * 8)
+    assert not ink[2:10, 2:10].any()
+    maps = opened(sheet.maps({(0, 0): np.ones((2, 2)), (1, 1): np.ones((2, 2))}, None))[:, :, 3] > 0
+    assert maps.sum() == 2 * 8 * 8
+    assert not (maps & ink).any()
 
 
 def test_colours_go_up_in_equal_steps_of_lightness():

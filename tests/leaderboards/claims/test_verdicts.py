@@ -57,7 +57,7 @@ def similarities(vit: float, convnet: float) -> list[Record]:
 
 
 def board(records: list[Record], items: Path | None = None) -> Board:
-    return Board.of(to_frame(records), "mini", items=items, specs=SPECS)
+    return Board.of(to_frame(records), "mini", items=items).knowing(SPECS)
 
 
 def verdicts(found: Board) -> dict[int, str]:
@@ -113,7 +113,7 @@ def test_what_was_not_run_is_named() -> None:
 def test_untrained_networks_take_no_part() -> None:
     names = {"mini-fs": "mini-fs-untrained", "mini-resnet": "mini-resnet-untrained"}
     frame = to_frame(similarities(0.8, 0.3)).assign(trained=False).replace(names)
-    assert verdicts(Board.of(frame, "mini", specs=SPECS))[21] == "not measured"
+    assert verdicts(Board.of(frame, "mini").knowing(SPECS))[21] == "not measured"
 
 
 def test_tables_have_every_number() -> None:
@@ -135,4 +135,4 @@ def test_the_section_links_to_what_it_rests_on() -> None:
     assert f"## {CLAIMS_TITLE}" in text
     assert "[How similar the backbones are (CKA)](#how-similar-the-backbones-are-cka): 21, 22" in text
     assert "needs two sizes" in text.lower()
-    assert claim_blocks(Board.of(to_frame([]), specs=SPECS)) == []
+    assert claim_blocks(Board.of(to_frame([])).knowing(SPECS)) == []

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from layerboard.leaderboards.blocks.blocks import Bullets
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.findings.reproduce import disputes
+from layerboard.leaderboards.findings.reproduce import disputes, settlements
 from layerboard.leaderboards.published.literature import all_published
 from layerboard.leaderboards.records.record import to_frame
 from layerboard.leaderboards.sections.published import published_blocks
@@ -46,16 +46,24 @@ def test_a_claim_is_of_the_same_whatever_the_protocol() -> None:
     (found,) = disputes([first, second])
     assert found == (
         "dino-b16, knn, imagenet (ImageNet): published numbers disagree: 76.1 (top-1) by dino-readme, "
-        "pretrained models, 75.1 (unstated) by dino-threads, issue 1 (second hand)."
+        "pretrained models, protocol standard, 75.1 (unstated) by dino-threads, issue 1 (second hand), "
+        "protocol none."
     )
     assert disputes([first, replace(second, claim="another")]) == ()
 
 
 def test_what_is_known_to_disagree() -> None:
     found = disputes(all_published())
-    assert [sentence.split(",")[0] for sentence in found] == ["mae-b16", "dinov3-b16", "dino-b16"]
+    assert [sentence.split(",")[0] for sentence in found] == [
+        "mae-b16",
+        "dinov3-7b16",
+        "dinov3-b16",
+        "dino-b16",
+    ]
+    card, paper = (f"{value} by dinov3-{place}" for value, place in ((72.8, "card"), (60.7, "paper")))
+    assert f"{card}, ViT, LVD-1689M, protocol none, {paper}, Table 23, protocol dinov3." in found[1]
     for sentence, numbers in zip(
-        found, (("22.74", "22.65"), ("57.2", "46.8"), ("55.7", "55.9")), strict=True
+        found, (("22.74", "22.65"), ("72.8", "60.7"), ("57.2", "46.8"), ("55.7", "55.9")), strict=True
     ):
         assert all(f" {number} " in sentence for number in numbers)
 
@@ -64,7 +72,8 @@ def test_a_page_tells_it_of_the_backbones_that_it_shows() -> None:
     place = {"dataset": "imagenet", "input_size": 224, "tap": "final"}
     records = to_frame([record(**place, backbone="dino-b16")])
     blocks = published_blocks(Board.of(records, published=[README, OTHER]))
-    assert blocks[-1] == Bullets(disputes([README, OTHER]))
+    both = (*disputes([README, OTHER]), *settlements(records, [README, OTHER]))
+    assert (blocks[-1], len(both)) == (Bullets(both), 2)
     elsewhere = [replace(one, backbone="dino-b8") for one in (README, OTHER)]
     assert not any(
         isinstance(block, Bullets)

@@ -1,6 +1,7 @@
 import re
 from functools import cache
 from pathlib import Path
+from typing import get_args
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -10,11 +11,13 @@ from layerboard.leaderboards.blocks.blocks import Gallery, HeatMap, Maps, Pictur
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.charts.pictures import picture_spec
 from layerboard.leaderboards.charts.svg import svg_file
+from layerboard.leaderboards.inside.drawings.attention import HEADS
 from layerboard.leaderboards.inside.drawings.order import DRAWINGS
 from layerboard.leaderboards.inside.page import inside_page
 from layerboard.leaderboards.records.arrays import write_arrays
 from layerboard.leaderboards.records.files import scored_path
 from layerboard.leaderboards.writers.markdown import markdown_page
+from layerboard.tasks.analyses.attention_maps import HeadClass
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.planted import DATASET, arrays, compared, metrics, plant, records
 from tests.leaderboards.reader import page_html
@@ -23,12 +26,12 @@ TWO = {"mini-dino": "DINO", "mini-mae": "MAE"}
 SIZES = {"depth": 5, "heads": 3, "grid": 4}
 PICTURES = {
     "attention-distance": [Plot, Plot, Plot],
-    "attention-maps": [Maps, Maps, Plot, Gallery],
+    "attention-maps": [Maps, Maps, Maps, Maps, Plot, Gallery],
     "attention-shares": [Plot, Plot],
     "saliency": [Plot, Plot, Maps],
     "residuals": [HeatMap, Plot, Plot],
     "residual-cka": [HeatMap, Plot],
-    "receptive-field": [Maps, Maps, Plot],
+    "receptive-field": [Maps, Plot],
     "localisation": [Maps, Plot],
     "position-audit": [Plot, Plot],
     "label-free": [Plot, Plot],
@@ -152,6 +155,21 @@ def test_a_file_that_is_no_archive_counts_as_missing(tmp_path):
     assert {one.row for one in pictures(drawn)[0].maps} == {"mini-mae"}
 
 
+def test_distances_of_a_family_share_a_panel_over_normalised_depth():
+    facts = {"mini-fs": "FS", "mini-fs64": "FS", "mini-mae": "MAE"}
+    deep, flat = (records("attention-distance", facts, depth=depth, heads=1) for depth in (8, 4))
+    rows = [one for one in deep if one.backbone != "mini-fs64"] + [
+        one for one in flat if one.backbone == "mini-fs64"
+    ]
+    _, families, *_ = pictures(inside_page(Board.of(frame(rows), "mini")))
+    assert (families.shared, families.x) == (True, "block / depth")
+    panels = families.frame.groupby("panel")["series"].agg(set).to_dict()
+    assert panels == {"FS": {"mini-fs", "mini-fs64"}, "MAE": {"mini-mae"}}
+    of_flat = families.frame[families.frame["series"] == "mini-fs64"]
+    assert of_flat["x"].tolist() == [0.25, 0.5, 0.75, 1]
+    assert len(pictures(page("attention-distance", None))) == 3  # no family has two
+
+
 def test_sorted_heads_are_of_the_two_lowest_and_highest_blocks():
     _, ordered, _ = pictures(page("attention-distance", None))
     of_one = ordered.frame[ordered.frame["panel"] == "mini-dino"]
@@ -162,18 +180,90 @@ def test_sorted_heads_are_of_the_two_lowest_and_highest_blocks():
     assert all(np.diff(rows["y"]).min() > 0 for _, rows in of_one.groupby("series"))
 
 
-def test_maps_of_heads_stand_by_depth(planted):
-    cls, aligned, _, gallery = pictures(drawn_page("attention-maps", planted))
+def test_maps_of_every_head_and_block_are_framed_by_the_kind_of_the_head(planted):
+    cls, one, aligned, *_ = pictures(drawn_page("attention-maps", planted))
     kept = arrays("attention-maps", seed=0, **SIZES)
-    first = cls.maps[0]
-    assert (first.panel, first.row, first.column) == ("mini-dino", "head 1", "first")
-    assert np.array_equal(first.values, kept["cls_map"][0, 0, 1:].reshape(4, 4))
-    assert list(dict.fromkeys(one.column for one in cls.maps)) == ["first", "1/4", "1/2", "3/4", "last"]
-    assert aligned.maps[0].values.shape == (7, 7)
+    for wall, values in (
+        (cls, kept["cls_map"][:, :, 1:].reshape(5, 3, 4, 4)),
+        (one, kept["sample_heads"]),
+        (aligned, kept["aaam"]),
+    ):
+        drawn = {(small.panel, small.row, small.column): small for small in wall.maps}
+        assert len(drawn) == len(wall.maps) == 2 * 3 * 5
+        for block, head in np.ndindex(5, 3):
+            small = drawn["mini-dino", str(head + 1), str(block + 1)]
+            assert np.array_equal(small.values, values[block, head])
+            assert small.kind == kept["class"][block, head]
+        assert wall.kinds == ("strict", "offset", "axial", "soft", "global")
+
+
+def test_an_example_of_each_kind_is_the_most_concentrated_head(planted):
+    drawn = drawn_page("attention-maps", planted)
+    examples = pictures(drawn)[3]
+    kept = arrays("attention-maps", seed=0, **SIZES)
+    spread = np.square(kept["aaam"]).sum(axis=(2, 3))
+    for small in examples.maps[:5]:
+        of_kind = np.where(kept["class"] == small.column, spread, np.nan)
+        best = np.nanargmin(of_kind) if small.column == "global" else np.nanargmax(of_kind)
+        block, head = np.unravel_index(best, spread.shape)
+        assert np.array_equal(small.values, kept["aaam"][block, head])
+        assert f"3 ({block + 1}.{head + 1})" in markdown_page(drawn)
+
+
+def test_kinds_of_heads_are_those_of_the_analysis():
+    assert tuple(HEADS) == ("strict", "offset", "axial", "soft", "global")
+    assert set(HEADS) == set(get_args(HeadClass))
+
+
+def test_a_wall_of_a_large_network_has_evenly_spaced_blocks_and_heads_and_says_so(tmp_path):
+    plant(tmp_path, "attention-maps", {"mini-dino": "DINO"}, depth=40, heads=24, grid=4)
+    drawn = page("attention-maps", tmp_path, ("mini-dino",), 40, 24)
+    cls = pictures(drawn)[0]
+    heads, blocks = (
+        [*dict.fromkeys(getattr(small, side) for small in cls.maps)] for side in ("row", "column")
+    )
+    assert (len(heads), len(blocks), len(cls.maps)) == (16, 24, 16 * 24)
+    assert (heads[0], heads[-1], blocks[0], blocks[-1]) == ("1", "24", "1", "40")
+    assert "Of more than 24 blocks or 16 heads, evenly spaced ones are shown." in words(drawn)
+
+
+@pytest.mark.parametrize(("grid", "side"), [(4, 7), (8, 15), (14, 15), (16, 15), (28, 15), (37, 15)])
+def test_aligned_maps_are_cut_around_the_query(tmp_path, grid, side):
+    plant(tmp_path, "attention-maps", {"mini-dino": "DINO"}, depth=2, heads=2, grid=grid)
+    key = tmp_path / scored_path(f"attention-maps.{DATASET}.standard", "mini-dino", ending="npz")
+    own = arrays("attention-maps", depth=2, heads=2, grid=grid)
+    own["aaam"] = np.zeros_like(own["aaam"])
+    own["aaam"][:, :, grid - 1, grid - 1] = 1
+    write_arrays(own, key)
+    small = pictures(page("attention-maps", tmp_path, ("mini-dino",), 2, 2))[2].maps[0]
+    assert small.values.shape == (side, side)
+    assert np.argwhere(small.values > 0).tolist() == [[side // 2, side // 2]]
+
+
+def test_single_images_stand_by_depth(planted):
+    gallery = pictures(drawn_page("attention-maps", planted))[-1]
+    kept = arrays("attention-maps", seed=0, **SIZES)
     assert [one.column for one in gallery.maps[:6]][-2:] == ["last", "rollout"]
     assert np.array_equal(gallery.maps[4].values, kept["sample_cls"][0, 4])
     assert np.array_equal(gallery.maps[5].values, kept["sample_rollout"][0, 4])
-    assert list(gallery.images) == ["image 1", "image 2", "image 3", "image 4"]
+    assert list(gallery.images) == ["image 1", "image 2"]
+
+
+def test_receptive_fields_of_all_places_are_drawn(planted):
+    fields, _ = pictures(drawn_page("receptive-field", planted))
+    kept = arrays("receptive-field", seed=0, **SIZES)["erf"]
+    drawn = {(small.panel, small.row, small.column): small.values for small in fields.maps}
+    assert len(drawn) == 2 * 2 * 5
+    roots = np.sqrt(kept).reshape(5, 2, 16, 2, 16, 2).mean(axis=(3, 5))
+    assert np.allclose(drawn["mini-dino", "mid", "5"], roots[4, 1])
+
+
+def test_networks_of_other_sizes_have_walls_of_their_own(tmp_path):
+    plant(tmp_path, "receptive-field", {"mini-dino": "DINO"}, **SIZES)
+    plant(tmp_path, "receptive-field", {"mini-mae": "MAE"}, depth=3, heads=3, grid=4)
+    *walls, _ = pictures(page("receptive-field", tmp_path))
+    assert [{small.panel for small in wall.maps} for wall in walls] == [{"mini-dino"}, {"mini-mae"}]
+    assert [wall.name.rsplit("-", 1)[1] for wall in walls] == ["5x2", "3x2"]
 
 
 def test_ratios_are_tokens_by_blocks_with_the_class_token_on_top(planted):

@@ -20,6 +20,7 @@ from layerboard.tasks.datasets.imagenet import ImageNetEntry
 from layerboard.tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
 from layerboard.tasks.datasets.scenes import VOC_2012_AUG
 from layerboard.tasks.datasets.spair import SpairEntry
+from layerboard.tasks.datasets.vtab import VTAB
 from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import all_specs
@@ -27,7 +28,7 @@ from layerboard.zoo.registry.find import all_specs
 COUNTS = {
     "teaching-matters": 1 + 20 + 20 * 12 + 24 + 12,
     "dino-readme": 5,
-    "vit": 8,
+    "vit": 8 + 57,
     "dino": 3 * 4 + 4 * 3 + 1,
     "dinov2-readme": 8,
     "revisitop-readme": 6,
@@ -42,6 +43,9 @@ COUNTS = {
     "pe-readme": 5,
     "radio-report": 28,
     "tips-readme": 10,
+    "pe-paper": 54,
+    "dinov3-paper": 76,
+    "omniprobe": 138 + 122,
 }
 
 ROWS = {
@@ -86,10 +90,22 @@ NEWER = {
     ("pe-readme", "davis"): (293.5, 0),
     ("radio-report", "zero-shot-classification"): (2034.226, 0),
     ("tips-readme", "knn"): (816.2, 0),
+    ("pe-paper", "davis"): (881.0, 0),
+    ("pe-paper", "segment-trained"): (769.9, 0),
+    ("pe-paper", "depth-trained"): (5.638, 0),
+    ("dinov3-paper", "navi"): (436.6, 0),
+    ("dinov3-paper", "spair"): (370.1, 0),
+    ("dinov3-paper", "davis"): (1606.9, 0),
+    ("dinov3-paper", "retrieval"): (2315.4, 36),
+    ("omniprobe", "knn"): (9606.6, 138),
+    ("omniprobe", "soco"): (5265.67, 0),
 }
 """Of the sources of 2025 and 2026 the sum of each task's numbers, and how many can be compared with a run."""
 
-NOT_ENTRIES = {"vit-b16-jft", "sup-s16", "sup-s8", "resnet101-gem"}
+MEASURED_BY_OTHERS = ("dinov3-paper", "omniprobe")
+"""Sources whose protocol is one of the package's, also of backbones that the registry lacks."""
+
+NOT_ENTRIES = {"vit-b16-jft", "vit-h14-jft", "vit-l16-jft", "sup-s16", "sup-s8", "resnet101-gem"}
 """Backbones without weights to load."""
 
 ENTRIES_TO_COME = {"moco-s16", "dino-s8-300ep", "dino-resnet50"} | {
@@ -113,9 +129,9 @@ def test_the_numbers_of_today_add_up(subject):
     assert sum(one.comparable for one in own) == comparable
 
 
-def test_the_numbers_of_today_are_131_and_each_of_their_tasks_is_listed():
+def test_the_numbers_of_today_are_521_and_each_of_their_tasks_is_listed():
     newer = [one for one in all_published() if one.source in {source for source, _ in NEWER}]
-    assert len(newer) == 131
+    assert len(newer) == 521
     assert {(one.source, one.task) for one in newer} == set(NEWER)
 
 
@@ -168,6 +184,11 @@ def test_the_other_tables_of_teaching_matters():
     assert [one.backbone for one in squares] == list(ROWS)
     assert sum(one.value for one in squares) == 677
     assert values("teaching-matters", "Table 4", "J&F", "mae-h14") == [36]
+    assert {(one.protocol, one.rule, one.chosen_decimals) for one in squares} == {
+        ("paper-squares", "best", 1)
+    }
+    assert [one.layer for one in squares[:6]] == [12, 10, 10, 10, 9, 19]  # column Normal, of FS
+    assert sum(one.layer or 0 for one in squares) == 266
     probes = of("teaching-matters", "Table 6")
     sums = [sum(one.value for one in probes[start : start + 6]) for start in range(0, 24, 6)]
     assert sums == pytest.approx([356.17, 316.50, 414.92, 398.22])
@@ -186,6 +207,17 @@ def test_the_position_embeddings_of_vit():
     assert sum(one.value for one in found) == pytest.approx(509.945)
     assert {(one.task, one.metric, one.decimals) for one in found} == {("fewshot", "top1-5shot", 3)}
     assert not any(one.comparable for one in found)
+
+
+def test_the_numbers_of_vtab():
+    found = of("vit", "Table 9")
+    means = {"vit-h14-jft": 77.6, "vit-l16-jft": 76.3, "vit-l16-in21k": 72.7}
+    for backbone, mean in means.items():
+        own = [one for one in found if one.backbone == backbone]
+        assert [one.dataset for one in own] == [entry.name for entry in VTAB]
+        assert round(sum(one.value for one in own) / len(own), 1) == mean
+    assert not any(one.comparable for one in found)
+    assert {one.metric for one in found} == {"top1"}
 
 
 def test_the_numbers_of_others():
@@ -207,7 +239,7 @@ def test_the_numbers_of_others():
 
 def test_second_hand_numbers_are_marked():
     told = {one.source for one in all_published() if one.second_hand}
-    assert told == {"dino", "spair-others", "hummingbird-readme"}
+    assert told == {"dino", "spair-others", "hummingbird-readme", "pe-paper", "dinov3-paper", "omniprobe"}
     assert all(one.second_hand for one in all_published() if one.source == "dino")
 
 
@@ -215,7 +247,8 @@ def test_names_are_those_of_records():
     known = {spec.name for spec in all_specs()} | ENTRIES_TO_COME
     older = [one for one in all_published() if one.source not in {source for source, _ in NEWER}]
     assert {one.backbone for one in older} <= known | NOT_ENTRIES
-    assert {one.backbone for one in all_published() if one.comparable} <= known
+    listed = [one for one in all_published() if one.source not in MEASURED_BY_OTHERS]
+    assert {one.backbone for one in listed if one.comparable} <= known
     assert {(one.task, one.dataset) for one in all_published() if one.comparable} == {
         ("knn", ImageNetEntry().name),
         ("retrieval", ROXFORD5K.name),
@@ -224,6 +257,33 @@ def test_names_are_those_of_records():
         ("spair", SpairEntry().name),
         ("segment", VOC_2012_AUG.name),
     }
+
+
+def test_perception_encoder_prints_the_best_layer_and_the_last_of_each_network():
+    found = of("pe-paper", "Table 13")
+    index = {(one.backbone, one.task): one.layer for one in found if one.rule == "best"}
+    assert len(index) == len(found) / 2 == 27
+    assert [index["pe-core-g14", task] for task in ("davis", "segment-trained", "depth-trained")] == [
+        32,
+        44,
+        39,
+    ]
+    assert {one.printed for one in found if one.metric == "RMSE"} == {"error"}
+    assert {one.input_size for one in found if one.task == "davis"} == {224, 384, 448}
+
+
+def test_omniprobe_reads_the_class_token_or_the_mean_of_last_blocks():
+    found = [one for one in all_published() if (one.source, one.task) == ("omniprobe", "knn")]
+    assert {(one.protocol, one.rule, one.tap) for one in found} == {("omniprobe", "last", "block")}
+    assert len({one.backbone for one in found if one.pooling == "mean"}) == 8
+    assert {one.pooling for one in found if one.backbone == "pe-spatial-b16"} == {"mean"}
+    assert {one.pooling for one in found if one.backbone in ("mae-b16", "dino-b16")} == {"cls"}
+
+
+def test_at_least_130_of_the_newest_numbers_are_compared_by_a_protocol():
+    newest = [one for one in all_published() if one.source in ("pe-paper", *MEASURED_BY_OTHERS)]
+    assert sum(one.comparable for one in newest) == 138 + 36
+    assert all(one.comparable or one.not_comparable for one in newest)
 
 
 def test_the_published_layers_exist():
@@ -279,7 +339,7 @@ def test_a_row_is_read_with_its_precision(tmp_path):
         ({"metric": "", "value": ""}, "metric, value may not be empty"),
         ({"task": "knm"}, "there is no task 'knm'"),
         ({"metric": "top-2"}, "knn has no metric 'top-2'; it has top-1, top-5"),
-        ({"protocol": "mine"}, "protocol must be one of standard, paper, probe3d, "),
+        ({"protocol": "mine"}, "protocol must be one of standard, paper, "),
         ({"protocol": "none"}, "found the protocol none and the reason ''"),
         ({"not_comparable": "other data"}, "found the protocol standard and the reason 'other data'"),
         ({"pooling": "max"}, "pooling must be one of cls, mean, patchwise, grid"),
@@ -295,7 +355,7 @@ def test_a_row_is_read_with_its_precision(tmp_path):
         ({"value": "76.1"}, "the value 76.1 has not the decimals that are given: 2"),
         ({"value": "nan"}, "a percentage from 0 to 100, not 'nan'"),
         ({"value": "176.10"}, "a percentage from 0 to 100, not '176.10'"),
-        ({"printed": "ratio"}, "printed must be one of percent, fraction"),
+        ({"printed": "ratio"}, "printed must be one of percent, fraction, error"),
         ({"second_hand": "maybe"}, "second_hand must be one of yes, no, not 'maybe'"),
     ],
 )

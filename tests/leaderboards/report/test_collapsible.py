@@ -40,7 +40,7 @@ def test_a_page_is_whole_and_needs_nothing_else():
     found = Reader(text)
     assert found.open == []
     assert not found.named("script") + found.named("img") + found.named("link") + found.named("a")
-    assert not re.search(r'(?:src|href)="(?!data:)', text)
+    assert not re.search(r'(?:src|href)="(?!data:|#)', text)
     assert len(found.named("caption")) == len(found.named("table")) > 5
     assert "nan" not in found.text.lower()
 

@@ -130,6 +130,26 @@ def test_heads_and_layers_are_columns(tab):
     assert captions(tab)[-1] == "final norm"
 
 
+def test_a_wall_shows_every_head_of_every_layer_in_the_frame_of_its_kind(tab):
+    tab.select_option("#columns", "wall")
+    assert tab.input_value("#view") == "attention"
+    until(tab, "document.querySelectorAll('.wall figcaption:not(:empty)').length === 36")
+    assert captions(tab)[:13] == [*(f"{layer}.1" for layer in range(1, 13)), "1.2"]
+    assert len(tab.locator("#reading .kind").all_inner_texts()) == 5
+    kinds = tab.evaluate(
+        "[...document.querySelectorAll('.wall .stack')].map((stack) => stack.title.split(':')[0])"
+    )
+    assert set(kinds) <= {"strict", "offset", "axial", "soft", "global"}
+    frames = tab.evaluate(
+        "[...document.querySelectorAll('.wall .stack')].map((stack) => stack.style.outlineWidth)"
+    )
+    assert frames == ["3px"] * 36
+    tab.select_option("#view", "colours")
+    assert tab.input_value("#columns") == "pictures"
+    tab.select_option("#columns", "layers")
+    until(tab, "document.querySelectorAll('.row:nth-child(2) figcaption:not(:empty)').length === 13")
+
+
 def test_colours_are_those_of_the_arrays(tab, page):
     with np.load(page.with_name("page-files") / "mini-dino.npz") as file:
         expected = file["final.colours"].reshape(2, -1, 3)[1]

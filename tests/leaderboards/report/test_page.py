@@ -143,7 +143,7 @@ def test_a_row_of_a_set_is_named_by_the_set_whatever_was_done_to_its_layers():
 
 def test_assets_are_part_of_the_package():
     names = {path.name for path in ASSETS.iterdir()}
-    assert names == {"examples.css", "look.css", "look.js", "report.css", "report.js"}
+    assert names == {"examples.css", "look.css", "look.js", "report.css", "report.js", "table.js"}
     packaged = (ASSETS.resolve().parents[2] / "pyproject.toml").read_text()
     assert "report/assets/*" in packaged
     assert "report/templates/*" in packaged

@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from layerboard.leaderboards.blocks.blocks import Plot
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.exchange.check import check_pages
 from layerboard.leaderboards.sections.cost import cost_page, up_to_table, whole_table
@@ -112,3 +113,18 @@ def test_costs_have_a_page_of_their_own_that_no_check_reads(costs: pd.DataFrame,
     write_pages(records, tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name in before} == before
     assert check_pages(scored, tmp_path) == []
+
+
+def test_images_a_second_over_the_input_size_are_a_curve(tmp_path: Path) -> None:
+    facts = {"layer": -1, "task": "cost", "dataset": CPU, "pooling": "image", "analysis": True}
+    facts |= {"primary": False, "depth": 2, "metric": "images-per-second"}
+    sizes = {64: 400.0, 128: 90.0, 192: 30.0}
+    names = {size: f"mini-dino{'' if size == 64 else f'@{size}px'}" for size in sizes}
+    curve = [record(**facts, backbone=names[size], input_size=size, value=sizes[size]) for size in sizes]
+    records = frame(curve, [record(**facts, backbone="mini-clip", family="CLIP", value=500.0)])
+    page = cost_page(Board.of(records))
+    (plot,) = (block for block in page.blocks if isinstance(block, Plot))
+    assert plot.title == f"Images a second, over the input size, on {CPU}"
+    assert plot.frame.to_dict("list") == {"series": ["mini-dino"] * 3, "x": [*sizes], "y": [*sizes.values()]}
+    write_pages(records, tmp_path)
+    assert [*tmp_path.rglob("*Images-a-second*.svg")]

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from layerboard.leaderboards.blocks.blocks import Heading, Plot, Table
+from layerboard.benchmark.plan.facts import retrainings
+from layerboard.leaderboards.blocks.blocks import Heading, HeatMap, Plot, Table
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.trainings import (
     parting_table,
@@ -12,9 +13,20 @@ from layerboard.leaderboards.sections.trainings import (
     training_blocks,
     trainings_of,
 )
-from tests.leaderboards.builder import NAN, frame, pair, unsure
+from layerboard.zoo.registry.find import all_specs
+from layerboard.zoo.spec import UNTRAINED, Retraining
+from tests.leaderboards.builder import NAN, frame, layers, pair, unsure
 
-FULL, SEED, NOSKIP, RAW = "full", "full-seed1", "full-noskip2", "full-untrained"
+FULL, SEED, NOSKIP, RAW = "full", "again", "no-skips", "raw"
+RETRAINED = (
+    (SEED, Retraining(FULL, "another seed")),
+    (NOSKIP, Retraining(FULL, "block 2 without skips", 2)),
+    (RAW, Retraining(FULL, UNTRAINED)),
+)
+
+
+def board(*records, retrained=RETRAINED):  # type: ignore[no-untyped-def]
+    return Board.of(frame(*records), retrained=retrained)
 
 
 def pairs(one: str, other: str, table, **changes):  # type: ignore[no-untyped-def]
@@ -65,20 +77,20 @@ def test_a_block_without_skips_parts_its_network():
     records = frame(planted())
     assert np.subtract(*partition_of(records, NOSKIP, 2)) == 1
     assert np.subtract(*partition_of(records, FULL, 2)) == 0
-    (row,) = parting_table(records, FULL, [SEED, NOSKIP]).to_dict("records")
+    (row,) = parting_table(records, FULL, dict(RETRAINED)).to_dict("records")
     assert (row["backbone"], row["more by"]) == (NOSKIP, "1.000")
-    assert parting_table(frame(pairs(FULL, FULL, np.ones((3, 3)))), FULL, [NOSKIP]).empty
+    assert parting_table(frame(pairs(FULL, FULL, np.ones((3, 3)))), FULL, dict(RETRAINED)).empty
 
 
 def test_the_section_has_the_ceiling_first_and_the_floor_last():
-    blocks = training_blocks(Board.of(frame(planted())))
+    blocks = training_blocks(board(planted()))
     heading = next(one.text for one in blocks if isinstance(one, Heading))
     assert heading.startswith("Same blocks of full: all patch tokens")
     same, parted = (one.frame for one in blocks if isinstance(one, Table))
     assert same["training"].tolist() == [
-        "full-seed1 (another seed)",
-        "full-noskip2 (block 2 without skips)",
-        "full-untrained (untrained)",
+        "again (another seed)",
+        "no-skips (block 2 without skips)",
+        "raw (untrained)",
     ]
     assert same["2"].tolist() == ["0.800", "0.400", "0.100"]
     assert parted[["block", "within", "across", "difference", "more by"]].to_numpy().tolist() == [
@@ -86,35 +98,56 @@ def test_the_section_has_the_ceiling_first_and_the_floor_last():
     ]
     (figure,) = (one for one in blocks if isinstance(one, Plot))
     assert len(figure.frame) == 9
+    (maps,) = (one for one in blocks if isinstance(one, HeatMap))
+    assert [panel.title for panel in maps.panels] == [FULL, NOSKIP]
+    assert maps.panels[1].values.tolist() == [[1, 0, 0], [0, 1, 1], [0, 1, 1]]
+    assert maps.panels[1].first == (1, 1)
+
+
+def test_the_cost_in_accuracy_is_beside_the_map_and_the_curve():
+    scores = [
+        *layers([20.0, 50.0, 40.0], backbone=FULL),
+        *layers([10.0, 20.0, 44.0], backbone=NOSKIP),
+        *layers([10.0, 51.5, 44.0], backbone=SEED),
+    ]
+    blocks = training_blocks(board(planted(), scores))
+    (maps,) = (one for one in blocks if isinstance(one, HeatMap))
+    assert [panel.title for panel in maps.panels] == [f"{FULL}\n50.0", f"{NOSKIP}\n44.0 (-6.0)"]
+    same = next(one.frame for one in blocks if isinstance(one, Table))
+    assert same.iloc[:, 1].tolist() == ["51.5 (+1.5)", "44.0 (-6.0)", ""]
+
+
+def test_continued_trainings_are_compared_at_each_size():
+    tuned = [
+        *pairs("beit-b16@448px", "beit-b16-ft22k-ft1k@448px", np.eye(2)),
+        *pairs("beit-b16", "beit-b16-ft22k-ft1k", np.eye(2)),
+    ]
+    found = trainings_of(board(tuned, retrained=retrainings()))
+    assert {name: [*others] for name, others in found.items()} == {
+        "beit-b16@448px": ["beit-b16-ft22k-ft1k@448px"],
+        "beit-b16": ["beit-b16-ft22k-ft1k"],
+    }
 
 
 def test_other_poolings_are_tables_and_what_was_not_compared_is_not_said():
     records = frame(pairs(FULL, SEED, np.eye(3)))
-    cls = training_blocks(Board.of(records.assign(pooling="cls")))
+    cls = training_blocks(Board.of(records.assign(pooling="cls"), retrained=RETRAINED))
     assert [type(one) for one in cls].count(Table) == 1
     assert not any(isinstance(one, Plot) for one in cls)
-    assert training_blocks(Board.of(frame(pairs(FULL, "other", np.eye(3))))) == []
+    assert training_blocks(board(pairs(FULL, "other", np.eye(3)))) == []
 
 
-def test_trainings_belong_together_by_their_names():
-    names = {
-        *(FULL, SEED, NOSKIP, RAW),
-        "full-10pct",
-        "full-mean",
-        "full-large",
-        "fuller-seed1",
-        "other-untrained",
+def test_every_reference_of_the_registry_is_a_backbone_of_the_same_depth():
+    specs = {spec.name: spec for spec in all_specs()}
+    again = [spec for spec in specs.values() if spec.retrained is not None]
+    assert {"mini-fs64-10pct", "mini-fs64-noskip6", "beit-b16-ft22k-ft1k", "hiera-b-ft1k"} <= {
+        spec.name for spec in again
     }
-    assert trainings_of({*names, "other"}) == {
-        FULL: {
-            SEED: "another seed",
-            "full-10pct": "a tenth of the data",
-            "full-mean": "class read from the mean of the patches",
-            NOSKIP: "block 2 without skips",
-            RAW: "untrained",
-        }
-    }
+    for spec in again:
+        assert specs[spec.retrained.reference].stages == spec.stages
+        assert spec.retrained.change
+        assert 0 <= spec.retrained.without_skips <= spec.depth
 
 
 def test_an_untrained_network_alone_has_no_section():
-    assert training_blocks(Board.of(frame(pairs(FULL, RAW, np.eye(3))))) == []
+    assert training_blocks(board(pairs(FULL, RAW, np.eye(3)))) == []

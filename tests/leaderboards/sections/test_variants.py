@@ -16,7 +16,7 @@ from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
 from layerboard.leaderboards.records.record import Record
 from layerboard.leaderboards.sections.variants import TITLE, Gain, gains_of, references_of, variant_blocks
-from layerboard.zoo.spec import Variant
+from layerboard.zoo.spec import UNTRAINED, Retraining, Variant
 from tests.leaderboards.builder import NAN, floor, frame, layers, measured, unsure
 from tests.leaderboards.findings.test_reproduce import README, final
 from tests.leaderboards.shown import render_page
@@ -111,13 +111,16 @@ def test_the_plain_layer_is_kept_beside_another_best_one() -> None:
 
 
 def test_another_training_of_a_network_is_a_variant_of_it() -> None:
-    names = ("full", "full-seed1", "full-untrained", "other", "other-untrained")
+    names = ("full", "again", "raw", "other", "other-raw")
     found = frame(*(layers([10.0 * at, 5.0], backbone=name) for at, name in enumerate(names, 1)))
-    assert {name: (gain.plain.backbone, gain.gain.value) for name, gain in gains(found).items()} == {
-        "full-seed1": ("full", 10.0),
-        "full-untrained": ("full", 20.0),
+    facts = {"again": ("full", "another seed"), "raw": ("full", UNTRAINED), "other-raw": ("other", UNTRAINED)}
+    board = Board.of(found, retrained=tuple((name, Retraining(*fact)) for name, fact in facts.items()))
+    assert {gain.best.backbone: (gain.plain.backbone, gain.gain.value) for gain in gains_of(board)} == {
+        "again": ("full", 10.0),
+        "raw": ("full", 20.0),
     }
-    assert "full-seed1 (another seed)" in render_page(found, "mini")
+    tables = [block.frame["variant"].tolist() for block in variant_blocks(board) if isinstance(block, Table)]
+    assert tables[0] == ["again (another seed)", "raw (untrained)"]
 
 
 def test_every_variant_has_a_row_and_every_task_a_column(items: Path) -> None:

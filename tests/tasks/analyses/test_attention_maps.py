@@ -72,6 +72,7 @@ def test_pictures_are_spread_over_the_dataset_and_follow_their_images(tmp_path: 
     assert str(arrays["sample_of"]) == "cls"
     expected = layers[:, 5].mean(1)[:, 0, 1:].view(3, 4, 4)
     np.testing.assert_allclose(arrays["sample_cls"][2], expected, rtol=1e-5)
+    np.testing.assert_allclose(arrays["sample_heads"], layers[:, 1, :, 0, 1:].view(3, 2, 4, 4), rtol=1e-5)
     state = torch.eye(17)
     for block, layer in enumerate(layers[:, 5].mean(1)):
         state = (layer + torch.eye(17)) / 2 @ state
@@ -86,6 +87,7 @@ def test_pictures_of_a_large_view_are_thinned_and_of_no_class_token_said_to_be_o
     assert arrays["sample_image"].shape == (2, 224, 224, 3)
     assert str(arrays["sample_of"]) == "patch"
     np.testing.assert_allclose(arrays["sample_cls"], 0.25)
+    np.testing.assert_allclose(arrays["sample_heads"], np.full((1, 1, 2, 2), 0.25))
 
 
 def test_degenerate_grids_and_heads(tmp_path: Path) -> None:

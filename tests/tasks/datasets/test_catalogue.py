@@ -6,7 +6,7 @@ import pytest
 
 from layerboard.benchmark.plan.suites import SUITES, Suite
 from layerboard.tasks.datasets.catalogue import DATASETS, DatasetEntry, State, inspect
-from layerboard.tasks.datasets.cifar10 import CIFAR_10
+from layerboard.tasks.datasets.cifar import CIFAR_10
 from layerboard.tasks.datasets.coco import CocoEntry
 from layerboard.tasks.datasets.davis import DavisEntry
 from layerboard.tasks.datasets.imagenet import ImageNetEntry

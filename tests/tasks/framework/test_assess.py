@@ -16,6 +16,7 @@ from layerboard.tasks.framework.assess import (
     measure,
     paired_differences,
     sampled_names,
+    standing_of,
 )
 from layerboard.tasks.framework.base import PAIRED, Items, Statistic
 from layerboard.tasks.statistics.mcb import compare_groups, compare_with_best
@@ -470,3 +471,13 @@ def test_layers_may_lack_a_metric_or_the_values_of_some_items() -> None:
     assert [low < column.mean() < high for low, high in found["b"]] == [True] * 3
     assert found["a"][1][0] > found["a"][0][0]
     assert np.isnan(found["a"][2]).all()
+
+
+def test_rivals_without_the_metric_or_with_other_items_have_no_standing() -> None:
+    first, second = make(1), make(2)
+    standing = standing_of([[first], [second]], "all")
+    assert standing is not None
+    assert standing.units == 15
+    assert standing_of([[first], [second]], "of no task") is None
+    keys = tuple(f"other {key}" for key in second.keys)
+    assert standing_of([[first, replace(second, keys=keys)], [first]], "all") is None

@@ -88,7 +88,10 @@ def test_attention_that_goes_on_from_block_to_block_starts_at_the_first() -> Non
 
 def test_the_taps_of_a_block_come_together() -> None:
     feed = ResidualFeed()
-    assert feed.layers(SCORED, TRANSFORMER) == (Layer(2), Layer(3))
+    mixer, convnet = replace(SPEC, heads=None, taps=TAPS[:4]), replace(SPEC, heads=None, taps=None)
+    for spec in (TRANSFORMER, mixer):
+        assert feed.layers(SCORED, spec) == (Layer(2), Layer(3))
+    assert feed.layers(SCORED, convnet) == (Layer(2, "branch"), Layer(3, "branch"))
     assert feed.shown(Layer(3)) == tuple(Layer(3, tap) for tap in TAPS)
     shown: list[Shown] = [features(layer) for layer in feed.shown(Layer(3))]
     portion = feed.portion(shown, part(slice(0, 2)))

@@ -20,6 +20,7 @@ from layerboard.tasks.framework.sources import (
     probe_subset,
     probed_classes,
 )
+from layerboard.tasks.framework.sources import probed as probed_by
 from layerboard.zoo.view.views import ResizeCrop
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_imagenet
@@ -159,3 +160,16 @@ def test_batches_of_a_group_lose_what_could_not_be_read() -> None:
     assert batch_slices([0, 1, 2, 3, 5, 6], 4, 1) == [slice(0, 4), slice(4, 6)]
     assert batch_slices([0, 1, 2, 3, 5, 6], 4, 3) == [slice(0, 4)]
     assert batch_slices([], 4, 1) == []
+
+
+def test_a_protocol_may_draw_its_own_images_in_place_of_the_probe_subset() -> None:
+    data = replace(classification(labels(700), labels(10)), probe=ProbeSubset(("n00000000",), per_class=5))
+    config = replace(IMAGES["raghu"], drawn=300)
+    (own, usual), name = (probed_by(data, each) for each in (config, IMAGES["standard"])), data.name
+    assert isinstance(own, ProbedClasses)
+    assert own.probe.name == f"{name}/train-probe-300" != usual.probe.name
+    assert own.rest is not None
+    assert (len(own.probe.samples), len(own.rest.samples), own.coverage.partial) == (300, 400, False)
+    assert len({*own.labels.tolist()}) == len(data.train.classes)
+    assert sorted([*own.probe_order, *own.rest_order]) == [*range(700)]
+    assert probed_by(data, IMAGES["raghu"]).coverage.partial  # fewer than 10,240

@@ -15,7 +15,7 @@ from layerboard.tasks.datasets.davis import DAVIS_2017_VAL, DavisEntry, Video, V
 from layerboard.tasks.datasets.reading.masks import read_mask, write_mask
 from layerboard.tasks.framework.base import FINITE, Group, Statistic
 from layerboard.tasks.framework.measurers import Measurer
-from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.protocols import STANDARD, find_protocol
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.metrics.cell_labels import area_labels
 from layerboard.tasks.propagation.config import PropagationConfig
@@ -43,14 +43,14 @@ def davis(tmp_path: Path) -> Videos:
     return DavisEntry(sequences=2, frames=14, objects=4).read(tmp_path)
 
 
-def grid_size(video: Video) -> tuple[int, int]:
-    width, height = VIEW_32.geometry(video.size).size
+def grid_size(video: Video, view: View = VIEW_32) -> tuple[int, int]:
+    width, height = view.geometry(video.size).size
     return height // 8, width // 8
 
 
-def random_grids(video: Video, seed: int) -> Tensor:
+def random_grids(video: Video, seed: int, view: View = VIEW_32) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
-    still = torch.randn(*grid_size(video), 6, generator=generator, dtype=torch.float64)
+    still = torch.randn(*grid_size(video, view), 6, generator=generator, dtype=torch.float64)
     noise = torch.randn(len(video.frames), *still.shape, generator=generator, dtype=torch.float64)
     return still + 0.7 * noise
 
@@ -97,19 +97,28 @@ def obvious_decode(soft: Tensor, size: tuple[int, int]) -> NDArray[np.uint8]:
     return np.asarray(ids.resize(size, Image.Resampling.NEAREST))
 
 
+SQUARES = config_of(find_protocol("paper-squares"), "davis")
+
+
 @pytest.mark.parametrize(
     "rule",
-    [RULE, replace(RULE, n_last_frames=3, topk=2, radius=1, temperature=0.3), replace(SHORT, circle=True)],
+    [
+        replace(SQUARES, keep_vanished=True),
+        RULE,
+        replace(RULE, n_last_frames=3, topk=2, radius=1, temperature=0.3),
+        replace(SHORT, circle=True),
+    ],
 )
 def test_equals_the_obvious_protocol(davis: Videos, rule: PropagationConfig) -> None:
-    task = PropagationTask(davis, rule)
+    task, view = PropagationTask(davis, rule), rule.view.scaled(32, 8)
     for number, video in enumerate(davis.videos):
-        grids, truths = random_grids(video, number), labels_of(video)
-        height, width = grid_size(video)
+        grids, truths = random_grids(video, number, view), labels_of(video)
+        height, width = grid_size(video, view)
+        assert view != SQUARES.view.scaled(32, 8) or (height, width) == (4, 4)  # whatever the frame
         seed = np.asarray(Image.fromarray(truths[0]).resize((width, height), Image.Resampling.NEAREST))
         first = torch.eye(3, dtype=torch.float64)[torch.tensor(seed).long()]
         propagator = Obvious(grids[0], first, **heard_by(rule))
-        found = measured(task, number, {Layer(1): grids}, 3)[Layer(1)]
+        found = measured(task, number, {Layer(1): grids}, 3, view)[Layer(1)]
         for frame in range(1, len(truths) - 1):
             prediction = obvious_decode(propagator.step(grids[frame]), video.size)
             for thing in (1, 2):

@@ -13,7 +13,7 @@ from layerboard.benchmark.passes.loading import Batch, Loader
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.revisitop import Retrieval, RevisitedEntry
 from layerboard.tasks.framework.base import Statistic
-from layerboard.tasks.framework.protocols import STANDARD
+from layerboard.tasks.framework.protocols import STANDARD, find_protocol
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.retrieval.landmarks import RetrievalTask
 from layerboard.zoo.view.views import FitLongSide
@@ -166,3 +166,18 @@ def test_fingerprint_follows_the_ground_truth() -> None:
     other, none = RetrievalTask(swapped, RULE), problem(relevance * 0)
     assert len({task.fingerprint, other.fingerprint, none.fingerprint}) == 3
     assert moved.fingerprint == other.fingerprint
+
+
+def test_dinov3_shows_whole_queries_on_a_black_square(tmp_path: Path) -> None:
+    folder = write_fake_revisited(tmp_path)
+    rule = config_of(find_protocol("dinov3"), "retrieval")
+    task = RetrievalTask(RevisitedEntry("mini", "roxford5k", 8, 2).read(tmp_path), rule)
+    view = rule.view.scaled(32, 8)
+    for source in task.sources:
+        for sample in source.samples:
+            with Image.open(folder / "jpg" / f"{sample.key.removeprefix('query/')}.jpg") as image:
+                shown = image.convert("RGB").resize((32, 24), Image.Resampling.BICUBIC)
+                square = Image.new("RGB", (32, 32))
+                square.paste(shown, (0, 4))
+                (pixels,) = view.render(image.convert("RGB"), sample.box)
+            assert (pixels.permute(1, 2, 0) == torch.from_numpy(np.array(square))).all()

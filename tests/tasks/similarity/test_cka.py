@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from layerboard.benchmark.passes.shards import MeasuredLayers, Shards, VectorReader
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.framework.base import FINITE
-from layerboard.tasks.framework.protocols import PAPER, STANDARD, EvaluationProtocol
+from layerboard.tasks.framework.protocols import PAPER, STANDARD, EvaluationProtocol, find_protocol
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.framework.sources import IMAGES, probed_classes
 from layerboard.tasks.framework.stored import StoredBackbone, StoredVectors
@@ -273,3 +273,43 @@ def test_fewer_than_four_images_leave_nothing(images: int) -> None:
 def test_fingerprint_follows_the_batches() -> None:
     assert problem(30, 10).fingerprint == problem(30, 10).fingerprint
     assert len({problem(30, 10).fingerprint, problem(30, 12).fingerprint, problem(31, 10).fingerprint}) == 3
+
+
+RAGHU = find_protocol("raghu")
+
+
+def test_repeats_are_further_batches_of_the_same_images_and_no_further_sample(tmp_path: Path) -> None:
+    task, backbones, read = problem(70, 16, RAGHU), two_backbones(70), np.ones(70, bool)
+    read[3] = False
+    batches = [*task.grams.redrawn(read)]
+    assert [len(rows) for rows in batches] == [16, 16, 16, 16, 5] * 19
+    assert all(sorted(np.concatenate(batches[at : at + 5])) == [*np.flatnonzero(read)] for at in (0, 5))
+    assert batches[0].tolist() != batches[5].tolist()
+    stored = [store(task, one, tmp_path, read) for one in backbones]
+    other = replace(task, config=replace(task.config, repeats=1))
+    once = other.grams
+    assert task.fingerprint == other.fingerprint == other.scored_fingerprint  # of what is stored
+    assert task.scored_fingerprint not in (task.fingerprint, other.scored_fingerprint)
+    value, error = cka_matrix(task.grams, stored, "cls")
+    single, alone = cka_matrix(once, stored, "cls")
+    assert not np.array_equal(value, single)
+    above = np.triu_indices(len(value), 1)
+    assert (error[above] / alone[above] > 0.7).all()
+    assert (error[above] / alone[above] < 2).all()
+    for pooled, exact in zip(
+        cka_matrix(task.grams, stored, "patch"), cka_matrix(once, stored, "patch"), strict=True
+    ):
+        np.testing.assert_array_equal(pooled, exact)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "patch"])
+def test_the_size_of_batches_changes_nothing_but_noise(tmp_path: Path, pooling: str) -> None:
+    """Raghu et al., appendix: the unbiased estimator has no trend over batch sizes."""
+    backbones, read, found = two_backbones(512), np.ones(512, bool), []
+    for batch in (8, 32, 128, 512):
+        task = problem(512, batch, RAGHU)
+        stored = [store(task, one, tmp_path / str(batch), read) for one in backbones]
+        found.append(cka_matrix(task.grams, stored, pooling))
+    whole, of_whole = found[-1]
+    for value, error in found[:-1]:
+        assert (abs(value - whole) <= 3 * np.hypot(error, of_whole) + 1e-6).all()

@@ -90,6 +90,46 @@ def test_images_are_shown_through_the_view(loader: Loader) -> None:
     assert cut([]).shape == (0, 96)
 
 
+def test_arrays_and_iterables_are_images_too(loader: Loader) -> None:
+    cut = CutBackbone(loader(find(["mini-fs"])[0]), Layer(2), "cls", VIEW)
+    images = photos()[:2]
+    arrays = [np.asarray(image) for image in images]
+    grey = Image.fromarray(arrays[0][..., 0])
+    expected, of_grey = cut(images), cut(grey)
+    for given in (iter(images), (each for each in arrays), np.stack(arrays)):
+        torch.testing.assert_close(cut(given), expected, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(cut(arrays[0]), expected[:1], rtol=1e-5, atol=1e-5)
+    for array in (arrays[0][..., 0], arrays[0][..., :1]):
+        torch.testing.assert_close(cut(array), of_grey, rtol=1e-5, atol=1e-5)
+    assert torch.equal(cut.preprocess(arrays[0]), VIEW.render(images[0])[0])
+    for wrong, found in ((np.zeros((4, 5, 2), np.uint8), "uint8"), (np.zeros((4, 5, 3)), "float64")):
+        with pytest.raises(InputError, match=f"found {found}"):
+            cut(wrong)
+    with pytest.raises(InputError, match="expected images of Pillow, arrays or paths, found int"):
+        cut([1])  # type: ignore[list-item]
+    with pytest.raises(InputError, match="in tiles, not in one piece"):
+        CutBackbone(loader(find(["mini-fs"])[0]), Layer(2), "grid", Tiles(128, 64, 8)).preprocess(images[0])
+
+
+def test_a_head_is_trained_on_top_of_the_module(loader: Loader) -> None:
+    cut = CutBackbone(loader(find(["mini-fs"])[0]), Layer(2), "cls", VIEW)
+    pixels = torch.stack([cut.preprocess(image) for image in photos()])
+    head = torch.nn.Linear(cut.dim, 2)
+    model = torch.nn.Sequential(cut.module, head)
+    assert [*model.state_dict()] == ["1.weight", "1.bias"]
+    assert sum(weight.numel() for weight in model.parameters()) == 2 * cut.dim + 2
+    before, optimizer = cut(pixels), torch.optim.SGD(model.parameters(), lr=0.01)
+    labels, losses = torch.tensor([0, 1, 1]), []
+    for _ in range(20):
+        loss = torch.nn.functional.cross_entropy(model(pixels), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] / 2
+    assert torch.equal(model.train()[0](pixels), before)
+
+
 def test_grids_keep_their_places_also_of_tiles(loader: Loader) -> None:
     spec = find(["mini-fs"])[0]
     cut = CutBackbone(loader(spec), Layer(2), "grid", VIEW)

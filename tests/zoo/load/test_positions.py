@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from scipy.ndimage import zoom
 from torch import Tensor
 
 from layerboard.benchmark.forms.request import InterpolationChoice
@@ -28,7 +29,7 @@ from tests.zoo.load.test_architecture import flat
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import Reduced, normalised, pixels
 
-RULES: tuple[Interpolation, ...] = ("huggingface", "dino", "timm")
+RULES: tuple[Interpolation, ...] = ("huggingface", "dino", "timm", "google")
 
 
 def cubic(distance: float, a: float = -0.75) -> float:
@@ -134,7 +135,18 @@ def test_entries_have_the_rule_of_their_authors(
         torch.testing.assert_close(seen[0].flatten(0, 2), expected, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("cells", [(5, 7), (3, 3), (14, 13), (24, 24), (2, 37)])
+@pytest.mark.parametrize("side", [14, 16])
+def test_googles_rule_is_scipys_zoom(cells: tuple[int, int], side: int) -> None:
+    table = torch.randn(1 + side * side, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    grid = table[1:].numpy().reshape(side, side, 6)
+    expected = zoom(grid, (cells[0] / side, cells[1] / side, 1), order=1).reshape(-1, 6)
+    found = fitted_positions(table[None], cells, "google")[0]
+    torch.testing.assert_close(found[1:], torch.from_numpy(expected), rtol=1e-5, atol=1e-5)
+    assert torch.equal(found[0], table[0])
+
+
+@pytest.mark.parametrize("rule", RULES[:3])  # which are bicubic
 @pytest.mark.parametrize("cells", [(10, 10), (16, 16), (20, 20), (28, 28), (32, 32), (16, 23)])
 @pytest.mark.parametrize("side", [14, 37])
 def test_rules_point_by_point(rule: Interpolation, cells: tuple[int, int], side: int) -> None:

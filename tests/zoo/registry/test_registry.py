@@ -12,6 +12,7 @@ from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.registry.find import all_specs, find
 from layerboard.zoo.spec import FAMILIES, FLOORS, Layer
+from layerboard.zoo.spec.weights import NO_FILE
 from tests.zoo.conftest import Loader
 from tests.zoo.hub_models import counted
 
@@ -129,7 +130,9 @@ def test_a_hub_id_or_a_revision_of_an_entry() -> None:
     (dino,) = find(["dino-b16"])
     assert find(["facebook/dino-vitb16"]) == (dino,)
     (pinned,) = find(["dino-b16@abc123"])
-    assert pinned == replace(dino, name="dino-b16@abc123", revision="abc123")
+    assert pinned == replace(dino, name="dino-b16@abc123", revision="abc123", file=NO_FILE)
+    assert dino.revision
+    assert find([f"dino-b16@{dino.revision}"])[0].file == dino.file
     assert find(["facebook/dino-vitb16@abc123"]) == (pinned,) or pinned.revision == "abc123"
 
 

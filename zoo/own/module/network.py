@@ -17,6 +17,7 @@ from layerboard.zoo.errors import InputError, counted, shortened
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.hooked import HookedBackbone, Network
+from layerboard.zoo.features.layers import taps_in_words
 from layerboard.zoo.features.taps import FUSED
 from layerboard.zoo.features.weights import are_zero
 from layerboard.zoo.load.backbone import OriginLoader, identity_of
@@ -24,6 +25,7 @@ from layerboard.zoo.load.described import normalisation_of
 from layerboard.zoo.own.module.blocks import Paths, named_blocks, path_of, path_pattern
 from layerboard.zoo.own.module.hints import ModuleHints, has_class_token, with_images
 from layerboard.zoo.own.module.objects import faults
+from layerboard.zoo.own.module.parts import find_parts
 from layerboard.zoo.own.module.trial import LAYOUT_WORDS, Trial, find_attention, try_out
 from layerboard.zoo.spec import BackboneSpec, Stage
 from layerboard.zoo.spec.origin import MODULE
@@ -41,15 +43,15 @@ class Examined:
     spec: BackboneSpec
     blocks: Paths
     final_norm: str  # its path; "" for none
-    attends: str  # path in each block of what shows its attention probabilities, or `FUSED`; "" for none
+    parts: Sublayers | None  # places in each block, if they are known
     layouts: tuple[Layout, ...]
     lines: tuple[str, ...]
 
     def network(self, net: nn.Module) -> Network:
         """A network of this kind with the places to hook."""
         norm = net.get_submodule(self.final_norm) if self.final_norm else None
-        parts = Sublayers(attends=self.attends) if self.attends else None
-        return Network(net, tuple(map(net.get_submodule, self.blocks)), norm, self.layouts, parts=parts)
+        blocks = tuple(map(net.get_submodule, self.blocks))
+        return Network(net, blocks, norm, self.layouts, parts=self.parts)
 
 
 class NetworkCopy:
@@ -156,7 +158,8 @@ def examine(net: nn.Module, hints: ModuleHints) -> Examined:
             raise error from None  # of the size that the network states
     spec, reason = _spec(trial, hints)
     attends, heads = find_attention(trial)
-    spec = replace(spec, heads=heads or None)
+    parts, taps = find_parts(trial, attends)
+    spec = replace(spec, heads=heads or None, taps=taps or None)
     layouts = tuple(reading.layout for reading in trial.readings)
     lines = [
         f"blocks {'found' if blocks is None else 'as given'}; each returns "
@@ -170,12 +173,14 @@ def examine(net: nn.Module, hints: ModuleHints) -> Examined:
     if attends:
         how = f"recomputed from the call of {FUSED} in" if attends == FUSED else f"shown by {attends} of"
         lines.append(f"attention probabilities of {heads} heads, {how} each block")
+    if taps:
+        lines.append(f"taps inside each block: {taps_in_words(taps)}")
     if final_norm is None and not trial.final_norm:
         lines.append("no norm takes the output of the last block; final_norm= names one")
     if trial.other_sizes:
         lines.append(f"images of other sizes: no, {trial.other_sizes}")
     words = (f"{spec.name}: {_headline(spec, trial)}", *(f"  {line}" for line in lines))
-    return Examined(spec, trial.subject.blocks, trial.final_norm, attends, layouts, words)
+    return Examined(spec, trial.subject.blocks, trial.final_norm, parts, layouts, words)
 
 
 def _spec(trial: Trial, hints: ModuleHints) -> tuple[BackboneSpec, str]:

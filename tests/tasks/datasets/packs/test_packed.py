@@ -180,7 +180,7 @@ def test_bytes_that_changed_are_found_where_they_are_read_and_by_a_check_of_all(
     for readers in (root, data_root(own.name)):
         with pytest.raises(
             UnreadableImageError,
-            match=r"digest [0-9a-f]{32} in its pack, found other bytes; `check --digests` names",
+            match=r"digest [0-9a-f]{32} in its pack, found other bytes; `check --all` names",
         ):
             IMAGENET.read(readers).train.samples[0].open()
     assert IMAGENET.read(root).train.samples[-1].open().size == (40, 32)

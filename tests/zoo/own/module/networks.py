@@ -1,5 +1,7 @@
 """Small networks as anybody writes them, each with a layout of its own."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
@@ -70,6 +72,17 @@ class FusedAttention(nn.Module):
         return heads.transpose(1, 2).flatten(2)
 
 
+class Projected(FusedAttention):
+    """With a projection of the heads at its end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.proj = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.proj(super().forward(x))  # type: ignore[no-any-return]
+
+
 class Fused(Block):
     """With such an attention."""
 
@@ -128,6 +141,61 @@ class InWindows(Attending):
 
     def forward(self, x: Tensor) -> Tensor:
         return super().forward(x.unflatten(1, (2, -1)).flatten(0, 1)).unflatten(0, (-1, 2)).flatten(1, 2)
+
+
+class Usual(Block):
+    """Norm, attention, norm, MLP, each with a module of its own, as timm's blocks have them."""
+
+    attention: Callable[[], nn.Module] = Projected
+
+    def __init__(self) -> None:
+        super().__init__()
+        del self.norm
+        self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.attn = type(self).attention()
+        self.gamma = nn.Parameter(torch.full((WIDTH,), 1e-5))  # LayerScale, as small as it begins
+        self.drop = nn.Identity()
+        self.mlp = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH))
+
+    def attended(self, x: Tensor) -> Tensor:
+        return self.drop(self.attn(x) * self.gamma)  # type: ignore[no-any-return]
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.attended(self.norm1(x))
+        return x + self.mlp(self.norm2(x))
+
+
+class UsualTorch(Usual):
+    """With torch's attention, in place, so that the input of a block is gone when it ends."""
+
+    @staticmethod
+    def attention() -> nn.Module:
+        return nn.MultiheadAttention(WIDTH, 3, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        normed = self.norm1(x)
+        x += self.attn(normed, normed, normed, need_weights=False)[0]
+        x += self.mlp(self.norm2(x))
+        return x
+
+
+class Mixer(Usual):
+    """Mixes tokens by a layer over these, and passes both gains through one module."""
+
+    @staticmethod
+    def attention() -> nn.Module:
+        return nn.Linear((SIZE // PATCH) ** 2, (SIZE // PATCH) ** 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.drop(self.attn(self.norm1(x).mT).mT)
+        return x + self.drop(self.mlp(self.norm2(x)))
+
+
+class Beside(Usual):
+    """Attention and MLP beside each other: there is no stream between them."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.attended(self.norm1(x)) + self.mlp(self.norm2(x))
 
 
 class Vit(nn.Module):

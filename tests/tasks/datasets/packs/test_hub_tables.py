@@ -1,4 +1,4 @@
-"""ImageNet-1k in the Hub's form is read as from its official folder."""
+"""ImageNet-1k in the Hub's form is read as from its official folder; CIFAR is in `test_cifar`."""
 
 import shutil
 from collections.abc import Callable
@@ -120,6 +120,6 @@ def test_other_columns(tmp_path: Path) -> None:
     for split in ("train", "validation"):
         datasets.Dataset.from_dict({"text": ["a"]}).to_parquet(tmp_path / f"{split}-00000-of-00001.parquet")
     with pytest.raises(
-        InputError, match=r"expected the columns image and label in .*, found text; other datasets"
+        InputError, match=r"expected the columns image and label or img .* in .*, found text; other datasets"
     ):
         data_root(Path(f"hf:{tmp_path}"))

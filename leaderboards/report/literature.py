@@ -1,0 +1,121 @@
+"""The page of the literature: every published number by groups, to sort and search, as one offline file."""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+from markupsafe import Markup
+
+from layerboard.leaderboards.blocks.csv import csv_text
+from layerboard.leaderboards.blocks.display import fixed, pooling_name, task_display
+from layerboard.leaderboards.findings.literature import (
+    LEAST_GAIN,
+    last_layer_only,
+    literature,
+    printed_layer,
+    printed_value,
+    source_text,
+)
+from layerboard.leaderboards.findings.reproduce import disputes
+from layerboard.leaderboards.published.literature import Published
+from layerboard.leaderboards.report.packing import packed, script_digest
+from layerboard.leaderboards.report.page import ASSETS
+from layerboard.leaderboards.report.templates.environment import filled
+from layerboard.zoo.errors import printable
+
+NAME = "literature"  # of its files, without an ending
+
+HEADS = {"backbone": "words", "task": "words", "score": "numbers", "layer": "words", "vectors": "words"} | {
+    "rank": "numbers",
+    "group": "words",
+    "source": "words",
+}
+"""Columns of the table of numbers, and how each is sorted."""
+
+_Row = Mapping[Hashable, Any]
+_Cell = dict[str, Any]  # arguments of `tables.html` for a cell; ``key`` is the sort key
+
+
+def literature_files(
+    published: Sequence[Published], depths: Mapping[str, int], records: pd.DataFrame | None = None
+) -> dict[str, str]:
+    """The page and the CSV of the literature by file name.
+
+    ``depths`` are the numbers of blocks of the registry's backbones, ``records`` those of blocks that may
+    show an earlier layer to be better than a published last one.
+    """
+    frame = literature(published, depths)
+    text = csv_text(frame)
+    script = (ASSETS / "table.js").read_text(encoding="utf-8")
+    policy = (
+        f"default-src 'none'; script-src {script_digest(script)}; style-src 'unsafe-inline'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    page = filled(
+        NAME,
+        policy=policy,
+        style=Markup((ASSETS / "report.css").read_text(encoding="utf-8")),  # noqa: S704 - our own file
+        script=Markup(script),  # noqa: S704 - our own file
+        data=packed(text),
+        frame=frame,
+        heads=[{"text": name, "sort": kind, "now": "none"} for name, kind in HEADS.items()],
+        rows=[*map(_row, frame.to_dict("records"))],
+        groups=[*_groups(frame)],
+        last=[*map(_last, last_layer_only(published, depths, records).to_dict("records"))],
+        least=LEAST_GAIN,
+        disputed=disputes(published),
+    )
+    return {f"{NAME}.html": printable(str(page)), f"{NAME}.csv": text}
+
+
+def _row(row: _Row) -> dict[str, Any]:
+    """A number as a row of the table; the row is also found by the words of its task and publication."""
+    rank: str = "" if pd.isna(row["rank"]) else f"{row['rank']} of {row['networks']}"
+    unit = "lower is better" if row["better"] == "lower" else ""
+    cells = [
+        _cell(row["backbone"], "" if row["registered"] else "not in the registry"),
+        _cell(row["task"], f"{row['dataset']} {row['metric']}"),
+        _cell(printed_value(row), unit, left=False, key=row["value"]),
+        _cell(printed_layer(row), key="" if pd.isna(row["layer"]) else f"{row['layer']:04d}"),
+        _cell(row["pooling"] and pooling_name(row["pooling"])),
+        _cell(rank, left=False, key="" if pd.isna(row["rank"]) else row["rank"]),
+        _cell(_linked(row["group"]), key=row["group"]),
+        _cell(row["source"], source_text(row).removeprefix(f"{row['source']}, ")),
+    ]
+    words = (task_display(row["task"]).title, row["publication"])
+    return {"cells": cells, "attributes": {"data-find": " ".join(words)}}
+
+
+def _cell(text: str, note: str = "", *, left: bool = True, key: object = None) -> _Cell:
+    return {"text": text, "note": note, "left": left, "key": str(text if key is None else key)}
+
+
+def _linked(group: str) -> Markup:
+    return Markup('<a href="#{}">{}</a>').format(_anchor(group), group)
+
+
+def _anchor(group: str) -> str:
+    return group.replace(" ", "-")
+
+
+def _groups(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Each group as a row: what it is of, how it was measured, and whether a run can be compared with it."""
+    for name, rows in frame.groupby("group", sort=False):
+        first = rows.iloc[0]
+        reasons = "; ".join(filter(None, dict.fromkeys(rows["not_comparable"])))
+        cells = [
+            str(name),
+            f"{first['task']} {first['metric']}, {first['dataset']}",
+            first["measured"],
+            f"{first['networks']}" if first["networks"] > 1 else "1, nothing to rank",
+            ", ".join(dict.fromkeys(rows["source"])),
+            f"no: {reasons}" if reasons else f"yes, with the protocol {first['protocol']}",
+        ]
+        yield {"cells": cells, "attributes": {"id": _anchor(str(name))}}
+
+
+def _last(row: _Row) -> list[str]:
+    depth: str = "" if pd.isna(row["depth"]) else f" of {row['depth']}"
+    gain: str = "not printed" if pd.isna(row["gain"]) else f"{fixed(row['gain'], 1)} {row['unit']}"
+    subject = f"{row['task']} {row['metric']}, {row['dataset']}"
+    return [row["backbone"], subject, row["published"], f"{row['layer']}{depth}", gain, row["better_by"]]

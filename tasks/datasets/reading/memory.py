@@ -1,0 +1,178 @@
+"""Images in memory, written once into the cache as a folder with a table of labels."""
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
+from io import BytesIO
+from itertools import chain, compress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from PIL import Image
+
+from layerboard.zoo.atomic import remove_leftovers, temporary_folder
+from layerboard.zoo.errors import InputError, first_line
+from layerboard.zoo.reading import read_regular
+
+NAME = "memory"  # of the folder, which is the dataset's name on pages
+LABELS = ("label", "labels", "class", "target")  # columns of labels, in order of preference
+TABLE = "metadata.csv"
+EXPECTED = (
+    "images of Pillow, paths, bytes, arrays uint8 [height width channels] or tensors [channels height width] "
+    "of uint8 or of floats in 0..1"
+)
+
+
+class LabelledImage(NamedTuple):
+    """An image in memory and what is known of it."""
+
+    image: object
+    label: object = None
+    split: str = ""
+
+
+def stored(images: object, cache: Path) -> Path:
+    """The folder below ``cache`` with the images of a dataset in memory, which is written once.
+
+    The dataset is a ``datasets.Dataset``, a ``torch.utils.data.Dataset``, a list or another iterable of
+    images, of pairs (image, label), or of mappings with ``image`` and ``label``; or a mapping from the names
+    of splits to such. A label is a class, a number, or a list of classes, as in a table of labels; integers
+    are named by the ``ClassLabel`` or the attribute ``classes`` of the dataset, if it has one. The folder is
+    named by a digest of the pixels and labels. Raises InputError if an item is no image, or if the folder
+    cannot be written.
+    """
+    below = cache / "images"
+    remove_leftovers([below])
+    try:
+        with temporary_folder(below) as draft:
+            root = below / _write(_splits_of(images), draft / NAME) / NAME
+            root.parent.mkdir(exist_ok=True)
+            try:
+                (draft / NAME).rename(root)
+            except OSError:  # it is there already
+                if not root.is_dir():
+                    raise
+    except OSError as error:
+        raise InputError(f"cannot write the images in memory below {below}: {first_line(error)}") from error
+    return root
+
+
+def _write(rows: Iterable[LabelledImage], folder: Path) -> str:
+    """Write the files and the table of rows, and return the digest of both."""
+    folder.mkdir()
+    content, table = blake2b(digest_size=16), list[tuple[str, str, str]]()
+    for number, row in enumerate(rows):
+        try:
+            encoded, ending = _encoded(row.image)
+        except (ValueError, TypeError, OSError) as error:
+            raise InputError(f"expected {EXPECTED}; item {number} is {first_line(error)}") from error
+        name, label = f"{number:07d}.{ending}", _label_text(row.label)
+        (folder / name).write_bytes(encoded)
+        content.update(repr((len(encoded), label, row.split)).encode() + encoded)
+        table.append((name, label, row.split))
+    if not table:
+        raise InputError("expected images, found none")
+    heads = ("file", "label" * any(row[1] for row in table), "split" * any(row[2] for row in table))
+    if any(heads[1:]):
+        with (folder / TABLE).open("w", newline="", encoding="utf-8") as file:
+            lines = chain([heads], table)
+            csv.writer(file).writerows([*compress(line, heads)] for line in lines)
+    return content.hexdigest()
+
+
+def _splits_of(images: Any) -> Iterator[LabelledImage]:  # noqa: ANN401
+    """The rows of a dataset, or of each split of one."""
+    if not isinstance(images, Mapping):
+        yield from _rows_of(images)
+        return
+    for split, each in images.items():
+        yield from (row._replace(split=str(split)) for row in _rows_of(each))
+
+
+def _rows_of(images: Any) -> Iterator[LabelledImage]:  # noqa: ANN401
+    """The rows of a dataset, labels by their names."""
+    if hasattr(images, "features") and hasattr(images, "select_columns"):
+        yield from _rows_of_table(images)
+        return
+    names = getattr(images, "classes", getattr(getattr(images, "dataset", None), "classes", None))
+    is_mapped = hasattr(images, "__len__") and not isinstance(images, Iterable)  # a dataset of torch
+    for item in map(images.__getitem__, range(len(images))) if is_mapped else images:
+        if isinstance(item, Mapping):
+            row = LabelledImage(
+                item.get("image"), next((item[name] for name in LABELS if name in item), None)
+            )
+        elif isinstance(item, tuple | list):
+            row = LabelledImage(item[0] if item else None, item[1] if len(item) > 1 else None)
+        else:
+            row = LabelledImage(item)
+        yield row._replace(label=_named(row.label, names))
+
+
+def _rows_of_table(table: Any) -> Iterator[LabelledImage]:  # noqa: ANN401  # datasets has no types
+    """The rows of a ``datasets.Dataset``, whose images stay encoded."""
+    import datasets
+
+    def columns(kind: type) -> list[str]:
+        return [name for name, each in table.features.items() if isinstance(each, kind)]
+
+    images, classes = columns(datasets.Image), columns(datasets.ClassLabel)
+    labels = classes or [name for name in LABELS if name in table.features][:1]
+    if len(images) != 1 or len(labels) > 1:
+        what, several = ("images", images) if len(images) != 1 else ("labels", labels)
+        there = ", ".join(several) or "none"
+        raise InputError(
+            f"expected one column of {what} in the dataset, found {there}; choose with .select_columns([...])"
+        )
+    names = getattr(table.features[labels[0]], "names", None) if labels else None
+    undecoded = table.cast_column(images[0], datasets.Image(decode=False))
+    for row in undecoded.select_columns([*images, *labels]):
+        yield LabelledImage(row[images[0]], _named(row[labels[0]], names) if labels else None)
+
+
+def _named(label: object, names: Any) -> object:  # noqa: ANN401
+    """A label as a number, text or list; integers by the names of classes, if these are known."""
+    if callable(to_list := getattr(label, "tolist", None)):
+        label = to_list()
+    if isinstance(label, int) and names is not None and 0 <= label < len(names):
+        return str(names[label])
+    return label
+
+
+def _label_text(label: object) -> str:
+    if label is None:
+        return ""
+    return "|".join(map(str, label)) if isinstance(label, list | tuple) else str(label)
+
+
+def _encoded(image: Any) -> tuple[bytes, str]:  # noqa: ANN401
+    """The bytes of a file with an image, and its ending; raises ValueError, TypeError or OSError if none."""
+    if isinstance(image, Mapping) and {*image} <= {"bytes", "path"}:  # an undecoded one of datasets
+        image = image.get("bytes") or image.get("path")
+    if isinstance(image, str | Path):
+        image = read_regular(Path(image))
+    if isinstance(image, bytes | bytearray):
+        with Image.open(BytesIO(image)) as opened:
+            return bytes(image), str(opened.format).lower()
+    if not isinstance(image, Image.Image):
+        image = Image.fromarray(_pixels(image))
+    buffer = BytesIO()
+    image.save(buffer, "png", compress_level=1)
+    return buffer.getvalue(), "png"
+
+
+def _pixels(image: Any) -> Any:  # noqa: ANN401
+    """The values of an array or tensor as uint8 [height width] or [height width channels]."""
+    if not hasattr(image, "shape"):
+        raise TypeError(f"a {type(image).__name__}")
+    is_tensor = hasattr(image, "numpy")
+    values = np.asarray(image.detach().cpu().numpy() if is_tensor else image)
+    if is_tensor and values.ndim == 3:
+        values = np.moveaxis(values, 0, -1)
+    if is_tensor and values.dtype.kind == "f":
+        if not (np.isfinite(values).all() and values.min(initial=0) >= 0 and values.max(initial=0) <= 1):
+            raise ValueError("a tensor of values outside 0..1; give the images before they are normalised")
+        values = np.rint(255 * values).astype(np.uint8)
+    if values.dtype != np.uint8 or values.ndim not in (2, 3) or not values.size:
+        raise ValueError(f"{values.dtype} {list(values.shape)}")
+    return values[..., 0] if values.shape[2:] == (1,) else values

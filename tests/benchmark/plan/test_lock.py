@@ -1,0 +1,81 @@
+"""The weights of earlier runs into a folder: kept, taken again, and others refused unless asked for."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from layerboard.benchmark.plan.lock import LOCK, LockedWeights, read_lock
+from layerboard.zoo.errors import InputError
+from tests.benchmark.runs import run
+from tests.zoo.load.test_infer import save
+
+FIRST, SECOND = "1" * 40, "2" * 40
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Path:
+    """The cache of a run, laid out as huggingface_hub does, with a repository that has two commits."""
+    store = tmp_path / "cache" / "hub" / "models--somebody--vit"
+    (store / "refs").mkdir(parents=True)
+    for commit in (FIRST, SECOND):
+        save(store / "snapshots" / commit, "ViTModel")
+    newest(store, FIRST)
+    other = store / "snapshots" / SECOND / "model.safetensors"
+    content = other.read_bytes()
+    other.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    return store
+
+
+def newest(store: Path, commit: str) -> None:
+    (store / "refs" / "main").write_text(commit)
+
+
+def test_a_later_run_takes_the_weights_of_the_first(hub: Path, data: Path, tmp_path: Path) -> None:
+    first = run(tmp_path, ["somebody/vit"], "knn", data=data, layers="1")
+    (known,) = read_lock(tmp_path / "out").values()
+    assert (known.repository, known.revision, len(known.sha256)) == ("somebody/vit", FIRST, 64)
+    assert {*first["sha256"]} == {known.sha256}
+    newest(hub, SECOND)
+    later = run(tmp_path, ["somebody/vit"], "knn", "retrieval", data=data, layers="1")
+    assert {*later["revision"]} == {FIRST}
+    assert read_lock(tmp_path / "out") == {"somebody/vit": known}
+
+
+def test_other_bytes_are_refused_unless_asked_for(hub: Path, data: Path, tmp_path: Path) -> None:
+    run(tmp_path, ["somebody/vit"], "knn", data=data, layers="1")
+    before = (tmp_path / "out" / LOCK).read_text()
+    weights = hub / "snapshots" / FIRST / "model.safetensors"
+    shutil.copyfile(hub / "snapshots" / SECOND / "model.safetensors", weights)
+    records = run(tmp_path, ["somebody/vit"], "retrieval", data=data, layers="1")
+    (reason,) = records.attrs["failures"]
+    assert "the weights of somebody/vit have the SHA-256" in reason
+    assert "give another --output, or --again to go on with those of today" in reason
+    assert (tmp_path / "out" / LOCK).read_text() == before
+    asked = run(tmp_path, ["somebody/vit"], "retrieval", data=data, layers="1", again=True)
+    assert not asked.attrs["failures"]
+    assert (tmp_path / "out" / LOCK).read_text() != before
+
+
+def test_again_without_anything_to_do_again_is_an_error(hub: Path, data: Path, tmp_path: Path) -> None:
+    run(tmp_path, ["somebody/vit"], "knn", data=data, layers="1")
+    with pytest.raises(InputError, match="cost is not among the tasks, and no weights have changed"):
+        run(tmp_path, ["somebody/vit"], "knn", data=data, layers="1", again=True)
+
+
+def test_what_is_packaged_or_the_users_own_has_no_row(data: Path, tmp_path: Path) -> None:
+    save(tmp_path / "mine", "ViTModel")
+    run(tmp_path, ["mini-fs", str(tmp_path / "mine")], "knn", data=data, layers="1")
+    assert not (tmp_path / "out" / LOCK).exists()
+
+
+def test_a_damaged_lock_is_no_lock(tmp_path: Path) -> None:
+    assert read_lock(tmp_path) == {}
+    good = {"a": {"repository": "b/a", "revision": FIRST, "sha256": "0" * 64}}
+    (tmp_path / LOCK).write_text(json.dumps(good))
+    assert read_lock(tmp_path) == {"a": LockedWeights("b/a", FIRST, "0" * 64)}
+    for bad in ("", "[]", '{"a": 1}', '{"a": {"b": 1}}', "[" * 100_000):
+        (tmp_path / LOCK).write_text(bad)
+        with pytest.raises(InputError, match=r"expected the weights of earlier runs in .*: remove it"):
+            read_lock(tmp_path)

@@ -1,0 +1,89 @@
+"""Taps of networks whose blocks have the usual parts: what they show adds up to the stream."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from layerboard.zoo.features import LayerFeatures
+from layerboard.zoo.load.backbone import load_backbone
+from layerboard.zoo.spec import Layer, Tap
+from tests.zoo.own.module.networks import (
+    SIZE,
+    WIDTH,
+    Beside,
+    Block,
+    Calling,
+    InWindows,
+    Mixer,
+    TokensFirst,
+    Usual,
+    UsualTorch,
+    Vit,
+)
+from tests.zoo.own.module.test_network import given
+
+EVERY: tuple[Tap, ...] = ("input", "norm1", "heads", "attention", "mid", "norm2", "mlp_hidden", "mlp")
+WITHOUT_HEADS: tuple[Tap, ...] = tuple(tap for tap in EVERY if tap != "heads")
+PIXELS = torch.randint(0, 256, (2, 3, SIZE, SIZE), dtype=torch.uint8, generator=torch.Generator())
+
+
+class UsualFirst(UsualTorch):
+    """On tokens [tokens batch dim]."""
+
+    @staticmethod
+    def attention() -> torch.nn.Module:
+        return torch.nn.MultiheadAttention(WIDTH, 3)
+
+
+@pytest.mark.parametrize(
+    ("net", "taps", "heads"),
+    [
+        (Vit(kind=Usual), EVERY, 3),
+        (Vit(kind=UsualTorch), WITHOUT_HEADS, 3),
+        (TokensFirst(kind=UsualFirst), WITHOUT_HEADS, 3),
+        (Vit(prefix=0, kind=Mixer), WITHOUT_HEADS, None),
+    ],
+    ids=["fused", "torch", "tokens-first", "mixer"],
+)
+def test_what_attention_and_mlp_add_is_what_the_stream_gains(
+    net: Vit, taps: tuple[Tap, ...], heads: int | None
+) -> None:
+    network = given(net.eval())
+    assert (network.spec.inside, network.spec.heads) == (taps, heads)
+    assert f"  taps inside each block: {', '.join(taps[:-1])} and mlp" in network.lines
+    backbone = load_backbone(network.spec, device=torch.device("cpu"), cache_dir=Path("nowhere"))
+    shown: dict[Layer, LayerFeatures] = {}
+    asked = [Layer(index, tap) for index in (1, 2, 3) for tap in (*taps, "block")]
+    backbone.visit(PIXELS, lambda one: shown.setdefault(one.layer, _copy(one)), asked)
+    for index, block in enumerate(net.blocks, start=1):
+        of = {tap: shown[Layer(index, tap)].grid for tap in (*taps, "block")}
+        torch.testing.assert_close(of["input"] + of["attention"], of["mid"])
+        torch.testing.assert_close(of["mid"] + of["mlp"], of["block"])
+        assert float(of["attention"].abs().max()) > 0
+        torch.testing.assert_close(block.norm1(of["input"]), of["norm1"])
+        torch.testing.assert_close(block.norm2(of["mid"]), of["norm2"])
+        hidden = block.mlp[1](block.mlp[0](of["norm2"]))
+        torch.testing.assert_close(hidden, of["mlp_hidden"])
+        if "heads" in of:
+            projected = block.attn.proj(of["heads"]) * block.gamma
+            torch.testing.assert_close(projected, of["attention"])
+
+
+def _copy(shown: object) -> LayerFeatures:
+    assert isinstance(shown, LayerFeatures)
+    return LayerFeatures(shown.layer, None, shown.grid.clone())
+
+
+@pytest.mark.parametrize("kind", [Block, Beside, Calling, InWindows])
+def test_blocks_of_another_form_have_no_taps(kind: type[Block]) -> None:
+    spec = given(Vit(prefix=0, kind=kind)).spec
+    assert (spec.taps, spec.inside) == (None, ())
+
+
+def test_blocks_that_differ_have_no_taps() -> None:
+    net = Vit(kind=Usual)
+    net.blocks[1].norm3 = net.blocks[1].norm1
+    del net.blocks[1].norm1
+    net.blocks[1].norm1 = torch.nn.Identity()  # the first block has a norm there
+    assert given(net).spec.taps is None
