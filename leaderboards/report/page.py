@@ -29,6 +29,7 @@ from layerboard.leaderboards.sections.provenance import provenance_blocks, run_s
 from layerboard.zoo.errors import counted, printable
 
 ASSETS = Path(__file__).parent / "assets"
+FRAMES = ("best", "layers", "by_metrics", "published", "matrices")
 TOP = 7  # backbones whose lines are drawn at first: the best of the task
 MANY = 24  # backbones above which charts of all show the best of each family first
 TASK_VIEWS = ("curves", "panels", "ranking", "depth_map")
@@ -121,7 +122,7 @@ def _further_sections(
     if len(report.matrices):
         shared = {
             "choices": choices,
-            "left_out": report.cka[1],
+            "left_out": report.left_out,
             "rows": min(TOP, len(choices["first"].words)),
         }
         views = ["matrices", "alike"]
@@ -134,7 +135,8 @@ def _further_sections(
     if board.analyses:
         html = writer.html(collapsibles(inside_page(board).blocks, "How to read this"))
         sections.append(PageSection("inside", "inside", "Inside the networks", html))
-    blocks = section_blocks(board, beyond=False)
+    # what is folded there, every layer by every metric, is drawn above
+    blocks = [block for block in section_blocks(board, beyond=False) if not getattr(block, "folded", False)]
     blocks += provenance_blocks(board) if len(board.plain) else []
     if board.costs:
         costs = cost_page(board)
@@ -150,7 +152,7 @@ def _data(report: Report, choices: Mapping[str, ReportChoice]) -> dict[str, Any]
     views = {view.name: _view(view, choices) for view in VIEWS}
     return {
         "suite": report.board.page,
-        "frames": {name: getattr(report, name) for name in ("best", "layers", "published", "matrices")},
+        "frames": {name: getattr(report, name) for name in FRAMES},
         "choices": {choice.name: choice.words for choice in choices.values()},
         "views": views | {"best": TABLE},
         "words": words,

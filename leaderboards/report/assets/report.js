@@ -298,9 +298,16 @@
     repick();
     redraw(views.filter((name) => data.views[name].backbones));
   };
+  const limit = (control) => { // to the values that another choice has for it, by the words of its name
+    const { choice: name } = control.dataset;
+    const left = Object.keys(choice).map((each) => data.choices[each]?.[choice[each]]?.[name]).find(Array.isArray);
+    for (const option of left ? control.options : []) option.hidden = option.disabled = !left.includes(option.value);
+    if (left && !left.includes(choice[name])) [choice[name]] = left;
+    control.value = choice[name];
+  };
   const apply = (changes) => {
     Object.assign(choice, changes);
-    for (const control of controls) control.value = choice[control.dataset.choice];
+    controls.forEach(limit);
     root.dataset.theme = choice.theme;
     redraw(views.filter((name) => data.views[name].choices.some((each) => each in changes)));
     if (filters.some((control) => control.dataset.choice in changes)) filter();

@@ -27,7 +27,7 @@ def test_there_is_one_for_each_view_of_each_task(figures):
     tasks = {name.removeprefix("knn-") for name in figures if name.startswith("knn-")}
     assert tasks == {"best", "layers", "panels", "depth", "cost-ms", "cost-parameters", "cost-dim"}
     assert sum(name.endswith("-tasks") for name in figures) == len(SCORES)
-    assert sum(name.startswith("cka-") for name in figures) == 1
+    assert sum(name.startswith("cka-") for name in figures) == 2
     assert all(re.fullmatch(r"[\w.-]+", name) for name in figures)
 
 
@@ -46,7 +46,7 @@ def test_a_figure_shows_its_numbers_inside_of_its_frame(figures, kind):
     texts = [*placed(root)]
     assert len(texts) > 5
     assert all(0 <= x <= width and 0 <= y <= height for _, x, y in texts)
-    assert sum(1 for _ in root.iter(f"{SVG}path")) >= 5
+    assert sum(1 for part in root.iter() if part.tag in (f"{SVG}path", f"{SVG}image", f"{SVG}line")) >= 5
 
 
 @pytest.mark.parametrize("kind", KINDS)
