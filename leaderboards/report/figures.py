@@ -44,6 +44,20 @@ def write_figures(report: Report, folder: Path, formats: Sequence[str]) -> list[
     return written
 
 
+def not_drawn(report: Report) -> list[str]:
+    """What a suite has numbers of, but no figure, in sentences."""
+    drawn, lines = set(report.best["column"]), []
+    for column in report.board.columns:
+        if column.heading not in drawn:
+            there = ", ".join(sorted({*map(str, column.rows["tap"])}))
+            lines.append(
+                f"{column.heading} has no figure: curves are of blocks, and only {there} has a score"
+            )
+    if report.board.analyses:
+        lines.append(f"analyses have their figures beside the page {report.board.analyses.page}.md")
+    return [f"{report.board.suite}: {line}" for line in lines]
+
+
 def figures_of(report: Report) -> Iterator[tuple[str, Spec]]:
     """Name and specification of each figure: for each task, each backbone and each CKA matrix.
 

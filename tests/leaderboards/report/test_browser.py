@@ -245,7 +245,9 @@ def test_backbones_are_chosen_by_boxes(shared):
 def test_the_csv_of_a_chart_holds_the_numbers_of_the_leaderboard(shared, found):
     show(shared, "curves")
     text, rows = downloaded(shared, "#view-curves button[data-csv]")
-    assert text.startswith("column,backbone,pooling,layer,depth,value,ci_low,ci_high,loss,place,chosen\n")
+    assert text.startswith(
+        "column,measure,backbone,pooling,layer,depth,value,ci_low,ci_high,loss,place,chosen\n"
+    )
     table = csv.DictReader(io.StringIO(csv_text(found.numbers[0].frame)))
     wanted = {
         (row["backbone"], row["layer"]): tuple(float(row[name]) for name in ("value", "ci_low", "ci_high"))

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.sections.gaps import empty_cells
 from layerboard.leaderboards.sections.layer_cka import (
     LayerCka,
     alike_words,
@@ -144,3 +145,22 @@ def test_the_interval_of_depths_holds_whatever_the_correlation(together):
             not each.low <= wanted.share <= each.high for each, wanted in zip(halves, expected, strict=True)
         )
     assert missed <= 10
+
+
+def test_one_undefined_layer_is_one_empty_cell():
+    places = [(CLIP, 1, "norm1"), (CLIP, 1, "block"), (DINO, 1, "block")]
+    undefined = [
+        replace(one, value=NAN, reason="features do not vary") if "norm1" in (one.tap, one.other_tap) else one
+        for one in tapped(*places)
+    ]
+    line = "mini-clip: cka on mini-imagenet (standard), layer norm1 of 1: features do not vary."
+    assert empty_cells(Board.of(frame(undefined), "mini")) == [line]
+    patches = [replace(one, pooling="patch") for one in tapped(*places)]
+    named = line.replace("standard), ", "standard), class token, ")
+    assert empty_cells(Board.of(frame(undefined, patches), "mini")) == [named]
+
+
+def test_a_comparison_that_alone_has_no_number_names_both():
+    records = frame([pair(CLIP, 1, CLIP, 1, 1.0), pair(DINO, 2, DINO, 2, 1.0), pair(CLIP, 1, DINO, 2, NAN)])
+    [line] = empty_cells(Board.of(records, "mini"))
+    assert line.startswith("mini-clip with mini-dino: cka on mini-imagenet (standard), layer 1: ")
