@@ -43,8 +43,8 @@ def with_taps(specs: Sequence[BackboneSpec], taps: tuple[Tap, ...]) -> tuple[lis
     own = {spec.name: taps_of(spec, taps) for spec in specs if not spec.is_floor}
     had = {"block"}.union(*(spec.inside for spec in specs if spec.name in own))
     if unknown := [tap for tap in taps if own and tap not in had]:
-        there = ", ".join(["block", *(tap for tap in SUBLAYER_TAPS if tap in had)])
-        raise InputError(f"no block of {some(own)} has the tap {unknown[0]}; --taps takes {there} of these")
+        known = ", ".join(["block", *(tap for tap in SUBLAYER_TAPS if tap in had)])
+        raise InputError(f"no block of {some(own)} has the tap {unknown[0]}; --taps takes {known} of these")
     lacking: dict[tuple[str, bool], list[str]] = {}
     for name, there in own.items():
         if missing := ", ".join(tap for tap in taps if tap not in there):

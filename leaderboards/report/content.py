@@ -32,7 +32,7 @@ from layerboard.leaderboards.board.tidy import numbers_of
 from layerboard.leaderboards.charts.style import Spec, looks
 from layerboard.leaderboards.findings.facts import UNKNOWN, Facts
 from layerboard.leaderboards.findings.reproduce import reproduced, reproduction
-from layerboard.leaderboards.sections.layer_cka import CkaMap, LayerCka, alike_words, cka_maps, fitting
+from layerboard.leaderboards.sections.layer_cka import CkaMap, LayerCka, alike_words, cka_maps
 from layerboard.leaderboards.sections.tables import every_layer, overall_metrics
 from layerboard.zoo.spec import entry_name
 
@@ -57,6 +57,7 @@ MATRICES = (
     *("first_layers", "second_layers", "words", "turned_words"),
 )
 TAPS, BLOCKS = "every tap", "one layer per block"  # detail of matrices
+CELLS = 400_000  # maximum numbers of CKA on the page
 CKA_DECIMALS = 3  # of numbers on the page
 SCORE = "score"  # further column of the first two: the score as tables show it
 
@@ -246,9 +247,10 @@ class Report:
         return cka_maps(self.board)
 
     @cached_property
-    def left_out(self) -> int:
-        """How many matrices of CKA do not fit on the page with every tap."""
-        return fitting(self.cka)[1]
+    def alike(self) -> tuple[list[LayerCka], int]:
+        """Matrices of CKA, each backbone with itself first, and how many fit with all of their taps."""
+        every = [each for own in (True, False) for cka in self.cka for each in cka.matrices(own=own)]
+        return every, int((np.cumsum([each.values.size for each in every]) <= CELLS).sum())
 
     @cached_property
     def matrices(self) -> pd.DataFrame:
@@ -257,11 +259,11 @@ class Report:
         ``detail`` is `BLOCKS`, or `TAPS` for further ones if there is more than one layer per block. The
         words say where the layers of each of the two find their most similar ones in the other.
         """
-        every = [each for cka in self.cka for each in (*cka.own, *cka.pairs)]
-        parts = [(BLOCKS, each.coarse) for each in every]
+        every, fitting = self.alike
+        parts = [_matrix(BLOCKS, each.coarse) for each in every]
         if any(len(each.coarse.rows) < len(each.rows) for each in every):
-            parts += [(TAPS, each) for each in fitting(self.cka)[0]]
-        return pd.DataFrame([_matrix(*part) for part in parts], columns=[*MATRICES])
+            parts += [_matrix(TAPS, each) for each in every[:fitting]]
+        return pd.DataFrame(parts, columns=[*MATRICES])
 
     @cached_property
     def numbers(self) -> tuple[Numbers, ...]:

@@ -122,7 +122,7 @@ def _further_sections(
     if len(report.matrices):
         shared = {
             "choices": choices,
-            "left_out": report.left_out,
+            "left_out": len(report.alike[0]) - report.alike[1],
             "rows": min(TOP, len(choices["first"].words)),
         }
         views = ["matrices", "alike"]

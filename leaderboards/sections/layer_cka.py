@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from layerboard.leaderboards.blocks.blocks import (
     Block,
@@ -33,10 +32,10 @@ from layerboard.leaderboards.sections.similarity import NOTE, CkaTable, cka_tabl
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.zoo.spec import Layer
 
-CELLS = 400_000  # maximum numbers on a page of the report
 PAIRS = 28  # maximum pairs in one figure
 SURE = 0.95
 Z95 = NormalDist().inv_cdf(0.975)
+SOURCE = ["dataset", "data", "protocol", "pooling"]
 SIDES = (["backbone", "layer", "tap"], ["other", "other_layer", "other_tap"])
 
 READ = """\
@@ -75,23 +74,17 @@ class LayerCka(NamedTuple):
     @property
     def coarse(self) -> "LayerCka":
         """One layer per block: its output, or the last tap that was read."""
-        rows, columns = (_last_of_blocks(layers) for layers in (self.rows, self.columns))
-        at = np.ix_(rows, columns)
-        layers = tuple(self.rows[row] for row in rows), tuple(self.columns[column] for column in columns)
-        return self._replace(
-            rows=layers[0], columns=layers[1], values=self.values[at], errors=self.errors[at]
-        )
+        sides = self.rows, self.columns
+        kept = [[at for at, layer in enumerate(side) if layer.tap == side[-1].tap] for side in sides]
+        rows, columns = (tuple(side[at] for at in there) for side, there in zip(sides, kept, strict=True))
+        cells = np.ix_(*kept)
+        return LayerCka(*self[:3], rows, columns, self.values[cells], self.errors[cells])
 
     @property
-    def nearest(self) -> NDArray[np.int64]:
-        """For each row that has any number, the column that is most similar; the lower of equal ones."""
+    def nearest(self) -> Floats:
+        """For each row the column that is most similar, the lower of equal ones; NaN for a row of NaN."""
         there = np.isfinite(self.values).any(axis=1)
-        return np.nanargmax(self.values[there], axis=1)
-
-
-def _last_of_blocks(layers: Sequence[Layer]) -> list[int]:
-    last = layers[-1].tap if layers else ""
-    return [index for index, layer in enumerate(layers) if layer.tap == last]
+        return np.where(there, np.where(np.isnan(self.values), -np.inf, self.values).argmax(axis=1), np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,73 +96,43 @@ class CkaMap:
     values: Floats  # [layers layers] of all backbones in order, symmetric; NaN for none
     errors: Floats  # standard errors; NaN if unknown
 
-    def between(self, first: BoardBackbone, second: BoardBackbone) -> LayerCka:
-        """The part of two backbones, or of one with itself."""
-        starts = dict(zip(self.layers, np.cumsum([0, *map(len, self.layers.values())]), strict=False))
-        at = tuple(slice(starts[each], starts[each] + len(self.layers[each])) for each in (first, second))
-        rows, columns = self.layers[first], self.layers[second]
-        ends = self.table.title, first.label, second.label, rows, columns
-        return LayerCka(*ends, self.values[at], self.errors[at])
-
-    @property
-    def own(self) -> list[LayerCka]:
-        """The part of each backbone with itself."""
-        return [each for each in (self.between(one, one) for one in self.layers) if _any(each)]
-
-    @property
-    def pairs(self) -> list[LayerCka]:
-        """The parts of each two backbones, the one that is higher in tables first."""
-        return [each for each in (self.between(*pair) for pair in combinations(self.layers, 2)) if _any(each)]
-
-
-def _any(matrix: LayerCka) -> bool:
-    return bool(np.isfinite(matrix.values).any())
+    def matrices(self, *, own: bool) -> list[LayerCka]:
+        """The parts with any number: of each backbone with itself, or of each two, the higher one first."""
+        ends = np.cumsum([0, *map(len, self.layers.values())])
+        places = [*zip(self.layers.items(), map(slice, ends[:-1], ends[1:]), strict=True)]
+        pairs = [(each, each) for each in places] if own else combinations(places, 2)
+        return [
+            LayerCka(
+                self.table.title, one.label, other.label, rows, columns, values, self.errors[down, right]
+            )
+            for ((one, rows), down), ((other, columns), right) in pairs
+            if np.isfinite(values := self.values[down, right]).any()
+        ]
 
 
 def cka_maps(board: Board) -> list[CkaMap]:
     """The maps of a board, by tokens, dataset and protocol; without those in which nothing is known."""
-    maps = (_map(table, [each for each in board.backbones if not each.floor]) for table in cka_tables(board))
-    return [each for each in maps if np.isfinite(each.values).any()]
+    known = [each for each in board.backbones if not each.floor]
+    return [each for table in cka_tables(board) if np.isfinite((each := _map(table, known)).values).any()]
 
 
 def _map(table: CkaTable, known: Sequence[BoardBackbone]) -> CkaMap:
     rows = table.rows
-    ends = [rows[names].set_axis(SIDES[0], axis=1) for names in SIDES]
-    compared = pd.concat(ends).drop_duplicates()
-    compared = compared[(compared["layer"] >= 1) & (compared["tap"] != "final")]
+    ends = [pd.MultiIndex.from_frame(rows[names]) for names in SIDES]
+    compared = [(name, Layer(index, tap)) for name, index, tap in ends[0].union(ends[1]).unique()]
+    there = [(name, layer) for name, layer in compared if layer.index >= 1 and layer.tap != "final"]
     layers = {
-        each: tuple(sorted((Layer(*at) for at in own[["layer", "tap"]].itertuples(index=False)), key=_place))
+        each: tuple(sorted((layer for name, layer in there if name == each.name), key=lambda one: one.place))
         for each in known
-        if len(own := compared[compared["backbone"] == each.name])
     }
     order = [(each.name, layer.index, layer.tap) for each, own in layers.items() for layer in own]
-    index = (
-        pd.MultiIndex.from_tuples(order, names=SIDES[0]) if order else pd.MultiIndex.from_frame(ends[0][:0])
-    )
-    first, second = (index.get_indexer(pd.MultiIndex.from_frame(end)) for end in ends)
-    there = (first >= 0) & (second >= 0)
-    first, second = first[there], second[there]
-    values, errors = (np.full((len(order),) * 2, np.nan) for _ in range(2))
-    values[first, second] = values[second, first] = rows["value"].to_numpy(float)[there]
-    wide = (rows["ci_high"] - rows["ci_low"]).to_numpy(float)[there]
-    errors[first, second] = errors[second, first] = wide / 2 / Z95
-    return CkaMap(table, layers, values, errors)
-
-
-def _place(layer: Layer) -> tuple[object, ...]:
-    return layer.place
-
-
-def fitting(maps: Sequence[CkaMap], most: int = CELLS) -> tuple[list[LayerCka], int]:
-    """The matrices of maps up to ``most`` numbers in total, and how many do not fit.
-
-    They come map by map; if space is short, those of a backbone with itself come first.
-    """
-    every = [matrix for each in maps for matrix in (*each.own, *each.pairs)]
-    sizes = sorted((matrix.first != matrix.second, place) for place, matrix in enumerate(every))
-    total = np.cumsum([every[place].values.size for _, place in sizes])
-    kept = sorted(place for (_, place), size in zip(sizes, total, strict=True) if size <= most)
-    return [every[place] for place in kept], len(every) - len(kept)
+    at = {layer: place for place, layer in enumerate(order)}
+    first, second = (np.array([at.get(layer, -1) for layer in end], np.intp) for end in ends)
+    values, errors = np.full((2, len(order) + 1, len(order) + 1), np.nan)  # the last for all others
+    values[first, second] = values[second, first] = rows["value"]
+    errors[first, second] = errors[second, first] = (rows["ci_high"] - rows["ci_low"]) / 2 / Z95
+    layers = {each: own for each, own in layers.items() if own}
+    return CkaMap(table, layers, values[:-1, :-1], errors[:-1, :-1])
 
 
 class Depths(NamedTuple):
@@ -185,41 +148,33 @@ class Depths(NamedTuple):
         return f"{value} % ({low} to {high})" if low else f"{value} %"
 
 
-def depths_of(matrix: LayerCka) -> tuple[Depths, Depths] | None:
-    """Where the lower and the upper half of the rows find their most similar columns; None if too few.
+def depths_of(matrix: LayerCka) -> list[Depths]:
+    """Where the lower and the upper half of the rows find their most similar columns; empty for one row.
 
     Columns that may be the most similar one to a row are not lower than the highest by more than the sum of
     both standard errors, times the normal quantile for all cells at once (Bonferroni). Since no difference
     of two numbers has a larger error, this holds whatever their correlation.
     """
-    there = np.isfinite(matrix.values).any(axis=1)
-    values, errors = matrix.values[there], matrix.errors[there]
+    there = np.isfinite(matrix.nearest)
+    values, errors, top = matrix.values[there], matrix.errors[there], matrix.nearest[there].astype(int)
+    rows, count = np.arange(len(values)), values.shape[1]
     if len(values) < 2:
-        return None
-    top, count = matrix.nearest, values.shape[1]
-    each = np.arange(len(values))
+        return []
     wide = -NormalDist().inv_cdf((1 - SURE) / values.size)
-    may = values[each, top][:, None] - values <= wide * (errors + errors[each, top][:, None])
-    low, high = may.argmax(axis=1), count - 1 - may[:, ::-1].argmax(axis=1)
-    known = np.isfinite(errors[np.isfinite(values)]).all()
-    ends = [(where + 1) / count for where in (top, low, high)]
-    halves = slice(None, len(values) // 2), slice(len(values) // 2, None)
-    lower, upper = (
-        Depths(*(float(end[half].mean()) if known or end is ends[0] else float("nan") for end in ends))
-        for half in halves
-    )
-    return lower, upper
+    gaps, sums = values[rows, top][:, None] - values, errors + errors[rows, top][:, None]
+    may = gaps <= wide * sums
+    shares = np.array([top + 1, may.argmax(axis=1) + 1, count - may[:, ::-1].argmax(axis=1)]) / count
+    shares[1:] = np.nan if np.isnan(sums[np.isfinite(values)]).any() else shares[1:]
+    halves = np.split(shares, [len(values) // 2], axis=1)
+    return [Depths(*half.mean(axis=1).tolist()) for half in halves]
 
 
 def alike_words(matrix: LayerCka) -> str:
     """The `depths_of` two backbones in a sentence; "" if they are one, or unknown."""
-    if matrix.first == matrix.second or (depths := depths_of(matrix)) is None:
+    if matrix.first == matrix.second or not (halves := depths_of(matrix)):
         return ""
-    lower, upper = depths
-    return (
-        f"The lower half of {matrix.first} is most like {matrix.second} at {lower} of its depth, "
-        f"the upper half at {upper}."
-    )
+    start = f"The lower half of {matrix.first} is most like {matrix.second} at {halves[0]} of its depth"
+    return f"{start}, the upper half at {halves[1]}."
 
 
 def cka_page(board: Board) -> Page | None:
@@ -234,54 +189,37 @@ def cka_page(board: Board) -> Page | None:
 
 
 def _map_blocks(cka: CkaMap) -> Iterator[Block]:
-    table, pairs = cka.table, cka.pairs
+    table, pairs = cka.table, cka.matrices(own=False)
     yield Heading(2, f"{table.title}{' †' if table.rows['partial'].any() else ''}")
     yield said("Linear CKA{units}.", units=units_text(table.rows))
     yield partial_line(table.rows)
     yield from map_pictures(cka)
     if len(pairs) > PAIRS:
         yield said(LEFT_OUT, most=str(PAIRS))
-    rows = [
-        {
-            "backbone": each.first,
-            "in": each.second,
-            "its lower half": str(halves[0]),
-            "its upper half": str(halves[1]),
-        }
-        for pair in pairs
-        for each in (pair, pair.turned)
-        if (halves := depths_of(each))
-    ]
+    turned = [each for pair in pairs for each in (pair, pair.turned)]
+    rows = [(each.first, each.second, *map(str, halves)) for each in turned if (halves := depths_of(each))]
     if rows:
         yield said(ALIKE)
-        yield Table(pd.DataFrame(rows), left=2, caption=f"{table.title}: most similar layers", folded=True)
+        found = pd.DataFrame(rows, columns=["backbone", "in", "its lower half", "its upper half"])
+        yield Table(found, left=2, caption=f"{table.title}: most similar layers", folded=True)
 
 
 def map_pictures(cka: CkaMap) -> Iterator[HeatMap]:
     """The figures of a map: each backbone with itself, and each two, with the line of most similar layers."""
     table = cka.table
-    parts = {"own": cka.own, "pairs": cka.pairs[:PAIRS]}
-    titles = {"own": "Layers of each backbone", "pairs": "Layers of each two backbones"}
-    for name, matrices in parts.items():
-        file = slug(f"{table.dataset_name}.{table.protocol}.{table.pooling}.{name}")
-        panels = tuple(map(_panel, matrices))
-        if panels:
-            yield HeatMap(panels, f"{titles[name]}: {table.title}", "", "", "CKA", (0.0, 1.0), file)
+    for name, title in (("own", "Layers of each backbone"), ("pairs", "Layers of each two backbones")):
+        if panels := tuple(map(_panel, cka.matrices(own=name == "own")[:PAIRS])):
+            file = slug(f"{table.dataset_name}.{table.protocol}.{table.pooling}.{name}")
+            yield HeatMap(panels, f"{title}: {table.title}", "", "", "CKA", (0.0, 1.0), file)
 
 
 def _panel(matrix: LayerCka) -> Matrix:
     """A matrix as a panel, whose first row is at the bottom."""
-    rows, columns = ([*map(str, layers)] for layers in (matrix.rows, matrix.columns))
-    line = np.full(len(rows), np.nan)
-    if matrix.first != matrix.second:
-        line[np.isfinite(matrix.values).any(axis=1)] = matrix.nearest
-    return Matrix(
-        "" if matrix.first != matrix.second else matrix.first,
-        matrix.values[::-1],
-        names=(tuple(rows[::-1]), tuple(columns)),
-        titles=(matrix.first, matrix.second),
-        line=tuple(line[::-1].tolist()),
-    )
+    rows, columns = (tuple(map(str, layers)) for layers in (matrix.rows, matrix.columns))
+    own, ends = matrix.first == matrix.second, (matrix.first, matrix.second)
+    line = () if own else tuple(matrix.nearest[::-1].tolist())
+    title = matrix.first if own else ""
+    return Matrix(title, matrix.values[::-1], names=(rows[::-1], columns), titles=ends, line=line)
 
 
 def cka_frame(maps: Sequence[CkaMap]) -> pd.DataFrame:
@@ -289,12 +227,8 @@ def cka_frame(maps: Sequence[CkaMap]) -> pd.DataFrame:
     frames = []
     for cka in maps:
         names = [(each.label, str(layer)) for each, own in cka.layers.items() for layer in own]
-        source = {name: getattr(cka.table, name) for name in ("dataset", "data", "protocol", "pooling")}
-        text = [[fixed(value, 4) for value in row] for row in cka.values.tolist()]
-        cells = pd.DataFrame(text, columns=[f"{label} {layer}" for label, layer in names])
-        cells.insert(0, "layer", [layer for _, layer in names])
-        cells.insert(0, "backbone", [label for label, _ in names])
-        for place, (name, value) in enumerate(source.items()):
-            cells.insert(place, name, value)
-        frames.append(cells)
+        texts = [[fixed(value, 4) for value in row] for row in cka.values.tolist()]
+        source = [getattr(cka.table, name) for name in SOURCE]
+        rows = [[*source, *name, *text] for name, text in zip(names, texts, strict=True)]
+        frames.append(pd.DataFrame(rows, columns=[*SOURCE, "backbone", "layer", *map(" ".join, names)]))
     return pd.concat(frames, ignore_index=True).fillna("")

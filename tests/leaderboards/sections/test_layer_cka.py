@@ -6,14 +6,7 @@ import pytest
 
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.gaps import empty_cells
-from layerboard.leaderboards.sections.layer_cka import (
-    LayerCka,
-    alike_words,
-    cka_maps,
-    cka_page,
-    depths_of,
-    fitting,
-)
+from layerboard.leaderboards.sections.layer_cka import LayerCka, alike_words, cka_maps, cka_page, depths_of
 from layerboard.leaderboards.writers.markdown import markdown_page
 from layerboard.zoo.spec import Layer
 from tests.leaderboards.builder import NAN, frame, layers, pair
@@ -39,7 +32,7 @@ def tapped(*places, value=0.5, **changes):
 
 def test_a_matrix_is_whole_and_symmetric_where_a_backbone_meets_itself():
     [cka] = cka_maps(Board.of(records()))
-    [own], [both] = cka.own, cka.pairs
+    [own], [both] = (cka.matrices(own=own) for own in (True, False))
     assert (own.first, own.second) == (CLIP, CLIP)
     assert (both.first, both.second) == (CLIP, DINO)
     assert np.array_equal(own.values, own.values.T)
@@ -52,7 +45,7 @@ def test_pairs_that_were_written_the_other_way_round_are_turned():
     rows = records()
     turned = frame([pair(DINO, 1, CLIP, 3, 0.25, depth=3)])
     [cka] = cka_maps(Board.of(pd.concat([rows[rows["other"] != DINO], turned], ignore_index=True)))
-    [one] = cka.pairs
+    [one] = cka.matrices(own=False)
     assert (one.first, one.second, one.columns) == (CLIP, DINO, (Layer(1),))
     assert one.values[2, 0] == 0.25
     assert np.isnan(one.values).sum() == 2
@@ -67,7 +60,7 @@ def test_taps_are_in_the_order_of_the_forward_pass_and_named_on_both_axes():
         (DINO, 1, "norm1"),
     ]
     [cka] = cka_maps(Board.of(frame(tapped(*places), tapped((CLIP, 0, "block"), (CLIP, 3, "final"))), "mini"))
-    [own, _], [both] = cka.own, cka.pairs
+    [own, _], [both] = (cka.matrices(own=own) for own in (True, False))
     assert [*map(str, own.rows)] == ["1.mlp", "1", "2.norm1", "2"]
     assert [*map(str, both.columns)] == ["1.norm1"]
     assert [*map(str, own.coarse.rows)] == ["1", "2"]
@@ -90,12 +83,6 @@ def test_nothing_is_drawn_of_a_board_without_numbers():
     assert cka_page(Board.of(frame(layers([50.0])), "mini")) is None
     unknown = frame([pair(CLIP, 1, CLIP, 1, NAN)])
     assert cka_page(Board.of(unknown, "mini")) is None
-
-
-def test_what_there_is_no_room_for_is_counted_and_backbones_with_themselves_come_first():
-    kept, left_out = fitting(cka_maps(Board.of(records())), most=9)
-    assert [(one.first, one.second) for one in kept] == [(CLIP, CLIP)]
-    assert left_out == 1
 
 
 def matrix(values, error=0.0):
@@ -125,7 +112,7 @@ def test_a_missing_row_and_a_single_row_say_nothing():
     values[0] = np.nan
     lower, _ = depths_of(matrix(values))
     assert lower.share > 0
-    assert depths_of(matrix(values[:2])) is None
+    assert depths_of(matrix(values[:2])) == []
 
 
 @pytest.mark.parametrize("together", [0.0, 0.9, -0.5])
