@@ -414,10 +414,10 @@ def alike() -> Spec:
         _calculate("row_at", f"{here} ? datum.first_at : datum.second_at"),
         _calculate("column_at", f"{here} ? datum.second_at : datum.first_at"),
         _calculate("said", f"{here} ? datum.words : datum.turned_words"),
+        _calculate("most", f"({here} ? datum.nearest : datum.turned_nearest)[datum.row_at]"),
         *(_calculate(name, f"{{={name}}}") for name in ("first", "second")),
-        _joined(["row"], most=("max", "value")),
     ]
-    nearest = ("datum.first != datum.second", "datum.value == datum.most")
+    nearest = ("datum.first != datum.second", "datum.column_at == datum.most")
     order = {"order": {"field": "row_at"}}
     lines = [
         _plotted(
@@ -428,8 +428,7 @@ def alike() -> Spec:
     text = {"type": "text", "align": "left", "baseline": "bottom", "color": INK, "fontSize": 12}
     said = {"x": {"value": 0}, "y": {"value": -8}, "text": {"field": "said"}}
     words = _plotted(text, said, "datum.row_at == 0 && datum.column_at == 0")
-    sizes = {side: {"step": "{step}"} for side in ("width", "height")}
-    return spec | {"layer": [cells, *lines, words]} | sizes
+    return spec | {"layer": [cells, *lines, words], "width": "{size}", "height": "{size}"}
 
 
 def matrices() -> Spec:

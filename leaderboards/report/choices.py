@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from layerboard.leaderboards.charts.style import Spec
-from layerboard.leaderboards.report.content import TAPS, Report
+from layerboard.leaderboards.report.content import BLOCKS, TAPS, Report
 
 Words = dict[str, Any]  # what fills the placeholders of charts, by their names
 
@@ -17,7 +17,7 @@ ACROSS: Mapping[str, Words] = {
     "layer": {"across": "layer", "depth": "layer (block)", "tick": 1},
     "relative": {"across": "relative", "depth": "share of the depth", "tick": 0.1},
 }
-MAP_SIDE, SMALLEST_STEP, LARGEST_STEP = 900, 4, 24  # pixels of a large matrix, and of one of its cells
+MAP_SIDE, SMALLEST_CELL, CELL = 900, 4, 24  # pixels of a large matrix, of its cells, of those of a small one
 ACROSS_TEXTS = {"layer": "layer", "relative": "share of the depth"}
 CHANNELS = {
     "colours": "color",
@@ -98,13 +98,13 @@ def measure_words(report: Report) -> dict[str, Words]:
 
 
 def detail_words(report: Report) -> dict[str, Words]:
-    """The words of each detail of matrices, the finest first: sizes of cells and names of their axes."""
-    words = {}
-    for detail, rows in sorted(report.matrices.groupby("detail"), key=lambda part: part[0] != TAPS):
-        most = max(map(len, rows["first_layers"]), default=1)
-        step = max(SMALLEST_STEP, min(LARGEST_STEP, MAP_SIDE // most))
-        angle = 0 if step == LARGEST_STEP else -90
-        words[str(detail)] = {"step": step, "angle": angle, "font_size": max(8, min(12, step - 1))}
+    """The words of each detail of matrices, the finest first: their size and names of their axes."""
+    words: dict[str, Words] = {BLOCKS: {"size": {"step": CELL}, "angle": 0, "font_size": 12}}
+    finest = report.matrices.loc[report.matrices["detail"] == TAPS, "first_layers"]
+    if most := max(map(len, finest), default=0):
+        side = max(MAP_SIDE, SMALLEST_CELL * most)
+        taps = {"size": side, "angle": -90, "font_size": max(8, min(12, side // most - 1))}
+        words = {TAPS: taps} | words
     return words
 
 

@@ -34,6 +34,7 @@ from layerboard.leaderboards.findings.facts import UNKNOWN, Facts
 from layerboard.leaderboards.findings.reproduce import reproduced, reproduction
 from layerboard.leaderboards.sections.layer_cka import CkaMap, LayerCka, alike_words, cka_maps
 from layerboard.leaderboards.sections.tables import every_layer, overall_metrics
+from layerboard.tasks.metrics.arrays import mean_of_any
 from layerboard.zoo.spec import entry_name
 
 BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters", "depth", "claim")
@@ -54,11 +55,10 @@ MEASURES = ("measure", "column", "metric", "floor")
 COST = ("backbone", "layer", "timed_at", "ms", "disturbed", "parameters", "dim")
 MATRICES = (
     *("table", "detail", "first", "second", "mean", "columns", "numbers"),
-    *("first_layers", "second_layers", "words", "turned_words"),
+    *("first_layers", "second_layers", "words", "turned_words", "nearest", "turned_nearest"),
 )
 TAPS, BLOCKS = "every tap", "one layer per block"  # detail of matrices
 CELLS = 400_000  # maximum numbers of CKA on the page
-CKA_DECIMALS = 3  # of numbers on the page
 SCORE = "score"  # further column of the first two: the score as tables show it
 
 # groups of backbones in a column; with 95 % the best on average is in one of the first two
@@ -260,9 +260,10 @@ class Report:
         words say where the layers of each of the two find their most similar ones in the other.
         """
         every, fitting = self.alike
-        parts = [_matrix(BLOCKS, each.coarse) for each in every]
-        if any(len(each.coarse.rows) < len(each.rows) for each in every):
-            parts += [_matrix(TAPS, each) for each in every[:fitting]]
+        coarse = [each.coarse for each in every]
+        parts = [_matrix(BLOCKS, each, 3) for each in coarse]
+        if any(len(some.rows) < len(each.rows) for some, each in zip(coarse, every, strict=True)):
+            parts += [_matrix(TAPS, each, 2) for each in (*every[:fitting], *coarse[fitting:])]
         return pd.DataFrame(parts, columns=[*MATRICES])
 
     @cached_property
@@ -280,13 +281,14 @@ def report_of(board: Board, facts: Mapping[str, Facts], highlight: str = "") -> 
     return Report(board, facts, board.labels.get(highlight, ""))
 
 
-def _matrix(detail: str, matrix: LayerCka) -> tuple[object, ...]:
-    numbers = [round(value, CKA_DECIMALS) for value in matrix.values.ravel().tolist()]
+def _matrix(detail: str, matrix: LayerCka, decimals: int) -> tuple[object, ...]:
+    mean = mean_of_any(matrix.values[np.isfinite(matrix.values)])
+    numbers = matrix.values.round(decimals).ravel().tolist()
     names = ([*map(str, layers)] for layers in (matrix.rows, matrix.columns))
-    words = (alike_words(each) for each in (matrix, matrix.turned))
-    mean = float(np.nanmean(matrix.values)) if np.isfinite(matrix.values).any() else np.nan
+    sides = matrix, matrix.turned
+    lines = ([*map(alike_words, sides)], [each.nearest.tolist() for each in sides])
     ends = matrix.first, matrix.second, mean, matrix.values.shape[1]
-    return (matrix.table, detail, *ends, numbers, *names, *words)
+    return (matrix.table, detail, *ends, numbers, *names, *lines[0], *lines[1])
 
 
 def _best(column: Column, bounds: Bounds) -> pd.DataFrame:

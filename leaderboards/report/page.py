@@ -39,12 +39,12 @@ TABLE = {"frames": ["best"], "csv": BEST, "backbones": "shown", "where": {}, "st
 
 def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
     """The page of one suite, with the section of failures and successes if there is one."""
-    scripts = [vega_script(), (ASSETS / "report.js").read_text(encoding="utf-8")]
+    script = (ASSETS / "report.js").read_text(encoding="utf-8")
     styles = ["report.css", "examples.css"] if examples else ["report.css"]
     style = "".join((ASSETS / name).read_text(encoding="utf-8") for name in styles)
     # the page runs its own scripts, which make functions of chart expressions, and reaches nothing
     policy = (
-        f"default-src 'none'; script-src {' '.join(map(script_digest, scripts))} 'unsafe-eval'; style-src "
+        f"default-src 'none'; script-src {script_digest(script)} 'unsafe-eval'; style-src "
         "'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
     )
     suite, choices = report.board.suite, choices_of(report)
@@ -60,7 +60,8 @@ def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
         sections=[*_scored_sections(report, choices), *_further_sections(report, choices, examples)],
         run=run_sentence(report.board.records),
         data=packed_json(_data(report, choices)),
-        scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files
+        library=packed(vega_script()),
+        script=Markup(script),  # noqa: S704 - our own file
     )
     return printable(page)
 
@@ -173,5 +174,6 @@ def _view(view: ReportView, choices: Mapping[str, ReportChoice]) -> dict[str, An
     changed = [name for name, every in words.items() if re.search(rf"\{{=?({'|'.join(every)})\}}", text)]
     changed += [*view.where.values(), *(["picked"] if view.backbones == "picked" else [])]
     changed += ["members"] if view.backbones == "listed" else []
-    names = ("spec", "frames", "csv", "what", "where", "backbones", "steps", "sets", "cursor")
+    changed += ["theme"] if view.renderer == "canvas" else []  # its ink is fixed when it is drawn
+    names = ("spec", "frames", "csv", "what", "where", "backbones", "steps", "sets", "cursor", "renderer")
     return {name: getattr(view, name) for name in names} | {"choices": changed}

@@ -28,6 +28,7 @@ class ReportView:
     backbones: Literal["picked", "listed", "shown", ""] = ""  # of which rows are drawn; "" for any
     steps: tuple[int, int] = (0, 0)  # height of a row in pixels, and of one among more than `FEW`
     height: int = 400  # pixels that the page keeps before it is drawn, or to which its rows are added
+    renderer: Literal["svg", "canvas"] = "svg"  # the latter for very many marks
     cursor: bool = False  # whether all backbones can be read at a place of the horizontal axis
     sets: tuple[str, ...] = ()  # choices that a click on a mark makes, from its fields of these names
 
@@ -147,6 +148,7 @@ VIEWS = (
         what="{first} and {second}, {tokens}",
         where={"table": "tokens", "detail": "detail"},
         height=280,
+        renderer="canvas",
     ),
 )
 
