@@ -102,8 +102,8 @@ def detail_words(report: Report) -> dict[str, Words]:
     words: dict[str, Words] = {BLOCKS: {"size": {"step": CELL}, "angle": 0, "font_size": 12}}
     finest = report.matrices.loc[report.matrices["detail"] == TAPS, "first_layers"]
     if most := max(map(len, finest), default=0):
-        side = max(MAP_SIDE, SMALLEST_CELL * most)
-        taps = {"size": side, "angle": -90, "font_size": max(8, min(12, side // most - 1))}
+        cell = max(MAP_SIDE // most, SMALLEST_CELL)  # whole pixels leave no seams
+        taps = {"size": cell * most, "angle": -90, "font_size": max(8, min(12, cell - 1))}
         words = {TAPS: taps} | words
     return words
 
