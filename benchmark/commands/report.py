@@ -114,7 +114,7 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
     from layerboard.leaderboards.published.literature import all_published, own_published
     from layerboard.leaderboards.report.audit import audit_sections
     from layerboard.leaderboards.report.content import report_of
-    from layerboard.leaderboards.report.figures import FORMATS, not_drawn, write_figures
+    from layerboard.leaderboards.report.figures import FORMATS, without_figure, write_figures
     from layerboard.leaderboards.report.gallery.section import example_sections
     from layerboard.leaderboards.report.page import report_page
     from layerboard.leaderboards.report.site import history_pages, write_site
@@ -141,7 +141,7 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
     if request.figures is not None:
         formats = FORMATS if request.figures == "both" else (request.figures,)
         paths += [path for each in reports for path in write_figures(each, folder, formats)]
-        notes += [line for each in reports for line in not_drawn(each)]
+        notes += [line for each in reports for line in without_figure(each)]
     if request.site is not None:
         history = history_pages(repository, boards, request.since or "") if repository else {}
         paths += write_site(pages, reports, request.site, history)

@@ -253,8 +253,8 @@ def _blocks_of(names: Sequence[str], side: float) -> list[str]:
     numbers = [int(block) for block in blocks if block.isdecimal()]
     room = max(1, int(len(names) * side / LABEL_ROOM))
     shown = {str(tick) for tick in whole_ticks(min(numbers), max(numbers), room)} if numbers else set()
-    firsts = {block: place for place, block in reversed([*enumerate(blocks)])}
-    return [block if block in shown and firsts[block] == place else "" for place, block in enumerate(blocks)]
+    firsts = {block: at for at, block in reversed([*enumerate(blocks)])}
+    return [block if block in shown and firsts[block] == at else "" for at, block in enumerate(blocks)]
 
 
 def _numbered(field: str, title: str, matrix: Matrix, side: int) -> Spec:

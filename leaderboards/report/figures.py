@@ -44,7 +44,7 @@ def write_figures(report: Report, folder: Path, formats: Sequence[str]) -> list[
     return written
 
 
-def not_drawn(report: Report) -> list[str]:
+def without_figure(report: Report) -> list[str]:
     """What a suite has numbers of, but no figure, in sentences."""
     drawn, lines = set(report.best["column"]), []
     for column in report.board.columns:

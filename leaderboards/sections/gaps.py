@@ -68,7 +68,7 @@ def _of_comparisons(board: Board) -> Gaps:
     A pooling is named if others lack less.
     """
     sides = [["backbone", "layer", "tap"], ["other", "other_layer", "other_tap"]]
-    found: dict[Gap, dict[str, set[tuple[int, str]]]] = defaultdict(lambda: defaultdict(set))
+    by_pooling: dict[Gap, dict[str, set[tuple[int, str]]]] = defaultdict(lambda: defaultdict(set))
     poolings: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     keys = ["task", "dataset", "protocol", "data", "pooling"]
     for (*source, _, pooling), rows in board.pairs.groupby(keys):
@@ -84,9 +84,9 @@ def _of_comparisons(board: Board) -> Gaps:
             for name, layer, tap in undefined or {first}:
                 other = "" if undefined else second[0]
                 gap = Gap(name, task, dataset, protocol, "", other, reason or NO_REASON)
-                found[gap][str(pooling)].add((int(layer), tap))
+                by_pooling[gap][str(pooling)].add((int(layer), tap))
     gaps: dict[Gap, set[tuple[int, str]]] = {}
-    for gap, lacking in found.items():
+    for gap, lacking in by_pooling.items():
         alike = {*lacking} == poolings[gap[1:4]] and len(
             {frozenset(layers) for layers in lacking.values()}
         ) == 1

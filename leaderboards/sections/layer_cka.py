@@ -103,9 +103,9 @@ class CkaMap:
         pairs = [(each, each) for each in places] if own else combinations(places, 2)
         return [
             LayerCka(
-                self.table.title, one.label, other.label, rows, columns, values, self.errors[down, right]
+                self.table.title, backbone.label, other.label, rows, columns, values, self.errors[down, right]
             )
-            for ((one, rows), down), ((other, columns), right) in pairs
+            for ((backbone, rows), down), ((other, columns), right) in pairs
             if np.isfinite(values := self.values[down, right]).any()
         ]
 
@@ -122,11 +122,13 @@ def _map(table: CkaTable, known: Sequence[BoardBackbone]) -> CkaMap:
     compared = [(name, Layer(index, tap)) for name, index, tap in ends[0].union(ends[1]).unique()]
     there = [(name, layer) for name, layer in compared if layer.index >= 1 and layer.tap != "final"]
     layers = {
-        each: tuple(sorted((layer for name, layer in there if name == each.name), key=lambda one: one.place))
+        each: tuple(
+            sorted((layer for name, layer in there if name == each.name), key=lambda layer: layer.place)
+        )
         for each in known
     }
     order = [(each.name, layer.index, layer.tap) for each, own in layers.items() for layer in own]
-    at = {layer: place for place, layer in enumerate(order)}
+    at = {layer: index for index, layer in enumerate(order)}
     first, second = (np.array([at.get(layer, -1) for layer in end], np.intp) for end in ends)
     values, errors = np.full((2, len(order) + 1, len(order) + 1), np.nan)  # the last for all others
     values[first, second] = values[second, first] = rows["value"]
@@ -200,8 +202,8 @@ def _map_blocks(cka: CkaMap) -> Iterator[Block]:
     rows = [(each.first, each.second, *map(str, halves)) for each in turned if (halves := depths_of(each))]
     if rows:
         yield said(ALIKE)
-        found = pd.DataFrame(rows, columns=["backbone", "in", "its lower half", "its upper half"])
-        yield Table(found, left=2, caption=f"{table.title}: most similar layers", folded=True)
+        table_of_halves = pd.DataFrame(rows, columns=["backbone", "in", "its lower half", "its upper half"])
+        yield Table(table_of_halves, left=2, caption=f"{table.title}: most similar layers", folded=True)
 
 
 def map_pictures(cka: CkaMap) -> Iterator[HeatMap]:

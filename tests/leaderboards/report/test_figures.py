@@ -11,7 +11,7 @@ from PIL import Image
 
 from layerboard.leaderboards.charts import engine
 from layerboard.leaderboards.charts.style import looks
-from layerboard.leaderboards.report.figures import figures_of, not_drawn, write_figures
+from layerboard.leaderboards.report.figures import figures_of, without_figure, write_figures
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.report.boards import SCORES, content
 
@@ -99,11 +99,11 @@ def test_what_has_no_figure_is_said():
     inside += [replace(one, tap="mlp") for one in layers([50.0], task="davis", metric="J&F")]
     only = content(frame(inside))
     assert [*figures_of(only)] == []
-    assert not_drawn(only) == [
+    assert without_figure(only) == [
         "mini: knn top-1 has no figure: curves are of blocks, and only norm1 has a score",
         "mini: davis J&F has no figure: curves are of blocks, and only mlp has a score",
     ]
-    assert not_drawn(content(frame(layers([50.0, 60.0])))) == []
+    assert without_figure(content(frame(layers([50.0, 60.0])))) == []
 
 
 def test_every_metric_over_layers_has_a_figure():
