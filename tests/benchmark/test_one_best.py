@@ -125,7 +125,8 @@ def test_show_card_and_recommend_name_the_same(output: Path, capsys: pytest.Capt
     )
     answers = layerboard.best(output=output)
     (table,) = [path for path in (output / "tables").glob("*.csv") if path.suffixes == [".csv"]]
-    scores = read_numbers(table, TIDY).set_index(["task", "dataset", "backbone", "layer", "tap", "pooling"])
+    primary = read_numbers(table, TIDY).query("best != ''")
+    scores = primary.set_index(["task", "dataset", "backbone", "layer", "tap", "pooling"])
     layerboard.show(output=output)
     shown = capsys.readouterr().out
     for answer, card in zip(answers.frame.to_dict("records"), cards[1:], strict=True):
