@@ -136,8 +136,7 @@ def test_other_metrics_may_also_move_by_one_of_their_units(tmp_path):
     write_pages(both(60.0), tmp_path)
     assert check_pages(both(65.0), tmp_path) == []  # one image of twenty
     assert check_pages(both(66.0), tmp_path) == [
-        "mini.csv: mini-dino, knn on mini-imagenet (standard): 1 row moved by more than 0.5, most layer 1, cls: "
-        "committed 60, now 66"
+        NAME + "1 row moved by more than 0.5, most layer 1, cls: committed 60, now 66"
     ]
 
 
