@@ -128,6 +128,18 @@ def test_current_pages_have_no_difference(committed):
     assert check_pages(small(values=(10.4, 29.6, 20.5), cka=0.519), committed) == []
 
 
+def test_other_metrics_may_also_move_by_one_of_their_units(tmp_path):
+    def both(value):
+        other = layers([value], metric="top-5", primary=False, n=20)
+        return frame(layers([50.0]), other)
+
+    write_pages(both(60.0), tmp_path)
+    assert check_pages(both(65.0), tmp_path) == []  # one image of twenty
+    assert check_pages(both(66.0), tmp_path) == [
+        NAME + "1 row moved by more than 0.5, most layer 1, cls: committed 60, now 66"
+    ]
+
+
 def test_a_value_beyond_the_tolerance_is_named(committed):
     assert check_pages(small(values=(10.0, 31.0, 17.5)), committed) == [
         NAME + "2 rows moved by more than 0.5, most layer 3, cls: committed 20, now 17.5"
