@@ -202,7 +202,7 @@ def export(request: ExportRequest) -> Files:
     Example:
         >>> import layerboard
         >>> [path.suffix for path in layerboard.export("csv", output="results", to="tables").paths]
-        ['.csv', '']
+        ['.csv', '.csv', '']
     """
     from layerboard.zoo.atomic import write_whole
 

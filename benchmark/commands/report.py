@@ -116,7 +116,7 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
     from layerboard.leaderboards.published.literature import all_published, own_published
     from layerboard.leaderboards.report.audit import audit_sections
     from layerboard.leaderboards.report.content import report_of
-    from layerboard.leaderboards.report.figures import FORMATS, write_figures
+    from layerboard.leaderboards.report.figures import FORMATS, without_figure, write_figures
     from layerboard.leaderboards.report.gallery.section import example_sections
     from layerboard.leaderboards.report.literature import literature_files
     from layerboard.leaderboards.report.page import report_page
@@ -138,16 +138,17 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
         board.suite: report_page(each, [*example_sections(board, output), *audit_sections(board, output)])
         for board, each in zip(boards, reports, strict=True)
     }
-    paths = [folder / f"{each.board.page}.html" for each in reports]
+    paths, notes = [folder / f"{each.board.page}.html" for each in reports], list[str]()
     for path, page in zip(paths, pages.values(), strict=True):
         write_whole(path, page)
     if request.figures is not None:
         formats = FORMATS if request.figures == "both" else (request.figures,)
         paths += [path for each in reports for path in write_figures(each, folder, formats)]
+        notes += [line for each in reports for line in without_figure(each)]
     if request.site is not None:
         history = history_pages(repository, boards, request.since or "") if repository else {}
         others = literature_files(published, known_depths(), pd.concat([board.scores for board in boards]))
         paths += write_site(pages, reports, request.site, history, others)
     written = files_result([*dict.fromkeys(paths)], "to look at")
-    left_out = repository.left_out if repository else ()
-    return replace(written, notes=tuple(f"left out: {reason}" for reason in left_out))
+    notes += [f"left out: {reason}" for reason in (repository.left_out if repository else ())]
+    return replace(written, notes=tuple(notes))

@@ -122,7 +122,7 @@ def run_command(given: RunForm) -> int:
 
 def require_names(request: Request) -> None:
     """Raise InputError for a wrong suite, protocol or layer, before torch is imported."""
-    from layerboard.benchmark.plan.layers import select_layers
+    from layerboard.benchmark.plan.layers import select_layers, taps_of
     from layerboard.benchmark.plan.location import find_protocols  # imports numpy
     from layerboard.benchmark.plan.suites import choose_suite
     from layerboard.zoo.registry.find import all_specs
@@ -132,7 +132,7 @@ def require_names(request: Request) -> None:
     find_protocols(request, suite)
     named = {entry_name(name) for name in request.backbones or suite.backbones}
     for spec in all_specs():
-        if spec.name in named:
+        if spec.name in named and taps_of(spec, request.taps):  # without any, the run leaves it out or asks
             select_layers(request.layers, spec, request.taps)
 
 

@@ -40,12 +40,12 @@ class Reporter:
     _numbers = count()
 
     def __init__(self, send: Callable[[Message], None], process: int = 0) -> None:
-        self.send, self._process = send, process
+        self.send, self.process = send, process
 
     @contextmanager
     def bar(self, title: str, total: int, unit: str) -> Iterator[Advance]:
         """Open a stage of ``total`` units."""
-        stage = self._process, next(self._numbers)
+        stage = self.process, next(self._numbers)
         self.send(("start", stage, (title, total, unit)))
         try:
             yield lambda amount: self.send(("advance", stage, amount))
@@ -54,7 +54,7 @@ class Reporter:
 
     def say(self, line: str) -> None:
         """Print a line that stays on the screen."""
-        self.send(("say", (self._process, 0), line))
+        self.send(("say", (self.process, 0), line))
 
 
 def _ignore(told: float | str) -> None:
@@ -90,6 +90,16 @@ def over_all(report: Reporter, title: str, total: int, unit: str) -> Iterator[Re
                 advance(content)
 
         yield Reporter(send)
+
+
+def once_more(report: Reporter) -> Reporter:
+    """A reporter whose stages do not count for `over_all`, since what they show was counted already."""
+
+    def send(message: Message) -> None:
+        kind, stage, content = message
+        report.send((kind, stage, (*content[:2], f"{content[2]} once more") if kind == "start" else content))
+
+    return Reporter(send, report.process)
 
 
 class _Speed(rich.ProgressColumn):

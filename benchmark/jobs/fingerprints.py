@@ -109,9 +109,8 @@ class JobMaker:
 
     def _vector_facts(self) -> tuple[object, ...]:
         """What the vectors of a source depend on, besides the backbone and the images."""
-        request = self.setup.request
-        taps = (request.taps,) if request.taps != ("block",) and not self.setup.spec.is_floor else ()
-        return (self.setup.poolings, request.store_dtype, *taps)
+        taps = (self.setup.taps,) if self.setup.taps != ("block",) else ()
+        return (self.setup.poolings, self.setup.request.store_dtype, *taps)
 
     def _measured_facts(self, task: Task, source: Source) -> tuple[object, ...]:
         """What the measurements of the groups of a source for a task depend on, besides these."""

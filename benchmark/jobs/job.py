@@ -18,7 +18,7 @@ from layerboard.benchmark.engines.base import WorkerSlot
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.passes.one_pass import PassResult
 from layerboard.benchmark.passes.shards import Shards
-from layerboard.benchmark.plan.layers import select_layers
+from layerboard.benchmark.plan.layers import select_layers, taps_of
 from layerboard.benchmark.plan.plan import Pass, Plan, view_for
 from layerboard.benchmark.records.records import ResultFiles, interpolation_of
 from layerboard.leaderboards.records.files import VERSION, scored_path
@@ -26,7 +26,7 @@ from layerboard.leaderboards.records.thumbnails import FOLDER
 from layerboard.tasks.framework.base import Source, digest
 from layerboard.tasks.framework.task import ComparisonTask, Task
 from layerboard.zoo.features import BackboneIdentity
-from layerboard.zoo.spec import BackboneSpec, Layer
+from layerboard.zoo.spec import BackboneSpec, Layer, Tap
 from layerboard.zoo.view.geometry import ViewSize
 from layerboard.zoo.view.views import View
 
@@ -43,6 +43,11 @@ class Setup:
     suite: str  # that its records belong to
     device: torch.device
 
+    @property
+    def taps(self) -> tuple[Tap, ...]:
+        """The taps of the request that the backbone has."""
+        return taps_of(self.spec, self.request.taps)
+
     @cached_property
     def layers(self) -> tuple[Layer, ...]:
         """Layers of the backbone that the request wants scored, in forward order."""
@@ -51,7 +56,7 @@ class Setup:
     @property
     def stored_layers(self) -> frozenset[Layer]:
         """Layers whose vectors are stored: all at the taps of the run, for later runs too."""
-        taps, spec = self.request.taps, self.spec
+        taps, spec = self.taps, self.spec
         every = frozenset(select_layers("all", spec, taps))
         return every | frozenset(spec.layers) if "block" in taps or spec.is_floor else every
 

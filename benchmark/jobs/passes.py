@@ -6,7 +6,7 @@ from functools import cache, cached_property
 
 import torch
 
-from layerboard.benchmark.engines.progress import Reporter
+from layerboard.benchmark.engines.progress import Reporter, once_more
 from layerboard.benchmark.jobs.job import Job, Setup
 from layerboard.benchmark.passes.collectors import Collector, Debias, MeasuredCollector, VectorCollector
 from layerboard.benchmark.passes.failures import NO_MEMORY_FORWARD, failure
@@ -38,6 +38,8 @@ def run_job(job: Job, cache: "BackboneCache", report: Reporter) -> PassResult:
         listening = [each for each in listeners if not refusals[each.name]]
         if listening:
             require_writable_folder(job.setup.request.cache, "--cache")
+        else:
+            _pass_over(job, report)
         loader = Loader(job.setup.request.workers, cache.views.render if job.shared else render_sample)
         results = [*_shown(job, listening, backbone, cache.batch_size, loader, report)]
     except Exception as error:
@@ -47,6 +49,13 @@ def run_job(job: Job, cache: "BackboneCache", report: Reporter) -> PassResult:
     failures = [failure(each.failure, name, task, NO_MEMORY_FORWARD) for each, task in served if each.failure]
     refused = {(name, task.key): refusals[each.name] for each, task in served if refusals[each.name]}
     return PassResult.joined([*results, PassResult(failures=tuple(failures), refusals=refused)])
+
+
+def _pass_over(job: Job, report: Reporter) -> None:
+    """Count images that are not shown, since nothing can be read of them, as done."""
+    total = sum(map(job.pass_.source.shard_images, job.missing))
+    with report.bar(f"{job.setup.spec.name}  {job.pass_.source.name}", total, "images") as advance:
+        advance(total)
 
 
 def _listeners(job: Job) -> Iterator[Listener]:
@@ -105,6 +114,7 @@ def _shown(
             maps = any(each in of_maps for each in sitting)
             size = min(batch_size, fitting) if maps else batch_size
             yield run_pass(images, sitting, backbone, size, loader, report)
+            report = once_more(report)
 
 
 class BackboneCache:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.forms.request import InterpolationChoice, Request
-from layerboard.benchmark.plan.layers import select_layers
+from layerboard.benchmark.plan.layers import select_layers, with_taps
 from layerboard.benchmark.plan.suites import Suite
 from layerboard.tasks.framework.sets import sets_of
 from layerboard.zoo.errors import InputError
@@ -42,6 +42,9 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
         placed += shown
         for line in lines:
             report.say(line)
+    placed, left_out = with_taps(placed, request.taps)
+    for line in left_out:
+        report.say(line)
     for spec in {(spec.entry, spec.input_size): spec for spec in placed}.values():
         if facts := describe_backbone(spec, request.cache):
             report.say(facts)

@@ -1,7 +1,9 @@
 """Selection of layers of a backbone by options."""
 
+from collections.abc import Sequence
+
 from layerboard.benchmark.forms.parsers import FINAL, comma_separated, ranges_of
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, some
 from layerboard.zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer, Tap
 
 
@@ -9,20 +11,51 @@ def select_layers(text: str, spec: BackboneSpec, taps: tuple[Tap, ...] = ("block
     """The requested layers of a backbone, in order; raises InputError if one does not exist.
 
     ``text`` is ``all``, or numbers, ranges and ``final`` separated by commas; ``taps`` say what to read of
-    each. For the random floor, whose layers are draws, it is always the draws.
+    each, as far as the backbone has it (`taps_of`). For the random floor, whose layers are draws, it is
+    always the draws.
     """
-    blocks = _select_blocks(text, spec)
+    blocks, taps = _select_blocks(text, spec), taps_of(spec, taps)
     inside = [tap for tap in taps if tap in SUBLAYER_TAPS]
-    if spec.is_floor or not inside:
+    if not inside and taps:
         return blocks
-    if missing := [tap for tap in inside if tap not in spec.inside]:
-        raise InputError(f"{spec.name} has no {missing[0]} in its blocks: leave it or --taps out")
+    if not taps:
+        raise InputError(f"{spec.name} has none of the taps asked for: leave it or --taps out")
     indices = {layer.index for layer in blocks if layer.tap == "block"} - {0}
     layers = {Layer(index, tap) for index in indices for tap in inside}
     if not layers:
         raise InputError(f"layers {text!r} have no {inside[0]} in {spec.name}; blocks from 1 on have")
     layers |= set(blocks) if "block" in taps else set()
     return tuple(sorted(layers, key=lambda layer: layer.place))
+
+
+def taps_of(spec: BackboneSpec, taps: tuple[Tap, ...]) -> tuple[Tap, ...]:
+    """Those of some taps that a backbone has, in their order; of the random floor, its draws alone."""
+    if spec.is_floor:
+        return ("block",)
+    return tuple(tap for tap in taps if tap not in SUBLAYER_TAPS or tap in spec.inside)
+
+
+def with_taps(specs: Sequence[BackboneSpec], taps: tuple[Tap, ...]) -> tuple[list[BackboneSpec], list[str]]:
+    """The backbones that have any of some taps, and in words which of these others lack.
+
+    Raises InputError for a tap that no backbone has, with those that there are.
+    """
+    own = {spec.name: taps_of(spec, taps) for spec in specs if not spec.is_floor}
+    had = {"block"}.union(*(spec.inside for spec in specs if spec.name in own))
+    if unknown := [tap for tap in taps if own and tap not in had]:
+        known = ", ".join(["block", *(tap for tap in SUBLAYER_TAPS if tap in had)])
+        raise InputError(f"no block of {some(own)} has the tap {unknown[0]}; --taps takes {known} of these")
+    lacking: dict[tuple[str, bool], list[str]] = {}
+    for name, there in own.items():
+        if missing := ", ".join(tap for tap in taps if tap not in there):
+            lacking.setdefault((missing, bool(there)), []).append(name)
+    lines = [
+        f"left out: {missing} of {some(names)}: no such tap"
+        if partly
+        else f"left out: {some(names)}, without {missing}"
+        for (missing, partly), names in lacking.items()
+    ]
+    return [spec for spec in specs if own.get(spec.name, taps)], lines
 
 
 def _select_blocks(text: str, spec: BackboneSpec) -> tuple[Layer, ...]:

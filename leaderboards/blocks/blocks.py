@@ -133,11 +133,17 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A panel of a heat map: numbers [rows columns], the first row at the top; NaN is left blank."""
+    """A panel of a heat map: numbers [rows columns], the first row at the top; NaN is left blank.
+
+    Rows and columns are numbered, or have ``names`` and axes with ``titles`` of their own.
+    """
 
     title: str
     values: Numbers2D
     first: tuple[int, int] = (1, 1)  # numbers of the first row and of the first column
+    names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    titles: tuple[str, str] = ("", "")
+    line: tuple[float, ...] = ()  # for each row the column, from 0, through which a line runs; NaN for none
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +226,9 @@ def alternative(picture: Picture) -> str:
         beside = f"; side by side: {_listed(picture.frame['panel'])}" if "panel" in picture.frame else ""
         return f"{picture.title}. {picture.y} over {picture.x}: {_listed(picture.frame['series'])}{beside}"
     if isinstance(picture, HeatMap):
-        panels = _listed(part.title for part in picture.panels)
-        return f"{picture.title}. {picture.unit} by {picture.y} and {picture.x}: {panels}"
+        panels = _listed(part.title or " and ".join(part.titles) for part in picture.panels)
+        axes = f"{picture.y} and {picture.x}" if picture.x else "layers"
+        return f"{picture.title}. {picture.unit} by {axes}: {panels}"
     rows, columns = (_listed(getattr(part, side) for part in picture.maps) for side in ("row", "column"))
     return f"{picture.title}. Maps; rows: {rows}; columns: {columns}"
 

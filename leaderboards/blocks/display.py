@@ -25,7 +25,7 @@ POOLINGS: dict[str, str] = {
 
 UNLIKE = 0.2  # share of an interval's width: halves that differ by more are told by both ends
 FURTHEST = 20  # numbers of units are told up to this many times those that are there
-PARTS = ("", ".inside", ".cost", ".held-out")  # endings of the names of pages and files of one suite
+PARTS = ("", ".inside", ".cka", ".cost", ".held-out")  # endings of the names of pages and files of one suite
 
 # what a held-out score is, and what it is not
 HELD_OUT = """\

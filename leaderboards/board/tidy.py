@@ -13,6 +13,7 @@ from layerboard.leaderboards.records.key import COMPARISON_TASK
 from layerboard.zoo.spec import Layer
 
 DECIMALS = 4
+CHOICES = ["best", "loss", "maybe_best", "chosen", "held_out"]  # columns of the primary metric alone
 NUMBERS = ["value", "ci_low", "ci_high", "loss", "chosen", "held_out"]
 # Columns of the CSV: ``other`` ones are empty for scores, ``value`` without a score, and those on uncertainty
 # if it is unknown; the digest ``data`` distinguishes datasets of one name.
@@ -40,14 +41,15 @@ def numbers_of(board: Board) -> Numbers:
 def tidy_frame(board: Board) -> pd.DataFrame:
     """The numbers of one suite as text, columns `TIDY`, in the order of the page.
 
-    They are the scores by the primary metric of every layer in every pooling, including draws of the random
-    floor, and the CKA between last blocks of each two backbones. ``best`` marks the layer and pooling that
-    the leaderboard shows, ``loss`` is by how many points the true best of the column is above it, at most,
-    and ``maybe_best`` marks those that are not shown to be worse than the best of their own backbone.
-    Analyses have a file of their own.
+    They are the scores by every metric of every layer in every pooling, including draws of the random floor,
+    and the CKA between last blocks of each two backbones. ``best`` marks the layer and pooling that the
+    leaderboard shows, ``loss`` is by how many points the true best of the column is above it, at most, and
+    ``maybe_best`` marks those that are not shown to be worse than the best of their own backbone: these and
+    held-out choices are of the primary metric, and empty for all others. Analyses and CKA of all layers have
+    files of their own.
     """
     primary = [(column.task, column.metric) for column in board.columns]
-    scores = board.scores[pd.MultiIndex.from_frame(board.scores[["task", "metric"]]).isin(primary)]
+    scores = board.scores[board.scores["metric"] != ""]
     rows = pd.concat([frame for frame in (scores, board.last_blocks) if len(frame)] or [scores])
     families = {backbone.name: backbone.family for backbone in board.backbones}
     fields = ["backbone", *COLUMN, "pooling", "layer"]
@@ -63,6 +65,8 @@ def tidy_frame(board: Board) -> pd.DataFrame:
 
     rows = _in_order(rows, board.ranks, rest)
     text = _texts(rows, TIDY, DECIMALS)
+    ranks = pd.MultiIndex.from_frame(rows[["task", "metric"]]).isin(primary)
+    text.loc[~ranks, CHOICES] = ""
     return text.assign(other_layer=text["other_layer"].where(rows["other"] != "", ""))
 
 

@@ -29,6 +29,9 @@ PLOT_HEIGHT, PANEL_HEIGHT, MOST_PLOTS = 250, 120, 3
 MOST_BLOCKS = 26  # up to so many whole numbers, an axis extends half a step beyond them
 SHORTEST, TALLEST, MOST_HEATS = 110.0, 200.0, 4  # heights of a matrix, and the maximum number per line
 MOST_CELLS = 256  # maximum rows and columns of a matrix that are drawn individually
+# matrices with names: pixels beside one, least height of a name, of one among blocks, largest cell; number up
+# to which each has a line of its own
+NAMES, SMALLEST_NAME, LABEL_ROOM, LARGEST_CELL, MOST_LARGE = 95.0, 8.0, 13.0, 24.0, 2
 SMALLEST, LARGEST, MOST_GROUPS = 52.0, 96.0, 4  # sides of a small map; maximum groups of maps per line
 DENSE = 18.0  # smallest side of a map among many
 CELL, IMAGE = 32, 96  # minimum width of a small map on its sheet, and maximum width of an image, in pixels
@@ -186,7 +189,8 @@ def _bar(ends: tuple[str, str], unit: str) -> Spec:
 def _heat_map(heat: HeatMap) -> Spec:
     """Matrices in lines of up to four, each with its axes, and one colour bar."""
     span = heat.span or own_span([matrix.values for matrix in heat.panels])
-    columns = min(MOST_HEATS, max(1, len(heat.panels)))
+    named = any(matrix.names[0] for matrix in heat.panels)
+    columns = _columns_of_named(heat.panels) if named else min(MOST_HEATS, max(1, len(heat.panels)))
     width = min(WIDTH / columns - 60, 2 * TALLEST)
     shapes = [matrix.values.shape for matrix in heat.panels if matrix.values.size]
     ratio = max((rows / columns for rows, columns in shapes), default=1.0)
@@ -197,11 +201,62 @@ def _heat_map(heat: HeatMap) -> Spec:
         ends = (f"{'≤ ' * (low < span[0])}{span[0]:.3g}", f"{'≥ ' * (high > span[1])}{span[1]:.3g}")
     panels = []
     for position, matrix in enumerate(heat.panels):
+        if named:
+            panels.append(_named_panel(matrix, WIDTH / columns - NAMES, span, _bar(ends, heat.unit)))
+            continue
         axes = {"x": _numbered("x", heat.x, matrix, 1), "color": _bar(ends, heat.unit)}
         axes["y"] = _numbered("y", heat.y if position % columns == 0 else "", matrix, 0)
         drawn = _image(map_png(matrix.values, span, MOST_CELLS), width, height)
         panels.append(_panel(matrix.title, width, height, [drawn, _frame(axes)]))
     return _beside(panels, columns)
+
+
+def _columns_of_named(panels: Sequence[Matrix]) -> int:
+    """Panels per line: one if there are few and their names can be read only so, else three."""
+    most = max(max(matrix.values.shape) for matrix in panels)
+    return 1 if len(panels) <= MOST_LARGE and most > MOST_BLOCKS else min(3, max(1, len(panels)))
+
+
+def _named_panel(matrix: Matrix, width: float, span: Span | None, bar: Spec) -> Spec:
+    """A matrix of square cells whose rows and columns have names, with a line through some of its cells."""
+    rows, columns = matrix.values.shape
+    side = min(LARGEST_CELL, width / max(rows, columns))
+    wide, high = side * columns, side * rows
+    axes: Spec = {"color": bar}
+    for field, names, title in zip("yx", matrix.names, matrix.titles, strict=True):
+        scale = {"domain": [0.5, len(names) + 0.5], "nice": False, "reverse": field == "y"}
+        # each name if there is room; else the first of each block has a name, and the others a tick
+        shown = [*names] if side >= SMALLEST_NAME else _blocks_of(names[:: -1 if field == "y" else 1], side)
+        shown = shown[::-1] if field == "y" and side < SMALLEST_NAME else shown
+        axis: Spec = {
+            "values": [*range(1, len(names) + 1)],
+            "labelExpr": f"{json.dumps(shown)}[datum.value - 1]",
+        }
+        axis |= {"labelFontSize": min(11, max(8, side - 1)), "labelOverlap": False, "grid": False}
+        axis |= {"ticks": True, "tickSize": 3, "tickOpacity": 0.5, "labelPadding": 2}
+        axis |= {"labelAngle": -90, "labelBaseline": "middle"} if field == "x" and side < LARGEST_CELL else {}
+        axes[field] = _axis(field, title, scale, axis)
+    drawn = [_image(map_png(matrix.values, span, MOST_CELLS), wide, high), _frame(axes)]
+    places = [{"x": at + 1, "y": row} for row, at in enumerate(matrix.line, start=1) if math.isfinite(at)]
+    thin = min(1.5, max(0.7, side / 5))
+    for colour, stroke in (("#000000", 2 * thin + 0.6), ("#ffffff", thin)) if places else ():
+        mark = {"type": "line", "color": colour, "strokeWidth": stroke}
+        line = {"x": axes["x"], "y": axes["y"], "order": {"field": "y"}}
+        drawn.append({"data": {"values": places}, "mark": mark, "encoding": line})
+    return _panel(matrix.title, wide, high, drawn)
+
+
+def _blocks_of(names: Sequence[str], side: float) -> list[str]:
+    """For each layer in forward order its block, ``3`` of ``3.norm1``, if it is the first of that block.
+
+    Blocks are round numbers if there is no room for all; other names are empty.
+    """
+    blocks = [name.partition(".")[0] for name in names]
+    numbers = [int(block) for block in blocks if block.isdecimal()]
+    room = max(1, int(len(names) * side / LABEL_ROOM))
+    shown = {str(tick) for tick in whole_ticks(min(numbers), max(numbers), room)} if numbers else set()
+    firsts = {block: at for at, block in reversed([*enumerate(blocks)])}
+    return [block if block in shown and firsts[block] == at else "" for at, block in enumerate(blocks)]
 
 
 def _numbered(field: str, title: str, matrix: Matrix, side: int) -> Spec:

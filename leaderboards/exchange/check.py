@@ -13,6 +13,8 @@ from layerboard.leaderboards.blocks.display import fixed
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.tidy import TIDY, numbers_of, tidy_frame
 from layerboard.leaderboards.records.key import (
+    COMPARISON_TASK,
+    ROUNDING,
     TOLERANCE,
     Limit,
     RecordKey,
@@ -26,7 +28,7 @@ from layerboard.leaderboards.records.record import read_records, suites_of
 from layerboard.leaderboards.writers.figures import figure_differences
 from layerboard.zoo.errors import InputError, some, unknown
 
-_DESCRIBING = (".inside.csv", ".cost.csv")  # suffixes of files whose numbers do not rank
+_DESCRIBING = (".inside.csv", ".cka.csv", ".cost.csv")  # suffixes of files whose numbers do not rank
 
 Group = tuple[str, ...]  # backbone, task, dataset and protocol
 Rows = dict[RecordKey, Row]
@@ -39,6 +41,7 @@ def check_pages(records: pd.DataFrame, folder: Path, tolerance: Tolerance = TOLE
     Reported are missing and new rows, values beyond the tolerance, counts and partial data; not dates,
     versions, devices or which layer is best. Intervals are only checked for presence; they move with the
     scores, and how often a layer is chosen and how far it may be below the best move more than the scores do.
+    Metrics other than the primary one may also move by one of their units, such as one query.
     Analyses are compared if the records have any, since they are run only if named. Costs are not compared:
     every machine has its own. If either side has several sets of data under one name, each is compared with
     that of the same digest.
@@ -105,7 +108,7 @@ def _differences(before: Rows, now: Rows, limit: Limit) -> list[str]:
     lost, came = len(before.keys() - now.keys()), len(now.keys() - before.keys())
     both = [(before[key], now[key]) for key in before if key in now]
     scored = [(old, new) for old, new in both if old["value"] and new["value"]]
-    distances = [limit.distance(float(old["value"]), float(new["value"])) for old, new in scored]
+    distances = [_distance(old, new, limit) for old, new in scored]
     sentences = [f"{_rows(lost)} that the records lack; run the suite in full"] if lost else []
     if came:
         sentences.append(f"lacks {_rows(came)} of the records; write the leaderboard again")
@@ -121,6 +124,13 @@ def _differences(before: Rows, now: Rows, limit: Limit) -> list[str]:
         other = [(old[column], new[column]) for old, new in both if old[column] != new[column]]
         sentences += [f"{column} was {other[0][0]}, is {other[0][1]}"] if other else []
     return sentences
+
+
+def _distance(old: Row, new: Row, limit: Limit) -> float:
+    """How far a value moved; by a metric other than the primary one, how far beyond the share of one unit."""
+    units = int(old["n"]) if old.get("best") == "" and old["task"] != COMPARISON_TASK else 0
+    distance = limit.distance(float(old["value"]), float(new["value"]))
+    return max(0.0, round(distance - 100 / units, ROUNDING)) if units else distance
 
 
 def _turned(both: Sequence[tuple[Row, Row]], column: str, empty: str, filled: str) -> list[str]:
@@ -184,7 +194,7 @@ def _reason(row: Row, today: Row | None, limit: Limit) -> str:
         return f"of {today['n']} items, before of {row['n']}"
     if bool(row["value"]) != bool(today["value"]):
         return "has a score now" if today["value"] else "has no score now"
-    if row["value"] and limit.is_moved(float(row["value"]), float(today["value"])):
+    if row["value"] and _distance(row, today, limit) > limit.amount:
         return f"by more than {fixed(limit.amount, 4).rstrip('0').rstrip('.')}"
     return ""
 

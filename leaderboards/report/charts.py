@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from layerboard.leaderboards.charts.style import SCHEMA, Spec, config
-from layerboard.leaderboards.report.content import FIRST, MAYBE, OTHERS, UNTESTED
+from layerboard.leaderboards.report.content import BLOCKS, FIRST, MAYBE, OTHERS, UNTESTED
 
 ACCENT = "#d55e00"  # colour of fronts, floors and published numbers
 
@@ -65,6 +65,7 @@ _WHERE = _calculate(
     " datum.place == 'maybe' ? ', not shown to be worse than its best layer' : '')",
 )
 _SCORE = _tip("value", "{metric}", ".1f")
+_BY_METRIC = {"metric": "{by}", "axis": "{by_axis}", "floor": "{by_floor}"}  # words of the chosen metric
 _SCORE_TIPS = [
     *(_tip("backbone", "backbone"), _tip("where", "layer"), _tip("score", "{metric}")),
     _tip("sure", "95 % interval"),
@@ -86,6 +87,15 @@ def fill_placeholders(spec: Any, words: Mapping[str, Any]) -> Any:  # noqa: ANN4
     if whole := re.fullmatch(r"\{(\w+)\}", spec):
         return words[whole[1]]
     return re.sub(r"\{(=?)(\w+)\}", lambda found: _inner(words[found[2]], literal=bool(found[1])), spec)
+
+
+def _by_metric(spec: Spec) -> Spec:
+    """A chart of scores by the column's own metric as one by the metric that the reader has chosen."""
+    text = json.dumps(spec)
+    for word, chosen in _BY_METRIC.items():
+        text = text.replace(f"{{{word}}}", chosen)
+    chart: Spec = json.loads(text)
+    return chart
 
 
 def _inner(word: object, *, literal: bool) -> str:
@@ -251,7 +261,7 @@ def curves() -> Spec:
         cursor | _plotted(rule, {"x": _ACROSS}),
         *_names({"x": {"value": "width"}}, LINES),
     ]
-    return _chart(layers, LINES, {"filter": "isValid(datum.layer)"}, _PLACE)
+    return _by_metric(_chart(layers, LINES, {"filter": "isValid(datum.layer)"}, _PLACE))
 
 
 def panels() -> Spec:
@@ -272,7 +282,7 @@ def panels() -> Spec:
     facet = {"facet": field | {"header": header}}
     layers = [_floor("y"), first | _plotted(grey, places), {"layer": [band, line, points | tips]}]
     inner = {"width": "{width}", "height": 110, "layer": layers}
-    return _open(_PLACE) | facet | {"columns": "{columns}", "spec": inner}
+    return _by_metric(_open(_PLACE) | facet | {"columns": "{columns}", "spec": inner})
 
 
 def depth_map() -> Spec:
@@ -286,7 +296,7 @@ def depth_map() -> Spec:
     colour = {"color": _ramp("value", "{axis}"), "tooltip": _SCORE_TIPS}
     cells = _plotted(CELL, _ROW | across | colour)
     frame = {"type": "rect", "filled": False, "stroke": ACCENT, "strokeWidth": 2, "aria": False}
-    return _chart([cells, _plotted(frame, _ROW | across, IS_BEST)], "{height}", start, end)
+    return _by_metric(_chart([cells, _plotted(frame, _ROW | across, IS_BEST)], "{height}", start, end))
 
 
 def task_map() -> Spec:
@@ -368,32 +378,57 @@ def _flat(*transform: Spec) -> Spec:
         *transform,
         {"flatten": ["numbers"], "as": ["value"]},
         numbered,
-        _calculate("of_first", "floor((datum.index - 1) / datum.columns) + 1"),
-        _calculate("of_second", "(datum.index - 1) % datum.columns + 1"),
+        _calculate("first_at", "floor((datum.index - 1) / datum.columns)"),
+        _calculate("second_at", "(datum.index - 1) % datum.columns"),
+        _calculate("of_first", "datum.first_layers[datum.first_at]"),
+        _calculate("of_second", "datum.second_layers[datum.second_at]"),
         {"filter": "isValid(datum.value)"},
     )
 
 
 def alike() -> Spec:
-    """CKA of every block of one backbone, ``row``, with every block of another, ``column``."""
+    """CKA of every layer of one backbone, ``row``, with every layer of another, ``column``.
+
+    A line runs through the most similar column of each row, and words sum it up, if they are two.
+    """
+    axis = {"labelOverlap": "greedy", "labelFontSize": "{font_size}", "title": "layer of {second}"}
     places = {
-        "x": {"field": "column", "type": "ordinal", "title": "layer of {second}", "axis": {"labelAngle": 0}},
-        "y": {"field": "row", "type": "ordinal", "title": "layer of {first}", "sort": "descending"},
+        "x": {"field": "column", "type": "ordinal", "axis": axis | {"labelAngle": "{angle}"}},
+        "y": {"field": "row", "type": "ordinal", "axis": axis | {"title": "layer of {first}"}},
     }
+    places["x"]["sort"] = {"field": "column_at", "op": "min"}
+    places["y"]["sort"] = {"field": "row_at", "op": "min", "order": "descending"}
     tips = [_tip("row", "row: layer of {first}"), _tip("column", "column: layer of {second}")]
     tips.append(_CKA_TIP)
-    cells = _plotted(CELL, places | {"color": _CKA, "tooltip": tips})
+    colour = _CKA | {"legend": _CKA["legend"] | {"offset": 30}}  # above the words
+    cells = _plotted(CELL, places | {"color": colour, "tooltip": tips})
     either = (
         "datum.first == {=first} && datum.second == {=second}",
         "datum.first == {=second} && datum.second == {=first}",
     )
     spec = _flat({"filter": f"{either[0]} || {either[1]}"})
+    here = "datum.first == {=first}"
     spec["transform"] += [
-        _calculate("row", "datum.first == {=first} ? datum.of_first : datum.of_second"),
-        _calculate("column", "datum.first == {=first} ? datum.of_second : datum.of_first"),
+        _calculate("row", f"{here} ? datum.of_first : datum.of_second"),
+        _calculate("column", f"{here} ? datum.of_second : datum.of_first"),
+        _calculate("row_at", f"{here} ? datum.first_at : datum.second_at"),
+        _calculate("column_at", f"{here} ? datum.second_at : datum.first_at"),
+        _calculate("said", f"{here} ? datum.words : datum.turned_words"),
+        _calculate("most", f"({here} ? datum.nearest : datum.turned_nearest)[datum.row_at]"),
         *(_calculate(name, f"{{={name}}}") for name in ("first", "second")),
     ]
-    return spec | {"layer": [cells], "width": {"step": 24}, "height": {"step": 24}}
+    nearest = ("datum.first != datum.second", "datum.column_at == datum.most")
+    order = {"order": {"field": "row_at"}}
+    lines = [
+        _plotted(
+            {"type": "line", "color": colour, "strokeWidth": width, "aria": False}, places | order, *nearest
+        )
+        for colour, width in (("#000000", 3.2), ("#ffffff", 1.4))
+    ]
+    text = {"type": "text", "align": "left", "baseline": "bottom", "color": INK, "fontSize": 12}
+    said = {"x": {"value": 0}, "y": {"value": -8}, "text": {"field": "said"}}
+    words = _plotted(text, said, "datum.row_at == 0 && datum.column_at == 0")
+    return spec | {"layer": [cells, *lines, words], "width": "{size}", "height": "{size}"}
 
 
 def matrices() -> Spec:
@@ -402,16 +437,16 @@ def matrices() -> Spec:
     blocks = {"type": "ordinal", "scale": {"padding": 0}}
     places = {
         "x": names | {"field": "second", "axis": {"labelAngle": -40, "orient": "top"}},
-        "xOffset": blocks | {"field": "of_second"},
+        "xOffset": blocks | {"field": "second_at"},
         "y": names | {"field": "first"},
-        "yOffset": blocks | {"field": "of_first", "sort": "descending"},
+        "yOffset": blocks | {"field": "first_at", "sort": "descending"},
     }
     tips = [_tip("row"), _tip("column"), _CKA_TIP, _tip("mean", "mean CKA of the two", ".3f")]
     cells = _plotted(CELL | {"cursor": "pointer"}, places | {"color": _CKA, "tooltip": tips})
     some = f"slice({{=picked}}, 0, {PAIRED})"
     both = " && ".join(f"indexof({some}, datum.{name}) >= 0" for name in ("first", "second"))
     sizes = {side: {"step": "{side}", "for": "position"} for side in ("width", "height")}
-    spec = _flat({"filter": both})
+    spec = _flat({"filter": f"datum.detail == '{BLOCKS}' && {both}"})
     spec["transform"] += [
         _calculate(side, f"datum.{name} + ', layer ' + datum.of_{name}")
         for side, name in (("row", "first"), ("column", "second"))

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from layerboard.leaderboards.charts.style import Spec
-from layerboard.leaderboards.report.content import Report
+from layerboard.leaderboards.report.content import BLOCKS, TAPS, Report
 
 Words = dict[str, Any]  # what fills the placeholders of charts, by their names
 
@@ -17,6 +17,7 @@ ACROSS: Mapping[str, Words] = {
     "layer": {"across": "layer", "depth": "layer (block)", "tick": 1},
     "relative": {"across": "relative", "depth": "share of the depth", "tick": 0.1},
 }
+MAP_SIDE, SMALLEST_CELL, CELL = 900, 4, 24  # pixels of a large matrix, of its cells, of those of a small one
 ACROSS_TEXTS = {"layer": "layer", "relative": "share of the depth"}
 CHANNELS = {
     "colours": "color",
@@ -40,13 +41,16 @@ def choices_of(report: Report) -> dict[str, ReportChoice]:
     compared = report.matrices
     both = dict.fromkeys([*compared["first"], *compared["second"]])
     labels = dict.fromkeys((label for label in report.labels if label in both), Words())
+    metrics = report.measures[["measure", "metric"]].itertuples(index=False, name=None)
     across = dict(sorted(ACROSS.items(), reverse=len(set(report.backbones["depth"])) > 1))
     choices = (
         ReportChoice("task", "task", task_words(report), {}),
+        ReportChoice("measure", "metric", measure_words(report), dict(metrics)),
         ReportChoice("cost", "cost", cost_words(report), dict(report.axes)),
         ReportChoice("across", "horizontal axis", across, ACROSS_TEXTS),
         ReportChoice("backbone", "backbone", dict.fromkeys(report.backbones["backbone"], Words()), {}),
         ReportChoice("tokens", "tokens", dict.fromkeys(compared["table"], Words()), {}),
+        ReportChoice("detail", "layers", detail_words(report), {}),
         ReportChoice("first", "backbone", labels, {}),
         ReportChoice("second", "against", labels, {}),
     )
@@ -60,9 +64,13 @@ def series_words(looks: Mapping[str, Spec]) -> Words:
 
 
 def task_words(report: Report) -> dict[str, Words]:
-    """The words of each column, with its backbones from the best on: ``order``, ``grouped`` by families."""
+    """The words of each column, with its backbones from the best on: ``order``, ``grouped`` by families.
+
+    Its ``measure`` are the values that this choice has for it.
+    """
     words = {}
     best = dict(iter(report.best.groupby("column", sort=False)))
+    measures = report.measures.groupby("column")
     for column in report.columns.to_dict("records"):
         rows = best.get(column["column"], report.best[:0])
         families, _ = pd.factorize(rows["family"])
@@ -72,7 +80,31 @@ def task_words(report: Report) -> dict[str, Words]:
             "floor": [] if isnan(column["floor"]) else [{"floor": column["floor"]}],
             "order": rows["backbone"].tolist(),
             "grouped": rows["backbone"].iloc[families.argsort(kind="stable")].tolist(),
+            "measure": measures.get_group(column["column"])["measure"].tolist(),
         }
+    return words
+
+
+def measure_words(report: Report) -> dict[str, Words]:
+    """The words of each metric of each column, by its name among all."""
+    return {
+        str(row["measure"]): {
+            "by": row["metric"],
+            "by_axis": f"{row['metric']}, %",
+            "by_floor": [] if isnan(row["floor"]) else [{"floor": row["floor"]}],
+        }
+        for row in report.measures.to_dict("records")
+    }
+
+
+def detail_words(report: Report) -> dict[str, Words]:
+    """The words of each detail of matrices, the finest first: their size and names of their axes."""
+    words: dict[str, Words] = {BLOCKS: {"size": {"step": CELL}, "angle": 0, "font_size": 12}}
+    finest = report.matrices.loc[report.matrices["detail"] == TAPS, "first_layers"]
+    if most := max(map(len, finest), default=0):
+        cell = max(MAP_SIDE // most, SMALLEST_CELL)  # whole pixels leave no seams
+        taps = {"size": cell * most, "angle": -90, "font_size": max(8, min(12, cell - 1))}
+        words = {TAPS: taps} | words
     return words
 
 

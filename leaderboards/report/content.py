@@ -19,13 +19,22 @@ from layerboard.leaderboards.board.costs import (
     with_costs,
 )
 from layerboard.leaderboards.board.differences import Bounds
-from layerboard.leaderboards.board.frames import INTERVAL, RANDOM, BoardBackbone
+from layerboard.leaderboards.board.frames import (
+    INTERVAL,
+    RANDOM,
+    BoardBackbone,
+    best_rows,
+    candidates,
+    floor_draws,
+)
 from layerboard.leaderboards.board.ranks import mean_ranks
 from layerboard.leaderboards.board.tidy import numbers_of
 from layerboard.leaderboards.charts.style import Spec, looks
 from layerboard.leaderboards.findings.facts import UNKNOWN, Facts
 from layerboard.leaderboards.findings.reproduce import answered, reproduced, reproduction
-from layerboard.leaderboards.sections.similarity import BlockCka, cka_matrices
+from layerboard.leaderboards.sections.layer_cka import CkaMap, LayerCka, alike_words, cka_maps
+from layerboard.leaderboards.sections.tables import every_layer, overall_metrics
+from layerboard.tasks.metrics.arrays import mean_of_any
 from layerboard.zoo.spec import entry_name
 
 BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters", "depth", "claim")
@@ -35,15 +44,21 @@ BEST = (
     *("loss", "held_out", "optimism", "group", "n"),
 )
 LAYERS = (
-    *("column", "backbone", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
+    *("column", "measure", "backbone", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
     *("loss", "place", "chosen"),
 )
 PUBLISHED = (
-    *("column", "backbone", "layer", "depth", "value", "source", "measured", "difference", "verdict"),
-    "conditions",
+    *("column", "measure", "backbone", "layer", "depth", "value", "source", "measured", "difference"),
+    *("verdict", "conditions"),
 )
+MEASURES = ("measure", "column", "metric", "floor")
 COST = ("backbone", "layer", "timed_at", "ms", "disturbed", "parameters", "dim")
-MATRICES = ("table", "first", "second", "mean", "columns", "numbers")
+MATRICES = (
+    *("table", "detail", "first", "second", "mean", "columns", "numbers"),
+    *("first_layers", "second_layers", "words", "turned_words", "nearest", "turned_nearest"),
+)
+TAPS, BLOCKS = "every tap", "one layer per block"  # detail of matrices
+CELLS = 400_000  # maximum numbers of CKA on the page
 SCORE = "score"  # further column of the first two: the score as tables show it
 
 # groups of backbones in a column; with 95 % the best on average is in one of the first two
@@ -109,6 +124,22 @@ class Report:
         return pd.DataFrame(rows, columns=[*COLUMNS])
 
     @cached_property
+    def measures(self) -> pd.DataFrame:
+        """Columns `MEASURES`: each metric of each column, its own first, under a name that no other has.
+
+        ``floor`` is the random floor's mean by it, NaN without one.
+        """
+        rows = []
+        for column in self.board.columns:
+            others = [metric for metric in overall_metrics(column) if metric != column.metric]
+            floors = floor_draws(column.in_pooling())
+            means = floors[floors["family"] == RANDOM].drop_duplicates("metric").set_index("metric")["mean"]
+            for metric in (column.metric, *others):
+                name = column.heading if metric == column.metric else f"{column.heading}: {metric}"
+                rows.append((name, column.heading, metric, means.get(metric, np.nan)))
+        return pd.DataFrame(rows, columns=[*MEASURES])
+
+    @cached_property
     def best(self) -> pd.DataFrame:
         """Columns `BEST` and `SCORE`: the best layer of each backbone in each column, the highest first."""
         parts = [_best(column, self.board.bounds[column.key]) for column in self.board.columns]
@@ -134,6 +165,16 @@ class Report:
         return with_costs(rows.assign(relative=rows["layer"] / rows["depth"]), costs)
 
     @cached_property
+    def by_metrics(self) -> pd.DataFrame:
+        """Columns `LAYERS` and `SCORE`: as `layers`, by the other metrics; nothing tells what is the best."""
+        columns = {column.heading: column for column in self.board.columns}
+        others = self.measures[self.measures["measure"] != self.measures["column"]]
+        names = others[["measure", "column", "metric"]].itertuples(index=False, name=None)
+        parts = [_by_metric(columns[heading], metric, measure) for measure, heading, metric in names]
+        rows = self._labelled(parts, (*LAYERS, SCORE))
+        return rows.assign(relative=rows["layer"] / rows["depth"])
+
+    @cached_property
     def published(self) -> pd.DataFrame:
         """Columns `PUBLISHED`: published numbers, each at its own layer or at that of the measured one.
 
@@ -150,7 +191,7 @@ class Report:
             layer=layers.where(layers.notna(), rows["measured_layer"].astype(float)),
             value=rows["published"],
         )
-        rows = self._labelled([rows[rows["column"] != ""]], PUBLISHED)
+        rows = self._labelled([rows[rows["column"] != ""].assign(measure=rows["column"])], PUBLISHED)
         return rows.assign(group=OTHERS, place=OTHERS, relative=rows["layer"] / rows["depth"])
 
     def _labelled(self, parts: Sequence[pd.DataFrame], names: Sequence[str]) -> pd.DataFrame:
@@ -201,25 +242,29 @@ class Report:
         return tuple((name, title) for name, title in AXES if self.costs[name].notna().any())
 
     @cached_property
-    def cka(self) -> tuple[tuple[BlockCka, ...], int]:
-        """Matrices of CKA, and how many more do not fit."""
-        return cka_matrices(self.board)
+    def cka(self) -> list[CkaMap]:
+        """CKA of all compared layers."""
+        return cka_maps(self.board)
+
+    @cached_property
+    def alike(self) -> tuple[list[LayerCka], int]:
+        """Matrices of CKA, each backbone with itself first, and how many fit with all of their taps."""
+        every = [each for own in (True, False) for cka in self.cka for each in cka.matrices(own=own)]
+        return every, int((np.cumsum([each.values.size for each in every]) <= CELLS).sum())
 
     @cached_property
     def matrices(self) -> pd.DataFrame:
-        """Columns `MATRICES`: those of CKA, each with its mean and its numbers row by row, NaN for none."""
-        rows = [
-            (
-                matrix.table,
-                matrix.first,
-                matrix.second,
-                float(np.nanmean(matrix.values)),
-                matrix.values.shape[1],
-                matrix.values.ravel().tolist(),
-            )
-            for matrix in self.cka[0]
-        ]
-        return pd.DataFrame(rows, columns=[*MATRICES])
+        """Columns `MATRICES`: those of CKA, each with its mean and its numbers row by row, NaN for none.
+
+        ``detail`` is `BLOCKS`, or `TAPS` for further ones if there is more than one layer per block. The
+        words say where the layers of each of the two find their most similar ones in the other.
+        """
+        every, fitting = self.alike
+        coarse = [each.coarse for each in every]
+        parts = [_matrix(BLOCKS, each, 3) for each in coarse]
+        if any(len(some.rows) < len(each.rows) for some, each in zip(coarse, every, strict=True)):
+            parts += [_matrix(TAPS, each, 2) for each in (*every[:fitting], *coarse[fitting:])]
+        return pd.DataFrame(parts, columns=[*MATRICES])
 
     @cached_property
     def numbers(self) -> tuple[Numbers, ...]:
@@ -234,6 +279,16 @@ def report_of(board: Board, facts: Mapping[str, Facts], highlight: str = "") -> 
     if board.published and answered(reproduction(board), board.published, board.plain).empty:
         board = replace(board, published=tuple(number for number in board.published if number.own))
     return Report(board, facts, board.labels.get(highlight, ""))
+
+
+def _matrix(detail: str, matrix: LayerCka, decimals: int) -> tuple[object, ...]:
+    mean = mean_of_any(matrix.values[np.isfinite(matrix.values)])
+    numbers = matrix.values.round(decimals).ravel().tolist()
+    names = ([*map(str, layers)] for layers in (matrix.rows, matrix.columns))
+    sides = matrix, matrix.turned
+    lines = ([*map(alike_words, sides)], [each.nearest.tolist() for each in sides])
+    ends = matrix.first, matrix.second, mean, matrix.values.shape[1]
+    return (matrix.table, detail, *ends, numbers, *names, *lines[0], *lines[1])
 
 
 def _best(column: Column, bounds: Bounds) -> pd.DataFrame:
@@ -257,7 +312,16 @@ def _layers(column: Column, bounds: Bounds) -> pd.DataFrame:
     fields = rows[["backbone", "layer", "maybe_best"]].itertuples(index=False, name=None)
     places = ["best" if (name, layer) in best else "maybe" if maybe else "" for name, layer, maybe in fields]
     rows = rows.assign(column=column.heading, loss=bounds.losses_of(rows), place=places, score=_texts(rows))
-    return rows.sort_values(["backbone", "layer"], kind="stable")
+    return rows.assign(measure=column.heading).sort_values(["backbone", "layer"], kind="stable")
+
+
+def _by_metric(column: Column, metric: str, measure: str) -> pd.DataFrame:
+    """Scores of every block by another metric than the column's own; its highest are marked."""
+    rows = every_layer(column, None, metric)
+    rows = candidates(rows).sort_values(["backbone", "layer"], kind="stable")
+    places = np.where(rows.index.isin(best_rows(rows).index), "best", "")
+    unknown = {"loss": np.nan, "chosen": np.nan}
+    return rows.assign(column=column.heading, measure=measure, place=places, score=_texts(rows), **unknown)
 
 
 def _texts(rows: pd.DataFrame) -> list[str]:

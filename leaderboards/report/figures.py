@@ -10,11 +10,20 @@ import pandas as pd
 
 from layerboard.leaderboards.blocks.display import plain_name
 from layerboard.leaderboards.charts import engine
+from layerboard.leaderboards.charts.pictures import picture_spec
 from layerboard.leaderboards.charts.style import FONT, SCHEMA, Spec, looks
 from layerboard.leaderboards.report import charts
-from layerboard.leaderboards.report.choices import ACROSS, Words, cost_words, series_words, task_words
+from layerboard.leaderboards.report.choices import (
+    ACROSS,
+    Words,
+    cost_words,
+    measure_words,
+    series_words,
+    task_words,
+)
 from layerboard.leaderboards.report.content import Report
 from layerboard.leaderboards.report.views import view_named
+from layerboard.leaderboards.sections.layer_cka import map_pictures
 from layerboard.zoo.atomic import write_whole
 
 FORMATS = ("svg", "pdf")
@@ -35,6 +44,20 @@ def write_figures(report: Report, folder: Path, formats: Sequence[str]) -> list[
     return written
 
 
+def without_figure(report: Report) -> list[str]:
+    """What a suite has numbers of, but no figure, in sentences."""
+    drawn, lines = set(report.best["column"]), []
+    for column in report.board.columns:
+        if column.heading not in drawn:
+            there = ", ".join(sorted({*map(str, column.rows["tap"])}))
+            lines.append(
+                f"{column.heading} has no figure: curves are of blocks, and only {there} has a score"
+            )
+    if report.board.analyses:
+        lines.append(f"analyses have their figures beside the page {report.board.analyses.page}.md")
+    return [f"{report.board.suite}: {line}" for line in lines]
+
+
 def figures_of(report: Report) -> Iterator[tuple[str, Spec]]:
     """Name and specification of each figure: for each task, each backbone and each CKA matrix.
 
@@ -51,6 +74,7 @@ def figures_of(report: Report) -> Iterator[tuple[str, Spec]]:
 def _figures(report: Report) -> Iterator[tuple[str, Spec]]:
     row: list[tuple[pd.DataFrame, Words]] = []
     tasks, costs = report.columns["task"].value_counts(), cost_words(report)
+    measures = measure_words(report)
     for (name, chosen), column in zip(
         task_words(report).items(), report.columns.to_dict("records"), strict=True
     ):
@@ -64,11 +88,16 @@ def _figures(report: Report) -> Iterator[tuple[str, Spec]]:
             | _series(_lines(every, report), report)
         )
         lines = layers[layers["backbone"].isin(words["backbones"])]
-        words |= _across(lines)
+        words |= _across(lines) | measures[name] | {"by_axis": words["axis"]}
         task += "" if tasks[task] == 1 else f"-{plain_name(str(column['dataset']))}-{column['protocol']}"
         yield f"{task}-best", _drawn("ranking", [best, others], words | _series(every, report))
         beside = others[others["backbone"].isin(words["backbones"])]
         yield f"{task}-layers", _drawn("curves", [lines, beside], words)
+        for measure in chosen["measure"][1:]:
+            rows, by = report.by_metrics, measures[measure]["by"]
+            rows = rows[(rows["measure"] == measure) & rows["backbone"].isin(words["backbones"])]
+            of_metric = measures[measure] | {"by_axis": f"{column['task']} {by}, %"}
+            yield f"{task}-layers-{by}", _drawn("curves", [rows], words | of_metric)
         yield f"{task}-panels", _drawn("panels", [lines], words | {"width": 110, "columns": 4})
         yield f"{task}-depth", _drawn("depth_map", [layers], words)
         for axis, of_cost in costs.items():
@@ -80,9 +109,10 @@ def _figures(report: Report) -> Iterator[tuple[str, Spec]]:
         order = [name for name in report.columns["column"] if name in set(layers["column"])]
         wide = max(WIDTH, 26 * int(layers["layer"].max()))
         yield f"{backbone}-tasks", _drawn("task_map", [layers], {"tasks": order, "order": order}, wide)
-    own = report.matrices[report.matrices["first"] == report.matrices["second"]]
-    for table, matrices in own.groupby("table", sort=False):
-        yield f"cka-{table}", _alike(matrices)
+    for cka in report.cka:
+        for picture, kind in zip(map_pictures(cka), ("", "-pairs"), strict=False):
+            spec = picture_spec(picture, report.labels)
+            yield f"cka-{cka.table.title}{kind}", spec | {"background": LOOK["ground"]}
 
 
 def _of(frame: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -130,7 +160,9 @@ def _row(report: Report, row: Sequence[tuple[pd.DataFrame, Words]]) -> Spec:
     style = {"orient": "bottom", "columns": SERIES, "symbolOpacity": 1}
     panels: list[Spec] = []
     for lines, words in row:
-        spec = _drawn("curves", [lines], words | series | {"legend": None if panels else style, "axis": ""})
+        spec = _drawn(
+            "curves", [lines], words | series | {"legend": None if panels else style, "by_axis": ""}
+        )
         floor, measured = spec["layer"][:2]
         measured |= {"layer": measured["layer"][1:3]}
         size = {"title": words["title"], "width": 110, "height": 100}
@@ -138,14 +170,3 @@ def _row(report: Report, row: Sequence[tuple[pd.DataFrame, Words]]) -> Spec:
             size | {"data": spec["data"], "transform": spec["transform"], "layer": [floor, measured]}
         )
     return {"$schema": SCHEMA, "params": spec["params"], "hconcat": panels, "config": spec["config"]}
-
-
-def _alike(matrices: pd.DataFrame) -> Spec:
-    panels = []
-    for position, name in enumerate(matrices["first"]):
-        words = {"first": name, "second": name}
-        spec = _drawn("alike", [matrices[position : position + 1]], words, {"step": 9})
-        style, _, _ = (spec.pop(part) for part in ("config", "$schema", "autosize"))
-        panels.append(spec | {"height": {"step": 9}, "title": name})
-    axis = style["axis"] | {"labelFontSize": 8, "labelOverlap": "greedy", "labelSeparation": 4}
-    return {"$schema": SCHEMA, "concat": panels, "columns": 4, "config": style | {"axis": axis}}

@@ -30,6 +30,7 @@ from layerboard.leaderboards.sections.provenance import provenance_blocks, run_s
 from layerboard.zoo.errors import counted, printable
 
 ASSETS = Path(__file__).parent / "assets"
+FRAMES = ("best", "layers", "by_metrics", "published", "matrices")
 TOP = 7  # backbones whose lines are drawn at first: the best of the task
 MANY = 24  # backbones above which charts of all show the best of each family first
 TASK_VIEWS = ("curves", "panels", "ranking", "depth_map")
@@ -39,12 +40,12 @@ TABLE = {"frames": ["best"], "csv": BEST, "backbones": "shown", "where": {}, "st
 
 def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
     """The page of one suite, with the section of failures and successes if there is one."""
-    scripts = [vega_script(), (ASSETS / "report.js").read_text(encoding="utf-8")]
+    script = (ASSETS / "report.js").read_text(encoding="utf-8")
     styles = ["report.css", "examples.css"] if examples else ["report.css"]
     style = "".join((ASSETS / name).read_text(encoding="utf-8") for name in styles)
     # the page runs its own scripts, which make functions of chart expressions, and reaches nothing
     policy = (
-        f"default-src 'none'; script-src {' '.join(map(script_digest, scripts))} 'unsafe-eval'; style-src "
+        f"default-src 'none'; script-src {script_digest(script)} 'unsafe-eval'; style-src "
         "'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
     )
     suite, choices = report.board.suite, choices_of(report)
@@ -60,7 +61,8 @@ def report_page(report: Report, examples: Sequence[PageSection] = ()) -> str:
         sections=[*_scored_sections(report, choices), *_further_sections(report, choices, examples)],
         run=run_sentence(report.board.records),
         data=packed_json(_data(report, choices)),
-        scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files
+        library=packed(vega_script()),
+        script=Markup(script),  # noqa: S704 - our own file
     )
     return printable(page)
 
@@ -122,7 +124,7 @@ def _further_sections(
     if len(report.matrices):
         shared = {
             "choices": choices,
-            "left_out": report.cka[1],
+            "left_out": len(report.alike[0]) - report.alike[1],
             "rows": min(TOP, len(choices["first"].words)),
         }
         views = ["matrices", "alike"]
@@ -138,7 +140,8 @@ def _further_sections(
     if claims := claim_blocks(board):
         html = writer.html(collapsibles(claims, "", level=3))
         sections.append(PageSection("claims", "claims", CLAIMS_TITLE, html))
-    blocks = section_blocks(board, beyond=False)
+    # what is folded there, every layer by every metric, is drawn above
+    blocks = [block for block in section_blocks(board, beyond=False) if not getattr(block, "folded", False)]
     blocks += provenance_blocks(board) if len(board.plain) else []
     if board.costs:
         costs = cost_page(board)
@@ -154,7 +157,7 @@ def _data(report: Report, choices: Mapping[str, ReportChoice]) -> dict[str, Any]
     views = {view.name: _view(view, choices) for view in VIEWS}
     return {
         "suite": report.board.page,
-        "frames": {name: getattr(report, name) for name in ("best", "layers", "published", "matrices")},
+        "frames": {name: getattr(report, name) for name in FRAMES},
         "choices": {choice.name: choice.words for choice in choices.values()},
         "views": views | {"best": TABLE},
         "words": words,
@@ -175,5 +178,6 @@ def _view(view: ReportView, choices: Mapping[str, ReportChoice]) -> dict[str, An
     changed = [name for name, every in words.items() if re.search(rf"\{{=?({'|'.join(every)})\}}", text)]
     changed += [*view.where.values(), *(["picked"] if view.backbones == "picked" else [])]
     changed += ["members"] if view.backbones == "listed" else []
-    names = ("spec", "frames", "csv", "what", "where", "backbones", "steps", "sets", "cursor")
+    changed += ["theme"] if view.renderer == "canvas" else []  # its ink is fixed when it is drawn
+    names = ("spec", "frames", "csv", "what", "where", "backbones", "steps", "sets", "cursor", "renderer")
     return {name: getattr(view, name) for name in names} | {"choices": changed}

@@ -10,6 +10,7 @@ from layerboard.leaderboards.report.content import BEST, LAYERS
 
 FEW = 40  # charts with more rows have lower ones
 OF_TASK = {"column": "task"}
+BY_METRIC = OF_TASK | {"measure": "measure"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class ReportView:
     backbones: Literal["picked", "listed", "shown", ""] = ""  # of which rows are drawn; "" for any
     steps: tuple[int, int] = (0, 0)  # height of a row in pixels, and of one among more than `FEW`
     height: int = 400  # pixels that the page keeps before it is drawn, or to which its rows are added
+    renderer: Literal["svg", "canvas"] = "svg"  # the latter for very many marks
     cursor: bool = False  # whether all backbones can be read at a place of the horizontal axis
     sets: tuple[str, ...] = ()  # choices that a click on a mark makes, from its fields of these names
 
@@ -47,9 +49,10 @@ VIEWS = (
         "published numbers. A backbone that is highlighted in the list above shows its 95 % interval. "
         "Point at a layer, or use the arrow keys, to read all backbones there.",
         charts.curves(),
-        ("layers", "published"),
+        ("layers", "by_metrics", "published"),
         LAYERS,
-        where=OF_TASK,
+        what="{measure}",
+        where=BY_METRIC,
         backbones="picked",
         cursor=True,
     ),
@@ -59,9 +62,10 @@ VIEWS = (
         "The band is the 95 % interval; the thin grey line is the best backbone, for comparison. Dashed: "
         "random features.",
         charts.panels(),
-        ("layers",),
+        ("layers", "by_metrics"),
         LAYERS,
-        where=OF_TASK,
+        what="{measure}",
+        where=BY_METRIC,
         backbones="picked",
         height=210,
     ),
@@ -85,10 +89,10 @@ VIEWS = (
         "All backbones over their depth",
         "One row per backbone, from its first block to its last; the frame marks the best layer.",
         charts.depth_map(),
-        ("layers",),
+        ("layers", "by_metrics"),
         LAYERS,
-        what="{listed}",
-        where=OF_TASK,
+        what="{listed}: {by}",
+        where=BY_METRIC,
         backbones="listed",
         steps=(18, 12),
         height=80,
@@ -136,13 +140,15 @@ VIEWS = (
         "alike",
         "Every layer against every other",
         "Linear CKA: 1 means equal up to rotation and scale, 0 unrelated. It measures how similar "
-        "features are, not how good.",
+        "features are, not how good. Layers are in the order of the forward pass, the first at the bottom "
+        "and at the left; the line runs through the column that is most similar to each row.",
         charts.alike(),
         ("matrices",),
         ("first", "second", "row", "column", "value"),
         what="{first} and {second}, {tokens}",
-        where={"table": "tokens"},
+        where={"table": "tokens", "detail": "detail"},
         height=280,
+        renderer="canvas",
     ),
 )
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from layerboard.leaderboards.blocks.display import pooling_name, ranges_text, task_rank
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
+from layerboard.leaderboards.records.key import COMPARISON_TASK
 from layerboard.leaderboards.records.record import UNLIKE
 from layerboard.zoo.spec import SUBLAYER_TAPS
 
@@ -45,16 +46,52 @@ def _of_scores(board: Board) -> Gaps:
     poolings: dict[tuple[str, str, str], dict[str, str]] = defaultdict(dict)
     for column in board.columns:
         poolings[column.task, column.dataset, column.protocol] |= column.poolings
-    rows = board.plain[board.plain["value"].isna()]
+    compared = board.plain["task"] == COMPARISON_TASK
+    rows = board.plain[board.plain["value"].isna() & ~compared]
     fields = ["backbone", "task", "dataset", "protocol", "pooling", "other", "reason", "layer", "tap"]
     for *values, layer, tap in rows[fields].itertuples(index=False, name=None):
         gap = Gap._make(values)
         usual = poolings[gap.task, gap.dataset, gap.protocol].get(gap.backbone, gap.pooling)
         pooling = "" if gap.pooling == usual else gap.pooling
         gaps[gap._replace(pooling=pooling, reason=gap.reason or NO_REASON)].add((int(layer), tap))
+    for gap, layers in _of_comparisons(board).items():
+        gaps[gap] |= layers
     for column in board.columns:
         for name, layers in _not_run(board, column):
             gaps[Gap(name, column.task, column.dataset, column.protocol, "", "", NOT_RUN)] |= layers
+    return gaps
+
+
+def _of_comparisons(board: Board) -> Gaps:
+    """Gaps of comparisons: a layer that has none at all counts once, not in each of its comparisons.
+
+    A pooling is named if others lack less.
+    """
+    sides = [["backbone", "layer", "tap"], ["other", "other_layer", "other_tap"]]
+    by_pooling: dict[Gap, dict[str, set[tuple[int, str]]]] = defaultdict(lambda: defaultdict(set))
+    poolings: dict[tuple[str, str, str], set[str]] = defaultdict(set)
+    keys = ["task", "dataset", "protocol", "data", "pooling"]
+    for (*source, _, pooling), rows in board.pairs.groupby(keys):
+        there, (task, dataset, protocol) = rows["value"].notna(), map(str, source)
+        poolings[task, dataset, protocol].add(str(pooling))
+        defined = {
+            side for names in sides for side in rows.loc[there, names].itertuples(index=False, name=None)
+        }
+        fields = rows.loc[~there, [*sides[0], *sides[1], "reason"]]
+        for *both, reason in fields.itertuples(index=False, name=None):
+            first, second = (*both[:3],), (*both[3:],)
+            undefined = {side for side in (first, second) if side not in defined}
+            for name, layer, tap in undefined or {first}:
+                other = "" if undefined else second[0]
+                gap = Gap(name, task, dataset, protocol, "", other, reason or NO_REASON)
+                by_pooling[gap][str(pooling)].add((int(layer), tap))
+    gaps: dict[Gap, set[tuple[int, str]]] = {}
+    for gap, lacking in by_pooling.items():
+        alike = {*lacking} == poolings[gap[1:4]] and len(
+            {frozenset(layers) for layers in lacking.values()}
+        ) == 1
+        for pooling, layers in lacking.items():
+            gaps[gap if alike else gap._replace(pooling=pooling)] = layers
     return gaps
 
 

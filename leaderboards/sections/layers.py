@@ -73,6 +73,8 @@ def _column_blocks(board: Board, column: Column) -> list[Block]:
     if not metrics.empty:
         note = said("All metrics, each at its own best layer:")
         blocks += [note, Table(metrics, caption=f"{title}: all metrics")]
+        every, caption = tables.metric_layers_table(column), f"{title}: every layer by the other metrics"
+        blocks.append(Table(every, left=2, caption=caption, head=1, folded=True))
     if not (alone := tables.at_best_table(column)).empty:
         blocks += [
             said("At the best layer of {metric}:", metric=column.metric),

@@ -1,20 +1,16 @@
-"""The section on CKA: the similarity of layers, within and across backbones; and all CKA as matrices."""
+"""The section on CKA: the similarity of last blocks, and the most similar blocks of two backbones."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
-from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, said
 from layerboard.leaderboards.blocks.display import number_text, pooling_name, pooling_rank
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.frames import INTERVAL, BoardBackbone, RecordGroup, groups_of
+from layerboard.leaderboards.board.frames import INTERVAL, RecordGroup, groups_of
 from layerboard.leaderboards.sections.provenance import partial_line, units_text
 from layerboard.leaderboards.sections.tables import cell_table
+from layerboard.zoo.spec import FLOORS
 
 SIMILARITY_TITLE = "How similar the backbones are (CKA)"
 
@@ -22,9 +18,10 @@ NOTE = """\
 Linear CKA compares two layers, of one backbone or of two: 1 means equal up to rotation and scale, 0
 unrelated. It measures how similar features are, not how good."""
 
-CELLS = 400_000  # maximum numbers on a page; matrices beyond it are left out and reported
-
-NO_LAST_BLOCKS = "The last blocks were not compared, only other layers, whose numbers are in the records."
+NO_LAST_BLOCKS = "The last blocks were not compared, only other layers."
+ELSEWHERE = (
+    "Maps of all compared layers, and of what was read inside blocks, are on a page of their own: `{name}`."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +56,9 @@ def similarity_blocks(board: Board) -> list[Block]:
     for table in cka_tables(board):
         title = f"CKA: {table.title}{' †' if table.rows['partial'].any() else ''}"
         blocks += [Heading(3, title), *_table_blocks(board, table, title)]
-    return [Heading(2, SIMILARITY_TITLE), said(NOTE), *blocks] if blocks else []
+    drawn = board.pairs[board.pairs["value"].notna()]["family"].isin(FLOORS)
+    there = said(ELSEWHERE if not drawn.all() else "", name=f"{board.page}.cka")
+    return [Heading(2, SIMILARITY_TITLE), said(NOTE), there, *blocks] if blocks else []
 
 
 def _table_blocks(board: Board, table: CkaTable, title: str) -> list[Block]:
@@ -111,44 +110,3 @@ def most_similar_blocks(board: Board, table: CkaTable) -> pd.DataFrame:
         }
         for row in rows.to_dict("records")
     )
-
-
-class BlockCka(NamedTuple):
-    """CKA of blocks of two backbones, [blocks of the first, blocks of the second] in -1..1; NaN for none."""
-
-    table: str  # what was compared, in words: tokens, dataset, protocol
-    first: str  # label of the backbone of the rows
-    second: str
-    values: NDArray[np.float64]
-
-
-def cka_matrices(board: Board, most: int = CELLS) -> tuple[tuple[BlockCka, ...], int]:
-    """The matrices of a board up to ``most`` numbers in total, and how many do not fit.
-
-    They come by table; if space is short, those of a backbone with itself come first.
-    """
-    backbones = [backbone for backbone in board.backbones if not backbone.floor]
-    pairs = board.block_pairs.dropna(subset="value")
-    every = [matrix for table in cka_tables(board) for matrix in _matrices(table, pairs, backbones)]
-    fitting, count = set[int](), 0
-    for index in sorted(range(len(every)), key=lambda index: every[index].first != every[index].second):
-        count += every[index].values.size
-        if count <= most:
-            fitting.add(index)
-    matrices = tuple(matrix for index, matrix in enumerate(every) if index in fitting)
-    return matrices, len(every) - len(matrices)
-
-
-def _matrices(table: CkaTable, pairs: pd.DataFrame, backbones: Sequence[BoardBackbone]) -> Iterator[BlockCka]:
-    """The matrices of one table in the order of its backbones; those with themselves first."""
-    rows_of = dict(iter(table.select(pairs).groupby(["backbone", "other"])))
-    every = combinations_with_replacement(backbones, 2)
-    for first, second in sorted(every, key=lambda pair: pair[0] != pair[1]):
-        if (rows := rows_of.get((first.name, second.name))) is None:
-            continue
-        wide = rows.pivot_table("value", "layer", "other_layer")
-        wide = wide.reindex(index=range(1, first.depth + 1), columns=range(1, second.depth + 1))
-        values = wide.to_numpy(float)
-        if first == second:
-            values = np.where(np.isnan(values), values.T, values)
-        yield BlockCka(table.title, first.label, second.label, values)

@@ -99,17 +99,19 @@ def board_table(board: Board, cells: Callable[[Column], Cells], *, floor: bool =
     return pd.DataFrame(table)
 
 
-def layer_table(column: Column, pooling: str | None = None) -> pd.DataFrame:
-    """Scores of every layer in one column, as shown, or in another pooling.
+def layer_table(column: Column, pooling: str | None = None, metric: str = "") -> pd.DataFrame:
+    """Scores of every layer in one column, as shown, or in another pooling, or by another metric.
 
     One row per backbone without the random floor, columns ``1``..greatest depth and, if there is one,
-    ``final``. The best block, which the leaderboard shows, and those not shown to be worse are marked.
+    ``final``. The best block, by the column's metric the one that the leaderboard shows, and those not shown
+    to be worse are marked.
     """
-    rows = every_layer(column, pooling)
+    rows = every_layer(column, pooling, metric)
     backbones = backbones_of(rows)
     heads = [str(layer) for layer in range(1, 1 + max((backbone.depth for backbone in backbones), default=0))]
     heads += ["final"] if (rows["tap"] == "final").any() else []
-    best = {(str(row["backbone"]), str(row["layer"])) for _, row in column.best.iterrows()}
+    best_ones = best_rows(rows) if metric else column.best
+    best = {(str(row["backbone"]), str(row["layer"])) for _, row in best_ones.iterrows()}
     best = best if pooling is None else set()  # no backbone is shown in another pooling
     cells: dict[tuple[str, str], Cell] = {}
     fields = rows[["backbone", "layer", "tap", "maybe_best", *INTERVAL]].itertuples(index=False, name=None)
@@ -123,29 +125,50 @@ def layer_table(column: Column, pooling: str | None = None) -> pd.DataFrame:
     return pd.DataFrame(body, columns=["backbone", *heads], dtype=object)
 
 
-def every_layer(column: Column, pooling: str | None) -> pd.DataFrame:
-    """Scores of blocks and final norms by a column's metric, as shown or in another pooling; no floor."""
+def every_layer(column: Column, pooling: str | None, metric: str = "") -> pd.DataFrame:
+    """Scores of blocks and final norms, as shown or in another pooling; no floor.
+
+    They are by a metric of the column's task, its own for none.
+    """
     rows = column.in_pooling(pooling)
-    return rows[rows["tap"].isin(["block", "final"]) & (rows["metric"] == column.metric) & ~is_floor(rows)]
+    rows = rows[rows["metric"] == (metric or column.metric)]
+    return rows[rows["tap"].isin(["block", "final"]) & ~is_floor(rows)]
+
+
+def overall_metrics(column: Column) -> list[str]:
+    """Metrics of a column's task over all items, in order; kinds, ceilings and rules have other tables."""
+    elsewhere = ("", PULL, *task_display(column.task).at_best)
+    names = {str(name) for name in column.rows["metric"] if not str(name).endswith(CEILINGS)}
+    names = {name for name in names if name not in elsewhere and not kind_suffix(column.task, name)}
+    return sorted(names, key=lambda name: metric_rank(column.task, name))
 
 
 def metrics_table(column: Column) -> pd.DataFrame:
     """All metrics of a task in the shown pooling, each at its own best layer; empty for a single one."""
-    rows = column.in_pooling()
-    # kinds, ceilings and rules have tables of their own
-    metrics = {str(metric) for metric in rows["metric"] if metric and not str(metric).endswith(CEILINGS)}
-    elsewhere = (PULL, *task_display(column.task).at_best)
-    metrics = {name for name in metrics if name not in elsewhere and not kind_suffix(column.task, name)}
+    rows, metrics = column.in_pooling(), overall_metrics(column)
     if len(metrics) < 2:
         return pd.DataFrame()
     backbones = backbones_of(rows)
     best, floors = best_rows(rows), floor_draws(rows)
     table: dict[str, list[str] | list[Cell]] = {"backbone": [backbone.label for backbone in backbones]}
-    for metric in sorted(metrics, key=lambda name: metric_rank(column.task, name)):
+    for metric in metrics:
         cells = _floor_cells(floors[floors["metric"] == metric])
         cells |= _best_cells(best[best["metric"] == metric])
         table[metric] = [cells.get(backbone.name, EMPTY) for backbone in backbones]
     return pd.DataFrame(table)
+
+
+def metric_layers_table(column: Column) -> pd.DataFrame:
+    """Scores of every layer by the other metrics of a task in the shown pooling; empty for a single metric.
+
+    One row per metric and backbone, as in `layer_table`; the best block by that metric is marked.
+    """
+    parts = [pd.DataFrame()]
+    for metric in overall_metrics(column):
+        if metric != column.metric:
+            parts.append(layer_table(column, metric=metric))
+            parts[-1].insert(0, "metric", metric)
+    return pd.concat(parts, ignore_index=True).fillna("")
 
 
 def kind_table(column: Column) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.claims.section import claim_blocks
 from layerboard.leaderboards.inside.page import inside_page
 from layerboard.leaderboards.sections.cost import cost_page
+from layerboard.leaderboards.sections.layer_cka import cka_page
 from layerboard.leaderboards.sections.order import section_blocks
 from layerboard.leaderboards.sections.provenance import provenance_blocks
 from layerboard.leaderboards.writers.figures import write_page_figures
@@ -32,8 +33,9 @@ def tables_folder() -> Path:
 def write_board(board: Board, folder: Path, endings: Sequence[str] = ENDINGS) -> list[Path]:
     """Write the pages of one suite; returns the files, page by page. Raises InputError for an unknown format.
 
-    The leaderboard has the name of the suite, the page of analyses is ``<suite>.inside``, the page of costs
-    ``<suite>.cost``. The returned files do not include the figures beside the pages.
+    The leaderboard has the name of the suite, the page of analyses is ``<suite>.inside``, that of CKA
+    ``<suite>.cka``, that of costs ``<suite>.cost``. The returned files do not include the figures beside the
+    pages.
     """
     require_known("format", endings, WRITERS)
     return [path for page in pages_of(board) for path in write_page(page, folder, endings)]
@@ -50,8 +52,10 @@ def write_page(page: Page, folder: Path, endings: Sequence[str] = ENDINGS) -> li
 
 
 def pages_of(board: Board) -> list[Page]:
-    """The pages of one suite: its leaderboard, and its analyses and costs if there are any."""
+    """The pages of one suite: its leaderboard, and its CKA, analyses and costs if there are any."""
     pages = [leaderboard_page(board)] if len(board.measured) else []
+    cka = cka_page(board)
+    pages += [cka] if cka else []
     pages += [inside_page(board)] if board.analyses else []
     pages += [cost_page(board)] if board.costs else []
     labels = tuple(backbone.label for backbone in board.backbones if not backbone.floor)

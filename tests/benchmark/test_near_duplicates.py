@@ -65,7 +65,7 @@ def test_a_folder_of_bursts_is_said_to_be_one_wherever_its_score_is(
         f"At least {100 * found.share:.0f} % of the {found.images} images of photos have a near-duplicate"
     )
     assert warning in " ".join(said.out.split())
-    (page,) = (path for path in (output / "tables").glob("*.md") if ".inside" not in path.name)
+    (page,) = (path for path in (output / "tables").glob("*.md") if path.suffixes == [".md"])
     assert warning in page.read_text()
     (report,) = layerboard.report(output=output).paths
     answer, _, rest = report.read_text().partition('id="best"')

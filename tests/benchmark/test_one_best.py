@@ -28,7 +28,8 @@ NUMBERS = ("value", "ci_low", "ci_high", "chosen", "held_out")
 def mini(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An output folder with the committed scores of the mini suite."""
     numbers = read_numbers(tables_folder() / "mini.csv", TIDY)
-    rows = numbers[numbers["other"] == ""].drop(columns=["best", "loss", "other", "other_layer", "other_tap"])
+    rows = numbers[(numbers["other"] == "") & (numbers["best"] != "")]  # of the primary metrics
+    rows = rows.drop(columns=["best", "loss", "other", "other_layer", "other_tap"])
     depths = rows["layer"].astype(int).groupby(rows["backbone"]).max()
     without_token = {*rows["backbone"]} - {*rows.loc[rows["pooling"] == "cls", "backbone"]}
     records = [
@@ -125,7 +126,8 @@ def test_show_card_and_recommend_name_the_same(output: Path, capsys: pytest.Capt
     )
     answers = layerboard.best(output=output)
     (table,) = [path for path in (output / "tables").glob("*.csv") if path.suffixes == [".csv"]]
-    scores = read_numbers(table, TIDY).set_index(["task", "dataset", "backbone", "layer", "tap", "pooling"])
+    primary = read_numbers(table, TIDY).query("best != ''")
+    scores = primary.set_index(["task", "dataset", "backbone", "layer", "tap", "pooling"])
     layerboard.show(output=output)
     shown = capsys.readouterr().out
     for answer, card in zip(answers.frame.to_dict("records"), cards[1:], strict=True):

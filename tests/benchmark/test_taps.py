@@ -9,7 +9,7 @@ import pytest
 
 from layerboard.benchmark.api import execute
 from layerboard.benchmark.forms.request import Request
-from layerboard.benchmark.plan.layers import select_layers
+from layerboard.benchmark.plan.layers import select_layers, with_taps
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.tables import layer_table
 from layerboard.zoo.errors import InputError
@@ -42,19 +42,34 @@ def test_taps_of_convnets() -> None:
     assert select_layers("3", SPEC, ("input",)) == (Layer(3, "input"),)
 
 
-def test_wrong_taps_are_one_sentence() -> None:
-    with pytest.raises(InputError, match="double has no skip in its blocks: leave it or --taps out"):
-        select_layers("all", TOKENS, ("norm1", "skip"))
+def test_layers_are_read_at_the_taps_that_a_backbone_has() -> None:
+    chosen = select_layers("1-2", TOKENS, ("norm1", "skip"))
+    assert " ".join(map(str, chosen)) == "1.norm1 2.norm1"
+    assert " ".join(map(str, select_layers("1-2", SPEC, ("norm1", "skip")))) == "1.skip 2.skip"
     own = replace(TOKENS, origin=OBJECT)
-    with pytest.raises(InputError, match="double has no norm1 in its blocks"):
+    with pytest.raises(InputError, match="double has none of the taps asked for: leave it or --taps out"):
         select_layers("all", own, ("norm1",))
     assert select_layers("1", replace(own, taps=("mlp", "norm1")), ("norm1",)) == (Layer(1, "norm1"),)
-    with pytest.raises(InputError, match="double has no norm1 in its blocks"):
-        select_layers("all", SPEC, ("norm1",))
     with pytest.raises(InputError, match="layers '0,final' have no mlp"):
         select_layers("0,final", TOKENS, ("mlp",))
     floor = replace(SPEC, family="random", has_final=False)
     assert select_layers("all", floor, ("norm1",)) == (Layer(1), Layer(2), Layer(3))
+
+
+def test_what_taps_leave_out_is_said_once() -> None:
+    vits = [replace(TOKENS, name=name) for name in ("a", "b")]
+    convnet, floor = replace(SPEC, name="c"), replace(SPEC, name="r", family="random")
+    both = [*vits, convnet, floor]
+    assert with_taps(both, ("block",)) == (both, [])
+    assert with_taps(both, ("input",)) == (both, [])
+    assert with_taps(both, ("block", "norm1", "mlp", "branch")) == (
+        both,
+        ["left out: branch of a, b: no such tap", "left out: norm1, mlp of c: no such tap"],
+    )
+    assert with_taps(both, ("norm1",)) == ([*vits, floor], ["left out: c, without norm1"])
+    with pytest.raises(InputError, match="no block of a, b has the tap skip; --taps takes block, input, nor"):
+        with_taps([*vits, floor], ("norm1", "skip"))
+    assert with_taps([floor], ("norm1",)) == ([floor], [])
 
 
 def test_wrong_options_are_one_sentence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -62,11 +77,27 @@ def test_wrong_options_are_one_sentence(capsys: pytest.CaptureFixture[str], tmp_
         return command(capsys, "run", "-b", "mini-dino", "mini-resnet", "-o", tmp_path, *arguments).error
 
     assert "mlp_hidden, mlp, skip, branch; found 'head'" in error("--taps", "head")
-    assert "mini-resnet has no norm1 in its blocks: leave it or --taps out" in error("--taps", "norm1")
-    assert "mini-dino has no branch in its blocks: leave it or --taps out" in error("--taps", "branch")
+    alone = command(capsys, "run", "-b", "mini-dino", "--taps", "branch", "-o", tmp_path).error
+    assert "no block of mini-dino has the tap branch; --taps takes block, input, norm1, query," in alone
     assert "--interpolation takes auto, huggingface, dino, timm or google; found 'bicubic'" in error(
         "--interpolation", "bicubic"
     )
+
+
+def test_a_vit_and_a_resnet_are_compared_at_the_taps_of_their_kinds(
+    new_place: Callable[[], Path], data: Path
+) -> None:
+    backbones = ["mini-fs", "mini-resnet"]
+    records = run(new_place(), backbones, "cka", data=data, layers="2", taps=["mlp", "branch"])
+    assert records.attrs["failures"] == []
+    rows = records[records["pooling"] == "patch"]
+    sides = {(*pair,) for pair in rows[["backbone", "tap", "other", "other_tap"]].itertuples(index=False)}
+    assert sides == {
+        ("mini-fs", "mlp", "mini-fs", "mlp"),
+        ("mini-fs", "mlp", "mini-resnet", "branch"),
+        ("mini-resnet", "branch", "mini-resnet", "branch"),
+    }
+    assert rows["value"].notna().all()
 
 
 def test_depth_wise_cka(new_place: Callable[[], Path], data: Path) -> None:

@@ -193,7 +193,7 @@ def cut_baselines(reference: Reference, folder: Path, times: int, seed: int = 0)
         whole = {
             path: path.read_bytes()
             for path in numbers
-            if not path.name.endswith((".inside.csv", ".cost.csv"))
+            if not path.name.endswith((".inside.csv", ".cka.csv", ".cost.csv"))
         }
         victim = draw.choice(
             [*numbers, *numbers, *sorted(path for path in baseline.iterdir() if path.is_file())]

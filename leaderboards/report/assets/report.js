@@ -15,6 +15,7 @@
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
   };
   const data = await unpacked(one("#data").textContent).json();
+  (0, eval)(await unpacked(one("#library").textContent).text()); // of charts, packed: it is most of the page
   root.classList.remove("plain"); // a browser that cannot unpack shows what is complete without the script
   const mapped = (values, change) =>
     Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value, name)]));
@@ -101,8 +102,9 @@
     drawn.delete(name);
     place.textContent = "";
     if (words.rows.length) {
-      const quiet = { mode: "vega-lite", renderer: "svg", actions: false, defaultStyle: false, logLevel: 1 };
-      const result = await vegaEmbed(place, { ...filled(view.spec, words), description }, { ...quiet, tooltip: tell });
+      const quiet = { mode: "vega-lite", actions: false, defaultStyle: false, logLevel: 1, tooltip: tell };
+      const given = { ...filled(view.spec, words), description };
+      const result = await vegaEmbed(place, given, { ...quiet, renderer: view.renderer });
       drawn.set(name, Object.assign(result, { what, names: words.order }));
       result.view.addEventListener("click", (_, item) => {
         const fields = view.sets.filter((field) => item?.datum?.[field]);
@@ -111,7 +113,7 @@
       for (const empty of all("g[role=graphics-symbol]:empty", place)) empty.setAttribute("aria-hidden", "true");
     }
     if (!numbers(name).length) place.replaceChildren(made("p", { className: "empty" }, "No numbers for this choice."));
-    place.style.minHeight = `${one("svg", place)?.clientHeight || 0}px`; // while it is drawn again
+    place.style.minHeight = `${one("svg, canvas", place)?.clientHeight || 0}px`; // while it is drawn again
     if (one(".numbers", figure).open) fillTable(name);
     aim();
   };
@@ -298,9 +300,16 @@
     repick();
     redraw(views.filter((name) => data.views[name].backbones));
   };
+  const limit = (control) => { // to the values that another choice has for it, by the words of its name
+    const { choice: name } = control.dataset;
+    const left = Object.keys(choice).map((each) => data.choices[each]?.[choice[each]]?.[name]).find(Array.isArray);
+    for (const option of left ? control.options : []) option.hidden = option.disabled = !left.includes(option.value);
+    if (left && !left.includes(choice[name])) [choice[name]] = left;
+    control.value = choice[name];
+  };
   const apply = (changes) => {
     Object.assign(choice, changes);
-    for (const control of controls) control.value = choice[control.dataset.choice];
+    controls.forEach(limit);
     root.dataset.theme = choice.theme;
     redraw(views.filter((name) => data.views[name].choices.some((each) => each in changes)));
     if (filters.some((control) => control.dataset.choice in changes)) filter();

@@ -14,6 +14,7 @@ from PIL import Image
 from layerboard.zoo.atomic import remove_leftovers, temporary_folder
 from layerboard.zoo.errors import InputError, first_line
 from layerboard.zoo.reading import read_regular
+from layerboard.zoo.view.photos import open_file
 
 NAME = "memory"  # of the folder, which is the dataset's name on pages
 LABELS = ("label", "labels", "class", "target")  # columns of labels, in order of preference
@@ -152,7 +153,7 @@ def _encoded(image: Any) -> tuple[bytes, str]:  # noqa: ANN401
     if isinstance(image, str | Path):
         image = read_regular(Path(image))
     if isinstance(image, bytes | bytearray):
-        with Image.open(BytesIO(image)) as opened:
+        with open_file(BytesIO(image)) as opened:
             return bytes(image), str(opened.format).lower()
     if not isinstance(image, Image.Image):
         image = Image.fromarray(_pixels(image))

@@ -5,13 +5,14 @@ import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 import torch
 
 from layerboard.benchmark.api import execute
-from layerboard.benchmark.engines.progress import Silent
+from layerboard.benchmark.engines.progress import Message, Reporter, Silent
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs import passes
 from layerboard.benchmark.jobs.fingerprints import JobMaker
@@ -217,3 +218,29 @@ def test_attention_maps_that_do_not_fit_beside_whole_groups_have_a_forward_of_th
         assert {count for (name, *_), count in apart.images.items() if name == backbone} == {times}
     assert "locality" in set(records["task"])
     assert_same_records(same, records)
+
+
+@pytest.mark.usefixtures("no_pages")
+def test_progress_over_all_counts_each_image_once(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Images that have two forwards, and images of which a backbone has nothing to show, too."""
+    monkeypatch.setattr(passes, "ATTENTION_BYTES", 5 * 4 * 3 * 65**2)
+    stages: dict[tuple[int, int], list[Any]] = {}
+
+    def take(message: Message) -> None:
+        kind, stage, content = message
+        if kind == "start":
+            stages[stage] = [*content, 0]
+        elif kind == "advance":
+            stages[stage][-1] += content
+
+    folders = {"output": tmp_path / "out", "cache": tmp_path / "cache"}
+    tasks = "cka", "attention-distance", "saliency"
+    execute(
+        Request(BACKBONES, tasks, data=data, layers="1", floor=False, workers=1, **folders), Reporter(take)
+    )
+    done = {title: (total, amount) for title, total, _, amount in stages.values()}
+    total, amount = done["all backbones"]
+    assert amount == total > 0
+    assert "images once more" in {unit for _, _, unit, _ in stages.values()}

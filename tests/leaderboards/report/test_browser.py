@@ -5,6 +5,7 @@ import io
 import os
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -13,6 +14,7 @@ import pytest
 from layerboard.leaderboards.blocks.csv import csv_text
 from layerboard.leaderboards.board.costs import pareto_front
 from layerboard.leaderboards.report.page import report_page
+from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.report.boards import DAVIS, HOSTILE, KNN, content, small
 
 pytestmark = pytest.mark.browser
@@ -71,7 +73,7 @@ def names(tab):
 def show(tab, view):
     """Bring a chart into view and wait for it."""
     tab.locator(f"#view-{view}").scroll_into_view_if_needed()
-    tab.wait_for_selector(f"#view-{view} svg")
+    tab.wait_for_selector(f"#view-{view} :is(svg, canvas)")
 
 
 def downloaded(tab, selector):
@@ -245,7 +247,9 @@ def test_backbones_are_chosen_by_boxes(shared):
 def test_the_csv_of_a_chart_holds_the_numbers_of_the_leaderboard(shared, found):
     show(shared, "curves")
     text, rows = downloaded(shared, "#view-curves button[data-csv]")
-    assert text.startswith("column,backbone,pooling,layer,depth,value,ci_low,ci_high,loss,place,chosen\n")
+    assert text.startswith(
+        "column,measure,backbone,pooling,layer,depth,value,ci_low,ci_high,loss,place,chosen\n"
+    )
     table = csv.DictReader(io.StringIO(csv_text(found.numbers[0].frame)))
     wanted = {
         (row["backbone"], row["layer"]): tuple(float(row[name]) for name in ("value", "ci_low", "ci_high"))
@@ -294,6 +298,31 @@ def test_the_front_is_the_one_that_is_computed(shared):
     }
     assert len(ahead) >= 1
     shared.select_option("#cost", "ms")
+
+
+def test_the_metric_of_the_curves_can_be_chosen(browser, tmp_path):
+    others = [replace(one, metric="top-5", primary=False) for one in layers([70.0, 80.0])]
+    davis = layers([10.0, 20.0], task="davis", metric="J&F", pooling="grid")
+    page = tmp_path / "mini.html"
+    page.write_text(report_page(content(frame(layers([50.0, 60.0]), others, davis))), encoding="utf-8")
+    with browser.new_context() as context:
+        tab = context.new_page()
+        tab.goto(page.as_uri())
+        show(tab, "curves")
+        shown = "#measure option:not([hidden])"
+        assert tab.locator(shown).all_text_contents() == ["top-1", "top-5"]
+        tab.select_option("#measure", "knn top-1: top-5")
+        tab.wait_for_function("document.querySelector('#view-curves svg')?.outerHTML.includes('top-5, %')")
+        _, rows = downloaded(tab, "#view-curves button[data-csv]")
+        assert [(row["measure"], row["value"]) for row in rows] == [
+            ("knn top-1: top-5", "70"),
+            ("knn top-1: top-5", "80"),
+        ]
+        show(tab, "ranking")
+        assert "top-1, %" in tab.inner_html("#view-ranking svg")
+        tab.select_option("#task", "davis J&F")
+        assert tab.locator(shown).all_text_contents() == ["J&F"]
+        assert tab.input_value("#measure") == "davis J&F"
 
 
 def test_similarity_is_drawn_for_the_two_that_are_chosen(shared):
@@ -357,7 +386,9 @@ def test_every_chart_is_printed_and_the_table_is_whole(browser, path):
         tab = context.new_page()
         tab.goto(path.as_uri())
         tab.wait_for_selector("html[data-ready]")
-        views = "[...document.querySelectorAll('.view')].map(view => view.querySelectorAll('svg').length)"
+        views = (
+            "[...document.querySelectorAll('.view')].map(view => view.querySelectorAll('svg, canvas').length)"
+        )
         tab.evaluate(f"addEventListener('afterprint', () => {{ window.printed = {views}; }})")
         tab.pdf(format="A4")
         assert set(tab.evaluate("window.printed")) == {1}

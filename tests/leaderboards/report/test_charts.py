@@ -82,7 +82,8 @@ def test_many_rows_are_lower():
 
 
 def test_a_backbone_beside_itself_keeps_every_line_of_a_tooltip():
-    words = dict.fromkeys(("rows", "ink", "font", "mark"), "") | {"first": "a", "second": "a"}
+    words = dict.fromkeys(("rows", "ink", "font", "mark", "font_size", "angle", "size"), "")
+    words |= {"first": "a", "second": "a"}
     spec = charts.fill_placeholders(charts.alike(), words)
     titles = [tip["title"] for tip in spec["layer"][0]["encoding"]["tooltip"]]
     assert titles == ["row: layer of a", "column: layer of a", "CKA"]

@@ -1,6 +1,7 @@
 import io
 import json
 import re
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -10,7 +11,7 @@ from PIL import Image
 
 from layerboard.leaderboards.charts import engine
 from layerboard.leaderboards.charts.style import looks
-from layerboard.leaderboards.report.figures import figures_of, write_figures
+from layerboard.leaderboards.report.figures import figures_of, without_figure, write_figures
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.report.boards import SCORES, content
 
@@ -27,7 +28,7 @@ def test_there_is_one_for_each_view_of_each_task(figures):
     tasks = {name.removeprefix("knn-") for name in figures if name.startswith("knn-")}
     assert tasks == {"best", "layers", "panels", "depth", "cost-ms", "cost-parameters", "cost-dim"}
     assert sum(name.endswith("-tasks") for name in figures) == len(SCORES)
-    assert sum(name.startswith("cka-") for name in figures) == 1
+    assert sum(name.startswith("cka-") for name in figures) == 2
     assert all(re.fullmatch(r"[\w.-]+", name) for name in figures)
 
 
@@ -46,7 +47,7 @@ def test_a_figure_shows_its_numbers_inside_of_its_frame(figures, kind):
     texts = [*placed(root)]
     assert len(texts) > 5
     assert all(0 <= x <= width and 0 <= y <= height for _, x, y in texts)
-    assert sum(1 for _ in root.iter(f"{SVG}path")) >= 5
+    assert sum(1 for part in root.iter() if part.tag in (f"{SVG}path", f"{SVG}image", f"{SVG}line")) >= 5
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -91,6 +92,27 @@ def test_files_have_the_names_of_their_figures(tmp_path):
     assert {"knn-best.svg", "knn-best.pdf", "layers.pdf", "mini-fs-tasks.pdf", "mini-fs-tasks-2.pdf"} <= names
     assert len(names) == len(written)
     assert (tmp_path / "mini" / "knn-layers.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_what_has_no_figure_is_said():
+    inside = [replace(one, tap="norm1") for one in layers([50.0, 60.0])]
+    inside += [replace(one, tap="mlp") for one in layers([50.0], task="davis", metric="J&F")]
+    only = content(frame(inside))
+    assert [*figures_of(only)] == []
+    assert without_figure(only) == [
+        "mini: knn top-1 has no figure: curves are of blocks, and only norm1 has a score",
+        "mini: davis J&F has no figure: curves are of blocks, and only mlp has a score",
+    ]
+    assert without_figure(content(frame(layers([50.0, 60.0])))) == []
+
+
+def test_every_metric_over_layers_has_a_figure():
+    others = [replace(one, metric="top-5", primary=False) for one in layers([70.0, 60.0])]
+    figures = dict(figures_of(content(frame(layers([50.0, 60.0]), others))))
+    assert "knn-layers-top-5" in figures
+    shown = engine.render_chart(figures["knn-layers-top-5"])
+    assert "knn top-5, %" in shown
+    assert "knn top-1, %" not in shown
 
 
 def test_names_of_figures_stay_when_a_folder_gets_another_digest(tmp_path):

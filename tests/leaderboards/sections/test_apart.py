@@ -63,7 +63,7 @@ def test_what_is_infinite_is_no_score(value):
     assert "inf" not in set(tidy_frame(Board.of(records, "mini"))["value"])
 
 
-def test_the_numbers_hold_every_pooling():
+def test_the_numbers_hold_every_pooling_and_metric():
     mean = {"pooling": "mean", "primary": False}
     other = [record(metric="top-5", primary=False, layer=1)]
     records = frame(layers([1.0, 2.0]), layers([3.0, 1.0], **mean), other, floor([1.0]))
@@ -75,7 +75,9 @@ def test_the_numbers_hold_every_pooling():
         ["mini-dino", "mean", "1", "3.0000", "True"],
         ["mini-dino", "mean", "2", "1.0000", "False"],
         ["random", "cls", "1", "1.0000", "False"],
+        ["mini-dino", "cls", "1", "50.0000", ""],
     ]
+    assert found.loc[5, ["best", "loss", "maybe_best", "chosen", "held_out"]].tolist() == [""] * 5
     page = render_page(records, "mini")
     assert "**3.0 (1/2 mean)**" in page
     assert page.index("Features: mean: mean of the patch tokens (knn).") < page.index("## Every layer")

@@ -20,7 +20,7 @@ def named(section: str) -> set[str]:
     text = SECTIONS[section]
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     cells = " ".join(row.split("|")[1] for row in rows) if rows else text
-    return set(re.findall(r"`([a-z_]+)`", cells))
+    return set(re.findall(r"`([a-z_0-9]+)`", cells))
 
 
 def test_the_csv() -> None:

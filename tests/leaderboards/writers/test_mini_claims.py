@@ -34,6 +34,7 @@ class Tables:
         self.page = (tables_folder() / f"{suite}.md").read_text(encoding="utf-8")
         rows = read_numbers(tables_folder() / f"{suite}.csv", TIDY)
         rows = rows[(rows["tap"] == "block") & (rows["other"] == "") & (rows["backbone"] != "mini-random")]
+        rows = rows[rows["best"] != ""]  # of the primary metrics
         numbers = rows[["value", "ci_low", "ci_high", "loss"]].apply(pd.to_numeric)
         flags = {name: rows[name] == "True" for name in ("best", "maybe_best")}
         self.rows = rows.assign(**numbers, **flags, layer=rows["layer"].astype(int))
