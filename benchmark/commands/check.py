@@ -37,8 +37,8 @@ class CheckRequest(DeviceOptions, DataOptions):
     )
     weights: Words = Option(
         (),
-        "Names or patterns of the registry, or NAME=PATH for a file or directory: are these the published "
-        "weights, and do they give the features of their stored fingerprint?",
+        "Check whether weights are the published ones and give the features of their stored fingerprint: "
+        "names or patterns of the registry, or NAME=PATH for a file or directory.",
         panel="Backbones",
     )
     features: Plain[bool] = Option(
