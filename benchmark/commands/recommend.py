@@ -455,13 +455,15 @@ def code_of(pick: "Pick", local: Collection[str] = ()) -> str:
 
 
 def _call(name: str, column: "Column", row: "pd.Series", local: Collection[str]) -> str:
+    from layerboard.tasks.framework.protocols import PROTOCOLS
     from layerboard.tasks.framework.registry import TASKS
 
     variant = Variant.of(name)
     name = str(replace(variant, entry=as_path(variant.entry, local)))
     words = [repr(name), f"layer={row['layer']}", f"pooling={str(row['pooling'])!r}"]
     known = any(task.name == column.task for task in TASKS)  # not those of a user's own backbone
-    if known and (row["pooling"] == "grid" or column.task == "retrieval"):
+    usual = all(rules.covers("knn") for rules in PROTOCOLS if rules.name == column.protocol)
+    if known and (row["pooling"] == "grid" or column.task == "retrieval" or not usual):
         words.append(f"task={column.task!r}")
     if column.protocol != "standard":
         words.append(f"protocol={column.protocol!r}")
