@@ -9,7 +9,7 @@ from layerboard.benchmark.forms.request import JsonOption, ResultsOptions
 
 
 class ClaimOptions(Form, kw_only=False):
-    """Which claims are judge_claim."""
+    """Options of which claims are judged."""
 
     numbers: Wholes = Option((), "Numbers of claims.", usual="all", positional=True)
     _: KW_ONLY
@@ -62,6 +62,7 @@ def claims(request: ClaimsCall) -> Result:
         claim_frame,
         claim_table,
         counts_text,
+        lacking_texts,
     )
 
     output = request.output
@@ -71,6 +72,6 @@ def claims(request: ClaimsCall) -> Result:
     return Result(
         title=f"Claims of papers by the results in {output}",
         frame=claim_frame(judged),
-        table=claim_table(judged),
-        notes=(counts_text(judged),),
+        table=claim_table([each for each in judged if each.effect is not None]),
+        notes=(*lacking_texts(judged), counts_text(judged)),
     )

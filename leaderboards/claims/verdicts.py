@@ -13,7 +13,7 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.claims.effects import AbsentError, Effect
 from layerboard.leaderboards.claims.entries import CLAIMS, Claim
 from layerboard.leaderboards.claims.readings import Readings
-from layerboard.zoo.errors import InputError, some
+from layerboard.zoo.errors import InputError, counted, some
 
 ClaimVerdict = Literal["holds", "fails", "undecided", "not measured"]
 CLAIM_VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
@@ -120,4 +120,13 @@ def counts_text(judgements: Sequence[Judgement]) -> str:
     """How many claims have each verdict, in one sentence."""
     verdicts = [each.verdict for each in judgements]
     parts = [f"{verdicts.count(verdict)} {verdict}" for verdict in CLAIM_VERDICTS if verdict in verdicts]
-    return f"{len(judgements)} claims: {', '.join(parts)}."
+    return f"{counted(len(judgements), 'claims')}: {', '.join(parts)}."
+
+
+def lacking_texts(judgements: Sequence[Judgement]) -> tuple[str, ...]:
+    """What claims that are not measured need, one sentence for each reason, with their numbers."""
+    numbers: dict[str, list[str]] = {}
+    for each in judgements:
+        if each.effect is None:
+            numbers.setdefault(each.reason, []).append(str(each.claim.number))
+    return tuple(f"Not measured, {reason}: {', '.join(names)}." for reason, names in numbers.items())

@@ -8,7 +8,13 @@ import pytest
 from layerboard.leaderboards.blocks.blocks import Page
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.claims.section import CLAIMS_TITLE, claim_blocks
-from layerboard.leaderboards.claims.verdicts import chosen_judgements, claim_frame, claim_table, counts_text
+from layerboard.leaderboards.claims.verdicts import (
+    chosen_judgements,
+    claim_frame,
+    claim_table,
+    counts_text,
+    lacking_texts,
+)
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
 from layerboard.leaderboards.records.record import Record, to_frame
@@ -125,6 +131,8 @@ def test_tables_have_every_number() -> None:
     assert table["verdict"].tolist() == ["holds", "not measured"]
     assert table["decided by"][0] == "mini-fs and mini-resnet"
     assert counts_text(found) == "2 claims: 1 holds, 1 not measured."
+    assert counts_text(found[:1]) == "1 claim: 1 holds."
+    assert lacking_texts((*found, *found[1:])) == (f"Not measured, {found[1].reason}: 26, 26.",)
     with pytest.raises(InputError, match="numbers of claims, 1 to 33, found 99"):
         chosen_judgements(board(similarities(0.8, 0.3)), [99])
 
