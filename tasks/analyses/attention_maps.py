@@ -190,13 +190,13 @@ class _Maps:
         rolled = attention.roll(fused, before)
         self._rolled |= dict(zip(chosen, rolled, strict=True))
         asked = fused[:, 0, prefix:] if prefix else fused.mean(dim=-2)
-        every = maps.probabilities[rows]
-        heads = every[:, :, 0, prefix:] if prefix else attention.patch_query_map(every, 0)
+        each = [maps.probabilities[row : row + 1] for row in rows]  # views: indices would copy all queries
+        heads = [image[:, :, 0, prefix:] if prefix else attention.patch_query_map(image, 0) for image in each]
         # a view would keep the maps of all queries in memory until the group ends
         single = {
             "sample": torch.tensor(chosen),
             "sample_cls": asked.clone(),
-            "sample_heads": heads.float().clone(),
+            "sample_heads": torch.cat(heads).float(),
             "sample_rollout": attention.output_map(rolled, prefix).clone(),
         }
         if layer.index == 1:

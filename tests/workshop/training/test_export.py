@@ -89,7 +89,7 @@ def test_the_card_says_how(tmp_path: Path) -> None:
 
 def test_the_packaged_cards_say_how_to_get_float32() -> None:
     folders = sorted(path.parent for path in mini.WEIGHTS.glob("*/model.safetensors"))
-    assert len(folders) == 12
+    assert len(folders) == 13
     for folder in folders:
         assert (folder / "README.md").read_text(encoding="utf-8").endswith(IN_FLOAT32)
     assert 'from_pretrained("path/to/this/directory", dtype=torch.float32)' in IN_FLOAT32
