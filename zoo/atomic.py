@@ -72,6 +72,20 @@ def temporary_folder(parent: Path, prefix: str = PARTIAL) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def move_once(draft: Path, target: Path) -> Path:
+    """Move what was written to its place, unless another process has put the same there; returns the place.
+
+    Raises OSError if it is not there afterwards.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        draft.rename(target)
+    except OSError:  # another process was faster
+        if not target.exists():
+            raise
+    return target
+
+
 def remove_leftovers(folders: Iterable[Path], prefix: str = PARTIAL, *, below: bool = True) -> None:
     """Remove temporary files and folders whose writers were killed, also those further below some folders.
 

@@ -8,6 +8,7 @@ readers use these functions for both folders and packs.
 import errno
 import os
 import re
+import shutil
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -102,22 +103,28 @@ def exists(path: Path) -> bool:
 
 def address_of(location: str) -> str | None:
     """The address of another machine, such as s3://bucket/photos, that a location is; None for a path."""
-    scheme = _ADDRESS.match(location)
-    if scheme is None or scheme[1].lower() == "file" or Path(location).exists():
-        return None
-    return _ADDRESS.sub(r"\1://", location)
+    is_address = _ADDRESS.match(location) and not Path(location).exists()
+    return _ADDRESS.sub(r"\1://", location) if is_address else None
 
 
 def require_local(location: str, option: str) -> None:
     """Raise MissingDataError for an address of another machine, with how to have its files here."""
-    scheme = _ADDRESS.match(location)
-    if scheme is None or Path(location).exists():
+    if (address := address_of(location)) is None:
         return
-    address = _ADDRESS.sub(r"\1://", location)
-    command = _COPY.get(scheme[1].lower(), "download {} and unpack it into FOLDER").format(address)
+    scheme = address.partition(":")[0].lower()
+    command = _COPY.get(scheme, "download {} and unpack it into FOLDER").format(address)
     raise MissingDataError(
         f"{option} takes a folder on this machine, found {address}; {command}, and give {option} FOLDER"
     )
+
+
+def require_room(whole: int, place: Path, what: str) -> None:
+    """Raise InputError if a disk has not that many bytes left; ``what`` begins the sentence."""
+    free = shutil.disk_usage(place).free
+    if whole > free:
+        raise InputError(
+            f"{what} {whole / 1e9:.1f} GB, but {place} has {free / 1e9:.1f} GB left; name another --cache"
+        )
 
 
 def require_directory(path: Path, what: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image
 
-from layerboard.zoo.atomic import remove_leftovers, temporary_folder
+from layerboard.zoo.atomic import move_once, remove_leftovers, temporary_folder
 from layerboard.zoo.errors import InputError, first_line
 from layerboard.zoo.reading import read_regular
 from layerboard.zoo.view.photos import open_file
@@ -40,23 +40,17 @@ def stored(images: object, cache: Path) -> Path:
     images, of pairs (image, label), or of mappings with ``image`` and ``label``; or a mapping from the names
     of splits to such. A label is a class, a number, or a list of classes, as in a table of labels; integers
     are named by the ``ClassLabel`` or the attribute ``classes`` of the dataset, if it has one. The folder is
-    named by a digest of the pixels and labels. Raises InputError if an item is no image, or if the folder
-    cannot be written.
+    named by a digest of the written files and labels. Raises InputError if an item is no image, or if the
+    folder cannot be written.
     """
     below = cache / "images"
     remove_leftovers([below])
     try:
         with temporary_folder(below) as draft:
             root = below / _write(_splits_of(images), draft / NAME) / NAME
-            root.parent.mkdir(exist_ok=True)
-            try:
-                (draft / NAME).rename(root)
-            except OSError:  # it is there already
-                if not root.is_dir():
-                    raise
+            return move_once(draft / NAME, root)
     except OSError as error:
         raise InputError(f"cannot write the images in memory below {below}: {first_line(error)}") from error
-    return root
 
 
 def _write(rows: Iterable[LabelledImage], folder: Path) -> str:

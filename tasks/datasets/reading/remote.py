@@ -1,12 +1,11 @@
 """Images at an address that fsspec can read, such as s3://, copied once into the cache."""
 
-import shutil
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from layerboard.tasks.datasets.reading.files import address_of, require_inside, require_local
-from layerboard.zoo.atomic import remove_leftovers, temporary_folder
+from layerboard.tasks.datasets.reading.files import address_of, require_inside, require_local, require_room
+from layerboard.zoo.atomic import move_once, remove_leftovers, temporary_folder
 from layerboard.zoo.errors import InputError, first_line
 
 VERSIONS = ("ETag", "etag", "md5Hash", "checksum", "LastModified", "last_modified", "updated", "mtime")
@@ -20,7 +19,8 @@ def fetched(location: str, cache: Path) -> str:
     Hidden files are left out. Raises MissingDataError if no library reads such addresses, and InputError if
     this one cannot be read, has no file or one with an unsafe name, or more than the disk holds.
     """
-    if (address := address_of(location)) is None:
+    address = address_of(location)
+    if address is None or address.lower().startswith("file:"):  # a local folder is read in its place
         return location
     from fsspec.core import url_to_fs
 
@@ -51,23 +51,12 @@ def _fetch(address: str, system: Any, root: str, place: Path) -> Path:  # noqa: 
         return target
     remove_leftovers([place])
     with temporary_folder(place) as draft:
-        whole, free = sum(files[path].get("size") or 0 for path in names), shutil.disk_usage(draft).free
-        if whole > free:
-            raise InputError(
-                f"{address} has {whole / 1e9:.1f} GB, but {place} has {free / 1e9:.1f} GB left; name "
-                "another --cache"
-            )
+        require_room(sum(files[path].get("size") or 0 for path in names), place, f"{address} has")
         for path, name in names.items():
             copy = draft / stem / name if path != root else draft / stem
             copy.parent.mkdir(parents=True, exist_ok=True)
             system.get_file(path, str(copy))
-        target.parent.mkdir(exist_ok=True)
-        try:
-            (draft / stem).rename(target)
-        except OSError:  # another process was faster
-            if not target.exists():
-                raise
-    return target
+        return move_once(draft / stem, target)
 
 
 def _inside(path: str, root: str, address: str) -> str:

@@ -8,9 +8,9 @@ from hashlib import blake2b
 from pathlib import Path
 
 from layerboard.tasks.datasets.hub_spec import PREFIX
-from layerboard.tasks.datasets.reading.files import require_inside
+from layerboard.tasks.datasets.reading.files import require_inside, require_room
 from layerboard.tasks.datasets.reading.remote import fetched
-from layerboard.zoo.atomic import remove_leftovers, temporary_folder
+from layerboard.zoo.atomic import move_once, remove_leftovers, temporary_folder
 from layerboard.zoo.errors import InputError, first_line
 
 FREE = 2**30  # bytes that an archive may unpack to, however small it is
@@ -56,24 +56,13 @@ def _unpack(path: Path, archive: zipfile.ZipFile, place: Path) -> Path:
     remove_leftovers([place])
     whole = sum(member.file_size for member in members.values())
     with temporary_folder(place) as draft:
-        free = shutil.disk_usage(draft).free
-        if whole > free:
-            raise InputError(
-                f"{path} unpacks to {whole / 1e9:.1f} GB, but {place} has {free / 1e9:.1f} GB left; name "
-                "another --cache"
-            )
+        require_room(whole, place, f"{path} unpacks to")
         for name, member in members.items():
             target = draft / path.stem / name
             target.parent.mkdir(parents=True, exist_ok=True)
             with archive.open(member) as source, target.open("xb") as file:
                 shutil.copyfileobj(source, file)
-        root.parent.mkdir(exist_ok=True)
-        try:
-            (draft / path.stem).rename(root)
-        except OSError:  # another process was faster
-            if not root.is_dir():
-                raise
-    return root
+        return move_once(draft / path.stem, root)
 
 
 def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
