@@ -18,7 +18,7 @@ from layerboard.benchmark.jobs.pieces import Pieces
 from layerboard.benchmark.jobs.prepare import plan_of, prepare
 from layerboard.benchmark.jobs.scores import compare_all, run_scores
 from layerboard.benchmark.passes.one_pass import PassResult
-from layerboard.benchmark.plan.facts import known_specs, retrainings, with_seen
+from layerboard.benchmark.plan.facts import known_specs, with_seen
 from layerboard.benchmark.plan.lock import read_lock, write_lock
 from layerboard.benchmark.plan.plan import Plan
 from layerboard.benchmark.records.records import file_under
@@ -75,7 +75,7 @@ def execute(request: Request, report: Reporter, steps: Sequence[EvaluationProtoc
     records, board = suite_records(output / "records", suite), None
     if len(records):
         items, arrays = output / "items", output / "arrays"
-        board = Board.of(with_seen(records), suite, items=items, arrays=arrays, retrained=retrainings())
+        board = Board.of(with_seen(records), suite, items=items, arrays=arrays)
         board = board.knowing(known_specs())
     pages = write_board(board, output / "tables") if board and not steps else []
     return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, tuple(sorted(pages)))

@@ -158,7 +158,7 @@ def boards_of(
     records: "pd.DataFrame", output: Path, suite: str | None = None, published: "Sequence[Published]" = ()
 ) -> "list[Board]":
     """The boards of all suites in the records of an output folder, or of the named one."""
-    from layerboard.benchmark.plan.facts import known_specs, retrainings, with_seen
+    from layerboard.benchmark.plan.facts import known_specs, with_seen
     from layerboard.leaderboards.blocks.display import page_problem
     from layerboard.leaderboards.board.board import Board
     from layerboard.leaderboards.records.record import suites_of
@@ -169,11 +169,8 @@ def boards_of(
     chosen = suites if suite is None else [suite]
     require_known("suite", chosen, suites)
     items, arrays, records = output / "items", output / "arrays", with_seen(records)
-    known, specs = retrainings(), known_specs()
-    boards = (
-        Board.of(records, each, items=items, arrays=arrays, published=published, retrained=known)
-        for each in chosen
-    )
+    specs = known_specs()
+    boards = (Board.of(records, each, items=items, arrays=arrays, published=published) for each in chosen)
     return [board.knowing(specs) for board in boards]
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from layerboard.leaderboards.findings.facts import Facts
 from layerboard.zoo.registry.find import all_specs
-from layerboard.zoo.spec import BackboneSpec, Retraining
+from layerboard.zoo.spec import BackboneSpec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,11 +49,6 @@ def known_names() -> "Known":
     names |= {("task", task.name) for task in TASKS} | {("suite", suite.name) for suite in SUITES}
     names |= {("protocol", protocol.name) for protocol in PROTOCOLS}
     return Known(frozenset(names), families)
-
-
-def retrainings() -> tuple[tuple[str, Retraining], ...]:
-    """Which backbones of the registry, by name, are other trainings of which."""
-    return tuple((spec.name, spec.retrained) for spec in all_specs() if spec.retrained is not None)
 
 
 def teachers(spec: BackboneSpec) -> str:

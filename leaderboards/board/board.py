@@ -50,8 +50,6 @@ class Board:
     published: tuple[Published, ...] = ()
     specs: Mapping[str, BackboneSpec] = field(default_factory=dict)
     part: str = ""  # suffix of the names of its pages, such as ``.inside`` for analyses
-    # which backbones, by name, are other trainings of which; facts, joined by code that knows backbones
-    retrained: tuple[tuple[str, Retraining], ...] = ()
 
     @classmethod
     def of(
@@ -62,11 +60,10 @@ class Board:
         items: Path | None = None,
         arrays: Path | None = None,
         published: Sequence[Published] = (),
-        retrained: tuple[tuple[str, Retraining], ...] = (),
     ) -> "Board":
         """The board of the records of a suite, in any order, or of all records if no suite is named."""
         records = latest(of_suite(records, suite) if suite else records)
-        return cls(suite, records, items, arrays, tuple(published), retrained=retrained)
+        return cls(suite, records, items, arrays, tuple(published))
 
     def __len__(self) -> int:
         return len(self.records)
@@ -79,6 +76,13 @@ class Board:
     def knowing(self, specs: Mapping[str, BackboneSpec]) -> "Board":
         """The board with entries of the registry, by name."""
         return replace(self, specs=specs)
+
+    @cached_property
+    def retrained(self) -> tuple[tuple[str, Retraining], ...]:
+        """Which backbones of the registry, by name, are other trainings of which."""
+        return tuple(
+            (name, spec.retrained) for name, spec in self.specs.items() if spec.retrained is not None
+        )
 
     def only(self, records: pd.DataFrame) -> "Board":
         """The board of a part of its records, or of changed ones; each key once and in order."""

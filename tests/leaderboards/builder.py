@@ -9,6 +9,8 @@ import pandas as pd
 
 from layerboard.leaderboards.records.record import Record, to_frame
 from layerboard.tasks.framework.base import Items, Over, Statistic
+from layerboard.zoo.registry.find import find
+from layerboard.zoo.spec import BackboneSpec, Retraining
 
 NAN = float("nan")
 
@@ -232,3 +234,9 @@ def _cka(random: np.random.Generator, compared: Sequence[str]) -> list[Record]:
                         facts = {"family": family, "trained": trained, "depth": DEPTH, "pooling": pooling}
                         found.append(pair(name, i, other, j, value, **facts))
     return found
+
+
+def retrained_specs(trainings: Mapping[str, Retraining]) -> dict[str, BackboneSpec]:
+    """Entries of made-up backbones, by name, that are other trainings of others."""
+    (spec,) = find(["mini-fs"])
+    return {name: replace(spec, name=name, retrained=each) for name, each in trainings.items()}

@@ -118,7 +118,7 @@ def require_local(location: str, option: str) -> None:
     )
 
 
-def require_room(whole: int, place: Path, what: str) -> None:
+def require_free_bytes(whole: int, place: Path, what: str) -> None:
     """Raise InputError if a disk has not that many bytes left; ``what`` begins the sentence."""
     free = shutil.disk_usage(place).free
     if whole > free:

@@ -4,7 +4,12 @@ from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from layerboard.tasks.datasets.reading.files import address_of, require_inside, require_local, require_room
+from layerboard.tasks.datasets.reading.files import (
+    address_of,
+    require_free_bytes,
+    require_inside,
+    require_local,
+)
 from layerboard.zoo.atomic import move_once, remove_leftovers, temporary_folder
 from layerboard.zoo.errors import InputError, first_line
 
@@ -51,7 +56,7 @@ def _fetch(address: str, system: Any, root: str, place: Path) -> Path:  # noqa: 
         return target
     remove_leftovers([place])
     with temporary_folder(place) as draft:
-        require_room(sum(files[path].get("size") or 0 for path in names), place, f"{address} has")
+        require_free_bytes(sum(files[path].get("size") or 0 for path in names), place, f"{address} has")
         for path, name in names.items():
             copy = draft / stem / name if path != root else draft / stem
             copy.parent.mkdir(parents=True, exist_ok=True)

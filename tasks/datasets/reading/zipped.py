@@ -8,7 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from layerboard.tasks.datasets.hub_spec import PREFIX
-from layerboard.tasks.datasets.reading.files import require_inside, require_room
+from layerboard.tasks.datasets.reading.files import require_free_bytes, require_inside
 from layerboard.tasks.datasets.reading.remote import fetched
 from layerboard.zoo.atomic import move_once, remove_leftovers, temporary_folder
 from layerboard.zoo.errors import InputError, first_line
@@ -56,7 +56,7 @@ def _unpack(path: Path, archive: zipfile.ZipFile, place: Path) -> Path:
     remove_leftovers([place])
     whole = sum(member.file_size for member in members.values())
     with temporary_folder(place) as draft:
-        require_room(whole, place, f"{path} unpacks to")
+        require_free_bytes(whole, place, f"{path} unpacks to")
         for name, member in members.items():
             target = draft / path.stem / name
             target.parent.mkdir(parents=True, exist_ok=True)

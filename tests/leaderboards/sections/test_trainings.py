@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from layerboard.benchmark.plan.facts import retrainings
+from layerboard.benchmark.plan.facts import known_specs
 from layerboard.leaderboards.blocks.blocks import Heading, HeatMap, Plot, Table
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.trainings import (
@@ -15,18 +15,19 @@ from layerboard.leaderboards.sections.trainings import (
 )
 from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.spec import UNTRAINED, Retraining
-from tests.leaderboards.builder import NAN, frame, layers, pair, unsure
+from tests.leaderboards.builder import NAN, frame, layers, pair, retrained_specs, unsure
 
 FULL, SEED, NOSKIP, RAW = "full", "again", "no-skips", "raw"
-RETRAINED = (
-    (SEED, Retraining(FULL, "another seed")),
-    (NOSKIP, Retraining(FULL, "block 2 without skips", 2)),
-    (RAW, Retraining(FULL, UNTRAINED)),
-)
+RETRAINED = {
+    SEED: Retraining(FULL, "another seed"),
+    NOSKIP: Retraining(FULL, "block 2 without skips", 2),
+    RAW: Retraining(FULL, UNTRAINED),
+}
+SPECS = retrained_specs(RETRAINED)
 
 
-def board(*records, retrained=RETRAINED):  # type: ignore[no-untyped-def]
-    return Board.of(frame(*records), retrained=retrained)
+def board(*records, specs=SPECS):  # type: ignore[no-untyped-def]
+    return Board.of(frame(*records)).knowing(specs)
 
 
 def pairs(one: str, other: str, table, **changes):  # type: ignore[no-untyped-def]
@@ -77,9 +78,9 @@ def test_a_block_without_skips_parts_its_network():
     records = frame(planted())
     assert np.subtract(*partition_of(records, NOSKIP, 2)) == 1
     assert np.subtract(*partition_of(records, FULL, 2)) == 0
-    (row,) = parting_table(records, FULL, dict(RETRAINED)).to_dict("records")
+    (row,) = parting_table(records, FULL, RETRAINED).to_dict("records")
     assert (row["backbone"], row["more by"]) == (NOSKIP, "1.000")
-    assert parting_table(frame(pairs(FULL, FULL, np.ones((3, 3)))), FULL, dict(RETRAINED)).empty
+    assert parting_table(frame(pairs(FULL, FULL, np.ones((3, 3)))), FULL, RETRAINED).empty
 
 
 def test_the_section_has_the_ceiling_first_and_the_floor_last():
@@ -122,7 +123,7 @@ def test_continued_trainings_are_compared_at_each_size():
         *pairs("beit-b16@448px", "beit-b16-ft22k-ft1k@448px", np.eye(2)),
         *pairs("beit-b16", "beit-b16-ft22k-ft1k", np.eye(2)),
     ]
-    found = trainings_of(board(tuned, retrained=retrainings()))
+    found = trainings_of(board(tuned, specs=known_specs()))
     assert {name: [*others] for name, others in found.items()} == {
         "beit-b16@448px": ["beit-b16-ft22k-ft1k@448px"],
         "beit-b16": ["beit-b16-ft22k-ft1k"],
@@ -131,7 +132,7 @@ def test_continued_trainings_are_compared_at_each_size():
 
 def test_other_poolings_are_tables_and_what_was_not_compared_is_not_said():
     records = frame(pairs(FULL, SEED, np.eye(3)))
-    cls = training_blocks(Board.of(records.assign(pooling="cls"), retrained=RETRAINED))
+    cls = training_blocks(Board.of(records.assign(pooling="cls")).knowing(SPECS))
     assert [type(one) for one in cls].count(Table) == 1
     assert not any(isinstance(one, Plot) for one in cls)
     assert training_blocks(board(pairs(FULL, "other", np.eye(3)))) == []
