@@ -27,7 +27,7 @@ from layerboard.leaderboards.report.packing import script_digest
 from layerboard.leaderboards.report.page import ASSETS
 from layerboard.leaderboards.report.table import SortedCell, best_parts, sorted_heads
 from layerboard.leaderboards.report.templates.environment import filled
-from layerboard.leaderboards.sections.published import published_table
+from layerboard.leaderboards.sections.published import AGREES, published_table
 from layerboard.zoo.atomic import file_sha256
 from layerboard.zoo.errors import counted
 from layerboard.zoo.spec import entry_name
@@ -83,6 +83,7 @@ class History:
             "newest": max(each.manifest.date for each in self.submissions),
             "submissions": self.submissions,
             "since": self.since,
+            "AGREES": AGREES,
             "left_out": [reason.replace(parent, "") for reason in self.repository.left_out],
         }
 
@@ -132,7 +133,7 @@ class History:
 
             leading = {"backbone": lambda row: self._linked(str(row["name"]), ""), "measured by": who}
             parts = {} if report.best.empty else best_parts(report, leading)
-            yield {"suite": board.suite, "page": board.page, "parts": parts}
+            yield {"suite": board.suite, "page": board.page, "parts": parts, "others": _others(report)}
 
     def _linked(self, name: str, up: str) -> SortedCell:
         """The cell of a backbone, which leads to its page if it has one."""
@@ -198,8 +199,9 @@ class History:
         own = self._own(name)
         changes = [each._replace(rows=each.rows[each.rows["backbone"] == name]) for each in self.changes]
         steps = [
-            [_cell(each.submission.manifest.date[:10]), _cell(each.submission.name), *_change_cells(row)]
+            [date, sent, *_change_cells(row)]
             for each in reversed(changes)
+            for sent, date, *_ in [self._submission(each.submission, "../")]
             for row in each.rows.to_dict("records")
         ]
         sent = [
@@ -224,7 +226,7 @@ class History:
             step_heads=sorted_heads({"date": "words", "submission": "words"} | CHANGES),
             steps=steps,
             chart=_chart(name, changes),
-            others=_others(name, own),
+            others=pd.concat([_others(report, entry_name(name)) for report, _ in own]),
             literature=entry_name(name) if entry_name(name) in _published_names() else "",
         )
 
@@ -307,16 +309,12 @@ def _chart(name: str, changes: Sequence[_Change]) -> Markup:
     return Markup(svg_element(plot, (), "time-"))  # noqa: S704 - escaped where it is written
 
 
-def _others(name: str, own: Sequence[tuple[Report, pd.DataFrame]]) -> pd.DataFrame:
-    """Published numbers of a backbone beside the measured ones."""
-    tables = []
-    for report, _ in own:
-        board = report.board
-        if board.published:
-            frame = answered(reproduction(board), board.published, board.plain)
-            tables.append(published_table(frame[frame["backbone"] == entry_name(name)]))
-    table = pd.concat([each for each in tables if len(each)] or [pd.DataFrame()])
-    return table.drop(columns="backbone", errors="ignore")
+def _others(report: Report, entry: str = "") -> pd.DataFrame:
+    """Published numbers beside measured ones: of all backbones, or of one of the registry, not named then."""
+    board = report.board
+    frame = answered(reproduction(board), board.published, board.plain)
+    table = published_table(frame[frame["backbone"] == entry] if entry else frame)
+    return table.drop(columns="backbone", errors="ignore") if entry else table
 
 
 def _badge(words: str) -> str:

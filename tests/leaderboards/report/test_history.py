@@ -52,11 +52,13 @@ def test_a_backbone_has_all_its_submissions_and_its_scores_over_time(site: Path)
     ]
     assert [(row[1], row[3], row[4], row[5]) for row in rows_of(page, "Over time")] == [
         ("third", "60.0 (2 cls)", "62.5 (2 cls)", "moved"),
-        ("first", "", "60.0 (2 cls)", "new"),
+        ("first replaced by third", "", "60.0 (2 cls)", "new"),
     ]
     assert page.count("<svg") == 2  # the chart of what moved, and the badge
     (other,) = rows_of(page, "Numbers of others")
     assert other[1:4] == ["our paper", "62.4", "62.50 (2)"]
+    board = (site / "index.html").read_text(encoding="utf-8")
+    assert [row[:3] for row in rows_of(board, "Numbers of others, mini")] == [["a", *other[:2]]]
     still = (site / "backbones" / "c.html").read_text(encoding="utf-8")
     assert still.count("<svg") == 1  # nothing of it has moved
     assert not (site / "backbones" / "b.html").exists()  # which was replaced by nothing
