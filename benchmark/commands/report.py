@@ -40,8 +40,8 @@ def report_command(request: ReportRequest) -> None:
 
     There is one page for each suite of an output folder, one file that works offline. `--figures` also writes
     the charts as files for papers, `--site` a folder for a static web host. For a results repository, the
-    site has the leaderboards over all submissions, the changes since an earlier one, and a page for each
-    submission.
+    site has the leaderboards over all submissions, the changes since an earlier one, a page for each
+    submission and each backbone, badges and a feed.
 
     Example: `layerboard report --figures pdf`
     """

@@ -168,12 +168,13 @@ class History:
 
     # ---- one backbone -----------------------------------------------------------------------------------
 
-    def _own(self, name: str) -> list[tuple[Report, pd.DataFrame]]:
-        """The reports with scores of a backbone, and these scores with their ranks among so many.
+    @cached_property
+    def _ranked(self) -> list[tuple[Report, pd.DataFrame]]:
+        """The reports, and their best layers with their ranks among so many.
 
         ``tested`` says whether backbones are compared in that column.
         """
-        own = []
+        ranked = []
         for report in self.reports:
             columns = report.best.assign(tested=report.best["group"].isin([MAYBE, WORSE])).groupby("column")
             best = report.best.assign(
@@ -181,9 +182,13 @@ class History:
                 among=columns["value"].transform("size"),
                 tested=columns["tested"].transform("any"),
             )
-            rows = best[best["backbone"] == report.board.labels.get(name)]
-            own += [(report, rows)] if len(rows) else []
-        return own
+            ranked.append((report, best))
+        return ranked
+
+    def _own(self, name: str) -> list[tuple[Report, pd.DataFrame]]:
+        """The reports with scores of a backbone, and these of `_ranked`."""
+        own = [(each, best[best["backbone"] == each.board.labels.get(name)]) for each, best in self._ranked]
+        return [(report, rows) for report, rows in own if len(rows)]
 
     def _standing(self, name: str) -> str:
         """Among the best of how many tasks a backbone is, as its badge says."""

@@ -55,8 +55,8 @@ def best_parts(report: Report, leading: Mapping[str, Callable[[_Row], SortedCell
         row = [make(backbone) for make in leading.values()] + ([_rank(ranks[name])] if ranks else [])
         row += cells.get(name, [_fact("", "")] * len(scores.columns))
         row += [_fact(key, backbone[key]) for key in facts]
-        place = float(row[len(leading)]["key"] or "-inf")
-        rows.append((place, {"cells": row, "attributes": _attributes(backbone)}))
+        order = float(row[len(leading)]["key"] or "-inf")
+        rows.append((order, {"cells": row, "attributes": _attributes(backbone)}))
     rows.sort(key=lambda row: row[0], reverse=not ranks)
     floors = {each.label: each.family for each in board.scored_backbones if each.floor}
     empty = [""] * (len(leading) - 1 + bool(ranks))
