@@ -50,12 +50,20 @@ def eval_results(board: Board, benchmarks: Mapping[str, tuple[str, str]]) -> dic
 
 def site_card(title: str, tables: Sequence[str]) -> str:
     """The front matter of a site's README: a static Space, and a dataset with a configuration a CSV file."""
-    look = {"emoji": "📏", "colorFrom": "blue", "colorTo": "gray", "pinned": False}
     configs = [
         {"config_name": name.removesuffix(".csv"), "data_files": name} | ({} if number else {"default": True})
         for number, name in enumerate(tables)
     ]
-    card = SpaceCardData(title=title, sdk="static", app_file="index.html", **look, configs=configs)
+    card = SpaceCardData(
+        title=title,
+        sdk="static",
+        app_file="index.html",
+        emoji="📏",
+        colorFrom="blue",
+        colorTo="gray",
+        pinned=False,
+        configs=configs,
+    )
     return str(card.to_yaml())
 
 
