@@ -1,6 +1,6 @@
 """Settings of mask propagation."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import product
 from typing import Any, ClassVar, Literal
 
@@ -35,6 +35,11 @@ class PropagationConfig(Neighbourhood):
     def settings(self) -> "tuple[PropagationConfig, ...]":
         """The settings whose score is primary, then the others."""
         return (self, *self.others)
+
+    @property
+    def neighbourhood(self) -> Neighbourhood:
+        """What carries labels, without what makes masks of them."""
+        return Neighbourhood(**{field.name: getattr(self, field.name) for field in fields(Neighbourhood)})
 
 
 def _open(config: PropagationConfig, **answers: tuple[Any, ...]) -> PropagationConfig:

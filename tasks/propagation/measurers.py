@@ -60,6 +60,7 @@ class VideoMeasurer(TokenMeasurer):
         super().__init__()
         self._video = video
         self._config = config
+        self._rules = tuple(dict.fromkeys(each.neighbourhood for each in config.settings))
         self._examples = examples
         self._view_width = view.geometry(video.size).size[0]
         self._seed = read_mask(video.masks[0])
@@ -82,14 +83,14 @@ class VideoMeasurer(TokenMeasurer):
                 height, width, _ = next(iter(frame.values())).shape
                 labels = self._labels(self._seed, (height, width))
                 members = {layer: layer.members for layer in together}
-                self._carried[together] = Propagation(frame, labels, members, self._config.settings)
+                self._carried[together] = Propagation(frame, labels, members, self._rules)
                 self._soft |= {layer: [] for layer in together}
                 continue
             for layer, soft in self._carried[together].step(frame).items():
                 self._soft[layer].append(soft)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
-        """Soft maps of all frames by each of the settings, [frames settings height width channels]."""
+        """Soft maps of all frames by each neighbourhood, [frames neighbourhoods height width channels]."""
         self._carried.pop((layer,), None)
         soft = self._soft.pop(layer)
         return {"soft": torch.stack(soft) if soft else torch.zeros(0), **self._flags.arrays(layer)}
@@ -145,7 +146,8 @@ class VideoMeasurer(TokenMeasurer):
             if grid not in ceilings:
                 ceilings[grid] = self._ceilings(truth, grid)
             by_layer[layer] = scores = dict(ceilings[grid])
-            for number, (soft, rule) in enumerate(zip(maps, self._config.settings, strict=True)):
+            for number, rule in enumerate(self._config.settings):
+                soft = maps[self._rules.index(rule.neighbourhood)]
                 predicted = self._decoded(soft, rule.decoding)
                 scores |= zip(j_and_f_of(number), score_frame(predicted, truth, self._objects), strict=True)
                 if number == 0 and position in self._examples:
