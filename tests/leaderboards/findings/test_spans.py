@@ -5,10 +5,12 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.findings.reproduce import Published, reproduce
 from layerboard.leaderboards.published.literature import all_published
 from layerboard.leaderboards.records.record import Record, to_frame
 from layerboard.leaderboards.sections.published import published_table
+from layerboard.leaderboards.sections.tables import kind_table, metrics_table
 from tests.leaderboards.builder import NAN, layers, record
 
 DAVIS = {"task": "davis", "dataset": "davis-2017-val", "pooling": "grid", "depth": 3, "input_size": 448}
@@ -153,3 +155,9 @@ def test_the_layer_that_perception_encoder_prints_is_ours_or_not(
     assert told["verdict"].tolist() == ["agrees", "agrees"]
     assert told.loc["best", ["published_layer", "measured_layer", "index"]].tolist() == [32, best, index]
     assert told.loc["last", "measured_layer"] == 50
+
+
+def test_a_page_shows_both_ends_as_metrics_of_all_objects() -> None:
+    column = Board.of(to_frame(OPEN)).columns[0]
+    assert list(metrics_table(column).columns) == ["backbone", "J&F", "J&F highest", "J&F lowest"]
+    assert kind_table(column).empty
