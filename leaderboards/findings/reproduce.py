@@ -268,7 +268,7 @@ def _ends(metric: str, rows: pd.DataFrame) -> dict[str, float]:
     for name, column, bound in zip(open_metrics(metric), ("lowest", "highest"), ("low", "high"), strict=True):
         scored = rows[(rows["metric"] == name) & rows["value"].notna()]
         if len(scored):
-            best = scored.loc[scored["value"].idxmax()]
+            best = scored.sort_values("value").iloc[-1]
             ends |= {column: round(float(best["value"]), DECIMALS), f"ci_{bound}": float(best[f"ci_{bound}"])}
     return ends
 
