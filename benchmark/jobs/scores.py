@@ -1,6 +1,7 @@
 """Scores of the tasks of one backbone, and comparisons of backbones, written to files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -21,8 +22,9 @@ from layerboard.leaderboards.records.arrays import write_arrays
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.items import write_items
 from layerboard.leaderboards.records.record import to_frame, with_defaults
-from layerboard.tasks.framework.base import Findings, PairFindings
+from layerboard.tasks.framework.base import Findings, LayerOutcome, PairFindings, Score
 from layerboard.tasks.framework.checks import nothing_read
+from layerboard.tasks.framework.sets import GIVEN_METRIC, given_sets
 from layerboard.tasks.framework.stored import StoredBackbone
 from layerboard.tasks.framework.task import ComparisonTask
 from layerboard.zoo.spec import Layer
@@ -87,12 +89,24 @@ def readers_of(job: ScoreJob) -> dict[str, VectorReader]:
     return readers
 
 
+def _marked(outcomes: Sequence[LayerOutcome], given: Collection[Layer]) -> tuple[LayerOutcome, ...]:
+    """Outcomes with a score that marks the sets that were given by their blocks."""
+    mark = Score(GIVEN_METRIC, 1.0, 1, "sets")
+    return tuple(
+        replace(each, outcome=replace(each.outcome, scores=(*each.outcome.scores, mark)))
+        if each.layer in given and each.outcome.scores
+        else each
+        for each in outcomes
+    )
+
+
 def write_findings(job: ScoreJob, findings: Findings, unreadable: int, begin: float) -> None:
     """Write the companions of the records of a task, then the records, which name them.
 
     ``unreadable`` is the number of images left out, ``begin`` the value of `perf_counter` at the start.
     """
-    spec, entry, files, outcomes = job.setup.spec, job.task.entry, job.files, findings.outcomes
+    spec, entry, files = job.setup.spec, job.task.entry, job.files
+    outcomes = _marked(findings.outcomes, given_sets(job.task.sets))
     if findings.arrays:
         write_arrays(findings.arrays, files.beside["arrays"])
     # layers of a floor are draws, whose spread is the uncertainty; an analysis chooses no layer

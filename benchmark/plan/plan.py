@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import combinations, islice
 
@@ -169,7 +169,7 @@ def make_plan(recipe: PlanRecipe) -> Plan:
         tasks.add_transformed("--transform", name, plain)
     if recipe.sets:  # also transformed tasks
         option = f"--fuse {','.join(recipe.sets)}"
-        with_sets = [(replace(task, sets=recipe.sets), task.sets_refusal) for task in tasks.every]
+        with_sets = [task.with_sets(recipe.sets) for task in tasks.every]
         tasks.add(option, option, with_sets)
     for name in recipe.compressions:
         tasks.add_transformed("--compress", name, plain)
