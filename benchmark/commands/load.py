@@ -10,7 +10,7 @@ from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Plain,
 from layerboard.benchmark.forms.request import DeviceOptions, InterpolationChoice
 from layerboard.tasks.framework.transforms import misfit, parse_compression
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.spec import BackboneSpec, Dtype, Layer
+from layerboard.zoo.spec import BackboneSpec, Dtype, Layer, Tap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,7 +97,7 @@ def load(request: LoadRequest) -> "CutBackbone":
     spec = backbone.spec
     text, asked = request.layer or str(spec.depth), request.pooling
     number, _, tap = text.partition(".")
-    named = next((each for each in parsers.TAPS if each == tap), "block")
+    named: Tap = next((each for each in parsers.TAPS if each == tap), "block")
     layer = Layer(spec.depth, "final") if text == "final" else Layer(int(number), named)
     pooling: Pooled = (spec.vectors or ("cls" if spec.has_cls else "mean")) if asked == "auto" else asked
     return CutBackbone(backbone, layer, pooling, view)

@@ -45,7 +45,7 @@ def with_taps(specs: Sequence[BackboneSpec], taps: tuple[Tap, ...]) -> tuple[lis
     Raises InputError for a tap that no backbone has, with those that there are.
     """
     own = {spec.name: taps_of(spec, taps) for spec in specs if not spec.is_floor}
-    reasons = {NORMED: "no final norm is known"}
+    reasons: dict[str, str] = {NORMED: "no final norm is known"}
     had = {"block"}.union(*(spec.read for spec in specs if spec.name in own))
     if unknown := [tap for tap in taps if own and tap not in had]:
         known = ", ".join(["block", *(tap for tap in READ_TAPS if tap in had)])

@@ -172,8 +172,8 @@ def held_out_difference(
     """What a choice among some sides gains over the best of others, both held out (`held_out_gain`)."""
     if not all(side in measured for side in (*sides, *base)):
         return MISSING
-    groups = [[measured[side] for side in part] for part in (sides, base)]
-    gain = held_out_gain(*groups, column.metric, choose)
+    first, second = ([measured[side] for side in part] for part in (sides, base))
+    gain = held_out_gain(first, second, column.metric, choose)
     return MISSING if gain is None else Estimate(gain.value, gain.low, gain.high)
 
 

@@ -30,7 +30,7 @@ grids, in points, with its 95 % interval over the same items; both layers were c
 splits."""
 
 GEM = """\
-`gem` is the cubic root of the mean of cubes over patch tokens, after values below 0 were set to 0 (1e-6). It
+`gem` is the cubic root of the mean of cubes over patch tokens, after values below 1e-6 were set to 1e-6. It
 was made for features that follow a ReLU; tokens of transformers have both signs, and what is negative is
 lost. `cls+mean` has the class token and the mean one after the other, at their own lengths."""
 

@@ -14,6 +14,7 @@ from layerboard.leaderboards.blocks.display import natural, score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column, Side, chosen_elsewhere
 from layerboard.leaderboards.board.differences import (
+    MISSING,
     Estimate,
     best_side,
     differences_of,
@@ -99,9 +100,10 @@ def _gains(board: Board, column: Column, sets: pd.DataFrame, name: str, transfor
     if not math.isnan(score) and before is not None and len(rows) > 1:
         side = replace(sides_of(chosen.head(1), name)[0], score=score)
         chosen_before = replace(best, layer=before.shares[0][0], score=before.score)
-        names, gain = (CHOSEN.format(count=len(rows)),), Estimate(score - before.score)
         held_out = held_out_difference(column, every, plain, measured)
-        yield Gain(column, chosen_before, side, gain, held_out=held_out, names=names)
+        held_out = Estimate(score - before.score) if math.isnan(held_out.value) else held_out
+        names = (CHOSEN.format(count=len(rows)),)
+        yield Gain(column, chosen_before, side, MISSING, held_out=held_out, names=names)
 
 
 def blocks_of(side: Side) -> tuple[int, ...]:

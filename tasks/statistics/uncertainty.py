@@ -246,21 +246,18 @@ def differences(measured: WeightedScores, reference: int) -> Differences:
     return Differences(value, value - reach, value + reach, p)
 
 
-def mean_difference(measured: WeightedScores) -> tuple[float, float]:
-    """Mean difference of the first half of the scores from the second half, in pairs, and half its interval.
+def paired_halves(measured: WeightedScores) -> tuple[Floats, Floats]:
+    """Differences of the first half of the scores from the second, in pairs, and half their intervals.
 
-    The pairs are differences of choices that were made on different data. Their mean varies less than one of
-    them, by how much is unknown: its 95 % interval is as wide as theirs are on average (root mean square).
-    docs/explanation/simulations.md reports its coverage. NaN for too few units.
+    [pairs] each; half an interval is NaN for too few units.
     """
     scores = measured.evaluate()[0]
     first, second = np.split(np.arange(len(scores)), 2)
-    value = float(without_rounding(scores[first] - scores[second], scores).mean())
+    value = without_rounding(scores[first] - scores[second], scores)
     if (uncertainty := Uncertainty.of(measured)) is None:
-        return value, np.nan
+        return value, np.full(len(value), np.nan)
     error, freedom = uncertainty.pairs()
-    reach = stdtrit(freedom[first, second], (1 + LEVEL) / 2) * error[first, second]
-    return value, float(np.sqrt((reach**2).mean()))
+    return value, stdtrit(freedom[first, second], (1 + LEVEL) / 2) * error[first, second]
 
 
 def choose_on_halves(
