@@ -72,4 +72,4 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     for line in report(5 if parser.parse_args().quick else 300):
-        print(line, flush=True)  # noqa: T201
+        print(line, flush=True)

@@ -375,7 +375,9 @@ def poolings(value: object) -> tuple[str, ...]:
     advice = "`layerboard score knn` scores vectors that other code has pooled"
     chosen = some_of(value, POOLINGS, expected, advice)
     if not {*chosen} & {*USUAL_POOLINGS}:
-        raise WrongValueError(expected, value)
+        together = ",".join((*USUAL_POOLINGS, *chosen))
+        hint = f"they are compared with the usual ones: did you mean {together}?" if chosen else ""
+        raise WrongValueError(expected, value, hint)
     return chosen
 
 

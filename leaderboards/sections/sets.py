@@ -1,7 +1,7 @@
 """The section on the gains of layer sets over plain single layers."""
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -34,10 +34,9 @@ from layerboard.tasks.framework.assess import Choose, pick_highest
 from layerboard.tasks.framework.sets import (
     GIVEN_METRIC,
     GREEDY,
+    GREEDY_METRIC,
     LOES_METRIC,
-    MOST,
     SETS,
-    all_of_size,
     forward_selection,
     names_of,
 )
@@ -85,8 +84,9 @@ def _gains(board: Board, column: Column, sets: pd.DataFrame, name: str, transfor
     plain, every = (sides_of(each, name, transform) for each in (single, rows))
     measured = items_of_sides(column, [*plain, *every], board.items)
     shown = sets[(sets["backbone"] == name) & (sets["pooling"] == column.poolings.get(name))]
-    given, label_free = ({*shown.loc[shown["metric"] == what, "tap"]} for what in (GIVEN_METRIC, LOES_METRIC))
-    for way in _ways(plain, every, given, label_free):
+    marks = {metric: {*part["tap"]} for metric, part in shown.groupby("metric")}
+    given = marks.get(GIVEN_METRIC, set())
+    for way in _ways(plain, every, marks):
         side = way.sides[way.choose(np.array([each.score for each in way.sides]))]
         (gain,) = differences_of(column, [side], best, board.items)
         held_out = held_out_difference(column, way.sides, plain, measured, way.choose)
@@ -120,13 +120,15 @@ class _Way(NamedTuple):
 
 
 def _ways(
-    plain: Sequence[Side], sets: Sequence[Side], given: Collection[str], label_free: Collection[str]
+    plain: Sequence[Side], sets: Sequence[Side], marks: Mapping[str, Collection[str]]
 ) -> Iterator[_Way]:
     """The sets of fixed blocks, in the order of `SETS`, then the ways to choose one by its score.
 
-    ``given`` are the sets, by their taps, that somebody named by their blocks, ``label_free`` those that
-    vectors chose.
+    ``marks`` are the taps of sets by the metrics that say why these are there (`tasks.framework.sets`).
     """
+    given, greedy, label_free = (
+        marks.get(metric, ()) for metric in (GIVEN_METRIC, GREEDY_METRIC, LOES_METRIC)
+    )
     sets = sorted(sets, key=lambda side: Layer.of_record(side.layer, side.tap).place)
     names = dict[Side, tuple[str, ...]]()
     for side in sets:
@@ -136,13 +138,12 @@ def _ways(
     fixed = [side for side in sets if names[side]]
     for side in sorted(fixed, key=lambda side: [*SETS, names[side][0]].index(names[side][0])):
         yield _Way(names[side], [side])
-    blocks = [blocks_of(side) for side in sets]
-    if all_of_size(blocks, 2):
-        pairs = [side for side in sets if len(blocks_of(side)) == 2]
+    pairs = [side for side in sets if len(blocks_of(side)) == 2]
+    if not {*pairs} <= {*fixed}:
         yield _Way((PAIR.format(count=len(pairs)),), pairs)
-    if among := all_of_size(blocks, MOST):
-        sides = [side for side in (*plain, *sets) if {*blocks_of(side)} <= {*among}]
-        sides = [side for side in sides if len(blocks_of(side)) <= MOST]
+    if larger := [side for side in sets if side.tap in greedy]:
+        among = {block for side in larger for block in blocks_of(side)}
+        sides = [*(side for side in plain if side.layer in among), *larger]
         members = [frozenset(blocks_of(side)) for side in sides]
         yield _Way((f"{GREEDY}, of {len(among)} blocks",), sides, partial(forward_selection, members))
 

@@ -6,8 +6,7 @@ is the mean of the layers' cosines. Whether a task takes sets is decided when it
 
 import re
 from collections.abc import Collection, Sequence
-from itertools import chain, combinations
-from math import comb
+from itertools import combinations
 
 from layerboard.zoo.errors import InputError, either, likely
 from layerboard.zoo.spec import Layer
@@ -18,7 +17,10 @@ GREEDY, MOST = "greedy:3", 3  # forward selection of up to so many blocks: every
 CANDIDATES = 12  # blocks that forward selection is among, at most
 LOES = re.compile(r"loes:([2-9])")  # so many blocks, chosen by stored vectors without labels
 LOES_METRIC = "loes"  # of the records of such a set: the mean value of its layers (`tasks.metrics.loes`)
-GIVEN_METRIC = "given"  # of those of a set that was given by its blocks: 1
+GIVEN_METRIC, GREEDY_METRIC = (
+    "given",
+    "greedy",
+)  # of those of a set that was given by its blocks, or may be greedy
 FREE = re.compile(r"[0-9]{1,5}(\+[0-9]{1,5})+")  # blocks by number
 
 _TAKEN = f"{', '.join(SETS)}, {GREEDY}, loes:3, blocks such as 3+6+9"
@@ -50,9 +52,14 @@ def _parsed(name: str, names: Sequence[str]) -> str:
     raise InputError(f"--fuse takes {_TAKEN}, or several with commas; found {name[:40]!r}{hint}")
 
 
-def given_sets(names: Sequence[str]) -> frozenset[Layer]:
-    """The sets among these names that are given by their blocks."""
-    return frozenset(set_of([*map(int, name.split("+"))]) for name in names if FREE.fullmatch(name))
+def marks_of(names: Sequence[str], depth: int, scored: Sequence[Layer]) -> dict[Layer, tuple[str, ...]]:
+    """Metrics that say in records why a set is scored: it was given by its blocks, or `GREEDY` needs it."""
+    marks: dict[Layer, tuple[str, ...]] = {}
+    for name in names:
+        metric = GIVEN_METRIC if FREE.fullmatch(name) else GREEDY_METRIC if name == GREEDY else ""
+        for layers in sets_of([name], depth, scored) if metric else ():
+            marks[layers] = (*marks.get(layers, ()), metric)
+    return marks
 
 
 def chosen_label_free(names: Sequence[str]) -> tuple[int, ...]:
@@ -93,16 +100,6 @@ def names_of(members: Sequence[int], depth: int) -> tuple[str, ...]:
     """Names of a set of blocks in a backbone of that depth: one or several of `SETS`."""
     blocks = tuple(members)
     return tuple(name for name in SETS if blocks in _members(name, depth, blocks))
-
-
-def all_of_size(sets: Collection[tuple[int, ...]], size: int) -> tuple[int, ...]:
-    """The blocks of which all sets of that size, and so at least two, are among some; () for no such blocks.
-
-    Records have no names of sets: pairs and what `GREEDY` looks at are known by being all there.
-    """
-    blocks = sorted({*chain.from_iterable(each for each in sets if len(each) == size)})
-    is_whole = len(blocks) > size and sum(len(each) == size for each in sets) == comb(len(blocks), size)
-    return tuple(blocks) if is_whole else ()
 
 
 def forward_selection(members: Sequence[frozenset[int]], scores: Sequence[float]) -> int:

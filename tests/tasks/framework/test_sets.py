@@ -21,11 +21,13 @@ from layerboard.tasks.framework.measurers import Measurer, TokenMeasurer
 from layerboard.tasks.framework.protocols import STANDARD, find_protocol
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.framework.sets import (
+    GIVEN_METRIC,
     GREEDY,
+    GREEDY_METRIC,
     LOES_METRIC,
-    all_of_size,
     forward_selection,
     is_possible,
+    marks_of,
     members_of,
     names_of,
     parse_sets,
@@ -111,9 +113,10 @@ def test_a_greedy_choice_is_among_at_most_twelve_blocks_up_to_the_last() -> None
     sets = sets_of([GREEDY], 24, deep)
     assert len(sets) == 66 + 220
     assert [layer.index for layer in members_of(sets)] == [*range(2, 25, 2)]
-    assert all_of_size([tuple(each.index for each in one.members) for one in sets], 3) == (*range(2, 25, 2),)
-    assert all_of_size([(1, 2), (1, 3)], 2) == ()  # not all pairs of three
-    assert all_of_size([(1, 2, 3)], 3) == ()  # one set is no choice
+    marks = marks_of([GREEDY, "2+4", "1+2", "pairs"], 24, deep)
+    assert len(marks) == len(sets) + 1
+    assert marks[Layer(4, fused=(2,))] == (GREEDY_METRIC, GIVEN_METRIC)
+    assert marks[Layer(2, fused=(1,))] == (GIVEN_METRIC,)
     assert (is_possible("loes:3", 12, BLOCKS[:3]), is_possible("loes:3", 12, BLOCKS[:2])) == (True, False)
 
 
