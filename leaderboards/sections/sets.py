@@ -84,7 +84,7 @@ def _gains(board: Board, column: Column, sets: pd.DataFrame, name: str, transfor
     plain, every = (sides_of(each, name, transform) for each in (single, rows))
     measured = items_of_sides(column, [*plain, *every], board.items)
     shown = sets[(sets["backbone"] == name) & (sets["pooling"] == column.poolings.get(name))]
-    marks = {metric: {*part["tap"]} for metric, part in shown.groupby("metric")}
+    marks = {str(metric): {*map(str, part["tap"])} for metric, part in shown.groupby("metric")}
     given = marks.get(GIVEN_METRIC, set())
     for way in _ways(plain, every, marks):
         side = way.sides[way.choose(np.array([each.score for each in way.sides]))]
