@@ -300,6 +300,10 @@ KEYWORDS = {
     "how-to/own_images.html": "custom dataset, my own dataset, folder of photos, ImageFolder",
     "how-to/own_backbones.html": "custom model, my own model, checkpoint, timm, Hugging Face, ONNX",
     "how-to/cost.html": "latency, speed, throughput, FLOPs, memory, fastest, nearest neighbor search, faiss",
+    "how-to/poolings.html": "average pooling, global pooling, GeM, concatenate, normalize, LayerNorm, "
+    "intermediate features, get_intermediate_layers",
+    "how-to/sets.html": "which layers, four layers, multi-layer, concatenate, DPT, dense head, out_indices, "
+    "forward selection, greedy",
     "how-to/compress.html": "quantization, quantize, dimensionality reduction, PCA, product quantization",
     "how-to/scale.html": "multi-GPU, distributed, SLURM, Ray, out of memory",
     "start.html": "install, pip install, quickstart, getting started, requirements",

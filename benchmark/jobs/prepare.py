@@ -191,7 +191,9 @@ def _stale(
     maker: JobMaker, tasks: Iterable[Task], current: list[ResultFiles], *, again: bool = False
 ) -> tuple[ScoreJob, ...]:
     """Jobs whose records are missing or out of date; the others are added to ``current``."""
-    jobs = [maker.score_job(task) for task in tasks if task.concerns(maker.setup.spec)]
+    spec, layers = maker.setup.spec, maker.setup.layers
+    concerned = [task for task in tasks if task.concerns(spec) and task.has_any(layers, spec)]
+    jobs = [maker.score_job(task) for task in concerned]
     there = [not again and is_current(job.files) for job in jobs]
     current += [job.files for job, now in zip(jobs, there, strict=True) if now]
     return tuple(job for job, now in zip(jobs, there, strict=True) if not now)

@@ -1,6 +1,6 @@
 """The backbones of a run, as they are shown images, and messages about inferred ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from itertools import chain, product
@@ -10,8 +10,8 @@ from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.forms.request import InterpolationChoice, Request
 from layerboard.benchmark.plan.layers import select_layers, with_taps
 from layerboard.benchmark.plan.suites import Suite
-from layerboard.tasks.framework.sets import sets_of
-from layerboard.zoo.errors import InputError
+from layerboard.tasks.framework.sets import FREE, is_possible
+from layerboard.zoo.errors import InputError, some
 from layerboard.zoo.load.backbone import describe_backbone
 from layerboard.zoo.references import split_part
 from layerboard.zoo.registry.find import all_specs, find_each, registry_first
@@ -49,15 +49,31 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
         if facts := describe_backbone(spec, request.cache):
             report.say(facts)
     for spec in placed:
-        # wrong layers are wrong usage, reported before any work
-        layers = select_layers(request.layers, spec, request.taps)
-        for name in request.fuse:
-            if not spec.is_floor and not sets_of([name], spec.depth, layers):
-                raise InputError(
-                    f"--fuse {name} needs blocks of {spec.name} that are not scored: at least two of its "
-                    f"{spec.depth}, and all of a set; leave --layers and --taps out, or that name"
-                )
+        select_layers(request.layers, spec, request.taps)  # wrong ones are reported before any work
+    for line in _without_sets(request, [spec for spec in placed if not spec.is_floor]):
+        report.say(line)
     return tuple(placed)
+
+
+def _without_sets(request: Request, specs: Sequence[BackboneSpec]) -> Iterator[str]:
+    """Sets given by their blocks that some backbones lack, in words.
+
+    Raises InputError for any other set that one of them lacks, and for one that all lack.
+    """
+    for name in request.fuse:
+        lacking = [
+            spec
+            for spec in specs
+            if not is_possible(name, spec.depth, select_layers(request.layers, spec, request.taps))
+        ]
+        if lacking and (len(lacking) == len(specs) or not FREE.fullmatch(name)):
+            raise InputError(
+                f"--fuse {name} needs blocks of {lacking[0].name} that are not scored: at least two of its "
+                f"{lacking[0].depth}, and all of a set; leave --layers and --taps out, or that name"
+            )
+        if lacking:
+            names = some([spec.name for spec in lacking])
+            yield f"left out: the set {name} of {names}, of which not all of its blocks are scored"
 
 
 def _runnable(suite: Suite, request: Request, report: Reporter) -> list[str]:

@@ -1,7 +1,7 @@
 """What the data can distinguish: how far layers may be below the best of a column, and pairs of layers."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,13 @@ from layerboard.leaderboards.board.frames import best_rows
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import Place, read_items
 from layerboard.leaderboards.records.record import companion
-from layerboard.tasks.framework.assess import below_best, paired_differences
+from layerboard.tasks.framework.assess import (
+    Choose,
+    below_best,
+    held_out_gain,
+    paired_differences,
+    pick_highest,
+)
 from layerboard.tasks.framework.base import Items
 from layerboard.tasks.statistics.resolution import CRITICAL, Enough, enough_units
 from layerboard.zoo.errors import InputError
@@ -145,6 +151,30 @@ def differences_of(column: Column, sides: Sequence[Side], base: Side, items: Pat
         return plain
     ends = zip(compared.value, compared.low, compared.high, strict=True)
     return [Estimate(*map(float, numbers)) for numbers in ends][: len(sides)]
+
+
+def items_of_sides(column: Column, sides: Sequence[Side], folder: Path | None) -> dict[Side, Items]:
+    """Items of those of some layers and sets of one backbone and transform that have them."""
+    known = dict[Place, Items]()
+    for of_sets in (False, True):
+        part = [side for side in sides if stands_for_set(side.tap) == of_sets]
+        known |= known_items(column, part, folder) if part and folder is not None else {}
+    return {side: known[side.place] for side in sides if side.place in known}
+
+
+def held_out_difference(
+    column: Column,
+    sides: Sequence[Side],
+    base: Sequence[Side],
+    measured: Mapping[Side, Items],
+    choose: Choose = pick_highest,
+) -> Estimate:
+    """What a choice among some sides gains over the best of others, both held out (`held_out_gain`)."""
+    if not all(side in measured for side in (*sides, *base)):
+        return MISSING
+    first, second = ([measured[side] for side in part] for part in (sides, base))
+    gain = held_out_gain(first, second, column.metric, choose)
+    return MISSING if gain is None else Estimate(gain.value, gain.low, gain.high)
 
 
 def enough_images(column: Column, items: Path) -> tuple[str, str, Enough] | None:

@@ -6,6 +6,7 @@ from layerboard.leaderboards.blocks.blocks import Block
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.best import best_blocks
 from layerboard.leaderboards.sections.ceilings import ceiling_blocks
+from layerboard.leaderboards.sections.features import feature_blocks
 from layerboard.leaderboards.sections.layers import layer_blocks
 from layerboard.leaderboards.sections.losses import loss_blocks
 from layerboard.leaderboards.sections.published import published_blocks
@@ -26,13 +27,14 @@ SECTIONS: tuple[Callable[[Board], list[Block]], ...] = (
     ceiling_blocks,
     layer_blocks,
     set_blocks,
+    feature_blocks,
     variant_blocks,
     published_blocks,
     similarity_blocks,
     same_depth_blocks,
 )
 # what single layers of plain backbones do not show
-BEYOND = (set_blocks, variant_blocks)
+BEYOND = (set_blocks, feature_blocks, variant_blocks)
 # sections without a table: the report has the matrices of every two backbones instead
 PICTURED = (same_depth_blocks,)
 
