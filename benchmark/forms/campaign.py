@@ -32,7 +32,7 @@ _HEAD = """\
 # it runs again there. Relative paths start at the folder of this file.
 """
 
-_NOTHING = (None, False, (), {}, "")
+_NOTHING: tuple[object, ...] = (None, False, (), {}, "")
 Options = Collection[Option[Any, Any]]
 
 
@@ -64,9 +64,9 @@ def read_campaign(path: Path) -> dict[str, Any]:
         problem = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise InputError(f"campaign file {path} is no {kind}: {problem}") from error
     if not isinstance(content, dict) or not content:
-        found = shortened(content) if content else "nothing"
+        what = shortened(content) if content else "nothing"
         raise InputError(
-            f"campaign file {path}: expected keys with values, such as 'tasks: knn'; found {found}"
+            f"campaign file {path}: expected keys with values, such as 'tasks: knn'; found {what}"
         )
     return content
 

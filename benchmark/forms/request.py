@@ -364,7 +364,7 @@ class Request(ClusterOptions, VariantOptions, PassOptions):
         if "backbones" in given and "weights" not in given:  # those of backbones that are left are not needed
             patterns = [entry_name(each) for each in parsers.backbones(given["backbones"])]
             weights = {k: v for k, v in weights.items() if any(fnmatchcase(k, each) for each in patterns)}
-        return cls(**{option: values[option] for option in options} | {"weights": weights} | given)
+        return cls(**{**{option: values[option] for option in options}, "weights": weights, **given})
 
     @property
     def replaced(self) -> tuple[str, ...]:
