@@ -1,6 +1,7 @@
 """The published tables, checked against sums that were taken from the sources on their own."""
 
 import csv
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -408,3 +409,29 @@ def test_lines_are_those_of_the_file_as_spreadsheets_write_it(tmp_path):
     path.write_text("\ufeff" + "\n".join([head, "", *rows]))
     with pytest.raises(InputError, match="line 4: the value must be a percentage"):
         read_published(path)
+
+
+def test_the_readme_prints_what_its_source_prints() -> None:
+    text = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+    heads = (("knn", "top-1", "imagenet"), ("retrieval", "mAP medium", "roxford5k"))
+    heads += (("spair", "PCK@0.1", "spair-71k-test"), ("davis", "J&F", "davis-2017-val"))
+    numbers = {
+        (number.backbone, number.task, number.metric, number.dataset): number
+        for number in all_published()
+        if (number.source, number.table, number.protocol) == ("teaching-matters", "Table 5", "paper")
+    }
+    rows = re.findall(r"^\| \w+, `([\w-]+)` \|(.*)\|$", text, re.MULTILINE)
+    assert len(rows) == 6
+    printed = {
+        (backbone, *head): re.fullmatch(r"\**([\d.]+)\** \((?:layer )?(\d+)\)", cell.strip())
+        for backbone, cells in rows
+        for head, cell in zip(heads, cells.split("|"), strict=True)
+    }
+    for key, found in printed.items():
+        assert found is not None, key
+        number = numbers[key]
+        assert (found[1], found[2]) == (f"{number.value:.{number.decimals}f}", str(number.layer)), key
+    for head in heads:
+        values = {backbone: numbers[backbone, *head].value for backbone, _ in rows}
+        bold = {key[0] for key, found in printed.items() if key[1:] == head and found[0].startswith("**")}
+        assert bold == {name for name, value in values.items() if value == max(values.values())}
