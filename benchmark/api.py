@@ -15,11 +15,11 @@ from layerboard.benchmark.jobs.job import BackboneJobs
 from layerboard.benchmark.jobs.near_duplicates import count_near_duplicates
 from layerboard.benchmark.jobs.passes import BackboneCache, run_job
 from layerboard.benchmark.jobs.pieces import Pieces
-from layerboard.benchmark.jobs.prepare import plan_of, prepare
+from layerboard.benchmark.jobs.prepare import plan_of, prepare, settled_options
 from layerboard.benchmark.jobs.scores import compare_all, run_scores
 from layerboard.benchmark.passes.one_pass import PassResult
 from layerboard.benchmark.plan.facts import known_specs, with_seen
-from layerboard.benchmark.plan.lock import read_lock, write_lock
+from layerboard.benchmark.plan.lock import write_run
 from layerboard.benchmark.plan.plan import Plan
 from layerboard.benchmark.records.records import file_under
 from layerboard.leaderboards.board.board import Board
@@ -49,8 +49,8 @@ def execute(request: Request, report: Reporter, steps: Sequence[EvaluationProtoc
     ``steps`` are protocols that replace those of the request; no pages are written of their records.
     """
     prepared = prepare(plan_of(request, report, protocols=steps))
-    if prepared.lock != read_lock(request.output):
-        write_lock(prepared.lock, request.output)
+    # other protocols than a request can name leave nothing that runs them again
+    write_run(request.output, {} if steps else settled_options(prepared.run), prepared.lock)
     for files in prepared.current:
         file_under(files, prepared.run.suite)
     for failure in prepared.failures if prepared.backbones else ():  # before hours of other work

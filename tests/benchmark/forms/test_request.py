@@ -239,6 +239,7 @@ def test_every_option_has_an_example() -> None:
         "copies",
         "compile",
         "fast_resize",
+        "campaign",  # tests/benchmark/forms/test_campaign.py
     }
     assert named == {one.name for one in fields(Request)}
 
