@@ -3,7 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
-from layerboard.benchmark.commands.command import command, records_of, rows_of, say, say_json
+from layerboard.benchmark.commands.command import command, drawn, records_of, rows_of, say, say_json
 from layerboard.benchmark.commands.parity import ParityOptions, ParityRequest, say_parity
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms import parsers
@@ -118,4 +118,5 @@ def compare(request: CompareCall) -> Comparison:
         notes=(*(f"Left out: {reason}" for reason in matched.left_out), sentence),
         conclusion=sentence,
         left_out=tuple(matched.left_out),
+        draw=drawn(board, ["layers", "*-layers"], [request.first, request.second]),
     )
