@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from inspect import Parameter, Signature
 from pathlib import Path
 from types import FrameType, GenericAlias
@@ -183,16 +184,24 @@ def drawn(
     It is named by patterns in order of preference. ``backbones`` are those with lines, by name, if not all.
     """
 
-    def draw() -> "Iterator[Chart]":
+    @cache
+    def figures() -> "list[Chart]":
         from layerboard.benchmark.plan.facts import known_facts
         from layerboard.leaderboards.published.literature import all_published
         from layerboard.leaderboards.report.content import report_of
         from layerboard.leaderboards.report.figures import charts_of
 
-        report = report_of(replace(board, published=(*board.published, *all_published())), known_facts())
+        published = tuple(number for number in all_published() if number.backbone in board.labels)
+        report = report_of(replace(board, published=published) if published else board, known_facts())
         if backbones is not None:
             report = report.only([board.labels[name] for name in backbones])
         return charts_of(report, usual)
+
+    def draw() -> "Iterator[Chart]":
+        from layerboard.leaderboards.report.figures import charts_of_pages
+
+        yield from figures()
+        yield from charts_of_pages(board) if backbones is None else ()
 
     return draw
 

@@ -109,6 +109,7 @@ def compare(request: CompareCall) -> Comparison:
     from layerboard.leaderboards.findings.paired import conclusion, match_backbones, match_frame, match_table
 
     board = Board.of(records_of(request.output), items=request.output / "items")
+    rows = board.records[board.records["task"].isin(request.tasks or board.records["task"])]
     matched = match_backbones(board, (request.first, request.second), request.layers, request.tasks)
     sentence = conclusion(matched)
     return Comparison(
@@ -118,5 +119,5 @@ def compare(request: CompareCall) -> Comparison:
         notes=(*(f"Left out: {reason}" for reason in matched.left_out), sentence),
         conclusion=sentence,
         left_out=tuple(matched.left_out),
-        draw=drawn(board, ["layers", "*-layers"], [request.first, request.second]),
+        draw=drawn(board.only(rows), ["layers", "*-layers"], [request.first, request.second]),
     )

@@ -50,10 +50,13 @@ class Result:
 
         A notebook shows it, and ``save`` writes it to a file. Raises InputError if it has no such chart.
         """
+        names = []
         for drawn in (self.draw or _no_charts)():
             if chart in ("", drawn.name):
                 return drawn
-        require_known("chart", [chart] if chart else [], self.charts)
+            names.append(drawn.name)
+        if names:
+            require_known("chart", [chart], names)
         raise InputError(f"{self.title}: it has no chart; run, best, compare, recommend and cka have some")
 
     def text(self, most: int | None = None) -> str:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Picture, Plot
 from layerboard.leaderboards.blocks.display import plain_name
+from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.charts import engine
 from layerboard.leaderboards.charts.chart import Chart
 from layerboard.leaderboards.charts.pictures import picture_spec
@@ -28,7 +29,6 @@ from layerboard.leaderboards.report.choices import (
 from layerboard.leaderboards.report.content import Report
 from layerboard.leaderboards.report.views import view_named
 from layerboard.leaderboards.sections.layer_cka import map_pictures
-from layerboard.leaderboards.writers.build import pages_of
 from layerboard.zoo.atomic import write_whole
 
 FORMATS = ("svg", "pdf")
@@ -63,18 +63,21 @@ def without_figure(report: Report) -> list[str]:
     return [f"{report.board.suite}: {line}" for line in lines]
 
 
-def charts_of(report: Report, usual: Sequence[str] = ()) -> Iterator[Chart]:
-    """Every chart of a suite: the usual one, the other figures of the report, those beside the pages.
-
-    The usual one is the first figure whose name fits the first of the patterns that fits any.
-    """
+def charts_of(report: Report, usual: Sequence[str] = ()) -> list[Chart]:
+    """The figures of a suite, the usual one first: it fits the first of the patterns that fits any."""
     figures = dict(figures_of(report))
     if len(report.columns) == 1:
         figures.pop("layers", None)  # the curves of all tasks in a row
     fitting = (name for pattern in usual for name in figures if fnmatchcase(name, pattern))
     first = next(fitting, "")
-    yield from (Chart(name, figures[name]) for name in sorted(figures, key=lambda name: name != first))
-    for page in pages_of(report.board):
+    return [Chart(name, figures[name]) for name in sorted(figures, key=lambda name: name != first)]
+
+
+def charts_of_pages(board: Board) -> Iterator[Chart]:
+    """The figures beside the pages of a suite."""
+    from layerboard.leaderboards.writers.build import pages_of  # imports scipy
+
+    for page in pages_of(board):
         for block in page.blocks:
             if isinstance(block, Picture) and block.name:
                 yield Chart(block.name, _on_paper(picture_spec(block, page.backbones)))
@@ -139,8 +142,12 @@ def _figures(report: Report) -> Iterator[tuple[str, Spec]]:
 
 def _cost_figures(report: Report) -> Iterator[tuple[str, Spec]]:
     """What each backbone costs up to each layer, as measured."""
+    costs = report.measured_costs.assign(parameters=report.measured_costs["parameters"] / 1e6)
     for axis, title in report.axes:
-        measured = report.measured_costs.dropna(subset=[axis])
+        measured, title = (
+            costs.dropna(subset=[axis]),
+            title.replace("as the task shows it", "up to the layer"),
+        )
         own = measured.groupby("backbone")["timed_at"].transform("first")  # the size that it was made for
         lines = measured[measured["timed_at"] == own].rename(
             columns={"backbone": "series", "layer": "x", axis: "y"}

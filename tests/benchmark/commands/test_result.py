@@ -91,7 +91,7 @@ def test_results_have_the_charts_of_the_report(whole: Whole) -> None:
     found = layerboard.best(output=out)
     assert found.plot().name == found.charts[0] == "layers"
     assert {"knn-best", "davis-layers", "mini-resnet-tasks"} <= {*found.charts}
-    assert "residual-norms" in " ".join(found.charts)  # of the page of analyses
+    assert "imagenet.standard.mean.own" in found.charts  # of the page of CKA
     with pytest.raises(InputError, match="there is no chart 'knn-bets'; did you mean 'knn-best'"):
         found.plot("knn-bets")
     scores = whole.records.query("task == 'knn' and primary and tap == 'block' and transform == ''")
