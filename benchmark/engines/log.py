@@ -41,7 +41,14 @@ class _LogLines(Terminal):
     """What a terminal without bars shows, each line with its time."""
 
     def __init__(self, file: TextIO) -> None:
-        super().__init__(PrintableConsole(file=file, highlight=False, soft_wrap=True, force_terminal=False))
+        console = PrintableConsole(
+            file=file,
+            highlight=False,
+            soft_wrap=True,
+            force_terminal=False,
+            force_jupyter=False,  # or lines would go into the cell of a notebook
+        )
+        super().__init__(console)
 
     def _print(self, line: str) -> None:
         super()._print(f"{datetime.now():%Y-%m-%d %H:%M:%S}  {line}")

@@ -144,16 +144,14 @@ def _cost_figures(report: Report) -> Iterator[tuple[str, Spec]]:
     """What each backbone costs up to each layer, as measured."""
     costs = report.measured_costs.assign(parameters=report.measured_costs["parameters"] / 1e6)
     for axis, title in report.axes:
-        measured, title = (
-            costs.dropna(subset=[axis]),
-            title.replace("as the task shows it", "up to the layer"),
-        )
+        measured = costs.dropna(subset=[axis])
         own = measured.groupby("backbone")["timed_at"].transform("first")  # the size that it was made for
         lines = measured[measured["timed_at"] == own].rename(
             columns={"backbone": "series", "layer": "x", axis: "y"}
         )
         if len(lines):
-            plot = Plot(lines, "lines", f"Cost: {title}", "layer (block)", title)
+            cost = title.replace("as the task shows it", "up to the layer")
+            plot = Plot(lines, "lines", f"Cost: {cost}", "layer (block)", cost)
             yield f"cost-{axis}", _on_paper(picture_spec(plot, report.labels))
 
 

@@ -53,6 +53,13 @@ def test_it_tells_whether_a_run_goes_on(tmp_path: Path) -> None:
     assert run_state(tmp_path) == ""
 
 
+def test_in_a_notebook_it_is_written_to_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    with logged(Silent(), tmp_path) as log:
+        log.note("a note")
+    assert lines(tmp_path) == ["a note", "ended"]
+
+
 def test_an_error_and_an_interruption_are_its_end(tmp_path: Path) -> None:
     for error in (KeyboardInterrupt(), ValueError("wrong\nand more")):
         with pytest.raises(type(error)), logged(Silent(), tmp_path):
