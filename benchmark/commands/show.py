@@ -118,6 +118,8 @@ def _answered(request: ShowRequest) -> dict[str, Result]:
     from layerboard.benchmark.engines.log import run_state
 
     state = run_state(request.output)
+    if state and records_of(request.output, empty=True).empty:
+        raise InputError(f"{state} No task has its scores yet")
     try:
         answered = _finished(request)
     except InputError as error:

@@ -138,7 +138,7 @@ def test_a_folder_says_that_its_run_goes_on(again: Path, tmp_path: Path) -> None
             layerboard.best(output=again / "out", tasks="cost")
     with logged(Silent(), tmp_path / "new") as log:
         log.note("a run of 3 backbones")
-        with pytest.raises(InputError, match=r"goes on; .* 3 backbones\. So far: expected records"):
+        with pytest.raises(InputError, match=r"goes on; .* 3 backbones\. No task has its scores yet"):
             layerboard.show(output=tmp_path / "new")
     assert "goes on" not in repr(layerboard.best(output=again / "out", tasks="knn"))
 
