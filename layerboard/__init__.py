@@ -8,11 +8,15 @@ Results display themselves as tables, and have the numbers as data frames (``.fr
 """
 
 import inspect
+import warnings
 from collections.abc import Callable
 from textwrap import fill, indent
 
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.libraries import end_command
+
+# what libraries say in a notebook without widgets, which progress here does without
+warnings.filterwarnings("ignore", message="IProgress not found")
 
 try:
     from layerboard.benchmark.commands.check import check

@@ -214,6 +214,7 @@ def run(call: RunCall) -> RunResult:
         best=answers.frame,
         failures=failures,
         pages=summary.pages,
+        draw=answers.draw,
     )
 
 

@@ -193,12 +193,12 @@ def require_working_folder() -> None:
 
 
 def pictures(value: object) -> tuple[Path, ...]:
-    """Files and folders of pictures; a single one becomes a tuple."""
+    """Files and folders of pictures; a single one becomes a tuple, images in memory a folder of the cache."""
     given = value if isinstance(value, list | tuple) else (value,)
-    if wrong := [each for each in given if not isinstance(each, str | Path)]:
-        advice = "write the images as files, and give these"
-        raise WrongValueError("image files, videos or folders", wrong[0], advice)
-    return paths(value)
+    if all(isinstance(each, str | Path) for each in given):
+        return paths(value)
+    single = isinstance(value, bytes) or hasattr(value, "getbands") or len(getattr(value, "shape", ())) == 3
+    return paths([*images([value] if single else value)])
 
 
 def run_name(value: Any) -> str:  # noqa: ANN401  # a network or a name

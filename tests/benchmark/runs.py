@@ -19,6 +19,7 @@ from torch import Tensor
 import layerboard
 from layerboard.benchmark.commands.app import main
 from layerboard.benchmark.commands.result import Result
+from layerboard.benchmark.engines.log import LOG
 from layerboard.benchmark.jobs import passes
 from layerboard.benchmark.passes.loading import Rendered
 from layerboard.benchmark.passes.one_pass import run_pass
@@ -159,8 +160,8 @@ def assert_same_records(found: pd.DataFrame, expected: pd.DataFrame, **options: 
 
 
 def files(*folders: Path) -> dict[Path, tuple[int, int]]:
-    """Size and time of every file below some folders."""
-    found = (path for folder in folders for path in folder.rglob("*") if path.is_file())
+    """Size and time of every file below some folders but the log, to which every run adds a line."""
+    found = (path for folder in folders for path in folder.rglob("*") if path.is_file() and path.name != LOG)
     return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in found}
 
 
