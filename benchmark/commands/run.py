@@ -96,7 +96,8 @@ def run_command(given: RunForm) -> int:
     if not given.json:
         where = str(request.data or "") or ", ".join(request.images)
         suite = request.suite or ("standard" if where else "mini")
-        backbones = ", ".join(request.backbones) or "the suite's backbones"
+        named = request.backbones or (request.weights if request.series else ())
+        backbones = ", ".join(named) or "the suite's backbones"
         tasks = ", ".join(request.tasks) or "all tasks"
         on = f" on {where}" if where else ""
         say(f"layerboard {VERSION}: suite {suite}{on}; {backbones}; {tasks}")
@@ -124,13 +125,15 @@ def require_names(request: Request) -> None:
     """Raise InputError for a wrong suite, protocol or layer, before torch is imported."""
     from layerboard.benchmark.plan.layers import select_layers, taps_of
     from layerboard.benchmark.plan.location import find_protocols  # imports numpy
+    from layerboard.benchmark.plan.series import find_series
     from layerboard.benchmark.plan.suites import choose_suite
     from layerboard.zoo.registry.find import all_specs
     from layerboard.zoo.spec import entry_name
 
     suite = choose_suite(request)
     find_protocols(request, suite)
-    named = {entry_name(name) for name in request.backbones or suite.backbones}
+    find_series(request)
+    named = {entry_name(name) for name in request.backbones or (() if request.series else suite.backbones)}
     for spec in all_specs():
         if spec.name in named and taps_of(spec, request.taps):  # without any, the run leaves it out or asks
             select_layers(request.layers, spec, request.taps)
