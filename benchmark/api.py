@@ -43,10 +43,13 @@ class RunSummary:
     pages: tuple[Path, ...]
 
 
-def execute(request: Request, report: Reporter, steps: Sequence[EvaluationProtocol] = ()) -> RunSummary:
+def execute(
+    request: Request, report: Reporter, steps: Sequence[EvaluationProtocol] = (), *, pages: bool = True
+) -> RunSummary:
     """Plan, run, and write the pages; raises InputError for a wrong request before any work.
 
-    ``steps`` are protocols that replace those of the request; no pages are written of their records.
+    ``steps`` are protocols that replace those of the request; no pages are written of their records, nor
+    without ``pages``.
     """
     prepared = prepare(plan_of(request, report, protocols=steps))
     if prepared.lock != read_lock(request.output):
@@ -77,8 +80,8 @@ def execute(request: Request, report: Reporter, steps: Sequence[EvaluationProtoc
         items, arrays = output / "items", output / "arrays"
         board = Board.of(with_seen(records), suite, items=items, arrays=arrays)
         board = board.knowing(known_specs())
-    pages = write_board(board, output / "tables") if board and not steps else []
-    return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, tuple(sorted(pages)))
+    written = write_board(board, output / "tables") if board and pages and not steps else []
+    return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, tuple(sorted(written)))
 
 
 class PassesAndScores:

@@ -1,7 +1,8 @@
 """The section on trainings: score and best layer of their checkpoints over the steps."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import astuple, dataclass
+from operator import attrgetter
 
 import pandas as pd
 
@@ -89,27 +90,31 @@ def series_blocks(board: Board) -> list[Block]:
     if not trainings:
         return []
     points = {column: [*series_points(board, column, trainings)] for column in board.columns}
-    scores = [(each, each.score) for column in points for each in points[column]]
-    layers = [
-        (each, Estimate(each.best.layer, each.layers[0], each.layers[-1]))
-        for column in points
-        for each in points[column]
-    ]
     blocks: list[Block] = [Heading(2, TITLE), said(NOTE)]
-    for name, title, numbers in (("scores", "score, %", scores), ("layers", "best block", layers)):
-        headings = [column.heading for column in points for _ in points[column]]
+    for name, axis, what, height in PLOTS:
         rows = [
-            (heading, each.training, each.step, number.value, number.low, number.high)
-            for heading, (each, number) in zip(headings, numbers, strict=True)
+            (column.heading, each.training, each.step, *astuple(height(each)))
+            for column, some_points in points.items()
+            for each in some_points
         ]
         frame = pd.DataFrame(rows, columns=["panel", "series", "x", "y", "low", "high"])
-        caption = f"{TITLE}: {title.removesuffix(', %')} by step, with 95 % intervals"
-        blocks.append(Plot(frame, "lines", caption, "step", title, shared=False, name=f"series-{name}"))
-    for column, each in points.items():
-        if each:
+        blocks.append(Plot(frame, "lines", f"{TITLE}: {what}", "step", axis, shared=False, name=f"series-{name}"))
+    for column, some_points in points.items():
+        if some_points:
             caption = f"{TITLE}: {column.title}"
-            blocks += [Heading(3, caption), Table(pd.DataFrame(map(_row, each)), caption=caption)]
+            blocks += [Heading(3, caption), Table(pd.DataFrame(map(_row, some_points)), caption=caption)]
     return blocks
+
+
+def _blocks_of(point: SeriesPoint) -> Estimate:
+    return Estimate(point.best.layer, point.layers[0], point.layers[-1])
+
+
+# name, vertical axis, description, and height of a point with the ends of its interval
+PLOTS: tuple[tuple[str, str, str, Callable[[SeriesPoint], Estimate]], ...] = (
+    ("scores", "score, %", "the best layer's score, with its 95 % interval", attrgetter("score")),
+    ("layers", "best block", "the best block, and those not shown to be worse", _blocks_of),
+)
 
 
 def _row(point: SeriesPoint) -> dict[str, str]:
