@@ -54,8 +54,12 @@ class WandbTracker(Tracker):
         self._run = library.run
         if self._own:
             settings = library.Settings(
-                console="off", disable_code=True, disable_git=True, silent=True,
-                x_disable_meta=True, x_disable_stats=True,
+                console="off",
+                disable_code=True,
+                disable_git=True,
+                silent=True,
+                x_disable_meta=True,
+                x_disable_stats=True,
             )
             project = os.environ.get("WANDB_PROJECT", PROJECT)
             self._run = library.init(project=project, name=title, dir=str(output), settings=settings)

@@ -98,7 +98,8 @@ def series_blocks(board: Board) -> list[Block]:
             for each in some_points
         ]
         frame = pd.DataFrame(rows, columns=["panel", "series", "x", "y", "low", "high"])
-        blocks.append(Plot(frame, "lines", f"{TITLE}: {what}", "step", axis, shared=False, name=f"series-{name}"))
+        title, file = f"{TITLE}: {what}", f"series-{name}"
+        blocks.append(Plot(frame, "lines", title, "step", axis, shared=False, name=file))
     for column, some_points in points.items():
         if some_points:
             caption = f"{TITLE}: {column.title}"
