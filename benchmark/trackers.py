@@ -177,13 +177,14 @@ def log_board(tracker: Tracker, board: Board, backbones: Collection[str]) -> Non
 def _points(column: Column, name: str) -> Iterator[tuple[str, int, str, float]]:
     """Axis, place on it, title and number of all that is logged of a backbone in a column."""
     series, step = Variant.of(name).checkpoint
+    heading = column.heading.removesuffix(" †")
     rows = column.candidates[column.candidates["backbone"] == name]
     for layer, value in zip(rows["layer"].astype(int), rows["value"].astype(float), strict=True):
         if step < 0:
-            yield LAYER, layer, f"{column.heading}/{series}", value
+            yield LAYER, layer, f"{heading}/{series}", value
         else:
-            yield TRAINING_STEP, step, f"{column.heading}/{series}/layer {layer:02}", value
+            yield TRAINING_STEP, step, f"{heading}/{series}/layer {layer:02}", value
     best = column.best[column.best["backbone"] == name]
     for layer, value in zip(best["layer"].astype(int), best["value"].astype(float), strict=True):
-        yield TRAINING_STEP, max(step, 0), f"best score/{column.heading}/{series}", value
-        yield TRAINING_STEP, max(step, 0), f"best layer/{column.heading}/{series}", float(layer)
+        yield TRAINING_STEP, max(step, 0), f"best score/{heading}/{series}", value
+        yield TRAINING_STEP, max(step, 0), f"best layer/{heading}/{series}", float(layer)
