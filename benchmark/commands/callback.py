@@ -178,13 +178,12 @@ class TrainingFollower:
         self.finish()
 
 
-@called_with(RunCall)
-def _filled(call: RunCall) -> RunCall:
-    """The options of a run, checked."""
+def _checked(call: RunCall) -> RunCall:
     return call
 
 
-_filled.__name__ = "Callback"  # in messages
+_checked.__name__ = "Callback"  # in messages about its options
+_filled = called_with(RunCall)(_checked)
 
 
 def _is_first() -> bool:

@@ -1,6 +1,5 @@
 """What trackers are told of a run, read back from the files of each, and what they refuse."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -58,7 +57,7 @@ def test_tensorboard_reads_the_curves(board: Board, tmp_path: Path) -> None:
     (folder,) = (tmp_path / "tensorboard").iterdir()
     read = EventAccumulator(str(folder)).Reload()
     found = {tag: [(each.step, each.value) for each in read.Scalars(tag)] for tag in read.Tags()["scalars"]}
-    assert found == {re.sub(" ", "_", name): points for name, points in LOGGED.items()} or found == LOGGED
+    assert found == LOGGED
     assert str(tmp_path) not in str(read.Tensors("report/text_summary"))
 
 
@@ -93,6 +92,7 @@ def test_wandb_writes_the_curves_and_the_report_offline(
     monkeypatch.setenv("WANDB_API_KEY", key := "0123456789" * 4)
     log("wandb", board, tmp_path)
     assert wandb.run is None
+    wandb.teardown()  # its service has written all
     (file,) = tmp_path.glob("wandb/offline-run-*/*.wandb")
     found: dict[str, list[tuple[int, float]]] = {}
     artifacts = []
