@@ -55,8 +55,17 @@ class TrainingFollower:
         ...     torch.nn.Conv2d(3, 16, kernel_size=8, stride=8),
         ...     *(torch.nn.Sequential(torch.nn.Conv2d(16, 16, 3, padding=1), torch.nn.ReLU()) for _ in "abc"),
         ... )
-        >>> known = {"blocks": "1-3", "image_size": 64}
-        >>> follow = layerboard.Callback("knn", every=10, name="mine", images="photos", output="training")
+        >>> known = {"image_size": 64, "blocks": list(net)[1:]}
+        >>> follow = layerboard.Callback("knn", name="mine", network=known, images="photos", output="follow")
+        >>> optimizer = torch.optim.SGD(net.parameters(), 0.1)
+        >>> for step in range(1, 11):
+        ...     net(torch.randn(4, 3, 64, 64)).square().mean().backward()
+        ...     optimizer.step()
+        >>> follow(net, step)
+        mine@step10: 3 blocks of net...
+          ...
+        >>> follow.scores[["step", "task"]].values.tolist()
+        [[10, 'knn top-1']]
 
     Options:
         tasks: Tasks, as of `layerboard.run`. Default: all that the data allow.
@@ -64,7 +73,7 @@ class TrainingFollower:
         name: Name of the training in tables. Default: that of the network's class.
         part: Dotted path of the backbone in the network that is trained, such as 'encoder'.
         network: Options of `layerboard.from_module` as a mapping, such as {'image_size': 64}.
-        **options: Options of `layerboard.run`: images, data, layers, output, log, device and others.
+        options: Those of `layerboard.run`, such as images, data, layers, output, log and device.
     """
 
     def __init__(
@@ -131,10 +140,11 @@ class TrainingFollower:
         return frame.sort_values(["task", "step"], ignore_index=True)
 
     def _score(self, net: nn.Module, step: int) -> None:
-        bare = _copied(net, self._part)
+        bare, hints = _copied(net, self._part, self._network)
         self._name = self._name or type(bare).__name__
-        hints = {"verbose": self.board is None, **self._network, "name": f"{self._name}@step{step}"}
-        network = from_module(bare, **hints)
+        network = from_module(
+            bare, **{"verbose": self.board is None} | hints | {"name": f"{self._name}@step{step}"}
+        )
         del bare  # the backbone is a copy of its own
         request = Request.of(self._call, backbones=network)
         if self._call.log is not None and self._tracker is None:
@@ -204,8 +214,10 @@ def _own_randomness() -> Iterator[None]:
         random.setstate(python)
 
 
-def _copied(net: nn.Module, part: str) -> nn.Module:
-    """A copy of a network in training, or of a part of it, without what trainers put around it.
+def _copied(net: nn.Module, part: str, hints: Mapping[str, Any]) -> tuple[nn.Module, Mapping[str, Any]]:
+    """A copy of a network in training, or of a part of it, and of hints, which may be modules of it.
+
+    The copy is without what trainers put around a network.
 
     Raises InputError if there is no such part, or if this process has not all of its parameters.
     """
@@ -222,11 +234,11 @@ def _copied(net: nn.Module, part: str) -> nn.Module:
             "the parameters of the network are spread over processes (FSDP, ZeRO-3), so none can score it; "
             "save checkpoints, and run them with --series"
         )
-    copied = copy.deepcopy(chosen)
+    copied, hints = copy.deepcopy((chosen, hints))
     for module in copied.modules():
         if "_original_forward" in vars(module):  # accelerate replaces the method, bound to the original
             vars(module).pop("forward", None)
-    return copied
+    return copied, hints
 
 
 def _libraries() -> Iterator[type]:

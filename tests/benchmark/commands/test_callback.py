@@ -1,6 +1,7 @@
 """A training that is followed from within: the same as without, scored at its steps, by every trainer."""
 
 import random
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from tests import fakes
 from tests.zoo.own.module.networks import SIZE, Vit
 
 BATCHES = 5
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "training.md"
 HINTS = {"image_size": SIZE, "verbose": False}
 
 
@@ -220,3 +222,18 @@ def test_a_part_that_is_not_there_and_parameters_that_are_elsewhere(follow: Any)
     next(net.encoder.parameters()).ds_id = 1  # type: ignore[attr-defined]  # as ZeRO-3 marks them
     with pytest.raises(InputError, match="spread over processes"):
         follow(net, 0)
+
+
+def test_the_loop_of_the_page(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (loop,) = re.findall(r"<!-- walk -->\n```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photos").symlink_to(photos)
+    monkeypatch.setattr(module, "report_of_suite", lambda output, suite: ())
+    names: dict[str, Any] = {"__name__": "loop"}
+    exec(loop, names)  # the page's own words
+    assert capsys.readouterr().out.startswith("run1@step0: 3 blocks of net.")
+    assert names["follow"].scores["step"].tolist() == [0, 5, 10]
+    (page,) = (tmp_path / "results" / "tables").glob("*.md")
+    assert "## Over a training" in page.read_text(encoding="utf-8")
