@@ -112,11 +112,11 @@ def _checkpoints(series: Series, request: Request, report: Reporter) -> list[Bac
     trainings = series.names(request.output)
     for line in series.lines(trainings):
         report.say(line)
-    found = find_each({each.weights_of or each.backbone: None for each in series.steps}, request.cache)
+    meant = find_each({each.weights_of or each.backbone: None for each in series.steps}, request.cache)
     specs = []
     for each in series.steps:
         name = f"{trainings[each.training]}@step{each.step}"
-        bases = found[each.weights_of or each.backbone]
+        bases = meant[each.weights_of or each.backbone]
         if each.weights_of:
             if len(bases) != 1:
                 raise InputError(f"--weights names {each.weights_of!r}, which are several backbones")

@@ -65,7 +65,7 @@ def find_series(request: Request) -> Series:
             raise InputError("--steps says the steps of checkpoints; it needs --series")
         return Series(backbones=request.backbones, weights=request.weights)
     table = {} if request.steps is None else _steps_of(request.steps)
-    found: list[TrainingStep] = []
+    checkpoints: list[TrainingStep] = []
     others: list[str] = []
     for pattern in request.backbones:
         if any(fnmatchcase(spec.name, pattern) for spec in all_specs()):
@@ -73,20 +73,20 @@ def find_series(request: Request) -> Series:
             continue
         mark = origin.mark if (origin := origin_by_mark(pattern)) and origin.has_path else ""
         paths = _matching(pattern.removeprefix(mark))
-        found += [_step(f"{mark}{path}", path, "", pattern, table) for path in paths]
+        checkpoints += [_step(f"{mark}{path}", path, "", pattern, table) for path in paths]
         others += [] if paths else [pattern]
     weights = dict(request.weights)
     for name, path in request.weights.items():
         if has_magic(str(path)) and not path.exists():
-            found += [_step(each, each, name, str(path), table) for each in _matching(str(path))]
+            checkpoints += [_step(each, each, name, str(path), table) for each in _matching(str(path))]
             del weights[name]
             others = [pattern for pattern in others if pattern != name]
-    if not found:
+    if not checkpoints:
         example = "'runs/*/checkpoint-*', or --weights 'NAME=runs/*/ckpt-*.pt'"
         raise InputError(f"--series found no checkpoints; name them by --backbones {example}")
-    found.sort(key=lambda each: (each.training, each.step))
-    _require_distinct(found)
-    return Series(tuple(found), tuple(others), weights)
+    checkpoints.sort(key=lambda each: (each.training, each.step))
+    _require_distinct(checkpoints)
+    return Series(tuple(checkpoints), tuple(others), weights)
 
 
 def _matching(pattern: str) -> list[str]:
