@@ -156,7 +156,8 @@ def tracked(log: str | None, output: Path) -> "Iterator[Callable[[RunSummary], t
         try:
             with refusals_told(tracker.name):
                 log_summary(tracker, summary)
-                for path in report_of_suite(summary.output, summary.suite):
+                written = () if summary.board is None else report_of_suite(summary.output, summary.suite)
+                for path in written:
                     tracker.attach(path)
         except InputError as error:
             return (str(error),)

@@ -13,6 +13,7 @@ from layerboard.benchmark.plan.suites import MINI_SUITE
 from layerboard.mini.checkpoints import WEIGHTS
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.local_names import write_local_names
+from layerboard.zoo.spec.origin import ORIGINAL
 
 
 @pytest.fixture
@@ -67,6 +68,13 @@ def test_weights_of_a_backbone_and_steps_from_a_table() -> None:
             ("run/last.pt", "mini-fs", 500),
         ]
         assert (series.backbones, series.weights) == (("mini-dino",), {})
+    request = Request("mini-dino", weights="dino-s16=run/*.pt", series=True, steps="steps.csv", floor=False)
+    plain, *specs = find_backbones(request, MINI_SUITE, Silent())
+    assert (plain.name, [spec.name for spec in specs]) == ("mini-dino", ["run@step0", "run@step500"])
+    assert [(spec.repository, spec.origin) for spec in specs] == [
+        ("run/first.pt", ORIGINAL),
+        ("run/last.pt", ORIGINAL),
+    ]
 
 
 @pytest.mark.parametrize(
