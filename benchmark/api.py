@@ -46,25 +46,27 @@ class RunSummary:
     pages: tuple[Path, ...]
 
 
-def execute(request: Request, report: Reporter, steps: Sequence[EvaluationProtocol] = ()) -> RunSummary:
+def execute(
+    request: Request, report: Reporter, steps: Sequence[EvaluationProtocol] = (), *, pages: bool = True
+) -> RunSummary:
     """Plan, run, and write the pages; raises InputError for a wrong request before any work.
 
-    ``steps`` are protocols that replace those of the request; no pages are written of their records. The log
-    of the output folder keeps what the reporter is told.
+    ``steps`` are protocols that replace those of the request; no pages are written of their records, nor
+    without ``pages``. The log of the output folder keeps what the reporter is told.
     """
     prepared = prepare(plan_of(request, report, protocols=steps))
     with logged(report, request.output) as log:
         plan = prepared.run.plan
         counts = counted(len(plan.backbones), "backbones"), counted(len(plan.tasks.every), "tasks")
         log.note(f"layerboard {VERSION}: suite {prepared.run.suite}, {', '.join(counts)}")
-        summary = _execute(request, prepared, log, steps)
+        summary = _execute(request, prepared, log, steps, pages)
         for failure in summary.done.failures:
             log.note(f"failed: {failure}")
     return summary
 
 
 def _execute(
-    request: Request, prepared: Prepared, report: Reporter, steps: Sequence[EvaluationProtocol]
+    request: Request, prepared: Prepared, report: Reporter, steps: Sequence[EvaluationProtocol], pages: bool
 ) -> RunSummary:
     """Carry out what was prepared, and write the pages."""
     # other protocols than a request can name leave nothing that runs them again
@@ -95,8 +97,8 @@ def _execute(
         items, arrays = output / "items", output / "arrays"
         board = Board.of(with_seen(records), suite, items=items, arrays=arrays)
         board = board.knowing(known_specs())
-    pages = write_board(board, output / "tables") if board and not steps else []
-    return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, tuple(sorted(pages)))
+    written = write_board(board, output / "tables") if board and pages and not steps else []
+    return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, tuple(sorted(written)))
 
 
 class PassesAndScores:

@@ -3,7 +3,8 @@
 Python has the same functions as the command line (``layerboard run``). `run` shows every image to every
 backbone once, scores every layer on every task, and writes leaderboards; `best`, `recommend`, `compare`,
 `claims` and `cka` read what runs have written; `load` returns a backbone cut after a layer, and
-`LayerEncoder` is one for pipelines of scikit-learn; `from_module` makes a backbone of your own network.
+`LayerEncoder` is one for pipelines of scikit-learn; `from_module` makes a backbone of your own network, and
+`Callback` scores it while it is trained.
 Results display themselves as tables, and have the numbers as data frames (``.frame``).
 """
 
@@ -56,6 +57,7 @@ __all__ = [  # noqa: RUF022  # in the order in which they are described
     "compression",
     "LayerEncoder",
     "from_module",
+    "Callback",
     "list_backbones",
     "cost",
     "features",
@@ -74,11 +76,15 @@ __version__ = VERSION
 
 
 def __getattr__(name: str) -> object:
-    """The transformer for scikit-learn, which is imported only where it is used: that takes a second."""
+    """The classes for scikit-learn and for trainers, imported where they are used: that takes seconds."""
     if name == "LayerEncoder":
         from layerboard.benchmark.commands.encoder import LayerEncoder
 
         return LayerEncoder
+    if name == "Callback":
+        from layerboard.benchmark.commands.callback import Callback
+
+        return Callback
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -304,6 +304,19 @@ class Request(ClusterOptions, VariantOptions, PassOptions):
         usual="none",
         panel="Data",
     )
+    series: Plain[bool] = Option(
+        False,
+        "Backbones are checkpoints of trainings, named by patterns ('runs/*/checkpoint-*', or --weights "
+        "'NAME=runs/*/ckpt-*.pt'); the last whole number in a name is the step. Pages follow each training.",
+        panel="Backbones",
+    )
+    steps: OptionalPath = Option(
+        None,
+        "With --series: CSV file with the steps of the checkpoints, columns file and step.",
+        parsers.table,
+        usual="from their names",
+        panel="Backbones",
+    )
     floor: Plain[bool] = Option(
         True, "Also score untrained baselines: random features and raw pixels.", panel="Backbones"
     )

@@ -28,6 +28,7 @@ from layerboard.benchmark.plan.lock import (
     require_locked,
 )
 from layerboard.benchmark.plan.plan import Plan, PlanRecipe, make_plan, shown_alike
+from layerboard.benchmark.plan.series import find_series
 from layerboard.benchmark.plan.suites import choose_suite, images_suite
 from layerboard.benchmark.records.records import ResultFiles, is_current
 from layerboard.leaderboards.exchange.merge import paths_of
@@ -87,7 +88,7 @@ def plan_of(
     lock = known_lock(request)
     backbones = tuple(at_locked_revision(spec, lock) for spec in backbones)
     if writes:
-        write_local_names(backbones, request.output)
+        write_local_names(backbones, request.output, find_series(request).names(request.output))
     location = find_data(request, suite, protocols)
     ways = request.transform, request.fuse, request.compress
     plan = make_plan(PlanRecipe(backbones, request.tasks, location, *ways))

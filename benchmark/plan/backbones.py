@@ -9,6 +9,7 @@ from pathlib import Path
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.forms.request import InterpolationChoice, Request
 from layerboard.benchmark.plan.layers import select_layers, with_taps
+from layerboard.benchmark.plan.series import Series, find_series
 from layerboard.benchmark.plan.suites import Suite
 from layerboard.tasks.framework.sets import FREE, is_possible
 from layerboard.zoo.errors import InputError, some
@@ -27,8 +28,10 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
 
     Raises InputError for an unknown backbone or layer, or for options that a backbone does not support.
     """
-    specs, named = _found(request.backbones or _runnable(suite, request, report), request)
-    specs = with_weights(specs, request.weights)
+    series = find_series(request)
+    patterns = series.backbones or (() if series.steps else _runnable(suite, request, report))
+    specs, named = _found(patterns, request)
+    specs = with_weights([*specs, *_checkpoints(series, request, report)], series.weights or {})
     if request.floor and not any(spec.is_floor for spec in specs):
         specs += _floors_for(specs, suite)
     usual = _wanted(Variant(""), request)
@@ -45,7 +48,7 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
     placed, left_out = with_taps(placed, request.taps)
     for line in left_out:
         report.say(line)
-    for spec in {(spec.entry, spec.input_size): spec for spec in placed}.values():
+    for spec in {(Variant.of(spec.entry).checkpoint[0], spec.input_size): spec for spec in placed}.values():
         if facts := describe_backbone(spec, request.cache):
             report.say(facts)
     for spec in placed:
@@ -118,6 +121,24 @@ def _found(
         for spec in meant[variant.entry]:
             named.setdefault(spec.name, []).extend(_wanted(variant, request))
     return specs, named
+
+
+def _checkpoints(series: Series, request: Request, report: Reporter) -> list[BackboneSpec]:
+    """The checkpoints of trainings as backbones, named by training and step; reports what was found."""
+    trainings = series.names(request.output)
+    for line in series.lines(trainings):
+        report.say(line)
+    meant = find_each({each.weights_of or each.backbone: None for each in series.steps}, request.cache)
+    specs = []
+    for each in series.steps:
+        name = f"{trainings[each.training]}@step{each.step}"
+        bases = meant[each.weights_of or each.backbone]
+        if each.weights_of:
+            if len(bases) != 1:
+                raise InputError(f"--weights names {each.weights_of!r}, which are several backbones")
+            bases = tuple(with_weights(bases, {bases[0].name: Path(each.backbone)}))
+        specs.append(replace(bases[0], name=name))
+    return specs
 
 
 def named_variants(patterns: Sequence[str]) -> list[Variant]:

@@ -43,11 +43,11 @@ class BoardBackbone:
         return self.name if self.trained or "untrained" in self.name else f"{self.name} (untrained)"
 
     @property
-    def rank(self) -> tuple[int, str, int, str]:
-        """Sort key: families in their order, then by name, the sizes of one backbone in ascending order."""
+    def rank(self) -> tuple[int, str, int, int, str]:
+        """Sort key: families in their order, then by name; steps and sizes of one in ascending order."""
         family = self.family if self.family in FAMILIES else "other"
-        variant = Variant.of(self.name)
-        return FAMILIES.index(family), variant.entry, variant.input_size or 0, self.name
+        series, step = Variant.of(self.name).checkpoint
+        return FAMILIES.index(family), series.entry, step, series.input_size or 0, self.name
 
 
 def backbones_of(records: pd.DataFrame) -> tuple[BoardBackbone, ...]:

@@ -130,7 +130,7 @@ def _further_sections(
         views = ["matrices", "alike"]
         sections.append(_viewed("alike", "similarity", "How alike layers are (CKA)", views, shared))
     if beyond := section_blocks(board, beyond=True):
-        title = "Beyond one layer: sets of layers, variants of a backbone"
+        title = "Beyond one layer: trainings, sets of layers, variants of a backbone"
         html = writer.html(collapsibles(beyond, "", level=3))
         sections.append(PageSection("beyond", "beyond one layer", title, html))
     sections += examples

@@ -13,6 +13,7 @@ from layerboard.leaderboards.sections.published import published_blocks
 from layerboard.leaderboards.sections.ranks import rank_blocks
 from layerboard.leaderboards.sections.same_depth import same_depth_blocks
 from layerboard.leaderboards.sections.seen import seen_blocks
+from layerboard.leaderboards.sections.series import series_blocks
 from layerboard.leaderboards.sections.sets import set_blocks
 from layerboard.leaderboards.sections.similarity import similarity_blocks
 from layerboard.leaderboards.sections.variants import variant_blocks
@@ -26,6 +27,7 @@ SECTIONS: tuple[Callable[[Board], list[Block]], ...] = (
     seen_blocks,
     ceiling_blocks,
     layer_blocks,
+    series_blocks,
     set_blocks,
     feature_blocks,
     variant_blocks,
@@ -34,7 +36,7 @@ SECTIONS: tuple[Callable[[Board], list[Block]], ...] = (
     same_depth_blocks,
 )
 # what single layers of plain backbones do not show
-BEYOND = (set_blocks, feature_blocks, variant_blocks)
+BEYOND = (series_blocks, set_blocks, feature_blocks, variant_blocks)
 # sections without a table: the report has the matrices of every two backbones instead
 PICTURED = (same_depth_blocks,)
 

@@ -118,6 +118,7 @@ Layers = tuple[Layer, ...]  # in forward order
 WHOLE_BACKBONE = Layer(-1)  # in place of a layer if a score is of no single layer
 FAST_RESIZE = "fast-resize"
 _NAME = re.compile(rf"(.+?)(?:@([0-9]{{1,6}})px)?(?:@({'|'.join(get_args(Dtype))}))?(@{FAST_RESIZE})?")
+_STEP = re.compile(r"(.+)@step([0-9]{1,15})")  # of an entry's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,15 @@ class Variant:
         """Sort key: a backbone's own size, then larger ones; Pillow before torch; the widest format first."""
         dtype = get_args(Dtype).index(self.dtype or "float32")
         return self.entry, self.input_size or 0, self.fast_resize, dtype
+
+    @property
+    def checkpoint(self) -> "tuple[Variant, int]":
+        """The series of a checkpoint, and its step: of `run1@step100@448px` `run1@448px` and 100.
+
+        A backbone that is no checkpoint of a training is its own series, with step -1.
+        """
+        match = _STEP.fullmatch(self.entry)
+        return (self, -1) if match is None else (replace(self, entry=match[1]), int(match[2]))
 
 
 def entry_name(name: str) -> str:

@@ -60,6 +60,7 @@ EXAMPLES: tuple[tuple[str, tuple[str, ...], object, object], ...] = (
     ("backbones", ("mini-fs@448px",), "mini-fs@448px", ("mini-fs@448px",)),
     ("tasks", ("knn",), "knn", ("knn",)),
     ("suite", ("paper",), "paper", "paper"),
+    ("steps", ("steps.csv",), Path("steps.csv"), Path("steps.csv")),
     ("data", ("folder",), "folder", Path("folder")),
     ("images", ("hf:a/b", "folder"), ["hf:a/b", Path("folder")], ("hf:a/b", "folder")),
     ("images", ("folder",), Path("folder"), ("folder",)),
@@ -206,7 +207,7 @@ def test_help_shows_every_option(
 
 def test_the_python_call_has_the_same_options() -> None:
     parameters = signature(layerboard.run).parameters
-    assert sorted(parameters) == sorted([*signature(Request).parameters, "progress"])
+    assert sorted(parameters) == sorted([*signature(Request).parameters, "progress", "log"])
     for option in declared(Request):
         parameter = parameters[option.name]
         first = option.name in ("backbones", "tasks")
@@ -240,6 +241,7 @@ def test_every_option_has_an_example() -> None:
         "compile",
         "fast_resize",
         "campaign",  # tests/benchmark/forms/test_campaign.py
+        "series",
     }
     assert named == {one.name for one in fields(Request)}
 
