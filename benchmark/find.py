@@ -1,0 +1,111 @@
+"""Search of a folder for an image, by vectors of one layer, or for a region of it, by patch tokens."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from PIL import Image
+
+from layerboard.benchmark.engines.progress import Reporter
+from layerboard.benchmark.folder import VIEW, Folder
+from layerboard.benchmark.look import view_of
+from layerboard.benchmark.passes.loading import Batch, Loader, Unreadable
+from layerboard.benchmark.plan.plan import view_for
+from layerboard.tasks.datasets.base import Sample
+from layerboard.tasks.framework.base import Source
+from layerboard.tasks.framework.sources import CHUNK, consecutive_groups
+from layerboard.tasks.metrics.neighbours import nearest
+from layerboard.tasks.retrieval.regions import best_regions, query_tokens
+from layerboard.zoo.features.backbone import Backbone
+from layerboard.zoo.features.cut import CutBackbone, Pooled
+from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.geometry import Box
+from layerboard.zoo.view.views import View
+
+
+class Match(NamedTuple):
+    """An image that was found."""
+
+    sample: Sample
+    score: float  # cosine
+    box: Box | None = None  # the region in pixel edges of the image; None for the whole image
+
+
+def find_images(
+    folder: Folder, backbone: Backbone, layer: Layer, pooling: Pooled, query: Image.Image, most: int
+) -> list[Match]:
+    """The images of a folder whose vectors have the highest cosine with that of the query, best first."""
+    spec = backbone.spec
+    vectors = folder.vectors(spec.name, layer, pooling)
+    asked = CutBackbone(backbone, layer, pooling, view_for(spec, VIEW))(query).cpu().numpy()
+    found, samples = nearest(vectors, asked, most), [*folder.samples.values()]
+    pairs = zip(found.index[0].tolist(), found.similarity[0].tolist(), strict=True)
+    return [Match(samples[row], float(cosine)) for row, cosine in pairs]
+
+
+class Search(NamedTuple):
+    """A layer whose patch tokens are compared, and how images are loaded for it."""
+
+    backbone: Backbone
+    layer: Layer
+    workers: int
+    batch_size: int
+
+
+def find_regions(
+    samples: Sequence[Sample], search: Search, query: tuple[Image.Image, Box], most: int, report: Reporter
+) -> tuple[list[Match], list[str]]:
+    """The best region of each image, of the ``most`` best images, and names of unreadable images.
+
+    ``query`` is an image and a box of it in pixel edges. Every image is shown once; its patch tokens are
+    compared while they are in memory. The score is the mean cosine of tokens less the mean token of their
+    image. Ties go to the earlier image.
+    """
+    spec, view = search.backbone.spec, view_of(search.backbone.spec)
+    cut = CutBackbone(search.backbone, search.layer, "grid", view)
+    (grid,) = cut(query[0])
+    tokens = query_tokens(grid, _in_cells(view, query[0].size, tuple(grid.shape[:2]), query[1]))
+    source = Source("folder", consecutive_groups(samples, CHUNK), view, skip_unreadable=True)
+    scores, boxes = np.full(len(samples), -np.inf), np.zeros((len(samples), 4))  # boxes in shares of the view
+    lost = []
+    with report.bar(f"{spec.name}  searching", len(samples), "images") as advance:
+        loader, shards = Loader(search.workers), range(source.shards)
+        events = loader.batches(source, shards, search.batch_size, spec.input_size)
+        for event in events:
+            if isinstance(event, Unreadable):
+                lost.append(samples[event.group * CHUNK + event.position].key)
+                advance(1)
+            elif isinstance(event, Batch):
+                with torch.inference_mode():
+                    grids = cut(event.pixels)
+                    regions = best_regions(tokens, grids)
+                rows = [member.group * CHUNK + member.position for member in event.members]
+                scores[rows] = regions.score.cpu().numpy()
+                cells = np.tile(grids.shape[2:0:-1], 2)
+                boxes[rows] = regions.box.cpu().numpy() / cells
+                advance(len(rows))
+    order = np.argsort(-scores, kind="stable")[:most]
+    matches = [
+        Match(samples[row], float(scores[row]), _in_image(view, samples[row], boxes[row]))
+        for row in order.tolist()
+        if np.isfinite(scores[row])
+    ]
+    return matches, lost
+
+
+def _in_cells(view: View, size: tuple[int, int], grid: tuple[int, int], box: Box) -> Box:
+    """A box in pixel edges of an image as a box in cells of its grid of rows and columns."""
+    geometry = view.geometry(size)
+    corners = geometry.to_view(np.reshape(np.asarray(box, np.float64), (2, 2)))
+    left, top, right, bottom = (corners / geometry.size * grid[::-1]).ravel().tolist()
+    return left, top, right, bottom
+
+
+def _in_image(view: View, sample: Sample, shares: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Box:
+    """A box in shares of the view of an image in pixel edges of the image."""
+    size = sample.open().size
+    geometry = view.geometry(size)
+    corners = geometry.to_image(np.reshape(shares, (2, 2)) * geometry.size).clip(0, size)
+    left, top, right, bottom = corners.ravel().tolist()
+    return left, top, right, bottom
