@@ -96,7 +96,7 @@ def own_images(request: Request) -> OwnImages:
     except InputError as error:
         if labelling != AS_IT_IS or not Path(location).is_dir():
             raise
-        said, reason = None, str(error)
+        said, reason = None, str(error).partition(";")[0]
     if not Path(location).is_dir():
         assert said is not None
         return OwnImages(request, said, said, said.coverage.notes)

@@ -30,11 +30,12 @@ if TYPE_CHECKING:
     from layerboard.zoo.spec import BackboneSpec
     from layerboard.zoo.view.geometry import Box
 
-USUAL = "mini-resnet"  # of the packaged networks
+USUAL = "mini-dino"  # of the packaged networks
 TOY = (
     "{name} is a toy network, trained on synthetic images, that comes with the package; -b names a real one, "
     "such as dinov2-s14."
 )
+CELLS = 32  # across the longer side of an image that is searched for a region, at least
 COLUMNS = ("image", "score", "x", "y", "width", "height")
 
 
@@ -153,15 +154,17 @@ def require_inside(box: "Box", size: tuple[int, int]) -> None:
 
 
 def one_backbone(request: "FindRequest", report: "Reporter") -> "BackboneSpec":
-    """The backbone of a request; raises InputError for several."""
-    from layerboard.benchmark.plan.backbones import find_backbones
+    """The backbone of a request, for a region at a size of many cells; raises InputError for several."""
+    from layerboard.benchmark.look import with_cells
+    from layerboard.benchmark.plan.backbones import find_backbones, named_variants
     from layerboard.benchmark.plan.suites import SUITES
 
     asked = Request(backbones=request.backbones or (USUAL,), cache=request.cache, floor=False)
     specs = find_backbones(asked, SUITES[0], report)
     if len(specs) != 1:
         raise InputError(f"find takes one backbone, found {len(specs)}: {some(spec.name for spec in specs)}")
-    return specs[0]
+    named = any(each.input_size for each in named_variants(request.backbones))
+    return specs[0] if request.box is None or named else with_cells(specs[0], CELLS)
 
 
 def _matches(

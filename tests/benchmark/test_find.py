@@ -129,12 +129,12 @@ def test_the_page_is_one_offline_file(capsys: Capture, photos: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"box": "1,2,3"}, "box takes four numbers x,y,width,height"),
+        ({"box": "1,2,3"}, "box= takes four numbers x,y,width,height"),
         ({"box": (150, 0, 20, 10)}, "inside the image of 160 x 120 pixels; found 150,0,20,10"),
-        ({"box": (0, 0, 0, 10)}, "box takes four numbers"),
-        ({"layer": 99}, "layer takes a block of mini-resnet from 0 to"),
+        ({"box": (0, 0, 0, 10)}, "box= takes four numbers"),
+        ({"layer": 99}, "layer= takes a block of mini-dino from 0 to"),
         ({"backbones": ["mini-fs", "mini-mae"]}, "find takes one backbone, found 2"),
-        ({"top": 0}, "top takes a whole number of at least 1"),
+        ({"top": 0}, "top= takes a whole number of at least 1"),
     ],
 )
 def test_wrong_options_are_said(photos: Path, tmp_path: Path, options: dict[str, object], words: str) -> None:
