@@ -15,6 +15,7 @@ from layerboard.benchmark.plan.plan import view_for
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.framework.base import Source
 from layerboard.tasks.framework.sources import CHUNK, consecutive_groups
+from layerboard.tasks.metrics.arrays import Floats
 from layerboard.tasks.metrics.neighbours import nearest
 from layerboard.tasks.retrieval.regions import best_regions, query_tokens
 from layerboard.zoo.features.backbone import Backbone
@@ -65,7 +66,10 @@ def find_regions(
     spec, view = search.backbone.spec, view_of(search.backbone.spec)
     cut = CutBackbone(search.backbone, search.layer, "grid", view)
     (grid,) = cut(query[0])
-    tokens = query_tokens(grid, _in_cells(view, query[0].size, tuple(grid.shape[:2]), query[1]))
+    box = np.array(_in_cells(view, query[0].size, tuple(grid.shape[:2]), query[1]))
+    whole = _whole_cells(box, grid.shape[1::-1])
+    tokens = query_tokens(grid, tuple(whole))
+    beside = (box - whole) / np.tile(whole[2:] - whole[:2], 2)  # in sizes of the region
     source = Source("folder", consecutive_groups(samples, CHUNK), view, skip_unreadable=True)
     scores, boxes = np.full(len(samples), -np.inf), np.zeros((len(samples), 4))  # boxes in shares of the view
     lost = []
@@ -82,8 +86,9 @@ def find_regions(
                     regions = best_regions(tokens, grids)
                 rows = [member.group * CHUNK + member.position for member in event.members]
                 scores[rows] = regions.score.cpu().numpy()
-                cells = np.tile(grids.shape[2:0:-1], 2)
-                boxes[rows] = regions.box.cpu().numpy() / cells
+                found = regions.box.cpu().numpy()
+                found += beside * np.tile(found[:, 2:] - found[:, :2], 2)
+                boxes[rows] = found / np.tile(grids.shape[2:0:-1], 2)
                 advance(len(rows))
     order = np.argsort(-scores, kind="stable")[:most]
     matches = [
@@ -102,7 +107,13 @@ def _in_cells(view: View, size: tuple[int, int], grid: tuple[int, int], box: Box
     return left, top, right, bottom
 
 
-def _in_image(view: View, sample: Sample, shares: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Box:
+def _whole_cells(box: Floats, cells: Sequence[int]) -> Floats:
+    """The nearest box of whole cells, at least one, of a grid of that many columns and rows."""
+    low = np.minimum(box[:2].round(), np.array(cells) - 1).clip(0)
+    return np.concatenate([low, np.maximum(box[2:].round(), low + 1)])
+
+
+def _in_image(view: View, sample: Sample, shares: Floats) -> Box:
     """A box in shares of the view of an image in pixel edges of the image."""
     size = sample.open().size
     geometry = view.geometry(size)

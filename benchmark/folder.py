@@ -49,7 +49,8 @@ class OwnImages(NamedTuple):
     request: Request  # that plans a run on all of them
     data: Data  # all of them
     said: Data  # the images with labels, groups and splits, or `data`
-    remarks: tuple[str, ...]  # what is left out, and why there are no labels
+    remarks: tuple[str, ...]  # what is left out
+    unlabelled: str = ""  # why there are no labels, if the folder looks as if it had some
 
 
 class Folder(NamedTuple):
@@ -106,9 +107,7 @@ def own_images(request: Request) -> OwnImages:
         return OwnImages(request, said, said, tuple(remarks))
     every = replace(request, labels=NO_LABELS, groups=None, target=None)
     data = read_own(location, Labelling.of(every))
-    if reason:
-        remarks.append(f"without classes: {reason}")
-    return OwnImages(every, data, data if said is None else said, tuple(remarks))
+    return OwnImages(every, data, data if said is None else said, tuple(remarks), reason)
 
 
 def read_vectors(images: OwnImages, report: Reporter) -> Folder:
@@ -132,9 +131,7 @@ def read_vectors(images: OwnImages, report: Reporter) -> Folder:
         raise UnreadableImageError(f"none of {counted(len(every), 'images')} could be read: {some(every)}")
     kept = {sample.key: sample for sample, there in zip(samples, shown, strict=True) if there}
     lost = [sample.key for sample, there in zip(samples, shown, strict=True) if not there]
-    remarks = (
-        [f"{counted(len(lost), 'images')} cannot be read and are left out: {some(lost)}"] if lost else []
-    )
+    remarks = [left_out(lost)] if lost else []
     said = {file: Photo(file, *words) for file, *words in images.said.described()}
     photos = [said.get(key, Photo(key)) for key in kept]
     named = {setup.spec.name: setup for setup in setups}
@@ -164,6 +161,11 @@ def _show(setup: Setup, passes: Iterable[Job], report: Reporter) -> None:
     passed = PassResult.joined(run_job(job, cache, report) for job in passes)
     if passed.failures:
         raise InputError(str(passed.failures[0]))
+
+
+def left_out(lost: Sequence[str]) -> str:
+    """The names of images that could not be read, in a phrase."""
+    return f"{counted(len(lost), 'images')} could not be read, and the others were compared: {some(lost)}"
 
 
 def measured_backbones(output: Path, dataset: str) -> tuple[str, ...]:

@@ -115,7 +115,8 @@ def duplicates(request: DuplicatesRequest, report: "Reporter | None" = None) -> 
         for name, each in known.items()
         if f"{name} {each.layer} {each.pooling}" in used
     ]
-    remarks = [f"{remark[:1].upper()}{remark[1:]}." for remark in folder.remarks]
+    left = [*folder.remarks, *([f"without classes: {images.unlabelled}"] if images.unlabelled else [])]
+    remarks = [f"{remark[:1].upper()}{remark[1:]}." for remark in left]
     notes = (*notes_of(checked, groups), *why, *(TOY.format(name=name) for name in toys[:1]), *remarks)
     frame, parts = checked.frame, []
     for name, kind in KINDS.items():

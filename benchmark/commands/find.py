@@ -17,7 +17,7 @@ from layerboard.benchmark.forms.request import (
     Request,
     ResultsOptions,
 )
-from layerboard.zoo.errors import InputError, counted, some
+from layerboard.zoo.errors import InputError, some
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,6 +67,7 @@ class FindRequest(SearchOptions, kw_only=False):
             None,
             "Find this region of the query: x,y,width,height in its pixels, of the upright image.",
             parsers.box,
+            several=False,
             usual="the whole image",
         )
     )
@@ -173,7 +174,7 @@ def _matches(
     """The nearest images or regions, and what was left out, in sentences."""
     from layerboard.benchmark.engines.choose import find_device
     from layerboard.benchmark.find import Search, find_images, find_regions
-    from layerboard.benchmark.folder import own_images, read_vectors
+    from layerboard.benchmark.folder import left_out, own_images, read_vectors
     from layerboard.tasks.datasets.base import images_of
     from layerboard.zoo.load.backbone import load_backbone
     from layerboard.zoo.spec import Layer
@@ -195,10 +196,7 @@ def _matches(
         request.top,
         report,
     )
-    remarks = [*images.remarks]
-    if lost:
-        remarks.append(f"{counted(len(lost), 'images')} cannot be read and are left out: {some(lost)}")
-    return matches, remarks
+    return matches, [*images.remarks, *([left_out(lost)] if lost else [])]
 
 
 def _result(

@@ -10,6 +10,7 @@ from torch.nn.functional import conv2d, grid_sample, normalize
 from layerboard.zoo.view.geometry import Box
 
 SCALES = tuple(2 ** (step / 2) for step in range(-3, 4))  # sizes of a region, in that of the query
+LARGER = 0.2
 LEAST = 4  # cells of a smaller version of the query; fewer are alike by chance
 
 
@@ -47,12 +48,14 @@ def query_tokens(grid: Tensor, box: Box) -> list[Tensor]:
 def best_regions(tokens: Sequence[Tensor], grids: Tensor) -> Regions:
     """The region of each grid [grids rows columns dim] that is most like one of the `query_tokens`.
 
-    Sizes that do not fit into the grids are cut at the middle of the query; ties go to the first size, then
-    to the upper left.
+    Of two sizes the larger one is taken if it is nearly as much alike, since few tokens are alike by chance:
+    cosines are compared after they were multiplied by the number of cells to the power `LARGER`. Sizes that
+    do not fit into the grids are cut at the middle of the query; ties go to the first size, then to the upper
+    left.
     """
     field = normalize(_contrasted(grids), dim=-1).permute(0, 3, 1, 2)
     rows, columns = field.shape[2:]
-    score = torch.full((len(grids),), -torch.inf, device=grids.device)
+    score, chosen = torch.full((2, len(grids)), -torch.inf, device=grids.device)
     box = torch.zeros(len(grids), 4, device=grids.device)
     for query in dict.fromkeys(_fitting(each, rows, columns) for each in tokens):
         tall, wide = query.shape[:2]
@@ -61,7 +64,9 @@ def best_regions(tokens: Sequence[Tensor], grids: Tensor) -> Regions:
         across = columns - wide + 1
         left, top = index % across, index // across
         boxes = torch.stack([left, top, left + wide, top + tall], dim=1).to(box.dtype)
-        better = best > score
+        weighted = best * (tall * wide) ** LARGER
+        better = weighted > chosen
+        chosen = torch.where(better, weighted, chosen)
         score, box = torch.where(better, best, score), torch.where(better[:, None], boxes, box)
     return Regions(score, box)
 

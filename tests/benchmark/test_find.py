@@ -76,7 +76,7 @@ def test_the_second_search_shows_only_the_query_and_says_what_it_left_out(
     pd.testing.assert_frame_equal(first.frame, again.frame)
     assert {*first.frame["image"][:2]} == {"plain0.png", "a/deep/link.png"}
     for result in (first, again):
-        assert any("1 image cannot be read" in note and "broken.jpg" in note for note in result.notes)
+        assert any("1 image could not be read" in note and "broken.jpg" in note for note in result.notes)
     assert "the best of retrieval on mini-oxford in the packaged results" in first.notes[0]
 
 
