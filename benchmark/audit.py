@@ -70,17 +70,17 @@ class Checked(NamedTuple):
     @property
     def groups(self) -> str:
         """A table of labels as CSV: the class, the group and a suggested split of each image."""
-        found = self.audit
-        first = np.unique(found.clusters, return_index=True)[1][found.clusters]
-        alone = np.bincount(found.clusters)[found.clusters] == 1
+        result = self.audit
+        first = np.unique(result.clusters, return_index=True)[1][result.clusters]
+        alone = np.bincount(result.clusters)[result.clusters] == 1
         rows = [
             (
                 photo.file,
                 photo.label,
-                photo.group or ("" if alone[row] else found.photos[first[row]].file),
+                photo.group or ("" if alone[row] else result.photos[first[row]].file),
                 part,
             )
-            for row, (photo, part) in enumerate(zip(found.photos, found.split, strict=True))
+            for row, (photo, part) in enumerate(zip(result.photos, result.split, strict=True))
         ]
         return csv_text(pd.DataFrame(rows, columns=["file", "label", "group", "split"], dtype=object))
 
@@ -150,24 +150,24 @@ def _grey(sample: Sample) -> NDArray[np.uint8]:
 
 def notes_of(checked: Checked, groups: Path) -> Iterator[str]:
     """The findings in sentences; ``groups`` is the file of `Checked.groups`."""
-    found = checked.audit
-    duplicates, labels, series = (found.of_kind(kind) for kind in (DUPLICATE, LABEL, SERIES))
-    accuracies = [f"{space.name} ({space.accuracy:.0f} %)" for space in found.spaces if space.accuracy >= 0]
-    how = f"{', '.join(accuracies) or ', '.join(space.name for space in found.spaces)}"
+    result = checked.audit
+    duplicates, labels, series = (result.of_kind(kind) for kind in (DUPLICATE, LABEL, SERIES))
+    accuracies = [f"{space.name} ({space.accuracy:.0f} %)" for space in result.spaces if space.accuracy >= 0]
+    how = f"{', '.join(accuracies) or ', '.join(space.name for space in result.spaces)}"
     which = (
         "by each backbone at its layer of the best leave-one-out k-NN"
         if accuracies
         else "by layer and pooling"
     )
-    yield f"{counted(len(found.photos), 'images')}, {which}: {how}."
+    yield f"{counted(len(result.photos), 'images')}, {which}: {how}."
     across = sum("," in finding.split for finding in duplicates)
     where = f", {across} of them across splits" if across else ""
     yield f"Duplicates: {counted(len(duplicates), 'images')} like another one{where}."
-    yield from _threshold_notes(found)
-    if not np.isnan(found.planted):
+    yield from _threshold_notes(result)
+    if not np.isnan(result.planted):
         yield (
             f"Labels: {len(labels)} contradicted by neighbours. If {100 * WRONG:.0f} % of all labels were "
-            f"made wrong on purpose, {100 * found.planted:.0f} % of these would be listed."
+            f"made wrong on purpose, {100 * result.planted:.0f} % of these would be listed."
         )
     if series:
         count = sum(int(finding.score) for finding in series)

@@ -25,7 +25,7 @@ from layerboard.zoo.view.geometry import Box
 from layerboard.zoo.view.views import View
 
 
-class Match(NamedTuple):
+class FoundImage(NamedTuple):
     """An image that was found."""
 
     sample: Sample
@@ -35,14 +35,14 @@ class Match(NamedTuple):
 
 def find_images(
     folder: Folder, backbone: Backbone, layer: Layer, pooling: Pooled, query: Image.Image, most: int
-) -> list[Match]:
+) -> list[FoundImage]:
     """The images of a folder whose vectors have the highest cosine with that of the query, best first."""
     spec = backbone.spec
     vectors = folder.vectors(spec.name, layer, pooling)
     asked = CutBackbone(backbone, layer, pooling, view_for(spec, VIEW))(query).cpu().numpy()
-    found, samples = nearest(vectors, asked, most), [*folder.samples.values()]
-    pairs = zip(found.index[0].tolist(), found.similarity[0].tolist(), strict=True)
-    return [Match(samples[row], float(cosine)) for row, cosine in pairs]
+    near, samples = nearest(vectors, asked, most), [*folder.samples.values()]
+    pairs = zip(near.index[0].tolist(), near.similarity[0].tolist(), strict=True)
+    return [FoundImage(samples[row], float(cosine)) for row, cosine in pairs]
 
 
 class Search(NamedTuple):
@@ -56,7 +56,7 @@ class Search(NamedTuple):
 
 def find_regions(
     samples: Sequence[Sample], search: Search, query: tuple[Image.Image, Box], most: int, report: Reporter
-) -> tuple[list[Match], list[str]]:
+) -> tuple[list[FoundImage], list[str]]:
     """The best region of each image, of the ``most`` best images, and names of unreadable images.
 
     ``query`` is an image and a box of it in pixel edges. Every image is shown once; its patch tokens are
@@ -86,13 +86,13 @@ def find_regions(
                     regions = best_regions(tokens, grids)
                 rows = [member.group * CHUNK + member.position for member in event.members]
                 scores[rows] = regions.score.cpu().numpy()
-                found = regions.box.cpu().numpy()
-                found += beside * np.tile(found[:, 2:] - found[:, :2], 2)
-                boxes[rows] = found / np.tile(grids.shape[2:0:-1], 2)
+                boxed = regions.box.cpu().numpy()
+                boxed += beside * np.tile(boxed[:, 2:] - boxed[:, :2], 2)
+                boxes[rows] = boxed / np.tile(grids.shape[2:0:-1], 2)
                 advance(len(rows))
     order = np.argsort(-scores, kind="stable")[:most]
     matches = [
-        Match(samples[row], float(scores[row]), _in_image(view, samples[row], boxes[row]))
+        FoundImage(samples[row], float(scores[row]), _in_image(view, samples[row], boxes[row]))
         for row in order.tolist()
         if np.isfinite(scores[row])
     ]

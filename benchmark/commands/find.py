@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from layerboard.benchmark.commands.known_layer import KnownLayer
     from layerboard.benchmark.engines.progress import Reporter
-    from layerboard.benchmark.find import Match
+    from layerboard.benchmark.find import FoundImage
     from layerboard.zoo.spec import BackboneSpec
     from layerboard.zoo.view.geometry import Box
 
@@ -123,7 +123,7 @@ def find(request: FindRequest, report: "Reporter | None" = None) -> Files:
     report = report or reporter_for(None)
     query = seen(request.query)  # type: ignore[arg-type]  # what is no image is refused there
     if request.box is not None:
-        require_inside(request.box, query.size)
+        require_inside_image(request.box, query.size)
     require_writable_page(request.to, request.cache)
     spec = one_backbone(request, report)
     known = known_layer(spec, OF_IMAGES if request.box is None else OF_REGIONS, request.output)
@@ -144,13 +144,13 @@ def _sides(box: "Box | None") -> "Box | None":
     return box and (box[0], box[1], box[2] - box[0], box[3] - box[1])
 
 
-def require_inside(box: "Box", size: tuple[int, int]) -> None:
+def require_inside_image(box: "Box", size: tuple[int, int]) -> None:
     """Raise InputError for a box of left, top, width and height that is not inside an image of that size."""
     x, y, width, height = box
     if x + width > size[0] or y + height > size[1]:
-        found = ",".join(f"{number:g}" for number in box)
+        given = ",".join(f"{number:g}" for number in box)
         raise InputError(
-            f"--box takes x,y,width,height inside the image of {size[0]} x {size[1]} pixels; found {found}"
+            f"--box takes x,y,width,height inside the image of {size[0]} x {size[1]} pixels; found {given}"
         )
 
 
@@ -170,7 +170,7 @@ def one_backbone(request: "FindRequest", report: "Reporter") -> "BackboneSpec":
 
 def _matches(
     request: FindRequest, spec: "BackboneSpec", known: "KnownLayer", query: "Image.Image", report: "Reporter"
-) -> "tuple[Sequence[Match], list[str]]":
+) -> "tuple[Sequence[FoundImage], list[str]]":
     """The nearest images or regions, and what was left out, in sentences."""
     from layerboard.benchmark.engines.choose import find_device
     from layerboard.benchmark.find import Search, find_images, find_regions
@@ -187,8 +187,8 @@ def _matches(
     backbone = load_backbone(spec, device=find_device(request.device), cache_dir=request.cache)
     if request.box is None:
         folder = read_vectors(images, report)
-        found = find_images(folder, backbone, layer, known.pooling, query, request.top)  # type: ignore[arg-type]
-        return found, [*folder.remarks]
+        nearest = find_images(folder, backbone, layer, known.pooling, query, request.top)  # type: ignore[arg-type]
+        return nearest, [*folder.remarks]
     matches, lost = find_regions(
         [*images_of(images.data)],
         Search(backbone, layer, request.workers, asked.batch),
@@ -204,7 +204,7 @@ def _result(
     spec: "BackboneSpec",
     known: "KnownLayer",
     query: "Image.Image",
-    found: "tuple[Sequence[Match], Sequence[str]]",
+    found: "tuple[Sequence[FoundImage], Sequence[str]]",
 ) -> Files:
     """Write the page and the table."""
     import pandas as pd

@@ -20,7 +20,7 @@ from layerboard.tasks.audit.label_doubt import (
     votes_of,
 )
 from layerboard.tasks.audit.near_duplicates import usual_distance
-from layerboard.tasks.audit.threshold import PRECISION, CandidatePairs, Threshold
+from layerboard.tasks.audit.threshold import PRECISION, CandidatePairs, DuplicateThreshold
 from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.metrics.folds import group_numbers, stratified_folds
 from layerboard.tasks.metrics.neighbours import Neighbours, Vectors, nearest, unit_vectors
@@ -57,7 +57,7 @@ class Audit:
     spaces: Sequence[Space]
     findings: Sequence[Finding]  # duplicates, labels and series, the surest of each kind first
     clusters: Integers  # [images] cluster of images that belong together: duplicates, series, groups
-    threshold: Threshold  # of duplicates
+    threshold: DuplicateThreshold  # of duplicates
     planted: float  # share of deliberately wrong labels that are listed; NaN if no label is judged
 
     @cached_property
@@ -118,7 +118,7 @@ def audit(
     for run in runs:
         units[run] = units[run[0]]
     candidates = _candidates(grey, spaces, every, (units, groups))
-    threshold = Threshold.of([usual_distance(nearby) for nearby in every])
+    threshold = DuplicateThreshold.of([usual_distance(nearby) for nearby in every])
     if things is not None:
         threshold = threshold.labelled(candidates, np.array(things, str), precision)
     listed = candidates.within(threshold.share)

@@ -34,7 +34,7 @@ class CandidatePairs(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Threshold:
+class DuplicateThreshold:
     """The largest distance of duplicates whose thumbnails differ, and the labelled pairs that it rests on.
 
     Without labelled pairs it is the rule `SHARE`, of which no precision is known.

@@ -1,4 +1,4 @@
-"""Regions of images by patch tokens: the part of a grid that looks most like a region of another one."""
+"""BestRegions of images by patch tokens: the part of a grid that looks most like a region of another one."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,7 +14,7 @@ LARGER = 0.2
 LEAST = 4  # cells of a smaller version of the query; fewer are alike by chance
 
 
-class Regions(NamedTuple):
+class BestRegions(NamedTuple):
     """The best region of each of some grids."""
 
     score: Tensor  # mean cosine of its tokens with those of the query, -1 to 1: [grids]
@@ -45,7 +45,7 @@ def query_tokens(grid: Tensor, box: Box) -> list[Tensor]:
     return tokens
 
 
-def best_regions(tokens: Sequence[Tensor], grids: Tensor) -> Regions:
+def best_regions(tokens: Sequence[Tensor], grids: Tensor) -> BestRegions:
     """The region of each grid [grids rows columns dim] that is most like one of the `query_tokens`.
 
     Of two sizes the larger one is taken if it is nearly as much alike, since few tokens are alike by chance:
@@ -68,7 +68,7 @@ def best_regions(tokens: Sequence[Tensor], grids: Tensor) -> Regions:
         better = weighted > chosen
         chosen = torch.where(better, weighted, chosen)
         score, box = torch.where(better, best, score), torch.where(better[:, None], boxes, box)
-    return Regions(score, box)
+    return BestRegions(score, box)
 
 
 def _contrasted(grids: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from layerboard.tasks.audit.near_duplicates import SHARE
-from layerboard.tasks.audit.threshold import CandidatePairs, Threshold
+from layerboard.tasks.audit.threshold import CandidatePairs, DuplicateThreshold
 
 
 def candidates(relative: list[float], copied: tuple[int, ...] = ()) -> CandidatePairs:
@@ -22,37 +22,39 @@ def things(words: str) -> np.ndarray:  # type: ignore[type-arg]
 
 
 def test_without_labels_it_is_the_rule_and_promises_nothing() -> None:
-    threshold = Threshold.of([0.2, 0.1])
+    threshold = DuplicateThreshold.of([0.2, 0.1])
     assert threshold.share == SHARE
     assert threshold.cosines == pytest.approx((1 - SHARE * 0.2, 1 - SHARE * 0.1))
     assert np.isnan(threshold.wanted)
-    assert Threshold.of([0.2]).labelled(candidates([0.1]), things("?"), 0.9) == Threshold.of([0.2])
+    assert DuplicateThreshold.of([0.2]).labelled(
+        candidates([0.1]), things("?"), 0.9
+    ) == DuplicateThreshold.of([0.2])
 
 
 def test_it_is_the_loosest_with_the_wanted_precision() -> None:
     pairs, known = candidates([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), things("ssdss?")
-    precise = Threshold.of([0.2]).labelled(pairs, known, 0.95)
+    precise = DuplicateThreshold.of([0.2]).labelled(pairs, known, 0.95)
     assert (precise.share, precise.right, precise.judged, precise.missed) == (0.2, 2, 2, 2)
     assert precise.cosines == pytest.approx((1 - 0.2 * 0.2,))
-    loose = Threshold.of([0.2]).labelled(pairs, known, 0.8)
+    loose = DuplicateThreshold.of([0.2]).labelled(pairs, known, 0.8)
     assert (loose.share, loose.right, loose.judged, loose.missed) == (0.5, 4, 5, 0)
     assert pairs.listed(loose.share).tolist() == [True] * 5 + [False]
 
 
 def test_pairs_whose_thumbnails_are_copies_count_at_any_threshold() -> None:
     pairs = candidates([0.9, 0.8, 0.1], copied=(0, 1))
-    threshold = Threshold.of([0.2]).labelled(pairs, things("dss"), 0.9)
+    threshold = DuplicateThreshold.of([0.2]).labelled(pairs, things("dss"), 0.9)
     assert (threshold.share, threshold.right, threshold.judged) == (0.0, 1, 2)
     assert pairs.within(threshold.share).pairs.tolist() == [[0, 1], [2, 3]]
     assert threshold.interval[1] > 0.9  # the page says that no threshold has the precision
 
 
 def test_a_tie_with_a_different_pair_is_not_cut() -> None:
-    threshold = Threshold.of([0.2]).labelled(candidates([0.2, 0.2, 0.1]), things("sds"), 0.9)
+    threshold = DuplicateThreshold.of([0.2]).labelled(candidates([0.2, 0.2, 0.1]), things("sds"), 0.9)
     assert (threshold.share, threshold.right, threshold.judged, threshold.missed) == (0.1, 1, 1, 1)
 
 
 def test_few_pairs_show_little() -> None:
-    low, high = Threshold(0.3, (0.9,), 0.95, right=10, judged=10).interval
+    low, high = DuplicateThreshold(0.3, (0.9,), 0.95, right=10, judged=10).interval
     assert (round(low, 3), high) == (0.692, 1.0)
-    assert Threshold(0.3, (0.9,), 0.95).interval == (0.0, 1.0)
+    assert DuplicateThreshold(0.3, (0.9,), 0.95).interval == (0.0, 1.0)
