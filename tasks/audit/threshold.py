@@ -30,7 +30,7 @@ class CandidatePairs(NamedTuple):
     def within(self, share: float) -> Self:
         """The listed pairs."""
         kept = self.listed(share)
-        return type(self)(*(each[kept] for each in self))
+        return type(self)(self.pairs[kept], self.relative[kept], self.distance[kept], self.copied[kept])
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,7 +149,7 @@ def test_wrong_places_are_said(photos: Path, tmp_path: Path) -> None:
         (photos / "none.png", photos, "none.png"),
         (photos / "broken.jpg", photos, "cannot decode image"),
         (photos / "plain0.png", tmp_path / "nowhere", "does not exist"),
-        (photos / "plain0.png", tmp_path / "empty", "none of 1 image could be read"),
+        (photos / "plain0.png", tmp_path / "empty", "found none among 1"),
         (42, photos, "expected images of Pillow, arrays or paths, found int"),
     ]:
         with pytest.raises(InputError, match=words):
