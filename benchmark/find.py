@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from PIL import Image
+from torch import Tensor
 
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.folder import VIEW, Folder
@@ -60,12 +61,22 @@ def find_regions(
     """The best region of each image, of the ``most`` best images, and names of unreadable images.
 
     ``query`` is an image and a box of it in pixel edges. Every image is shown once; its patch tokens are
-    compared while they are in memory. The score is the mean cosine of tokens less the mean token of their
-    image. Ties go to the earlier image.
+    compared while they are in memory. What a token says of its position, the tokens of a black image, is
+    subtracted first. The score is the mean cosine of tokens less the mean token of their image. Ties go to
+    the earlier image.
     """
     spec, view = search.backbone.spec, view_of(search.backbone.spec)
     cut = CutBackbone(search.backbone, search.layer, "grid", view)
-    (grid,) = cut(query[0])
+    positions: dict[tuple[int, ...], Tensor] = {}  # tokens of a black image, by its size
+
+    def tokens_of(pixels: Tensor) -> Tensor:
+        size = tuple(pixels.shape[2:])
+        with torch.inference_mode():
+            if size not in positions:
+                positions[size] = cut(pixels.new_zeros(1, 3, *size))
+            return cut(pixels) - positions[size]
+
+    (grid,) = tokens_of(cut.preprocess(query[0])[None])
     box = np.array(_in_cells(view, query[0].size, tuple(grid.shape[:2]), query[1]))
     whole = _whole_cells(box, grid.shape[1::-1])
     tokens = query_tokens(grid, tuple(whole))
@@ -81,9 +92,7 @@ def find_regions(
                 lost.append(samples[event.group * CHUNK + event.position].key)
                 advance(1)
             elif isinstance(event, Batch):
-                with torch.inference_mode():
-                    grids = cut(event.pixels)
-                    regions = best_regions(tokens, grids)
+                regions = best_regions(tokens, grids := tokens_of(event.pixels))
                 rows = [member.group * CHUNK + member.position for member in event.members]
                 scores[rows] = regions.score.cpu().numpy()
                 boxed = regions.box.cpu().numpy()
