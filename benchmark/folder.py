@@ -122,7 +122,8 @@ def read_vectors(images: OwnImages, report: Reporter) -> Folder:
     if failures:
         raise InputError(str(failures[0]))
     every = {sample.key: sample for sample in images_of(images.data)}
-    readers, sources = {}, tuple[Source, ...]()
+    readers: dict[str, Sequence[VectorReader]] = {}
+    sources: Sequence[Source] = ()
     for setup in setups:
         sources, readers[setup.spec.name] = _read(run, setup, images.data, report)
     samples = [sample for source in sources for sample in source.samples]
