@@ -111,9 +111,10 @@ def find(request: FindRequest, report: "Reporter | None" = None) -> Files:
 
     Example:
         >>> import layerboard
-        >>> found = layerboard.find("photos/n01/a.jpg", "photos", top=3, to="found.html")
+        >>> name = "train/n00000001/n00000001_0.JPEG"
+        >>> found = layerboard.find(f"photos/{name}", "photos", top=3, to="found.html")
         >>> found.frame["image"][0]
-        'n01/a.jpg'
+        'train/n00000001/n00000001_0.JPEG'
     """
     from layerboard.benchmark.commands.known_layer import OF_IMAGES, OF_REGIONS, known_layer
     from layerboard.benchmark.engines.progress import reporter_for
