@@ -114,7 +114,6 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
 
     from layerboard.benchmark.plan.facts import known_depths, known_facts
     from layerboard.leaderboards.published.literature import all_published, own_published
-    from layerboard.leaderboards.report.audit import audit_sections
     from layerboard.leaderboards.report.content import report_of
     from layerboard.leaderboards.report.figures import FORMATS, without_figure, write_figures
     from layerboard.leaderboards.report.gallery.section import example_sections
@@ -136,7 +135,7 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
     reports = [report_of(board, known_facts(), request.highlight or "") for board in boards]
     folder = request.to or output / "report"
     pages = {
-        board.suite: report_page(each, [*example_sections(board, output), *audit_sections(board, output)])
+        board.suite: report_page(each, example_sections(board, output))
         for board, each in zip(boards, reports, strict=True)
     }
     paths, notes = [folder / f"{each.board.page}.html" for each in reports], list[str]()

@@ -73,7 +73,8 @@ def require_pooling(spec: BackboneSpec, pooling: Pooled) -> None:
         )
 
 
-def _seen(image: ImageOrPath) -> Image.Image:
+def seen(image: ImageOrPath) -> Image.Image:
+    """The RGB image as people see it; raises InputError for what is no image, or cannot be decoded."""
     if isinstance(image, np.ndarray):
         return as_seen(_of_array(image))
     if isinstance(image, Image.Image):
@@ -153,12 +154,12 @@ class CutBackbone:
         """
         if tiles_of(self.view) is not None:
             raise InputError(f"{self.spec.name} is shown images in tiles, not in one piece")
-        return self.view.render(_seen(image))[0]
+        return self.view.render(seen(image))[0]
 
     def _of_images(self, images: Iterator[ImageOrPath]) -> Iterator[Tensor]:
         """Outputs for images, in order; images of the same size share a batch."""
         while batch := [*islice(images, BATCH)]:
-            rendered = ((self.view.render(image), image.size) for image in map(_seen, batch))
+            rendered = ((self.view.render(image), image.size) for image in map(seen, batch))
             for _, group in groupby(rendered, key=lambda pair: pair[0].shape):
                 pixels, sizes = zip(*group, strict=True)
                 if (cut := tiles_of(self.view)) is None:

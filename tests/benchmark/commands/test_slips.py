@@ -94,6 +94,9 @@ SLIPS = (
 
 
 FORMERS = (
+    ("check --features --images A -b mini-fs", "check --features", "duplicates A --backbones mini-fs"),
+    ("check --features", "check --features", "duplicates DIR"),
+    ("check --backbones=mini-fs", "check --backbones", "duplicates DIR --backbones mini-fs"),
     ("check --data hf:P --digests", "check --digests", "check --all --data hf:P"),
     ("cost", "cost", "run --tasks cost"),
     ("cost -b mini-fs", "cost", "run --tasks cost --backbones mini-fs"),
