@@ -19,6 +19,8 @@ from layerboard.tasks.statistics.resolution import CRITICAL, Enough, enough_unit
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import stands_for_set
 
+SIDE = ["backbone", "transform", "layer", "depth", "pooling", "value", "tap"]  # columns that make a `Side`
+
 
 @dataclass(frozen=True)
 class Bounds:
@@ -72,7 +74,7 @@ def bounds_of(column: Column, rows: pd.DataFrame, folder: Path | None) -> Bounds
         return Bounds(rows)
     order = rows.sort_values("value", ascending=False, kind="stable").index
     measured: dict[Hashable, Items] = {}
-    for (name, transform), part in rows.groupby(["backbone", "transform"], sort=False):
+    for (name, transform), part in rows[SIDE].groupby(["backbone", "transform"], sort=False):
         sides = dict(zip(part.index, sides_of(part, str(name), str(transform), sort=False), strict=True))
         items = known_items(column, [*sides.values()], folder)
         measured |= {row: items[side.place] for row, side in sides.items() if side.place in items}
@@ -103,9 +105,9 @@ def known_items(column: Column, sides: Sequence[Side], folder: Path) -> dict[Pla
 
 def sides_of(rows: pd.DataFrame, name: str, transform: str = "", *, sort: bool = True) -> list[Side]:
     """The layers of a backbone that have a score, in order of depth, or of the rows."""
-    rows = rows[rows["backbone"] == name]
+    rows = rows.loc[rows["backbone"] == name, SIDE[2:]]
     rows = rows.sort_values("layer", kind="stable") if sort else rows
-    fields = rows[["layer", "depth", "pooling", "value", "tap"]].itertuples(index=False, name=None)
+    fields = rows.itertuples(index=False, name=None)
     return [
         Side(name, int(layer), int(depth), str(pooling), float(value), str(tap), transform)
         for layer, depth, pooling, value, tap in fields

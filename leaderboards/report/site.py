@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from layerboard.leaderboards.blocks.csv import csv_text
+from layerboard.leaderboards.blocks.csv import csv_text, numbers_text
 from layerboard.leaderboards.blocks.display import page_name
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.exchange.repository import EVERY, Repository
@@ -66,7 +66,7 @@ def write_site(
     if not single:
         texts["index.html"] = str(filled("site", pages=names))
     tables = [numbers for report in reports for numbers in report.numbers]
-    texts |= {f"{numbers.name}.csv": csv_text(numbers.frame) for numbers in tables}
+    texts |= {f"{numbers.name}.csv": numbers_text(numbers) for numbers in tables}
     listed = ", ".join(names.values())
     texts |= {**history, **beside}
     title, what = (f"layerboard {listed}", "the suite") if single else ("layerboard", "suites")

@@ -12,8 +12,10 @@ from types import ModuleType
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
+from pyarrow.parquet import FileMetaData
 from torch import Tensor
 
 import layerboard
@@ -22,7 +24,7 @@ from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.jobs import passes
 from layerboard.benchmark.passes.loading import Rendered
 from layerboard.benchmark.passes.one_pass import run_pass
-from layerboard.leaderboards.records.fields import read_fields
+from layerboard.leaderboards.records.fields import read_table
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.framework import registry
 from layerboard.tasks.framework.registry import COST
@@ -88,14 +90,14 @@ def keep_backbones(patch: pytest.MonkeyPatch) -> None:
 
 def keep_tables(patch: pytest.MonkeyPatch) -> None:
     """Files of records with the same bytes are unpacked once: commands read the same runs again and again."""
-    kept = dict[bytes, pd.DataFrame]()
+    kept = dict[bytes, pa.Table]()
 
-    def reading(content: bytes, kinds: Mapping[str, type]) -> pd.DataFrame:
+    def reading(content: bytes, facts: FileMetaData, kinds: Mapping[str, type]) -> pa.Table:
         if content not in kept:
-            kept[content] = read_fields(content, kinds)
-        return kept[content].copy()
+            kept[content] = read_table(content, facts, kinds)
+        return kept[content]
 
-    patch.setattr("layerboard.leaderboards.records.record.read_fields", reading)
+    patch.setattr("layerboard.leaderboards.records.record.read_table", reading)
 
 
 def add_row(patch: pytest.MonkeyPatch, module: ModuleType, name: str, row: object) -> None:
