@@ -91,7 +91,7 @@ def _last_of_each(records: pd.DataFrame) -> Integers:
         versions = (records["date"], records["fingerprint"], records["value"].map(str))
         codes += [pd.factorize(each, sort=True)[0] for each in versions]
         order = np.lexsort(codes[::-1])
-    return order[np.append(~again, True)[: len(order)]]
+    return np.asarray(order[np.append(~again, True)[: len(order)]], np.int64)
 
 
 def in_order(rows: pd.DataFrame, backbones: Sequence[BoardBackbone]) -> pd.DataFrame:
