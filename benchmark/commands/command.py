@@ -222,13 +222,13 @@ def records_of(output: Path, *, empty: bool = False) -> "pd.DataFrame":
 
     With ``empty``, a folder without records is allowed.
     """
-    from layerboard.leaderboards.records.record import read_records, to_frame
-
     if not output.is_dir():
         raise InputError(
             f"expected a folder of records and tables at {output}, which does not exist; "
             "`layerboard run` writes one, --output names it"
         )
+    from layerboard.leaderboards.records.record import read_records, to_frame  # pandas
+
     folder = output / "records"
     if empty and not any(not path.name.startswith(".") for path in folder.rglob("*.parquet")):
         return to_frame([])

@@ -104,7 +104,7 @@ class Table:
     folded: bool = False  # whether the table is hidden until its caption is clicked
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Numbers:
     """All numbers of a page as text, offered as the file ``name`` plus an extension."""
 

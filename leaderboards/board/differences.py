@@ -25,6 +25,8 @@ from layerboard.tasks.statistics.resolution import CRITICAL, Enough, enough_unit
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import stands_for_set
 
+SIDE = ["backbone", "layer", "depth", "pooling", "value", "tap", "transform"]  # columns of fields of `Side`
+
 
 @dataclass(frozen=True)
 class Bounds:
@@ -78,8 +80,10 @@ def bounds_of(column: Column, rows: pd.DataFrame, folder: Path | None) -> Bounds
         return Bounds(rows)
     order = rows.sort_values("value", ascending=False, kind="stable").index
     measured: dict[Hashable, Items] = {}
-    for (name, transform), part in rows.groupby(["backbone", "transform"], sort=False):
-        sides = dict(zip(part.index, sides_of(part, str(name), str(transform), sort=False), strict=True))
+    groups: dict[tuple[str, str], dict[Hashable, Side]] = {}
+    for row, side in zip(rows.index, _sides(rows), strict=True):
+        groups.setdefault((side.backbone, side.transform), {})[row] = side
+    for sides in groups.values():
         items = known_items(column, [*sides.values()], folder)
         measured |= {row: items[side.place] for row, side in sides.items() if side.place in items}
     if len(order) and order[0] in measured:
@@ -109,12 +113,15 @@ def known_items(column: Column, sides: Sequence[Side], folder: Path) -> dict[Pla
 
 def sides_of(rows: pd.DataFrame, name: str, transform: str = "", *, sort: bool = True) -> list[Side]:
     """The layers of a backbone that have a score, in order of depth, or of the rows."""
-    rows = rows[rows["backbone"] == name]
-    rows = rows.sort_values("layer", kind="stable") if sort else rows
-    fields = rows[["layer", "depth", "pooling", "value", "tap"]].itertuples(index=False, name=None)
+    rows = rows.loc[rows["backbone"] == name, SIDE].assign(transform=transform)
+    return _sides(rows.sort_values("layer", kind="stable") if sort else rows)
+
+
+def _sides(rows: pd.DataFrame) -> list[Side]:
+    fields = zip(*(rows[column].tolist() for column in SIDE), strict=True)
     return [
-        Side(name, int(layer), int(depth), str(pooling), float(value), str(tap), transform)
-        for layer, depth, pooling, value, tap in fields
+        Side(str(name), int(layer), int(depth), str(pooling), float(value), str(tap), str(transform))
+        for name, layer, depth, pooling, value, tap, transform in fields
     ]
 
 
