@@ -239,11 +239,11 @@ def _result(
     table = request.to.with_suffix(".csv")
     write_whole(request.to, found_page(Found(title, tuple(notes), sections)))
     write_whole(table, csv_text(frame))
-    shown = frame.round({"score": 4} | dict.fromkeys(COLUMNS[2:], 0))
+    digits = dict.fromkeys(columns[1:], "{:.0f}".format) | {"score": "{:.4f}".format}
     return Files(
         title=f"{what}: the nearest of {title.removeprefix('Found in ')}",
         frame=frame,
-        table=shown.map(lambda value: f"{value:g}" if isinstance(value, float) else str(value)),
+        table=frame.assign(**{column: frame[column].map(text) for column, text in digits.items()}),
         notes=tuple(notes),
         paths=(request.to, table),
     )

@@ -104,7 +104,8 @@ def misused(
     if hasattr(error, "option_name") and "requires" in error.message:
         said = f"{error.option_name} takes a value, and none follows"
     elif option and not error.message:
-        said = f"{' '.join(words)} takes {option.name.upper()}, which is missing"
+        name = option.name.upper() if option.positional else (option.also or option.flag).split()[0]
+        said = f"{' '.join(words)} takes {name}, which is missing"
     elif option and option.kind in _KINDS:
         least = "" if option.least is None else f" of at least {option.least}"
         typed = [after for before, after in pairwise(_split(arguments)) if before in error.param.opts]
