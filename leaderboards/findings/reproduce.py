@@ -211,14 +211,14 @@ def _measured(number: Published, run: pd.DataFrame) -> _Finding:
 def _better(number: Published, last: pd.DataFrame, final: pd.DataFrame) -> _Finding:
     """The better of the last block's rows and those of the final norm."""
     if last.empty or final.empty:
-        place = "the last block" if last.empty else "the output of the final norm"
-        return "not run", f"the better of two places is published, and {place} was not run", {}
-    found = {
+        absent = "the last block" if last.empty else "the output of the final norm"
+        return "not run", f"the better of two places is published, and {absent} was not run", {}
+    findings = {
         f"{word} the final norm": _at(number, rows, "") for word, rows in (("without", last), ("with", final))
     }
-    place = max(found, key=lambda name: found[name][2].get("measured", -math.inf))
-    verdict, reason, measured = found[place]
-    return verdict, "; ".join(filter(None, [place if measured else "", reason])), measured
+    better = max(findings, key=lambda name: findings[name][2].get("measured", -math.inf))
+    verdict, reason, measured = findings[better]
+    return verdict, "; ".join(filter(None, [better if measured else "", reason])), measured
 
 
 def _index(number: Published, rows: pd.DataFrame, best: int) -> dict[str, object]:

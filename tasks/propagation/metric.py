@@ -95,8 +95,8 @@ class Propagation(Generic[Key]):
                     last = number == len(masks) - 1  # what it may overwrite is needed no more
                     part = tile.queries(soft[name][number])
                     similarity = mean if last else mean.clone()
-                    found = carried(similarity, masks[number], labels.around(tile), rule)
-                    part.copy_(found.view(part.shape))
+                    mixture = carried(similarity, masks[number], labels.around(tile), rule)
+                    part.copy_(mixture.view(part.shape))
         for layer, recent in self._tokens.items():
             recent.add(tokens[layer])
         for name, each in self._labels.items():

@@ -201,7 +201,7 @@ def test_rules_with_the_same_view_share_a_pass(data: Path) -> None:
     ("words", "said"),
     [
         (("spair", "--to", "standard"), "standard and standard do the same in spair"),
-        (("spair", "--to", "dinov3"), "the protocol dinov3 is of davis, retrieval, not of spair"),
+        (("spair", "--to", "pe"), "the protocol pe is of davis, not of spair"),
         (("knn", "--to", "paper"), "protocols of spair and davis can be decomposed, not of knn"),
         (("spair", "--from", "standart"), "did you mean 'standard'"),
         (("spair", "--to", "insid3", "--transform", "whiten"), "whiten acts on vectors of images"),

@@ -78,7 +78,7 @@ def test_wrong_usage_is_one_sentence(go: Go, data: Path, arguments: list[str], w
         (("--protocol", "papre"), "did you mean 'paper'"),
         (
             ("-t", "knn", "--protocol", "dinov3"),
-            "the protocol dinov3 is for davis, retrieval; --tasks names knn, too",
+            "the protocol dinov3 is for davis, retrieval, spair; --tasks names knn, too",
         ),
         (("--layers", "-1"), "layers '-1': expected 'all'"),
     ],
