@@ -246,7 +246,11 @@ def _libraries() -> Iterator[type]:
     yield TrainerCallback
     there = [name for name in LIGHTNING if is_there(name.partition(".")[0])]
     for name in sorted(there, key=lambda name: name not in sys.modules)[:1]:
-        yield import_module(name).Callback
+        try:
+            library = import_module(name)
+        except Exception:  # of a broken library, which who trains with the other one need not mend
+            return
+        yield library.Callback
 
 
 _FACTS = {"__doc__": TrainingFollower.__doc__, "__module__": __name__}
