@@ -102,7 +102,7 @@ def _lines(frame: pd.DataFrame, kind: str, places: Spec, series: Spec) -> list[S
     ]
     marks = [("strokeDash", {"type": "line", "strokeWidth": 1.8})] if kind == "lines" else []
     marks += [("shape", {"type": "point", "filled": True, "opacity": 1, "size": 28})]
-    drawn = [
+    drawn: list[Spec] = [
         {"mark": mark, "encoding": places | {name: series[name] for name in ("color", channel)}}
         for channel, mark in marks
     ]
