@@ -142,9 +142,8 @@ class TrainingFollower:
     def _score(self, net: nn.Module, step: int) -> None:
         bare, hints = _copied(net, self._part, self._network)
         self._name = self._name or type(bare).__name__
-        network = from_module(
-            bare, **{"verbose": self.board is None} | hints | {"name": f"{self._name}@step{step}"}
-        )
+        options = {"verbose": self.board is None, **hints, "name": f"{self._name}@step{step}"}
+        network = from_module(bare, **options)
         del bare  # the backbone is a copy of its own
         request = Request.of(self._call, backbones=network)
         if self._call.log is not None and self._tracker is None:
