@@ -142,9 +142,8 @@ class TrainingFollower:
     def _score(self, net: nn.Module, step: int) -> None:
         bare, hints = _copied(net, self._part, self._network)
         self._name = self._name or type(bare).__name__
-        network = from_module(
-            bare, **{"verbose": self.board is None} | hints | {"name": f"{self._name}@step{step}"}
-        )
+        options = {"verbose": self.board is None, **hints, "name": f"{self._name}@step{step}"}
+        network = from_module(bare, **options)
         del bare  # the backbone is a copy of its own
         request = Request.of(self._call, backbones=network)
         if self._call.log is not None and self._tracker is None:
@@ -246,7 +245,11 @@ def _libraries() -> Iterator[type]:
     yield TrainerCallback
     there = [name for name in LIGHTNING if is_there(name.partition(".")[0])]
     for name in sorted(there, key=lambda name: name not in sys.modules)[:1]:
-        yield import_module(name).Callback
+        try:
+            library = import_module(name)
+        except Exception:  # of a broken library, which who trains with the other one need not mend
+            return
+        yield library.Callback
 
 
 _FACTS = {"__doc__": TrainingFollower.__doc__, "__module__": __name__}
