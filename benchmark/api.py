@@ -8,6 +8,7 @@ from time import perf_counter
 import pandas as pd
 
 from layerboard.benchmark.engines.choose import find_engine
+from layerboard.benchmark.engines.log import logged
 from layerboard.benchmark.engines.progress import Reporter, over_all
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs.backbone_tasks import measure_costs, run_backbone_tasks
@@ -15,7 +16,7 @@ from layerboard.benchmark.jobs.job import BackboneJobs
 from layerboard.benchmark.jobs.near_duplicates import count_near_duplicates
 from layerboard.benchmark.jobs.passes import BackboneCache, run_job
 from layerboard.benchmark.jobs.pieces import Pieces
-from layerboard.benchmark.jobs.prepare import plan_of, prepare, settled_options
+from layerboard.benchmark.jobs.prepare import Prepared, plan_of, prepare, settled_options
 from layerboard.benchmark.jobs.scores import compare_all, run_scores
 from layerboard.benchmark.passes.one_pass import PassResult
 from layerboard.benchmark.plan.facts import known_specs, with_seen
@@ -23,10 +24,12 @@ from layerboard.benchmark.plan.lock import write_run
 from layerboard.benchmark.plan.plan import Plan
 from layerboard.benchmark.records.records import file_under
 from layerboard.leaderboards.board.board import Board
+from layerboard.leaderboards.records.files import VERSION
 from layerboard.leaderboards.records.record import suite_records
 from layerboard.leaderboards.records.thumbnails import named_thumbnails, remove_thumbnails
 from layerboard.leaderboards.writers.build import write_board
 from layerboard.tasks.framework.protocols import EvaluationProtocol
+from layerboard.zoo.errors import counted
 
 
 @dataclass(frozen=True)
@@ -43,12 +46,29 @@ class RunSummary:
     pages: tuple[Path, ...]
 
 
-def execute(request: Request, report: Reporter, steps: Sequence[EvaluationProtocol] = ()) -> RunSummary:
+def execute(
+    request: Request, report: Reporter, steps: Sequence[EvaluationProtocol] = (), *, pages: bool = True
+) -> RunSummary:
     """Plan, run, and write the pages; raises InputError for a wrong request before any work.
 
-    ``steps`` are protocols that replace those of the request; no pages are written of their records.
+    ``steps`` are protocols that replace those of the request; no pages are written of their records, nor
+    without ``pages``. The log of the output folder keeps what the reporter is told.
     """
     prepared = prepare(plan_of(request, report, protocols=steps))
+    with logged(report, request.output) as log:
+        plan = prepared.run.plan
+        counts = counted(len(plan.backbones), "backbones"), counted(len(plan.tasks.every), "tasks")
+        log.note(f"layerboard {VERSION}: suite {prepared.run.suite}, {', '.join(counts)}")
+        summary = _execute(request, prepared, log, steps, pages)
+        for failure in summary.done.failures:
+            log.note(f"failed: {failure}")
+    return summary
+
+
+def _execute(
+    request: Request, prepared: Prepared, report: Reporter, steps: Sequence[EvaluationProtocol], pages: bool
+) -> RunSummary:
+    """Carry out what was prepared, and write the pages."""
     # other protocols than a request can name leave nothing that runs them again
     write_run(request.output, {} if steps else settled_options(prepared.run), prepared.lock)
     for files in prepared.current:
@@ -77,8 +97,8 @@ def execute(request: Request, report: Reporter, steps: Sequence[EvaluationProtoc
         items, arrays = output / "items", output / "arrays"
         board = Board.of(with_seen(records), suite, items=items, arrays=arrays)
         board = board.knowing(known_specs())
-    pages = write_board(board, output / "tables") if board and not steps else []
-    return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, tuple(sorted(pages)))
+    written = write_board(board, output / "tables") if board and pages and not steps else []
+    return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, tuple(sorted(written)))
 
 
 class PassesAndScores:

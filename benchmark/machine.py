@@ -26,7 +26,7 @@ from layerboard.zoo.libraries import (
     requirements,
 )
 
-EXTRAS = ("heic", "timm", "onnx", "video", "ray")
+EXTRAS = ("altair", "heic", "timm", "onnx", "video", "ray")
 MODULES = {
     "faiss-cpu": "faiss",
     "pillow": "PIL",

@@ -89,7 +89,7 @@ def test_commands_on_pages_can_be_typed(path: Path) -> None:
 
 
 def test_tutorials_are_notebooks_of_the_same_steps(laid_out: dict[str, str]) -> None:
-    for name in ("photos", "method", "leaderboard"):
+    for name in ("photos", "method", "notebook", "leaderboard"):
         cells = json.loads(laid_out[f"tutorials/{name}.ipynb"])["cells"]
         code = [cell["source"].replace("!layer", "layer") for cell in cells if cell["cell_type"] == "code"]
         text = (DOCS / "tutorials" / f"{name}.md").read_text(encoding="utf-8")

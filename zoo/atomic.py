@@ -5,6 +5,7 @@ import errno
 import hashlib
 import os
 import shutil
+import stat
 import sys
 import tempfile
 import time
@@ -34,7 +35,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     os.close(handle)  # Windows cannot rename an open file
     temporary = Path(name)
     try:
-        with _locked(temporary):
+        with locked(temporary):
             yield temporary
             with temporary.open("r+b") as file:  # Windows flushes only writable files
                 os.fsync(file.fileno())
@@ -66,7 +67,7 @@ def temporary_folder(parent: Path, prefix: str = PARTIAL) -> Iterator[Path]:
     parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=parent, prefix=prefix))
     try:
-        with _locked(folder):
+        with locked(folder):
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -104,8 +105,8 @@ def remove_leftovers(folders: Iterable[Path], prefix: str = PARTIAL, *, below: b
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock on a temporary file or folder, which shows others that its writer is alive.
+def locked(path: Path, *, shared: bool = False) -> Iterator[None]:
+    """Hold a lock on a file or folder, which shows others that its writer is alive; ``shared`` by several.
 
     Not on Windows, where a lock would block its own writer: there the age decides.
     """
@@ -116,19 +117,22 @@ def _locked(path: Path) -> Iterator[None]:
     try:
         # A file system without locks: there the age decides, too.
         with contextlib.suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         yield
     finally:
         os.close(handle)
 
 
-def _is_leftover(path: Path) -> bool:
+def is_abandoned(path: Path, most: float) -> bool:
+    """Whether no living writer holds a lock on a file or folder, on whichever machine.
+
+    Where locks do not work, whether it was last changed more than ``most`` seconds ago. False if it cannot be
+    read.
+    """
     try:
         age = time.time() - path.lstat().st_mtime
-        if age < _GRACE or path.is_symlink():
-            return False
         if sys.platform == "win32":
-            return age > _DAY
+            return age > most
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return False
@@ -137,7 +141,19 @@ def _is_leftover(path: Path) -> bool:
     except BlockingIOError:
         return False
     except OSError:
-        return age > _DAY
+        return age > most
     finally:
         os.close(handle)
     return True
+
+
+def _is_leftover(path: Path) -> bool:
+    try:
+        state = path.lstat()
+    except OSError:
+        return False
+    return (
+        time.time() - state.st_mtime >= _GRACE
+        and not stat.S_ISLNK(state.st_mode)
+        and is_abandoned(path, _DAY)
+    )

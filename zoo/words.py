@@ -101,7 +101,9 @@ COMMAND_WORDS = _by_word(
         "export": "onnx",
         "export pack": "convert",
         "submission report": "upload publish push",
-        "check": "audit validate",
+        "check": "validate",
+        "duplicates": "audit dedup copies neardup curate",
+        "find": "search similar retriev query locate reverse",
         "look": "visual attention",
         "look show": "view",
     }

@@ -1,12 +1,12 @@
 """CKA of arrays, or of the layers of backbones that were run: `layerboard.cka`."""
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from layerboard.benchmark.commands.command import records_of
+from layerboard.benchmark.commands.command import drawn, records_of
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms.option import Form, OnePath, Option, Plain, called_with
 from layerboard.zoo.errors import InputError, require_known, shortened
@@ -127,6 +127,7 @@ def _of_backbones(call: CkaCall, first: str, second: str) -> Similarity:
     """CKA that a run measured between two backbones; rows are layers of the first, in forward order."""
     import pandas as pd
 
+    from layerboard.leaderboards.board.board import Board
     from layerboard.leaderboards.board.frames import latest
 
     rows = latest(_compared(call.output, first, second))
@@ -146,11 +147,12 @@ def _of_backbones(call: CkaCall, first: str, second: str) -> Similarity:
     frame = frame.sort_values([*layers], key=lambda column: column.map(by_place), ignore_index=True)
     matrix = frame.pivot_table(index="layer", columns="other_layer", values="cka")
     order, other_order = (sorted(axis, key=by_place) for axis in (matrix.index, matrix.columns))
-    return _similarity(
+    similarity = _similarity(
         f"CKA of {first} (rows) and {second} (columns), {pooling}",
         frame.assign(**{name: frame[name].map(str) for name in layers}),
         matrix.loc[order, other_order].rename(index=str, columns=str),
     )
+    return replace(similarity, draw=drawn(Board.of(rows), ["cka-*"]))
 
 
 def _compared(output: Path, first: str, second: str) -> "pd.DataFrame":

@@ -6,7 +6,8 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from inspect import Parameter, Signature
 from pathlib import Path
 from types import FrameType, GenericAlias
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from layerboard.benchmark.engines.progress import Terminal
     from layerboard.benchmark.passes.failures import Failure
     from layerboard.leaderboards.board.board import Board
+    from layerboard.leaderboards.charts.chart import Chart
     from layerboard.leaderboards.published.literature import Published
 
 WIDEST_CHOICES = 12  # in characters; longer lists of choices are in the help, which has more room
@@ -185,18 +187,48 @@ def boards_of(
     return [board.knowing(specs) for board in boards]
 
 
+def drawn(
+    board: "Board", usual: Sequence[str], backbones: Sequence[str] | None = None
+) -> "Callable[[], Iterator[Chart]]":
+    """A function that gives the charts of a board when they are wanted, the ``usual`` one first.
+
+    It is named by patterns in order of preference. ``backbones`` are those with lines, by name, if not all.
+    """
+
+    @cache
+    def figures() -> "list[Chart]":
+        from layerboard.benchmark.plan.facts import known_facts
+        from layerboard.leaderboards.published.literature import all_published
+        from layerboard.leaderboards.report.content import report_of
+        from layerboard.leaderboards.report.figures import charts_of
+
+        published = tuple(number for number in all_published() if number.backbone in board.labels)
+        report = report_of(replace(board, published=published) if published else board, known_facts())
+        if backbones is not None:
+            report = report.only([board.labels[name] for name in backbones])
+        return charts_of(report, usual)
+
+    def draw() -> "Iterator[Chart]":
+        from layerboard.leaderboards.report.figures import charts_of_pages
+
+        yield from figures()
+        yield from charts_of_pages(board) if backbones is None else ()
+
+    return draw
+
+
 def records_of(output: Path, *, empty: bool = False) -> "pd.DataFrame":
     """All records of an output folder; raises InputError if there is no such folder, or no record in it.
 
     With ``empty``, a folder without records is allowed.
     """
-    from layerboard.leaderboards.records.record import read_records, to_frame
-
     if not output.is_dir():
         raise InputError(
             f"expected a folder of records and tables at {output}, which does not exist; "
             "`layerboard run` writes one, --output names it"
         )
+    from layerboard.leaderboards.records.record import read_records, to_frame  # pandas
+
     folder = output / "records"
     if empty and not any(not path.name.startswith(".") for path in folder.rglob("*.parquet")):
         return to_frame([])

@@ -3,7 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
-from layerboard.benchmark.commands.command import command, records_of, rows_of, say, say_json
+from layerboard.benchmark.commands.command import command, drawn, records_of, rows_of, say, say_json
 from layerboard.benchmark.commands.parity import ParityOptions, ParityRequest, say_parity
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms import parsers
@@ -109,6 +109,7 @@ def compare(request: CompareCall) -> Comparison:
     from layerboard.leaderboards.findings.paired import conclusion, match_backbones, match_frame, match_table
 
     board = Board.of(records_of(request.output), items=request.output / "items")
+    rows = board.records[board.records["task"].isin(request.tasks or board.records["task"])]
     matched = match_backbones(board, (request.first, request.second), request.layers, request.tasks)
     sentence = conclusion(matched)
     return Comparison(
@@ -118,4 +119,5 @@ def compare(request: CompareCall) -> Comparison:
         notes=(*(f"Left out: {reason}" for reason in matched.left_out), sentence),
         conclusion=sentence,
         left_out=tuple(matched.left_out),
+        draw=drawn(board.only(rows), ["layers", "*-layers"], [request.first, request.second]),
     )

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from layerboard.benchmark.commands.command import command, ended_by_signals, say
-from layerboard.benchmark.commands.result import Files, files_result
+from layerboard.benchmark.commands.result import PageFiles, page_files
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import OnePath, Option, Paths, Plain, of_form
+from layerboard.benchmark.forms.option import OnePath, Option, Plain, of_form
 from layerboard.benchmark.forms.request import (
     BACKBONES,
     WEIGHTS,
@@ -35,7 +35,9 @@ REMOVED = {
 class LookRequest(LayerOptions, DeviceOptions, kw_only=False):
     """Options of `look`: the images and the backbones."""
 
-    images: Paths = Option(..., "Images, videos, animations, or folders of images.", parsers.pictures)
+    images: Option[str | Path | Sequence[str | Path] | object, tuple[Path, ...]] = Option(
+        ..., "Images, videos, animations, or folders of images; from Python also images.", parsers.pictures
+    )
     _: KW_ONLY
     backbones: Option[Backbones, tuple[str, ...]] = Option(
         USUAL, BACKBONES, parsers.backbones, also="-b", usual="three toy networks"
@@ -77,8 +79,8 @@ def look_command(request: LookRequest) -> None:
 
 
 @look_command.python
-def look(request: LookRequest, report: "Reporter | None" = None) -> Files:
-    """``paths`` are the written files, the page first.
+def look(request: LookRequest, report: "Reporter | None" = None) -> PageFiles:
+    """``paths`` are the written files, the page first, which a notebook shows.
 
     Example:
         >>> import layerboard
@@ -112,7 +114,7 @@ def look(request: LookRequest, report: "Reporter | None" = None) -> Files:
     write_whole(request.to, look_page(pictures, backbones, REMOVED[request.remove]))
     folder = request.to.with_name(f"{request.to.stem}-files")
     further = _saved(folder, pictures, backbones) if request.save else []
-    return files_result([request.to, *further], "to look at")
+    return page_files([request.to, *further])
 
 
 def _saved(folder: Path, pictures: "Sequence[Picture]", backbones: "Sequence[BackboneMaps]") -> list[Path]:

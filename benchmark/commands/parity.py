@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from layerboard.benchmark.commands.command import ended_by_signals, rows_of, say, say_json
+from layerboard.benchmark.commands.command import drawn, ended_by_signals, rows_of, say, say_json
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Option, OptionalPath, Plain, called_with, of_form
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from layerboard.benchmark.engines.progress import Reporter
     from layerboard.leaderboards.board.board import Board
+    from layerboard.leaderboards.charts.chart import Chart
 
 Network = Option[str | Path | GivenNetwork, str]
 
@@ -172,7 +173,20 @@ def _said(specs: Sequence[BackboneSpec], rows: "pd.DataFrame", board: "Board") -
         parts=parts,
         conclusion=" ".join([conclusion, *(note for part in parts for note in part.notes)]),
         parts_at=parts_at,
+        draw=lambda: chain([_drift_chart(rows)], drawn(board, ["*-layers"])()),
     )
+
+
+def _drift_chart(rows: "pd.DataFrame") -> "Chart":
+    """The median difference of two backbones at every block."""
+    from layerboard.leaderboards.blocks.blocks import Plot
+    from layerboard.leaderboards.charts.chart import Chart
+    from layerboard.leaderboards.charts.pictures import picture_spec
+
+    blocks = rows[(rows["metric"] == "drift") & (rows["tap"] == "block")].sort_values("layer")
+    lines = blocks.assign(series=blocks["pooling"], x=blocks["layer"], y=100 * blocks["value"])
+    plot = Plot(lines, "lines", "Drift of vectors", "block", "median difference, % of the norm")
+    return Chart("drift", picture_spec(plot, ()) | {"background": "white"})
 
 
 def first_difference(frame: "pd.DataFrame", epsilon: float) -> tuple[str | None, str]:

@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from layerboard.benchmark.commands.command import command, records_of, rows_of, say, say_json
+from layerboard.benchmark.commands.command import command, drawn, records_of, rows_of, say, say_json
 from layerboard.benchmark.commands.export import chosen, fitting
 from layerboard.benchmark.commands.result import Result, table_text, wrap_text
 from layerboard.benchmark.forms import parsers
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from layerboard.leaderboards.board.board import Board
     from layerboard.leaderboards.board.column import Column
     from layerboard.leaderboards.board.differences import Bounds
+    from layerboard.leaderboards.charts.chart import Chart
     from layerboard.leaderboards.findings.recommendation import Compared, Pick, Recommendation
 
     Candidates = Mapping[Column, pd.DataFrame]
@@ -158,7 +159,22 @@ def recommend(request: RecommendRequest) -> Advice:
         ),
         pareto=advice.pareto,
         code=advice.code,
+        draw=lambda: _charts(request),
     )
+
+
+def _charts(request: RecommendRequest) -> "Iterator[Chart]":
+    """Charts of the tasks and backbones to choose from, first of scores over costs."""
+    from layerboard.leaderboards.board.board import Board
+    from layerboard.tasks.framework.registry import COST
+
+    records = records_of(request.output)
+    if request.tasks:
+        records = records[records["task"].isin([*request.tasks, COST])]
+    names = {*records["backbone"]}
+    board = Board.of(records, items=request.output / "items")
+    picked = fitting(names, request.backbones) if request.backbones else names
+    return drawn(board, ["*-cost-ms", "*-cost-*"], [*picked])()
 
 
 def from_literature(request: RecommendRequest) -> Advice:

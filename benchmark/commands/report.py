@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
 from layerboard.benchmark.commands.command import PUBLISHED, boards_of, command, records_of, say
-from layerboard.benchmark.commands.result import Files, files_result
+from layerboard.benchmark.commands.result import PageFiles, page_files
 from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPath, Paths, Plain, of_form
 from layerboard.zoo.errors import InputError, first_line, require_known
 
@@ -51,8 +51,8 @@ def report_command(request: ReportRequest) -> None:
 
 
 @report_command.python
-def report(request: ReportRequest) -> Files:
-    """``paths`` are the written files, pages first; ``frame`` lists them.
+def report(request: ReportRequest) -> PageFiles:
+    """``paths`` are the written files, pages first; a notebook shows the first. ``frame`` lists them.
 
     Example:
         >>> import layerboard
@@ -72,7 +72,7 @@ def report(request: ReportRequest) -> Files:
     return _site_of_all(request, Repository.read(request.output, request.since, known_names()))
 
 
-def _site_of_all(request: ReportRequest, repository: "Repository") -> Files:
+def _site_of_all(request: ReportRequest, repository: "Repository") -> PageFiles:
     """The site of a repository, without any submission of which no page can be made."""
     try:
         return _site(request, repository)
@@ -99,7 +99,7 @@ def _culprit(repository: "Repository") -> "Submission | None":
     return None
 
 
-def _site(request: ReportRequest, repository: "Repository") -> Files:
+def _site(request: ReportRequest, repository: "Repository") -> PageFiles:
     """The site of a repository, written from its files alone."""
     from layerboard.leaderboards.exchange.merge import write_results
 
@@ -108,13 +108,12 @@ def _site(request: ReportRequest, repository: "Repository") -> Files:
         return _report(replace(request, to=request.to or request.site), Path(folder), repository)
 
 
-def _report(request: ReportRequest, output: Path, repository: "Repository | None" = None) -> Files:
+def _report(request: ReportRequest, output: Path, repository: "Repository | None" = None) -> PageFiles:
     """Write the report of an output folder, and the site if it was merged from a results repository."""
     import pandas as pd
 
     from layerboard.benchmark.plan.facts import known_depths, known_facts
     from layerboard.leaderboards.published.literature import all_published, own_published
-    from layerboard.leaderboards.report.audit import audit_sections
     from layerboard.leaderboards.report.content import report_of
     from layerboard.leaderboards.report.figures import FORMATS, without_figure, write_figures
     from layerboard.leaderboards.report.gallery.section import example_sections
@@ -136,7 +135,7 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
     reports = [report_of(board, known_facts(), request.highlight or "") for board in boards]
     folder = request.to or output / "report"
     pages = {
-        board.suite: report_page(each, [*example_sections(board, output), *audit_sections(board, output)])
+        board.suite: report_page(each, example_sections(board, output))
         for board, each in zip(boards, reports, strict=True)
     }
     paths, notes = [folder / f"{each.board.page}.html" for each in reports], list[str]()
@@ -150,6 +149,6 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
         history = History(repository, reports, request.since or "").pages() if repository else {}
         others = literature_files(published, known_depths(), pd.concat([board.scores for board in boards]))
         paths += write_site(pages, reports, request.site, history, others)
-    written = files_result([*dict.fromkeys(paths)], "to look at")
+    written = page_files([*dict.fromkeys(paths)])
     notes += [f"left out: {reason}" for reason in (repository.left_out if repository else ())]
     return replace(written, notes=tuple(notes))

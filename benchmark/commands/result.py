@@ -3,7 +3,7 @@
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import zip_longest
@@ -11,10 +11,12 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from layerboard.zoo.errors import counted
+from layerboard.zoo.errors import InputError, counted, require_known
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from layerboard.leaderboards.charts.chart import Chart
 
 MOST_ROWS = 40  # rows that a displayed result shows; ``frame`` has all
 
@@ -25,7 +27,7 @@ class Result:
 
     The ``title`` is followed by ``table``, whose cells are texts, or by ``frame``, with all numbers, if
     ``table`` is None; then by ``notes``, one sentence each: how to read it, and what is missing. ``parts``
-    are further tables below.
+    are further tables below. ``draw`` gives its charts, the usual one first.
     """
 
     title: str
@@ -33,9 +35,29 @@ class Result:
     table: "pd.DataFrame | None" = None
     notes: tuple[str, ...] = ()
     parts: tuple["Result", ...] = ()
+    draw: "Callable[[], Iterator[Chart]] | None" = None
 
     def __repr__(self) -> str:
         return self.text(MOST_ROWS)
+
+    @property
+    def charts(self) -> tuple[str, ...]:
+        """The names of its charts, the usual one first; empty if it has none."""
+        return tuple(chart.name for chart in (self.draw or _no_charts)())
+
+    def plot(self, chart: str = "") -> "Chart":
+        """One of its `charts` by name, or the usual one: that of the report, with its numbers.
+
+        A notebook shows it, and ``save`` writes it to a file. Raises InputError if it has no such chart.
+        """
+        names = []
+        for drawn in (self.draw or _no_charts)():
+            if chart in ("", drawn.name):
+                return drawn
+            names.append(drawn.name)
+        if names:
+            require_known("chart", [chart], names)
+        raise InputError(f"{self.title}: it has no chart; run, best, compare, recommend and cka have some")
 
     def text(self, most: int | None = None) -> str:
         """Title, table and notes, with all rows or the first ``most``."""
@@ -61,6 +83,10 @@ class Result:
         table = self.frame if self.table is None else self.table
         more = len(table[most:]) if most else 0
         return table[:most], [f"{more} more rows: see frame."] if more else []
+
+
+def _no_charts() -> "Iterator[Chart]":
+    return iter(())
 
 
 def table_text(table: "pd.DataFrame") -> str:
@@ -124,9 +150,36 @@ class Files(Result):
     failures: tuple[str, ...] = ()
 
 
+MOST_SHOWN = 16 * 2**20  # bytes of a page that a notebook takes in
+# A page of its own, which sees nothing of the notebook and needs no network.
+FRAME = """<iframe sandbox="allow-scripts allow-downloads allow-popups" title="{title}" srcdoc="{page}"
+style="width: 100%; height: 720px; border: 0; background: white"></iframe>"""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PageFiles(Files):
+    """Written files, the first of which is an HTML page: a notebook shows it with all that it can do."""
+
+    def _repr_html_(self) -> str:
+        listed, page = super()._repr_html_(), self.paths[0]
+        try:
+            if (size := page.stat().st_size) > MOST_SHOWN:
+                large = f"{page} has {size / 2**20:.0f} MB, too many for a notebook: open it in a browser."
+                return f"{listed}<p>{escape(large)}</p>"
+            content = page.read_text(encoding="utf-8")
+        except OSError:  # it was removed
+            return listed
+        return listed + FRAME.format(title=escape(str(page)), page=escape(content))
+
+
 def files_result(paths: Sequence[Path], purpose: str) -> Files:
     """The result of a function that writes files; its frame lists them."""
     import pandas as pd
 
     frame = pd.DataFrame({"path": [str(path) for path in paths]})
     return Files(title=f"{counted(len(paths), 'files')} {purpose}", frame=frame, paths=tuple(paths))
+
+
+def page_files(paths: Sequence[Path]) -> PageFiles:
+    """The result of a function that writes a page, and perhaps further files."""
+    return PageFiles(**vars(files_result(paths, "to look at")))

@@ -5,7 +5,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from layerboard.benchmark.commands.command import boards_of, command, records_of, rows_of, say, say_json
+from layerboard.benchmark.commands.command import (
+    boards_of,
+    command,
+    drawn,
+    records_of,
+    rows_of,
+    say,
+    say_json,
+)
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Option, Plain, Words
@@ -35,7 +43,7 @@ def show_command(request: ShowRequest) -> None:
     """Show the best backbone and layer of each task.
 
     It also shows how sure that is, and what it costs. This is the table that a run ends with, read from its
-    output folder; neither backbones nor data are needed.
+    output folder; neither backbones nor data are needed. While a run goes on, it shows what is finished.
 
     With `--failures`, it also shows, for tasks with saved examples, the classes of lowest accuracy, the most
     frequent confusions, and the files that the best backbone gets wrong and another gets right; `--json` has
@@ -91,6 +99,7 @@ def best(request: ShowRequest) -> Result:
     suites = _answered(request)
     if len(suites) == 1:
         return next(iter(suites.values()))
+    charts = {name: each.draw for name, each in suites.items() if each.draw is not None}
     tables = {name: each.table for name, each in suites.items() if each.table is not None}
     return Result(
         title=f"suite {', '.join(suites)}",
@@ -98,11 +107,32 @@ def best(request: ShowRequest) -> Result:
         table=pd.concat(tables, names=["suite"]).reset_index("suite").fillna(""),
         notes=tuple(dict.fromkeys(note for each in suites.values() for note in each.notes)),
         parts=tuple(part for each in suites.values() for part in each.parts),
+        draw=lambda: (
+            replace(chart, name=f"{name}/{chart.name}") for name, draw in charts.items() for chart in draw()
+        ),
     )
 
 
 def _answered(request: ShowRequest) -> dict[str, Result]:
-    """The best of each task by suite; raises InputError if there is none."""
+    """The best of each task by suite, and whether a run goes on; raises InputError if there is none."""
+    from layerboard.benchmark.engines.log import run_state
+
+    state = run_state(request.output)
+    if state and records_of(request.output, empty=True).empty:
+        raise InputError(f"{state} No task has its scores yet")
+    try:
+        answered = _finished(request)
+    except InputError as error:
+        if state:
+            raise InputError(f"{state} So far: {error}") from None
+        raise
+    if state:
+        answered = {name: replace(each, notes=(state, *each.notes)) for name, each in answered.items()}
+    return answered
+
+
+def _finished(request: ShowRequest) -> dict[str, Result]:
+    """The best of each task by suite, of what has its scores."""
     records = records_of(request.output)
     boards = boards_of(records, request.output, request.suite)
     require_known("task", request.tasks, sorted(set(records["task"])))
@@ -169,8 +199,9 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
         reasons = unscored(board)
         analyses = "; what analyses found is on pages of their own, in the folder tables"
         title = f"no scores{analyses if board.analyses.records['value'].notna().any() else ''}"
-        return Result(title=title, frame=nothing, table=nothing, notes=reasons)
+        return Result(title=title, frame=nothing, table=nothing, notes=reasons, draw=drawn(board, []))
     frame.insert(0, "suite", board.suite)
     disturbed = [DISTURBANCE.format(**each) for each in disturbances(costs, device)]
     notes = (*board.warnings, *answer_notes(answers), *unscored(board), *disturbed)
-    return Result(title=title, frame=frame, table=table, notes=notes)
+    draw = drawn(board, ["layers", "*-layers", "cost-*"])
+    return Result(title=title, frame=frame, table=table, notes=notes, draw=draw)

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
 from importlib import import_module
 from itertools import count
 from time import perf_counter
@@ -18,6 +19,8 @@ from rich.text import Text
 from layerboard.zoo.errors import printable
 
 PACE_SECONDS = 600  # window for speed and time left, which includes pauses for scoring
+LONG_SECONDS = 3600  # from so long on, a reader wants to know the time of day of the end
+FAR_SECONDS = 30 * 24 * 3600  # an estimate beyond is of a stage that has hardly begun
 LINE_SECONDS = 60  # without bars, a line reports the outermost and the newest stage this often
 
 Advance = Callable[[float], None]  # called with the amount of further work done in a stage
@@ -116,11 +119,38 @@ class PrintableConsole(Console):
             yield each if each.control else Segment(printable(each.text), each.style)
 
 
+class _Left(rich.TimeRemainingColumn):
+    def render(self, task: rich.Task) -> Text:
+        end = clock_of_end(task.time_remaining or 0)
+        return Text.assemble(super().render(task), f"  {end}" if end else "")
+
+
 def _far(stage: rich.Task) -> str:
     """How far a stage is, and how long it still takes."""
     left, unit = stage.time_remaining, stage.fields["unit"]
-    minutes = "" if left is None else f", about {max(1, round(left / 60)):,} min left"
-    return f"{stage.description}: {stage.completed:,.0f} of {stage.total:,.0f} {unit}{minutes}"
+    until = "" if left is None else f", {until_end(left)}"
+    return f"{stage.description}: {stage.completed:,.0f} of {stage.total:,.0f} {unit}{until}"
+
+
+def until_end(seconds: float) -> str:
+    """How long something still takes, in words; from an hour on also the time of day of its end."""
+    if seconds < 60:
+        return f"about {seconds:.0f} s left"
+    hours, minutes = divmod(max(1, round(seconds / 60)), 60)
+    left = f"{hours:,} h {minutes:02} min" if hours else f"{minutes} min"
+    return ", ".join(filter(None, [f"about {left} left", clock_of_end(seconds)]))
+
+
+def clock_of_end(seconds: float) -> str:
+    """The local time of day at which something ends that still takes so long, with the date if not today.
+
+    Empty for what takes less than `LONG_SECONDS`, or so long that nobody can tell.
+    """
+    if not LONG_SECONDS <= seconds < FAR_SECONDS:
+        return ""
+    end = datetime.now() + timedelta(seconds=seconds)
+    today = end.date() == datetime.now().date()
+    return f"ends about {end:%H:%M}" if today else f"ends about {end:%a %d %b, %H:%M}"
 
 
 class Terminal(Reporter):
@@ -138,7 +168,7 @@ class Terminal(Reporter):
             rich.BarColumn(),
             rich.MofNCompleteColumn(),
             _Speed(),
-            rich.TimeRemainingColumn(),
+            _Left(),
             console=self.console,
             transient=True,
             speed_estimate_period=PACE_SECONDS,
@@ -161,7 +191,10 @@ class Terminal(Reporter):
             self._stop(stage)
         else:
             with suppress(OSError):  # nobody reads it any more; the work goes on
-                self.console.print(content, markup=False)
+                self._print(content)
+
+    def _print(self, line: str) -> None:
+        self.console.print(line, markup=False)
 
     def _start(self, stage: tuple[int, int], title: str, total: int, unit: str) -> None:
         with self._lock:
@@ -253,7 +286,7 @@ class OneLine(Reporter):
         stage, (title, total, unit, begin) = next(iter(self._open.items()))
         done = self._done[stage]
         speed = done / max(time.monotonic() - begin, 1e-9)
-        left = f", {(total - done) / speed:.0f} s left" if speed else ""
+        left = f", {until_end((total - done) / speed)}" if speed else ""
         return f"{title}: {done:,.0f} of {total:,} {unit}, {speed:,.0f}/s{left}"
 
     def _write(self, line: str) -> None:

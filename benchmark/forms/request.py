@@ -175,8 +175,9 @@ class TapOptions(LayerOptions):
     PANEL = "Layers and vectors"
     taps: Option[str | Sequence[str], tuple[Tap, ...]] = Option(
         "block",
-        "Tensors to read inside each block (taps), comma-separated: block, input, norm1, query, key, value, "
-        "heads, attention, mid, norm2, mlp_hidden, mlp; in ResNets block, input, skip, branch.",
+        "Tensors to read of each block (taps), comma-separated: block, input, norm1, query, key, value, "
+        "heads, attention, mid, norm2, mlp_hidden, mlp, block-normed (the block behind the network's final "
+        "norm); in ResNets block, input, skip, branch.",
         partial(parsers.some_of, choices=parsers.TAPS),
         several=False,
     )
@@ -279,8 +280,9 @@ class PassOptions(
 
     poolings: Words = Option(
         "cls,mean",
-        "Image vectors: cls (class token), mean (mean of the patch tokens), or patchwise (for networks "
-        "without a class token: blocks of neighbouring cells are concatenated, then averaged).",
+        "Image vectors: cls (class token), mean (mean of the patch tokens), cls+mean (both, one after the "
+        "other), gem (generalised mean of the patch tokens, p = 3), or patchwise (for networks without a "
+        "class token: blocks of neighbouring cells are concatenated, then averaged).",
         parsers.poolings,
         several=False,
         panel="Layers and vectors",
@@ -301,6 +303,19 @@ class Request(ClusterOptions, VariantOptions, PassOptions):
         parsers.word,
         usual="none",
         panel="Data",
+    )
+    series: Plain[bool] = Option(
+        False,
+        "Backbones are checkpoints of trainings, named by patterns ('runs/*/checkpoint-*', or --weights "
+        "'NAME=runs/*/ckpt-*.pt'); the last whole number in a name is the step. Pages follow each training.",
+        panel="Backbones",
+    )
+    steps: OptionalPath = Option(
+        None,
+        "With --series: CSV file with the steps of the checkpoints, columns file and step.",
+        parsers.table,
+        usual="from their names",
+        panel="Backbones",
     )
     floor: Plain[bool] = Option(
         True, "Also score untrained baselines: random features and raw pixels.", panel="Backbones"

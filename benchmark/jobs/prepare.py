@@ -28,6 +28,7 @@ from layerboard.benchmark.plan.lock import (
     require_locked,
 )
 from layerboard.benchmark.plan.plan import Plan, PlanRecipe, make_plan, shown_alike
+from layerboard.benchmark.plan.series import find_series
 from layerboard.benchmark.plan.suites import choose_suite, images_suite
 from layerboard.benchmark.records.records import ResultFiles, is_current
 from layerboard.leaderboards.exchange.merge import paths_of
@@ -87,7 +88,7 @@ def plan_of(
     lock = known_lock(request)
     backbones = tuple(at_locked_revision(spec, lock) for spec in backbones)
     if writes:
-        write_local_names(backbones, request.output)
+        write_local_names(backbones, request.output, find_series(request).names(request.output))
     location = find_data(request, suite, protocols)
     ways = request.transform, request.fuse, request.compress
     plan = make_plan(PlanRecipe(backbones, request.tasks, location, *ways))
@@ -215,7 +216,9 @@ def _stale(
     maker: JobMaker, tasks: Iterable[Task], current: list[ResultFiles], *, again: bool = False
 ) -> tuple[ScoreJob, ...]:
     """Jobs whose records are missing or out of date; the others are added to ``current``."""
-    jobs = [maker.score_job(task) for task in tasks if task.concerns(maker.setup.spec)]
+    spec, layers = maker.setup.spec, maker.setup.layers
+    concerned = [task for task in tasks if task.concerns(spec) and task.has_any(layers, spec)]
+    jobs = [maker.score_job(task) for task in concerned]
     there = [not again and is_current(job.files) for job in jobs]
     current += [job.files for job, now in zip(jobs, there, strict=True) if now]
     return tuple(job for job, now in zip(jobs, there, strict=True) if not now)

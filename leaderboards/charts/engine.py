@@ -21,11 +21,14 @@ def vega_script() -> str:
     return re.sub(r"</(?=script)", r"<\\/", text, flags=re.IGNORECASE).replace("<!--", r"<\!--")
 
 
-def render_chart(spec: Spec, ending: str = "svg") -> Any:  # noqa: ANN401 - text or bytes
-    """A chart as the text of an SVG file or the bytes of a PDF; NaN, which JSON lacks, must be None."""
+def render_chart(spec: Spec, ending: str = "svg", **options: object) -> Any:  # noqa: ANN401 - text or bytes
+    """A chart as the text of an SVG file or the bytes of a PDF or PNG.
+
+    NaN, which JSON lacks, must be None.
+    """
     import vl_convert
 
-    return getattr(vl_convert, f"vegalite_to_{ending}")(json.dumps(written(spec), allow_nan=False))
+    return getattr(vl_convert, f"vegalite_to_{ending}")(json.dumps(written(spec), allow_nan=False), **options)
 
 
 def written(part: Any) -> Any:  # noqa: ANN401

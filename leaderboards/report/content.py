@@ -1,6 +1,6 @@
 """The contents of the report for one suite: small tidy frames from which all views and CSV files are made."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
@@ -80,6 +80,16 @@ class Report:
     board: Board
     facts: Mapping[str, Facts]  # by name of the backbone
     highlight: str = ""  # label of the backbone to highlight in charts; "" for none
+
+    def only(self, labels: Collection[str]) -> "Report":
+        """The report of the scores of some backbones; colours, marks and bounds are those among all."""
+        part = replace(self)
+        for name in ("best", "layers", "by_metrics", "published", "backbones", "measured_costs"):
+            frame = getattr(self, name)
+            vars(part)[name] = frame[frame["backbone"].isin(labels)]
+        ranks = {label: rank for label, rank in self.ranks.items() if label in labels}
+        vars(part).update(known=self.known, ranks=ranks, cka=[])
+        return part
 
     @cached_property
     def known(self) -> list[tuple[BoardBackbone, Facts]]:

@@ -3,13 +3,18 @@
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from layerboard.leaderboards.blocks.blocks import Picture, Plot
 from layerboard.leaderboards.blocks.display import plain_name
+from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.charts import engine
+from layerboard.leaderboards.charts.chart import Chart
 from layerboard.leaderboards.charts.pictures import picture_spec
 from layerboard.leaderboards.charts.style import FONT, SCHEMA, Spec, looks
 from layerboard.leaderboards.report import charts
@@ -58,6 +63,26 @@ def without_figure(report: Report) -> list[str]:
     return [f"{report.board.suite}: {line}" for line in lines]
 
 
+def charts_of(report: Report, usual: Sequence[str] = ()) -> list[Chart]:
+    """The figures of a suite, the usual one first: it fits the first of the patterns that fits any."""
+    figures = dict(figures_of(report))
+    if len(report.columns) == 1:
+        figures.pop("layers", None)  # the curves of all tasks in a row
+    fitting = (name for pattern in usual for name in figures if fnmatchcase(name, pattern))
+    first = next(fitting, "")
+    return [Chart(name, figures[name]) for name in sorted(figures, key=lambda name: name != first)]
+
+
+def charts_of_pages(board: Board) -> Iterator[Chart]:
+    """The figures beside the pages of a suite."""
+    from layerboard.leaderboards.writers.build import pages_of  # imports scipy
+
+    for page in pages_of(board):
+        for block in page.blocks:
+            if isinstance(block, Picture) and block.name:
+                yield Chart(block.name, _on_paper(picture_spec(block, page.backbones)))
+
+
 def figures_of(report: Report) -> Iterator[tuple[str, Spec]]:
     """Name and specification of each figure: for each task, each backbone and each CKA matrix.
 
@@ -65,7 +90,7 @@ def figures_of(report: Report) -> Iterator[tuple[str, Spec]]:
     of a later run are the same.
     """
     names: Counter[str] = Counter()
-    for name, spec in _figures(report):
+    for name, spec in chain(_figures(report), _cost_figures(report)):
         plain = re.sub(r"[^\w.-]+", "-", name)[:80].strip(".-")
         names[plain] += 1
         yield plain if names[plain] == 1 else f"{plain}-{names[plain]}", spec
@@ -112,7 +137,26 @@ def _figures(report: Report) -> Iterator[tuple[str, Spec]]:
     for cka in report.cka:
         for picture, kind in zip(map_pictures(cka), ("", "-pairs"), strict=False):
             spec = picture_spec(picture, report.labels)
-            yield f"cka-{cka.table.title}{kind}", spec | {"background": LOOK["ground"]}
+            yield f"cka-{cka.table.title}{kind}", _on_paper(spec)
+
+
+def _cost_figures(report: Report) -> Iterator[tuple[str, Spec]]:
+    """What each backbone costs up to each layer, as measured."""
+    costs = report.measured_costs.assign(parameters=report.measured_costs["parameters"] / 1e6)
+    for axis, title in report.axes:
+        measured = costs.dropna(subset=[axis])
+        own = measured.groupby("backbone")["timed_at"].transform("first")  # the size that it was made for
+        lines = measured[measured["timed_at"] == own].rename(
+            columns={"backbone": "series", "layer": "x", axis: "y"}
+        )
+        if len(lines):
+            cost = title.replace("as the task shows it", "up to the layer")
+            plot = Plot(lines, "lines", f"Cost: {cost}", "layer (block)", cost)
+            yield f"cost-{axis}", _on_paper(picture_spec(plot, report.labels))
+
+
+def _on_paper(spec: Spec) -> Spec:
+    return spec | {"background": LOOK["ground"]}
 
 
 def _of(frame: pd.DataFrame, column: str) -> pd.DataFrame:

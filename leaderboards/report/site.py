@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from layerboard.leaderboards.blocks.csv import csv_text
+from layerboard.leaderboards.blocks.csv import csv_text, numbers_text
 from layerboard.leaderboards.blocks.display import page_name
 from layerboard.leaderboards.exchange.hub import site_card
 from layerboard.leaderboards.report.content import Report
@@ -48,7 +48,7 @@ def write_site(
     if not single:
         texts["index.html"] = str(filled("site", pages=names))
     tables = [numbers for report in reports for numbers in report.numbers]
-    texts |= {f"{numbers.name}.csv": csv_text(numbers.frame) for numbers in tables}
+    texts |= {f"{numbers.name}.csv": numbers_text(numbers) for numbers in tables}
     listed = ", ".join(names.values())
     texts |= {**history, **beside}
     title, what = (f"layerboard {listed}", "the suite") if single else ("layerboard", "suites")

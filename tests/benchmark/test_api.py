@@ -23,7 +23,7 @@ from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import QUICK, TASKS, Tally, assert_same_records, files, run, shards
 from tests.zoo.reduced import reduce
 
-FILES = ["examples", "items", "records", "run.yaml", "tables", "thumbnails"]
+FILES = ["examples", "items", "records", "run.log", "run.yaml", "tables", "thumbnails"]
 LAYERS = {"mini-fs": {(1, "block"), (12, "final")}, "mini-resnet": {(1, "block")}}
 
 

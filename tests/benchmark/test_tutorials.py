@@ -3,11 +3,13 @@
 import os
 import re
 import sys
+from itertools import chain
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from nbformat import NotebookNode
 
 from tests import fakes
 from tests.site import DOCS, notebook
@@ -30,20 +32,30 @@ def folder(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return tmp_path
 
 
-def execute(name: str, folder: Path) -> str:
-    """Execute the notebook of a page; gives all that its cells show. A command that fails ends it."""
+def executed(name: str, folder: Path) -> list[list[NotebookNode]]:
+    """Execute the notebook of a page; gives the outputs of each cell. A command that fails ends it."""
     text = (DOCS / "tutorials" / f"{name}.md").read_text(encoding="utf-8")
     made = nbformat.reads(notebook(text), as_version=4)
     for cell in made.cells:
         if cell.cell_type == "code":
             cell.source = re.sub(r"^(!.*)$", r"\1\nassert _exit_code == 0", cell.source, flags=re.MULTILINE)
     NotebookClient(made, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
-    shown = (output for cell in made.cells for output in cell.get("outputs", ()))
+    return [cell.outputs for cell in made.cells if cell.cell_type == "code"]
+
+
+def execute(name: str, folder: Path) -> str:
+    """Execute the notebook of a page; gives all that its cells show."""
+    shown = chain(*executed(name, folder))
     return "\n".join(output.get("text") or output.data["text/plain"] for output in shown)
 
 
 def test_every_tutorial_is_run() -> None:
-    assert {path.stem for path in (DOCS / "tutorials").glob("*.md")} == {"photos", "method", "leaderboard"}
+    assert {path.stem for path in (DOCS / "tutorials").glob("*.md")} == {
+        "photos",
+        "method",
+        "notebook",
+        "leaderboard",
+    }
 
 
 @pytest.mark.slow
@@ -64,6 +76,26 @@ def test_method(folder: Path) -> None:
     assert "3 blocks" in shown
     assert [*(folder / "results" / "export").glob("*.tex")]
     assert [*folder.rglob("*.svg")]
+
+
+@pytest.mark.slow
+def test_notebook(folder: Path) -> None:
+    """Every cell shows one thing, besides one output for how far a run is: no line of a bar stays."""
+    cells = executed("notebook", folder)
+    assert len(cells) >= 12
+    for outputs in cells:
+        assert not [output for output in outputs if output.output_type == "stream"]
+        assert sum(output.output_type == "execute_result" for output in outputs) <= 1
+        assert sum(output.output_type == "display_data" for output in outputs) <= 1
+        assert "\r" not in str(outputs)
+    results = [output.data for output in chain(*cells) if output.output_type == "execute_result"]
+    pictures = [data["image/png"] for data in results if "image/png" in data]
+    assert len(pictures) == 4
+    assert min(map(len, pictures)) > 5000
+    (page,) = (data["text/html"] for data in results if "<iframe" in data.get("text/html", ""))
+    assert "mini-dino" in page
+    assert (folder / "knn-panels.pdf").is_file()
+    assert (folder / "results" / "run.log").read_text(encoding="utf-8").endswith("  ended\n")
 
 
 @pytest.mark.slow

@@ -48,7 +48,8 @@
   const keep = () => {
     const words = Object.entries(state).filter(([, value]) => value !== "");
     const short = words.map(([name, value]) => [name, "xy".includes(name) ? value.toFixed(4) : String(value)]);
-    history.replaceState(null, "", `#${new URLSearchParams(short)}`);
+    const [page] = location.href.split("#"); // the address of a page in a notebook's frame is not its base
+    history.replaceState(null, "", `${page}#${new URLSearchParams(short)}`);
   };
 
   // ---- numbers ---------------------------------------------------------------------------------------------------

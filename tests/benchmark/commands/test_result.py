@@ -1,6 +1,6 @@
 """Results: what they show of themselves, and the numbers behind it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +9,11 @@ import pytest
 import torch
 
 import layerboard
+from layerboard.benchmark.commands import result
 from layerboard.benchmark.commands.cka import Similarity
-from layerboard.benchmark.commands.result import Result
+from layerboard.benchmark.commands.result import Result, page_files
+from layerboard.benchmark.engines.log import logged
+from layerboard.benchmark.engines.progress import Silent
 from layerboard.zoo.errors import InputError
 from tests.benchmark.conftest import Whole
 
@@ -81,6 +84,79 @@ def test_a_run_of_analyses_has_no_answer(data: Path, tmp_path: Path) -> None:
     assert repr(found) == "no scores; what analyses found is on pages of their own, in the folder tables"
     assert "no scores" in found._repr_html_()
     assert "<table" not in found._repr_html_()
+
+
+def test_results_have_the_charts_of_the_report(whole: Whole) -> None:
+    out = whole.place / "out"
+    found = layerboard.best(output=out)
+    assert found.plot().name == found.charts[0] == "layers"
+    assert {"knn-best", "davis-layers", "mini-resnet-tasks"} <= {*found.charts}
+    assert "imagenet.standard.mean.own" in found.charts  # of the page of CKA
+    with pytest.raises(InputError, match="there is no chart 'knn-bets'; did you mean 'knn-best'"):
+        found.plot("knn-bets")
+    scores = whole.records.query("task == 'knn' and primary and tap == 'block' and transform == ''")
+    alone = layerboard.best(output=out, tasks="knn").plot()
+    assert alone.name == "knn-layers"
+    assert {row["value"] for row in alone.spec["data"]["values"]} <= {*scores["value"]}
+
+
+def test_each_result_has_its_usual_chart(whole: Whole) -> None:
+    out = whole.place / "out"
+    versus = layerboard.compare("mini-fs", "mini-resnet", output=out, tasks="knn")
+    assert versus.plot("knn-layers").name == "knn-layers"
+    advice = layerboard.recommend("knn", output=out, backbones="mini-fs")
+    assert advice.plot().name.startswith("knn-cost-")
+    assert {row["backbone"] for row in advice.plot().spec["data"]["values"]} == {"mini-fs"}
+    matrix = layerboard.cka("mini-fs", "mini-resnet", output=out)
+    shown = {each["title"] for each in _parts(matrix.plot().spec) if isinstance(each.get("title"), str)}
+    assert {"mini-fs", "mini-resnet"} <= shown
+
+
+def _parts(spec: object) -> Iterator[dict[str, object]]:
+    """Every mapping of a specification."""
+    if isinstance(spec, dict):
+        yield spec
+    for each in spec.values() if isinstance(spec, dict) else spec if isinstance(spec, list) else ():
+        yield from _parts(each)
+
+
+def test_a_result_without_a_chart_says_so() -> None:
+    numbers = layerboard.cka(np.eye(6)[:, :3], np.eye(6)[:, 2:])
+    assert numbers.charts == ()
+    for name in ("", "knn-best"):
+        with pytest.raises(InputError, match="chart"):
+            numbers.plot(name)
+
+
+def test_a_folder_says_that_its_run_goes_on(again: Path, tmp_path: Path) -> None:
+    with logged(Silent(), again / "out") as log:
+        log.note("all backbones: 3 of 8 images")
+        found = layerboard.best(output=again / "out", tasks="knn")
+        assert found.notes[0].endswith("all backbones: 3 of 8 images.")
+        assert len(found.frame)
+        with pytest.raises(InputError, match=r"goes on; .* So far: there is no task 'cost'"):
+            layerboard.best(output=again / "out", tasks="cost")
+    with logged(Silent(), tmp_path / "new") as log:
+        log.note("a run of 3 backbones")
+        with pytest.raises(InputError, match=r"goes on; .* 3 backbones\. No task has its scores yet"):
+            layerboard.show(output=tmp_path / "new")
+    assert "goes on" not in repr(layerboard.best(output=again / "out", tasks="knn"))
+
+
+def test_a_page_stands_in_a_frame_until_it_is_too_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a<b>.html"
+    path.write_text("<script>alert('&amp;')</script>", encoding="utf-8")
+    shown = page_files([path])._repr_html_()
+    assert 'srcdoc="&lt;script&gt;alert(&#x27;&amp;amp;&#x27;)&lt;/script&gt;"' in shown
+    assert "a&lt;b&gt;.html" in shown
+    assert "a<b>" not in shown
+    monkeypatch.setattr(result, "MOST_SHOWN", 8)
+    assert "<iframe" not in page_files([path])._repr_html_()
+    assert "open it in a browser" in page_files([path])._repr_html_()
+    path.unlink()
+    assert "<table" in page_files([path])._repr_html_()
 
 
 def test_show_prints_what_best_gives(whole: Whole, capsys: pytest.CaptureFixture[str]) -> None:

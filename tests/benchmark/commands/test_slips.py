@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -57,12 +56,15 @@ SLIPS = (
     ("list models", "did you mean backbones?"),
     ("run -t video-object-segmentation", "did you mean 'davis'?"),
     ("run --layers quarters", "did you mean --fuse quarters?"),
-    ("run --poolings gem", "`layerboard score knn` scores vectors that other code has pooled"),
+    ("run --poolings max", "`layerboard score knn` scores vectors that other code has pooled"),
+    ("run --poolings gem", "did you mean cls,mean,gem?"),
     ("run --poolings avg", "did you mean mean?"),
     ("run --taps attn", "did you mean attention?"),
     ("run --dtype fp16", "did you mean float16?"),
     ("run --target regression", "did you mean number?"),
-    ("run --fuse 4,8,12", "--layers 4,8,12 --fuse pairs"),
+    ("run --fuse 4,8,12", "--fuse 4+8+12"),
+    ("run --fuse 12", "--fuse 12+..."),
+    ("run --fuse greedy:4", "did you mean greedy:3?"),
     ("run --license mit", "did you mean --licence, which `recommend` or `list` has?"),
     ("list backbones --license mit", "did you mean --licence?"),
     ("run --pooling cls", "did you mean --poolings?"),
@@ -92,6 +94,9 @@ SLIPS = (
 
 
 FORMERS = (
+    ("check --features --images A -b mini-fs", "check --features", "duplicates A --backbones mini-fs"),
+    ("check --features", "check --features", "duplicates DIR"),
+    ("check --backbones=mini-fs", "check --backbones", "duplicates DIR --backbones mini-fs"),
     ("check --data hf:P --digests", "check --digests", "check --all --data hf:P"),
     ("cost", "cost", "run --tasks cost"),
     ("cost -b mini-fs", "cost", "run --tasks cost --backbones mini-fs"),
@@ -241,7 +246,6 @@ def test_python_speaks_of_its_own_functions_and_keywords() -> None:
     class Photos(torch.utils.data.Dataset[Any]):
         pass
 
-    pixels = np.zeros((2, 8, 8, 3), np.uint8)
     calls: tuple[tuple[Any, dict[str, Any], str], ...] = (
         (layerboard.run, {"image": "photos"}, r"^run\(\) has no option 'image'; did you mean images\?"),
         (layerboard.run, {"nonsense": 1}, r"^run\(\) has no option 'nonsense'; help\(layerboard.run\)"),
@@ -255,7 +259,7 @@ def test_python_speaks_of_its_own_functions_and_keywords() -> None:
         (layerboard.run, {"data": "photos", "images": "photos"}, "^give data= or images=, not both"),
         (layerboard.run, {"layers": [1, 2]}, r"^layers= .* found \[1, 2\]: write the numbers into one text"),
         (layerboard.run, {"weights": torch.nn.Linear(2, 2)}, r"run as from_module\(NETWORK\)"),
-        (layerboard.look, {"images": pixels}, "^images takes image files.* write the images as files"),
+        (layerboard.look, {"images": [1]}, "^expected images of Pillow.* item 0 is"),
         (layerboard.run, {"suite": "standard"}, "give data=DIR"),
         (layerboard.check, {"all": True}, "give data=DIR, or images=DIR for your own images"),
         (layerboard.best, {"outputs": "out"}, r"^best\(\) has no option 'outputs'; did you mean output\?"),

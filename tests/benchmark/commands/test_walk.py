@@ -17,7 +17,9 @@ def test_the_walk_of_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = (DOCS / "python.md").read_text(encoding="utf-8")
-    walk, memory, search, head = re.findall(r"<!-- walk -->\n```python\n(.*?)```", page, flags=re.DOTALL)
+    walk, memory, charts, search, head = re.findall(
+        r"<!-- walk -->\n```python\n(.*?)```", page, flags=re.DOTALL
+    )
     fakes.write_fake_imagenet(tmp_path)
     (tmp_path / "imagenet").rename(tmp_path / "photos")
     monkeypatch.chdir(tmp_path)
@@ -42,6 +44,8 @@ def test_the_walk_of_the_page(
     exec(memory, names)
     assert {*names["turned"].frame["dataset"]} != {*found.frame["dataset"]}
     assert names["turned"].frame["dataset"].str.startswith("memory-").all()
+    exec(charts, names)
+    assert (tmp_path / "best.svg").is_file()
     exec(search, names)
     assert names["search"].best_params_["layerencoder__layer"] in (6, 9, 12)
     exec(head, names)

@@ -2,11 +2,12 @@
 
 import io
 import time
+from datetime import datetime
 
 import pytest
 from rich.console import Console
 
-from layerboard.benchmark.engines.progress import Message, Reporter, Terminal, over_all
+from layerboard.benchmark.engines.progress import Message, Reporter, Terminal, over_all, until_end
 
 
 @pytest.mark.parametrize("terminal", [True, False])
@@ -47,6 +48,21 @@ def test_a_stage_that_does_not_advance_is_named(monkeypatch: pytest.MonkeyPatch)
             time.sleep(0.01)
     line = "all backbones: 0 of 14 images; vit  receptive-field: 0 of 448 gradients"
     assert {*said.getvalue().splitlines()} == {line}
+
+
+def test_who_waits_for_hours_is_told_when_they_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
+            return datetime(2026, 11, 27, 14, 10)
+
+    monkeypatch.setattr("layerboard.benchmark.engines.progress.datetime", Clock)
+    assert until_end(42.4) == "about 42 s left"
+    assert until_end(61) == "about 1 min left"
+    assert until_end(3599) == "about 1 h 00 min left"
+    assert until_end(3.5 * 3600) == "about 3 h 30 min left, ends about 17:40"
+    assert until_end(20 * 3600) == "about 20 h 00 min left, ends about Sat 28 Nov, 10:10"
+    assert until_end(1e15).endswith(" min left")
 
 
 class Heard(Reporter):

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 import layerboard
+from layerboard.benchmark.commands.result import page_files
 from tests import fakes
 
 pytestmark = pytest.mark.browser
@@ -206,3 +207,18 @@ def test_nothing_is_wider_than_the_window(tab, width):
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     tab.click("#theme")
     assert "theme=" in tab.url
+
+
+def test_in_the_frame_of_a_notebook_it_works_as_by_itself(tab, page, tmp_path):
+    around = tmp_path / "cell.html"
+    around.write_text(f"<!doctype html>{page_files([page])._repr_html_()}", encoding="utf-8")
+    opened, said = tab.context.new_page(), []
+    opened.on("console", lambda message: said.append(message.text))
+    opened.on("pageerror", lambda error: said.append(str(error)))
+    opened.goto(around.as_uri())
+    frame = opened.frame_locator("iframe")
+    frame.locator("html[data-ready]").wait_for()
+    frame.locator("#view").select_option("similarity")
+    assert frame.locator("#chosen").inner_text().startswith("Patch in row")
+    assert said == []
+    opened.close()
