@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from layerboard.leaderboards.blocks.csv import csv_text, numbers_text
+from layerboard.leaderboards.blocks.csv import numbers_text
 from layerboard.leaderboards.blocks.display import page_name
 from layerboard.leaderboards.exchange.hub import site_card
 from layerboard.leaderboards.report.content import Report

@@ -20,7 +20,7 @@ from layerboard.leaderboards.records.record import read_records
 from layerboard.zoo.errors import InputError
 from tests.benchmark.conftest import Whole
 from tests.benchmark.runs import command, run
-from tests.campaign.submissions import WAYS, change_once, damage, problems_of
+from tests.faults.submissions import WAYS, change_once, damage, problems_of
 
 Capture = pytest.CaptureFixture[str]
 TASKS = ("knn.", "cka.", "spair.", "cluster-object.")

@@ -24,9 +24,9 @@ from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry.find import find
 from tests import fakes
 from tests.benchmark.runs import VOLATILE, run
-from tests.campaign.broken_bytes import WAYS, Way
-from tests.campaign.broken_fields import problem_of
-from tests.campaign.counts import Count
+from tests.faults.broken_bytes import WAYS, Way
+from tests.faults.broken_fields import problem_of
+from tests.faults.counts import Count
 from tests.zoo.load.test_digests import OWN
 from tests.zoo.load.test_infer import save
 from tests.zoo.published import publish

@@ -24,9 +24,9 @@ from layerboard.leaderboards.records import checksum
 from layerboard.leaderboards.records.checksum import companions_of, file_digest, write_checked
 from layerboard.leaderboards.records.files import safe_name, scored_path, task_key
 from layerboard.leaderboards.records.manifest import MANIFEST, digests_of, mark_verified, verified_results
-from tests.campaign.counts import Count
-from tests.campaign.places import Reference
-from tests.campaign.submissions import problems_of
+from tests.faults.counts import Count
+from tests.faults.places import Reference
+from tests.faults.submissions import problems_of
 
 EVIL = "evil-net"
 LOOKALIKES = (

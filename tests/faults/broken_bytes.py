@@ -29,9 +29,9 @@ from layerboard.zoo.spec import BackboneSpec
 from layerboard.zoo.spec.origin import TRANSFORMERS
 from layerboard.zoo.view.photos import formats
 from tests import fakes
-from tests.campaign.broken_fields import problem_of
-from tests.campaign.counts import Count
-from tests.campaign.damage import flip, truncate
+from tests.faults.broken_fields import problem_of
+from tests.faults.counts import Count
+from tests.faults.damage import flip, truncate
 from tests.zoo.published import publish
 
 SECONDS = 20

@@ -15,9 +15,9 @@ from layerboard.leaderboards.records.checksum import companions_of, file_digest,
 from layerboard.leaderboards.records.items import read_items, write_items
 from layerboard.leaderboards.records.manifest import MANIFEST, digests_of
 from layerboard.zoo.errors import InputError
-from tests.campaign.counts import Count
-from tests.campaign.damage import exchange, flip, remove, truncate
-from tests.campaign.places import Reference
+from tests.faults.counts import Count
+from tests.faults.damage import exchange, flip, remove, truncate
+from tests.faults.places import Reference
 
 SCORED = ("value", "ci_low", "ci_high", "n")
 """Numbers of records that follow from items."""

@@ -32,8 +32,8 @@ from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.files import locate
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec.origin import TRANSFORMERS
-from tests.campaign.broken_bytes import SECONDS, Victim, problem_in_time
-from tests.campaign.counts import Count
+from tests.faults.broken_bytes import SECONDS, Victim, problem_in_time
+from tests.faults.counts import Count
 
 MOST_MEMORY = 2**30
 """Bytes that an answer may take beside what the process has."""

@@ -13,7 +13,7 @@ from layerboard.tasks.datasets.partimagenet import PartImageNetEntry
 from layerboard.tasks.datasets.spair import SpairEntry
 from layerboard.zoo.errors import InputError
 from tests import fakes
-from tests.campaign.counts import Count
+from tests.faults.counts import Count
 
 LONGEST = 600
 """Characters of a sentence that people still read."""

@@ -13,7 +13,7 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.own.module.hints import ModuleHints
 from layerboard.zoo.own.module.network import given_network
 from layerboard.zoo.registry.find import find
-from tests.campaign.counts import Count
+from tests.faults.counts import Count
 from tests.zoo.own.module.networks import SIZE, ConvNet, Fused, Swin, TokensFirst, Vit
 
 # A change of activations with the batch as first axis, by a module that may keep something, and a number.

@@ -1,4 +1,4 @@
-"""Tiny runs of the campaign: their data, their command line, and the records that they should end with."""
+"""Tiny runs to be disturbed: their data, their command line, and the records that they should end with."""
 
 import subprocess
 import sys

@@ -12,10 +12,10 @@ import pandas as pd
 from layerboard.leaderboards.records.checksum import companions_of, file_digest, write_checked
 from layerboard.leaderboards.records.record import ABSENT, UNLIKE
 from layerboard.zoo.errors import printable
-from tests.campaign.counts import Count
-from tests.campaign.damage import flip, remove, truncate
-from tests.campaign.places import BACKBONES, Reference
-from tests.campaign.wrong_options import Answer, answered
+from tests.faults.counts import Count
+from tests.faults.damage import flip, remove, truncate
+from tests.faults.places import BACKBONES, Reference
+from tests.faults.wrong_options import Answer, answered
 
 READERS = (
     ("leaderboard",),

@@ -10,7 +10,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from layerboard.benchmark.commands.app import command_line, main
-from tests.campaign.counts import Count
+from tests.faults.counts import Count
 
 Arguments = tuple[str, ...]
 

@@ -7,8 +7,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from tests.campaign.counts import Count
-from tests.campaign.places import Reference, difference, started
+from tests.faults.counts import Count
+from tests.faults.places import Reference, difference, started
 
 
 def kill_runs(reference: Reference, folder: Path, kills: int, seed: int = 0) -> Count:

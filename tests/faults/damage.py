@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from layerboard.leaderboards.records.items import read_items
-from tests.campaign.counts import Count
-from tests.campaign.places import Reference, again, difference
+from tests.faults.counts import Count
+from tests.faults.places import Reference, again, difference
 
 KINDS: dict[str, str] = {
     "shards": "cache/features/*/*/*.safetensors",

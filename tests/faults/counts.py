@@ -1,11 +1,11 @@
-"""What a part of the campaign found: how much was tried, and every problem in a sentence."""
+"""What a part of the trials found: how much was tried, and every problem in a sentence."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass
 class Count:
-    """One line of the campaign's table.
+    """One line of the table of trials.
 
     Attributes:
         what: What was tried.

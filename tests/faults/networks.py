@@ -16,8 +16,8 @@ from layerboard.zoo.load.network import read_network_of
 from layerboard.zoo.load.networks import choice_in_words, networks_of
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec
-from tests.campaign.broken_fields import problem_of
-from tests.campaign.counts import Count
+from tests.faults.broken_fields import problem_of
+from tests.faults.counts import Count
 from tests.zoo.layouts import Tensors
 from tests.zoo.published import publish
 from tests.zoo.reduced import reduce

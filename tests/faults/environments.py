@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from tests.campaign.counts import Count
+from tests.faults.counts import Count
 
 SECONDS = 60
 """After which an answer is too late."""

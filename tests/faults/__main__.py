@@ -1,8 +1,8 @@
-"""The campaign: faults made on purpose, and a count of how each was answered.
+"""Faults made on purpose, and a count of how each was answered.
 
-    python -m tests.campaign                      all of it, about half an hour on two cores
-    python -m tests.campaign --short              what CI runs, about two minutes
-    python -m tests.campaign --kills 60 --damages 100 --only kills damages
+    python -m tests.faults                      all of it, about half an hour on two cores
+    python -m tests.faults --short              what CI runs, about two minutes
+    python -m tests.faults --kills 60 --damages 100 --only kills damages
 
 Kills runs with several workers at random moments and compares what they end with; flips bits in, truncates
 and removes files of every kind that a run leaves or renders; runs two and three at once on one cache; breaks
@@ -113,22 +113,22 @@ def main() -> None:
 
 if __name__ == "__main__":
     os.environ["HF_HUB_OFFLINE"] = "1"
-    from tests.campaign.attacks import besiege
-    from tests.campaign.batches import mix_batches
-    from tests.campaign.bombs import blow_up, rename_foreign
-    from tests.campaign.broken_bytes import break_bytes
-    from tests.campaign.broken_fields import break_fields
-    from tests.campaign.counts import HEAD, Count
-    from tests.campaign.damage import damage_files
-    from tests.campaign.environments import try_environments
-    from tests.campaign.kills import kill_runs, run_together
-    from tests.campaign.mutations import mutate
-    from tests.campaign.networks import draw_pairs, draw_prefixes
-    from tests.campaign.outputs import cut_baselines, exchange_folders, forge_companions, name_steering
-    from tests.campaign.own_images import draw_depths, draw_spellings, draw_splits
-    from tests.campaign.places import make_reference
-    from tests.campaign.rendered import damage_rendered
-    from tests.campaign.submissions import change_submissions
-    from tests.campaign.wrong_options import try_options
+    from tests.faults.attacks import besiege
+    from tests.faults.batches import mix_batches
+    from tests.faults.bombs import blow_up, rename_foreign
+    from tests.faults.broken_bytes import break_bytes
+    from tests.faults.broken_fields import break_fields
+    from tests.faults.counts import HEAD, Count
+    from tests.faults.damage import damage_files
+    from tests.faults.environments import try_environments
+    from tests.faults.kills import kill_runs, run_together
+    from tests.faults.mutations import mutate
+    from tests.faults.networks import draw_pairs, draw_prefixes
+    from tests.faults.outputs import cut_baselines, exchange_folders, forge_companions, name_steering
+    from tests.faults.own_images import draw_depths, draw_spellings, draw_splits
+    from tests.faults.places import make_reference
+    from tests.faults.rendered import damage_rendered
+    from tests.faults.submissions import change_submissions
+    from tests.faults.wrong_options import try_options
 
     main()

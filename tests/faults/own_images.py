@@ -19,12 +19,12 @@ from layerboard.tasks.datasets.catalogue import read_own
 from layerboard.tasks.datasets.classes import Classification
 from layerboard.tasks.datasets.reading.labels import Labelling
 from layerboard.zoo.errors import InputError
-from tests.campaign.broken_fields import problem_of
-from tests.campaign.counts import Count
 from tests.fakes import write_deep_image
+from tests.faults.broken_fields import problem_of
+from tests.faults.counts import Count
 
 LEAST = 40
-"""Drawn variants of each kind; more where the campaign tries each kind of file more often."""
+"""Drawn variants of each kind; more where a long session tries each kind of file more often."""
 
 
 def _drawn(

@@ -6,8 +6,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 from layerboard.benchmark.engines.progress import Silent
-from tests.campaign.counts import Count
-from tests.campaign.damage import flip, remove, truncate
+from tests.faults.counts import Count
+from tests.faults.damage import flip, remove, truncate
 from workshop.render.packs import rendered_data
 from workshop.render.writers import write
 
