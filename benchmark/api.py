@@ -16,11 +16,11 @@ from layerboard.benchmark.jobs.job import BackboneJobs
 from layerboard.benchmark.jobs.near_duplicates import count_near_duplicates
 from layerboard.benchmark.jobs.passes import BackboneCache, run_job
 from layerboard.benchmark.jobs.pieces import Pieces
-from layerboard.benchmark.jobs.prepare import Prepared, plan_of, prepare
+from layerboard.benchmark.jobs.prepare import Prepared, plan_of, prepare, settled_options
 from layerboard.benchmark.jobs.scores import compare_all, run_scores
 from layerboard.benchmark.passes.one_pass import PassResult
 from layerboard.benchmark.plan.facts import known_specs, with_seen
-from layerboard.benchmark.plan.lock import read_lock, write_lock
+from layerboard.benchmark.plan.lock import write_run
 from layerboard.benchmark.plan.plan import Plan
 from layerboard.benchmark.records.records import file_under
 from layerboard.leaderboards.board.board import Board
@@ -46,29 +46,31 @@ class RunSummary:
     pages: tuple[Path, ...]
 
 
-def execute(request: Request, report: Reporter, steps: Sequence[EvaluationProtocol] = ()) -> RunSummary:
+def execute(
+    request: Request, report: Reporter, steps: Sequence[EvaluationProtocol] = (), *, pages: bool = True
+) -> RunSummary:
     """Plan, run, and write the pages; raises InputError for a wrong request before any work.
 
-    ``steps`` are protocols that replace those of the request; no pages are written of their records. The log
-    of the output folder keeps what the reporter is told.
+    ``steps`` are protocols that replace those of the request; no pages are written of their records, nor
+    without ``pages``. The log of the output folder keeps what the reporter is told.
     """
     prepared = prepare(plan_of(request, report, protocols=steps))
     with logged(report, request.output) as log:
         plan = prepared.run.plan
         counts = counted(len(plan.backbones), "backbones"), counted(len(plan.tasks.every), "tasks")
         log.note(f"layerboard {VERSION}: suite {prepared.run.suite}, {', '.join(counts)}")
-        summary = _execute(request, prepared, log, steps)
+        summary = _execute(request, prepared, log, steps, pages)
         for failure in summary.done.failures:
             log.note(f"failed: {failure}")
     return summary
 
 
 def _execute(
-    request: Request, prepared: Prepared, report: Reporter, steps: Sequence[EvaluationProtocol]
+    request: Request, prepared: Prepared, report: Reporter, steps: Sequence[EvaluationProtocol], pages: bool
 ) -> RunSummary:
     """Carry out what was prepared, and write the pages."""
-    if prepared.lock != read_lock(request.output):
-        write_lock(prepared.lock, request.output)
+    # other protocols than a request can name leave nothing that runs them again
+    write_run(request.output, {} if steps else settled_options(prepared.run), prepared.lock)
     for files in prepared.current:
         file_under(files, prepared.run.suite)
     for failure in prepared.failures if prepared.backbones else ():  # before hours of other work
@@ -95,8 +97,8 @@ def _execute(
         items, arrays = output / "items", output / "arrays"
         board = Board.of(with_seen(records), suite, items=items, arrays=arrays)
         board = board.knowing(known_specs())
-    pages = write_board(board, output / "tables") if board and not steps else []
-    return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, tuple(sorted(pages)))
+    written = write_board(board, output / "tables") if board and pages and not steps else []
+    return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, tuple(sorted(written)))
 
 
 class PassesAndScores:

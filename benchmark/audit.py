@@ -1,9 +1,7 @@
-"""Audit of a folder of images by the stored vectors of a run's backbones, and its files."""
+"""Audit of a folder of images by the stored vectors of backbones: what it finds, in words and as files."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import NamedTuple
@@ -14,118 +12,127 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from layerboard.benchmark.engines.progress import Reporter
-from layerboard.benchmark.forms.request import Request
-from layerboard.benchmark.jobs.job import BackboneJobs
-from layerboard.benchmark.jobs.passes import BackboneCache, run_job
-from layerboard.benchmark.jobs.prepare import identified, plan_of
-from layerboard.benchmark.jobs.scores import readers_of
-from layerboard.benchmark.passes.one_pass import PassResult
-from layerboard.benchmark.vectors import vector_jobs
-from layerboard.leaderboards.blocks.csv import csv_text, sums_text
-from layerboard.leaderboards.records.record import read_records
-from layerboard.leaderboards.records.thumbnails import FOLDER, write_thumbnail
-from layerboard.leaderboards.report.audit import COLUMNS, KINDS, NOTE, PICTURED, SUMS, TABLE
-from layerboard.tasks.audit.audit import Audit, Photo, audit, choose_space
-from layerboard.tasks.audit.finding import DUPLICATE, LABEL, SERIES
+from layerboard.benchmark.folder import Folder
+from layerboard.leaderboards.blocks.csv import csv_text
+from layerboard.leaderboards.report.found import Found, FoundPicture, FoundSection
+from layerboard.tasks.audit.audit import Audit, audit, choose_space
+from layerboard.tasks.audit.finding import DUPLICATE, LABEL, SERIES, Finding
 from layerboard.tasks.audit.label_doubt import WRONG
-from layerboard.tasks.audit.near_duplicates import SMALL
-from layerboard.tasks.datasets.base import Data, Sample
-from layerboard.tasks.framework.identity import own_name
-from layerboard.tasks.metrics.arrays import Mask
-from layerboard.tasks.metrics.neighbours import Vectors
-from layerboard.zoo.atomic import write_whole
-from layerboard.zoo.errors import InputError, UnreadableImageError, counted
-from layerboard.zoo.spec import FLOORS
+from layerboard.tasks.audit.near_duplicates import SHARE, SMALL
+from layerboard.tasks.audit.threshold import PRECISION
+from layerboard.tasks.datasets.base import Sample
+from layerboard.tasks.datasets.instances import Instances
+from layerboard.zoo.errors import counted
 
-SPLIT = "audit-split.csv"  # file in the output folder, beside `TABLE`
+PICTURED = 60  # findings of a kind that are shown with pictures, the surest
 
 
-class Folder(NamedTuple):
-    """The readable images of a folder, as an audit sees them."""
+class Kind(NamedTuple):
+    """How the findings of a kind are shown."""
 
-    name: str  # name in records
-    samples: dict[str, Sample]  # by their names, in the order of the vectors
-    photos: list[Photo]
-    grey: NDArray[np.uint8]  # thumbnails [images 8 9]
-    # iterators over the layers of each backbone, which read one layer at a time
-    layers: Mapping[str, Callable[[], Iterator[tuple[str, Vectors]]]]
+    title: str
+    heads: Mapping[str, str]  # of the columns that are shown
 
-    def audit(self, photos: Sequence[Photo]) -> Audit:
-        """Run the audit with these photographs."""
-        spaces = [choose_space(name, layers(), photos) for name, layers in self.layers.items()]
-        return audit(photos, self.grey, spaces)
+    def table(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The columns that are shown and not empty, as texts under their heads."""
+        filled = [column for column in self.heads if (rows[column].fillna("") != "").any()]
+        return rows[filled].rename(columns=self.heads).fillna("").map(str)
 
 
-def audit_images(request: Request, data: Data, report: Reporter) -> pd.DataFrame:
-    """Audit the folder of a request, read as ``data``; returns `TABLE`, with one row per finding.
+KINDS = {
+    DUPLICATE: Kind(
+        "Duplicates",
+        {"file": "image", "other": "is like", "label": "class", "other_label": "class of that"}
+        | {"split": "splits", "cosine": "cosine"},
+    ),
+    LABEL: Kind(
+        "Labels that neighbours contradict",
+        {"file": "image", "label": "label", "other_label": "neighbours say", "other": "nearest of these"}
+        | {"score": "probability", "vote": "votes", "agreeing": "backbones"},
+    ),
+    SERIES: Kind(
+        "Series", {"file": "first image", "other": "last image", "label": "class", "score": "images"}
+    ),
+}
 
-    Writes the table, `SPLIT` and thumbnails to the output folder. Raises InputError as `read_vectors` does.
+
+class Checked(NamedTuple):
+    """A folder and what its audit found."""
+
+    folder: Folder
+    audit: Audit
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per finding, with the fields of `Finding` as columns."""
+        return pd.DataFrame(self.audit.findings, columns=Finding._fields)
+
+    @property
+    def groups(self) -> str:
+        """A table of labels as CSV: the class, the group and a suggested split of each image."""
+        result = self.audit
+        first = np.unique(result.clusters, return_index=True)[1][result.clusters]
+        alone = np.bincount(result.clusters)[result.clusters] == 1
+        rows = [
+            (
+                photo.file,
+                photo.label,
+                photo.group or ("" if alone[row] else result.photos[first[row]].file),
+                part,
+            )
+            for row, (photo, part) in enumerate(zip(result.photos, result.split, strict=True))
+        ]
+        return csv_text(pd.DataFrame(rows, columns=["file", "label", "group", "split"], dtype=object))
+
+    @property
+    def page(self) -> Found:
+        """What its page shows."""
+        sections = []
+        for name, kind in KINDS.items():
+            findings = self.audit.of_kind(name)
+            rows = [self._pictures(kind, finding) for finding in findings[:PICTURED]]
+            more = len(findings) - len(rows)
+            notes = (f"{more:,} more are in the table beside this page.",) if more else ()
+            sections += [FoundSection(f"{kind.title}: {len(findings):,}", notes, rows)] if findings else []
+        return Found(f"Duplicates in {self.folder.name.rpartition('-')[0]}", (), sections)
+
+    def _pictures(self, kind: Kind, finding: Finding) -> list[FoundPicture]:
+        """Both images of a finding: the first with its label, the second with all that is said of the two."""
+        said = {column: str(value) for column, value in finding._asdict().items() if column in kind.heads}
+        facts = {column: text for column, text in said.items() if text not in ("", "nan")}
+        named = (f"{kind.heads[column]} {facts[column]}" for column in [*facts][2:] if column != "label")
+        captions = facts.get("label", ""), ", ".join(named)
+        files = finding.file, finding.other
+        images = (self.folder.samples[file].open() for file in files)
+        return [FoundPicture.of(*each) for each in zip(images, files, captions, strict=True)]
+
+
+def audited(
+    folder: Folder, layers: Mapping[str, str], report: Reporter, precision: float = PRECISION
+) -> Checked:
+    """Audit a folder by the vectors of its backbones.
+
+    ``layers`` have, by backbone, the layer and pooling of images without classes, such as ``9 cls``.
     """
-    folder = read_vectors(request, data, report)
-    with report.bar(f"{folder.name}  comparing {len(folder.photos):,} images", 1, "folders"):
-        result = folder.audit(folder.photos)
-    return _written(folder, result, request.output)
+    things = None
+    if isinstance(folder.said, Instances):
+        known = {image.sample.key: image.thing or f"\0{image.sample.key}" for image in folder.said.images}
+        things = [known.get(key, "") for key in folder.samples]
+    photos = [photo._replace(group="") for photo in folder.photos] if things else folder.photos
+    labelled = len({photo.label for photo in photos}) > 1
+    grey = _greys([*folder.samples.values()], folder.name, report)
+    with report.bar(f"{folder.name}  comparing {len(photos):,} images", 1, "folders"):
+        spaces = [
+            choose_space(
+                name, (each for each in folder.layers(name) if labelled or each[0] == layers[name]), photos
+            )
+            for name in folder.setups
+        ]
+        return Checked(folder, audit(photos, grey, spaces, things, precision))
 
 
-def read_vectors(request: Request, data: Data, report: Reporter) -> Folder:
-    """The images of a request, and vectors of the backbones that it names or that its output folder records.
-
-    Missing vectors are computed and stored in the cache. Raises InputError if the request is wrong, if no
-    backbone is named or has records, or if no task on the images stores vectors.
-    """
-    name, said = own_name(data), {file: Photo(file, *words) for file, *words in data.described()}
-    named = request.backbones or _measured(request.output, name)
-    request = replace(request, backbones=named, floor=False)
-    run = plan_of(request, report)
-    tasks = [task for task in run.plan.tasks.every if task.vector_sources]
-    if not tasks:
-        raise InputError(f"--features needs vectors of images, and no task on {name} stores any")
-    setups, failures = identified(run)
-    if failures:
-        raise InputError(str(failures[0]))
-    jobs: dict[str, BackboneJobs] = {}
-    for each in (vector_jobs(tasks[:1], setup) for setup in setups):
-        cache = BackboneCache(each.setup)
-        passed = PassResult.joined(run_job(job, cache, report) for job in each.passes)
-        if passed.failures:
-            raise InputError(str(passed.failures[0]))
-        jobs[each.setup.spec.name] = each
-    samples = [sample for source in tasks[0].vector_sources for sample in source.samples]
-    greys = _greys(samples, name, report)
-    shown = np.array([grey is not None for grey in greys])
-    kept = {sample.key: sample for sample, there in zip(samples, shown, strict=True) if there}
-    photos = [said.get(key, Photo(key)) for key in kept]
-    grey = np.stack([grey for grey in greys if grey is not None])
-    layers = {backbone: partial(_layers, its, shown) for backbone, its in jobs.items()}
-    return Folder(name, kept, photos, grey, layers)
-
-
-def _measured(output: Path, dataset: str) -> tuple[str, ...]:
-    """Backbones with records of a dataset in a folder, without floors; raises InputError if there is none."""
-    folder = output / "records"
-    records = read_records([folder]) if any(folder.rglob("*.parquet")) else pd.DataFrame()
-    if len(records):
-        records = records[(records["dataset"] == dataset) & ~records["family"].isin(FLOORS)]
-    if records.empty:
-        raise InputError(
-            f"expected records of {dataset} in {output}, found none; `layerboard run` on the same images "
-            "writes them, or name backbones by --backbones"
-        )
-    return tuple(dict.fromkeys(records["backbone"]))
-
-
-def _layers(jobs: BackboneJobs, shown: Mask) -> Iterator[tuple[str, Vectors]]:
-    """Vectors of each layer and pooling of a backbone, [shown dim] in the order of the sources."""
-    readers = readers_of(jobs.scores[0]).values()
-    for layer in jobs.setup.layers:
-        for pooling in next(iter(readers)).poolings():
-            vectors = np.concatenate([reader.read(layer, pooling) for reader in readers])[shown]
-            if np.isfinite(vectors).all():
-                yield f"{layer} {pooling}", vectors
-
-
-def _greys(samples: Sequence[Sample], name: str, report: Reporter) -> list[NDArray[np.uint8] | None]:
-    """Grey thumbnails [8 9]; None for unreadable images."""
+def _greys(samples: Sequence[Sample], name: str, report: Reporter) -> NDArray[np.uint8]:
+    """Grey thumbnails [images 8 9]."""
     with (
         ThreadPool(os.cpu_count()) as pool,
         report.bar(f"{name}  reading", len(samples), "images") as advance,
@@ -134,69 +141,75 @@ def _greys(samples: Sequence[Sample], name: str, report: Reporter) -> list[NDArr
         for grey in pool.imap(_grey, samples, chunksize=8):
             greys.append(grey)
             advance(1)
-    return greys
+    return np.stack(greys)
 
 
-def _grey(sample: Sample) -> NDArray[np.uint8] | None:
-    try:
-        image = sample.open().convert("L")
-    except UnreadableImageError:
-        return None
-    return np.asarray(image.resize(SMALL, Image.Resampling.LANCZOS))
+def _grey(sample: Sample) -> NDArray[np.uint8]:
+    return np.asarray(sample.open().convert("L").resize(SMALL, Image.Resampling.LANCZOS))
 
 
-def _written(folder: Folder, found: Audit, output: Path) -> pd.DataFrame:
-    """Write the table, the split and the thumbnails of an audit."""
-    rows: list[dict[str, object]] = [{"finding": NOTE, "note": note} for note in _notes(found)]
-    for kind in KINDS:
-        for rank, finding in enumerate(found.of_kind(kind)):
-            files = (finding.file, finding.other) if rank < PICTURED else ()
-            pictures = [write_thumbnail(folder.samples[file].open(), output / FOLDER) for file in files]
-            rows.append(finding._asdict() | dict(zip(("picture", "other_picture"), pictures, strict=False)))
-    frame = pd.DataFrame(rows, columns=COLUMNS, dtype=object).assign(dataset=folder.name)
-    content = csv_text(frame)
-    write_whole(output / TABLE, content)
-    write_whole(output / SUMS, sums_text({TABLE: content}))
-    first = np.unique(found.clusters, return_index=True)[1][found.clusters]
-    alone = np.bincount(found.clusters)[found.clusters] == 1
-    split = [
-        (photo.file, photo.label, photo.group or ("" if alone[row] else found.photos[first[row]].file), part)
-        for row, (photo, part) in enumerate(zip(found.photos, found.split, strict=True))
-    ]
-    table = pd.DataFrame(split, columns=["file", "label", "group", "split"], dtype=object)
-    write_whole(output / SPLIT, csv_text(table))
-    return frame
-
-
-def _notes(found: Audit) -> Iterator[str]:
-    """The findings in sentences."""
-    duplicates, labels, series = (found.of_kind(kind) for kind in (DUPLICATE, LABEL, SERIES))
-    accuracies = [f"{space.name} ({space.accuracy:.0f} %)" for space in found.spaces if space.accuracy >= 0]
-    how = f"{', '.join(accuracies) or ', '.join(space.name for space in found.spaces)}"
-    which = "at its layer of the best leave-one-out k-NN" if accuracies else "at its last layer"
-    yield f"{counted(len(found.photos), 'images')}, by each backbone {which}: {how}."
+def notes_of(checked: Checked, groups: Path) -> Iterator[str]:
+    """The findings in sentences; ``groups`` is the file of `Checked.groups`."""
+    result = checked.audit
+    duplicates, labels, series = (result.of_kind(kind) for kind in (DUPLICATE, LABEL, SERIES))
+    accuracies = [f"{space.name} ({space.accuracy:.0f} %)" for space in result.spaces if space.accuracy >= 0]
+    how = f"{', '.join(accuracies) or ', '.join(space.name for space in result.spaces)}"
+    which = (
+        "by each backbone at its layer of the best leave-one-out k-NN"
+        if accuracies
+        else "by layer and pooling"
+    )
+    yield f"{counted(len(result.photos), 'images')}, {which}: {how}."
     across = sum("," in finding.split for finding in duplicates)
     where = f", {across} of them across splits" if across else ""
     yield f"Duplicates: {counted(len(duplicates), 'images')} like another one{where}."
-    if np.isnan(found.planted):
-        yield "Labels: none could be judged; that needs two classes of at least four images."
-    else:
+    yield from _threshold_notes(result)
+    if not np.isnan(result.planted):
         yield (
             f"Labels: {len(labels)} contradicted by neighbours. If {100 * WRONG:.0f} % of all labels were "
-            f"made wrong on purpose, {100 * found.planted:.0f} % of these would be listed."
+            f"made wrong on purpose, {100 * result.planted:.0f} % of these would be listed."
         )
-    if any(photo.group for photo in found.photos):
-        yield "Series: not looked for, since images have groups."
-    elif series:
+    if series:
         count = sum(int(finding.score) for finding in series)
         yield (
             f"Series: {count:,} images are in {len(series)} runs of similar files with consecutive names, "
             f"the longest from {series[0].file} to {series[0].other}. Images of one series are not "
-            f"independent: --groups {SPLIT} keeps each series together."
+            "independent, and are not listed as duplicates."
         )
-    else:
-        yield "Series: none; files with consecutive names are no more alike than by chance."
     yield (
-        f"{SPLIT}, in the output folder, suggests groups (--groups) and a split (--labels) that keep "
-        "related images together."
+        f"{groups.name} suggests groups (run --groups) and a split (run --labels) that keep related images "
+        "together. No image was changed or deleted."
     )
+
+
+def _threshold_notes(found: Audit) -> Iterator[str]:
+    """From which cosine on pairs are listed, and what that rests on."""
+    threshold = found.threshold
+    cosines = " and ".join(
+        f"{_rounded_up(cosine)} ({space.name})"
+        for space, cosine in zip(found.spaces, threshold.cosines, strict=True)
+    )
+    listed = f"Listed are pairs of a cosine of at least {cosines}, and those whose thumbnails are copies."
+    if np.isnan(threshold.wanted):
+        yield (
+            f"{listed} No pairs are labelled, so no precision is known: it rests on a rule, a distance "
+            f"of at most {SHARE:g} of the usual one between neighbours here. Look at a pair before "
+            "you delete one of it. A table of some copies (--labels FILE, with the columns file and group: "
+            "one group for the copies of one image) gives a threshold of the precision that you want."
+        )
+        return
+    low, high = (100 * end for end in threshold.interval)
+    wanted = 100 * threshold.wanted
+    yield (
+        f"{listed} Of {counted(threshold.judged, 'labelled pairs')} listed {threshold.right} are copies: "
+        f"precision {100 * threshold.right / max(threshold.judged, 1):.1f} % ({low:.0f} to {high:.0f} % with "
+        f"95 %), for images like the labelled ones; {threshold.missed} labelled copies are not listed."
+    )
+    if threshold.right < threshold.wanted * threshold.judged or not threshold.judged:
+        yield f"No threshold has the precision of {wanted:g} % on the labelled pairs; this is the strictest."
+    elif low < wanted:
+        yield f"That is too few labelled pairs to show a precision of {wanted:g} % with 95 % confidence."
+
+
+def _rounded_up(cosine: float) -> str:
+    return f"{np.ceil(1e4 * cosine) / 1e4:.4f}"

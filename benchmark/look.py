@@ -92,7 +92,7 @@ def enlarged(
     None is made smaller than its own size, and one that takes a single size keeps it; reports both.
     """
     for cells in CELLS:
-        sized = tuple(_with_cells(spec, cells) for spec in specs)
+        sized = tuple(with_cells(spec, cells) for spec in specs)
         # a page of a size that nobody asked for opens quickly
         if _megabytes(pictures, {spec: select_layers(layers, spec) for spec in sized}) <= MOST_MEGABYTES / 2:
             break
@@ -112,7 +112,7 @@ def enlarged(
     return sized
 
 
-def _with_cells(spec: BackboneSpec, cells: int) -> BackboneSpec:
+def with_cells(spec: BackboneSpec, cells: int) -> BackboneSpec:
     """A backbone at a size of at least so many cells across, if it takes any size."""
     cell = spec.patch_size if len(spec.stages) == 1 else min(spec.patch_size, FINER)
     side = nearest_multiple(max(spec.input_size, cells * cell), spec.patch_size)

@@ -3,7 +3,8 @@
 Python has the same functions as the command line (``layerboard run``). `run` shows every image to every
 backbone once, scores every layer on every task, and writes leaderboards; `best`, `recommend`, `compare`,
 `claims` and `cka` read what runs have written; `load` returns a backbone cut after a layer, and
-`LayerEncoder` is one for pipelines of scikit-learn; `from_module` makes a backbone of your own network.
+`LayerEncoder` is one for pipelines of scikit-learn; `from_module` makes a backbone of your own network, and
+`Callback` scores it while it is trained; `find` and `duplicates` search a folder of images.
 Results display themselves as tables, and have the numbers as data frames (``.frame``).
 """
 
@@ -24,8 +25,10 @@ try:
     from layerboard.benchmark.commands.claims import claims
     from layerboard.benchmark.commands.compare import compare
     from layerboard.benchmark.commands.cost import cost
+    from layerboard.benchmark.commands.duplicates import duplicates
     from layerboard.benchmark.commands.export import export
     from layerboard.benchmark.commands.features import features
+    from layerboard.benchmark.commands.find import find
     from layerboard.benchmark.commands.from_module import from_module
     from layerboard.benchmark.commands.list import list_backbones
     from layerboard.benchmark.commands.load import compression, load
@@ -56,6 +59,7 @@ __all__ = [  # noqa: RUF022  # in the order in which they are described
     "compression",
     "LayerEncoder",
     "from_module",
+    "Callback",
     "list_backbones",
     "cost",
     "features",
@@ -65,6 +69,8 @@ __all__ = [  # noqa: RUF022  # in the order in which they are described
     "export",
     "report",
     "look",
+    "find",
+    "duplicates",
     "check",
     "InputError",
     "__version__",
@@ -74,11 +80,15 @@ __version__ = VERSION
 
 
 def __getattr__(name: str) -> object:
-    """The transformer for scikit-learn, which is imported only where it is used: that takes a second."""
+    """The classes for scikit-learn and for trainers, imported where they are used: that takes seconds."""
     if name == "LayerEncoder":
         from layerboard.benchmark.commands.encoder import LayerEncoder
 
         return LayerEncoder
+    if name == "Callback":
+        from layerboard.benchmark.commands.callback import Callback
+
+        return Callback
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

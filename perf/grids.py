@@ -83,7 +83,7 @@ def video_rows(setting: Setting) -> Iterator[Row]:
     height, width, dim = (8, 10, 16) if setting.quick else (28, 49, 384)
     every = normal_tensor((3 * (rule.n_last_frames + 1), height, width, dim), setting)
     frames = every[: rule.n_last_frames + 1]
-    propagator = Propagation({0: frames[0]}, object_labels(height, width, setting), {0: (0,)}, rule)
+    propagator = Propagation({0: frames[0]}, object_labels(height, width, setting), {0: (0,)}, [rule])
     for frame in frames[1:]:
         propagator.step({0: frame})
     held = len(frames) * covered(height, rule.radius) * covered(width, rule.radius)

@@ -15,16 +15,17 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from layerboard.benchmark.audit import Folder, read_vectors
+from layerboard.benchmark.audit import audited
 from layerboard.benchmark.engines.progress import Silent
+from layerboard.benchmark.folder import Folder, own_images, read_vectors
 from layerboard.benchmark.forms.request import Request
 from layerboard.tasks.audit.audit import Audit, Photo
 from layerboard.tasks.audit.finding import DUPLICATE, LABEL, SERIES
 from layerboard.tasks.datasets.base import PhotoSample
-from layerboard.tasks.datasets.catalogue import read_own
 from layerboard.tasks.datasets.copies import COPIES, CopySample
 
 WRONG, DRAWS, COPIED = 0.02, 5, 40
+QUIET = Silent(lambda count: None, lambda line: None)
 SAME = "same file"
 MARK = "-copy-of-"
 
@@ -34,8 +35,19 @@ def listed(found: Audit, kind: str) -> set[str]:
 
 
 def read(images: Path, backbones: Sequence[str], cache: Path) -> Folder:
+    cache.mkdir(parents=True, exist_ok=True)
     request = Request(backbones, images=images, cache=cache, output=cache / "out")
-    return read_vectors(request, read_own(str(images)), Silent(lambda count: None, lambda line: None))
+    return read_vectors(own_images(request), QUIET)
+
+
+def audit(folder: Folder, photos: Sequence[Photo] | None = None) -> Audit:
+    """The audit of a folder, perhaps with other labels, at the last layer where there are none."""
+    known = folder if photos is None else folder._replace(photos=[*photos])
+    layers = {
+        name: f"{setup.spec.depth} {'cls' if setup.spec.has_cls else 'mean'}"
+        for name, setup in folder.setups.items()
+    }
+    return audited(known, layers, QUIET).audit
 
 
 def wrong_labels(photos: Sequence[Photo], seed: int) -> tuple[list[Photo], set[str]]:
@@ -54,7 +66,7 @@ def found_labels(folder: Folder) -> tuple[float, float]:
     right = given = planted = 0
     for seed in range(DRAWS):
         photos, wrong = wrong_labels(folder.photos, seed)
-        doubtful = listed(folder.audit(photos), LABEL)
+        doubtful = listed(audit(folder, photos), LABEL)
         right, given, planted = right + len(doubtful & wrong), given + len(doubtful), planted + len(wrong)
     return right / max(given, 1), right / planted
 
@@ -75,7 +87,7 @@ def with_copies(folder: Folder, images: Path, target: Path) -> Path:
 
 def found_copies(folder: Folder) -> Iterator[tuple[str, float]]:
     """Copies of each kind that are in one cluster with their original, and what else is listed, as shares."""
-    found = folder.audit(folder.photos)
+    found = audit(folder)
     cluster = {photo.file: number for photo, number in zip(found.photos, found.clusters, strict=True)}
     stems = {str(Path(file).with_suffix("")): file for file in cluster if MARK not in file}
     for kind in (SAME, *COPIES):
@@ -89,7 +101,7 @@ def found_copies(folder: Folder) -> Iterator[tuple[str, float]]:
 def measure(images: Path, backbones: Sequence[str], cache: Path) -> str:
     """The tables of a folder."""
     folder = read(images, backbones, cache)
-    clean, count = folder.audit(folder.photos), len(folder.photos)
+    clean, count = audit(folder), len(folder.photos)
     spaces = ", ".join(f"{space.name} ({space.accuracy:.0f} %)" for space in clean.spaces)
     lines = [f"{images.name}: {count} images; {spaces}", ""]
     lines += [f"- {kind} listed as it is: {len(listed(clean, kind))}" for kind in (DUPLICATE, LABEL, SERIES)]

@@ -14,7 +14,13 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from layerboard.tasks.metrics.arrays import Floats
-from layerboard.tasks.statistics.draws import normal_draws, quantile_of, uncertainty_of, z_scores
+from layerboard.tasks.statistics.draws import (
+    largest_difference,
+    normal_draws,
+    quantile_of,
+    uncertainty_of,
+    z_scores,
+)
 from layerboard.tasks.statistics.ranks import rank_ranges
 from layerboard.tasks.statistics.resolution import enough_units, smallest_difference
 from layerboard.tasks.statistics.uncertainty import differences
@@ -97,7 +103,8 @@ def of_resolution(samples: int, draw: Callable[[np.random.Generator], Ratios]) -
         assert uncertainty is not None
         error, freedom = uncertainty.pairs()
         normal = normal_draws(uncertainty.covariance, DRAWS, seed)
-        reach = ((normal[:, :-1] - normal[:, -1:]) / error[-1, :-1]).max(axis=1)
+        last = len(error) - 1
+        reach = largest_difference(normal, error[last], last, np.arange(last))
         height = z_scores(measured.evaluate()[0], error, freedom)[-1, :-1]
         shown += bool(height.max() > quantile_of(reach))
     return shown / samples

@@ -296,10 +296,16 @@ SPELLINGS = {
 KEYWORDS = {
     "how-to/look.html": "attention map, attention maps, heatmap, heat map, rollout, visualize, visualise, "
     "feature map, feature visualization, PCA",
+    "how-to/find.html": "reverse image search, similar images, near-duplicates, dedup, deduplicate, "
+    "find an object, region search, which cosine means the same, cosine threshold",
     "reference/commands/look.html": "attention map, attention maps, heatmap, visualize, visualise, PCA",
     "how-to/own_images.html": "custom dataset, my own dataset, folder of photos, ImageFolder",
     "how-to/own_backbones.html": "custom model, my own model, checkpoint, timm, Hugging Face, ONNX",
     "how-to/cost.html": "latency, speed, throughput, FLOPs, memory, fastest, nearest neighbor search, faiss",
+    "how-to/poolings.html": "average pooling, global pooling, GeM, concatenate, normalize, LayerNorm, "
+    "intermediate features, get_intermediate_layers",
+    "how-to/sets.html": "which layers, four layers, multi-layer, concatenate, DPT, dense head, out_indices, "
+    "forward selection, greedy",
     "how-to/compress.html": "quantization, quantize, dimensionality reduction, PCA, product quantization",
     "how-to/scale.html": "multi-GPU, distributed, SLURM, Ray, out of memory",
     "start.html": "install, pip install, quickstart, getting started, requirements",

@@ -9,22 +9,20 @@ from typing import TYPE_CHECKING
 
 from layerboard.benchmark.commands.command import command, say
 from layerboard.benchmark.commands.result import Result
-from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import OnePath, Option, Plain, Words, of_form
-from layerboard.benchmark.forms.request import BACKBONES, Backbones, DataOptions, DeviceOptions, Request
+from layerboard.benchmark.forms.request import DataOptions, DeviceOptions
 from layerboard.benchmark.machine import diagnoses
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.zoo.errors import InputError, some
 
 if TYPE_CHECKING:
     from layerboard.benchmark.engines.progress import Reporter
-    from layerboard.tasks.datasets.base import Data, Sample
+    from layerboard.tasks.datasets.base import Sample
     from layerboard.tasks.datasets.catalogue import Inspection
     from layerboard.zoo.spec import BackboneSpec
 
 SAMPLE = 5000  # images decoded per dataset, evenly spread, without --all
 REFUSED = "refused"  # state of weights that are not what their name says
-SHOWN = 5  # findings printed of each kind
 
 
 class CheckRequest(DeviceOptions, DataOptions):
@@ -41,19 +39,7 @@ class CheckRequest(DeviceOptions, DataOptions):
         "names or patterns of the registry, or NAME=PATH for a file or directory.",
         panel="Backbones",
     )
-    features: Plain[bool] = Option(
-        False,
-        "Audit the images of one folder with the features of a run: near-duplicates, labels that neighbours "
-        "contradict, series of similar files.",
-    )
-    backbones: Option[Backbones, tuple[str, ...]] = Option(
-        (), BACKBONES, parsers.backbones, also="-b", usual="those of the run in --output"
-    )
-    output: OnePath = Option(
-        "results",
-        "With --features: output folder of the run and of the audit; with --weights: of new fingerprints.",
-        also="-o",
-    )
+    output: OnePath = Option("results", "With --weights: output folder of new fingerprints.", also="-o")
 
 
 @command("check", CheckRequest)
@@ -68,10 +54,7 @@ def check_command(request: CheckRequest) -> int:
     and all other libraries, OpenMP, the GPU and its driver, the locale, the cache, the disk and /dev/shm. A
     library that crashes or hangs does no harm. Exit code 1 if something is wrong, else 0.
 
-    With `--features`, after a run on a folder, it shows what the features of all its backbones reveal about
-    the images: near-duplicates, labels that neighbours contradict, series of similar files, and a split that
-    keeps related images together. OUTPUT/audit.csv lists all findings, and `report` shows them with
-    pictures; your images and labels are not changed.
+    `duplicates` shows what vectors reveal about the images: copies, doubtful labels and series.
 
     With `--weights`, it says of each backbone whether its file has the published size and SHA-256, and
     whether a few drawn images get the features that its fingerprint has: not so with another file, mean,
@@ -81,7 +64,6 @@ def check_command(request: CheckRequest) -> int:
     Examples:
     - `layerboard check`
     - `layerboard check --images MY_FOLDER --labels labels.csv`
-    - `layerboard check --images MY_FOLDER --features`
     - `layerboard check --weights dinov2-s14`
     """
     from layerboard.tasks.datasets.catalogue import State
@@ -115,8 +97,7 @@ def check(request: CheckRequest) -> Result:
     ``weights`` it has one row per backbone: its state, ``same``, ``new``, ``unknown`` or ``refused``,
     and a sentence.
 
-    ``parts`` are the unreadable images of each dataset that has some, with their reasons. With ``features``,
-    the findings of the audit follow; their frames have all columns of ``OUTPUT/audit.csv``.
+    ``parts`` are the unreadable images of each dataset that has some, with their reasons.
 
     Example:
         >>> import layerboard
@@ -143,10 +124,6 @@ def check(request: CheckRequest) -> Result:
         columns=["dataset", "state", "what is there"],
     )
     parts = [_listed(inspection, broken) for inspection, broken in opened if broken]
-    if request.features:
-        if len(request.images) != 1:
-            raise InputError(f"--features is for one folder of --images, found {len(request.images)}")
-        parts += [_audited(request, each.data, report) for each in inspections if each.data is not None]
     return Result(title="What is there", frame=frame, table=frame, parts=tuple(parts))
 
 
@@ -214,23 +191,6 @@ def _inspected(request: CheckRequest) -> "list[Inspection]":
     if all(each.state is State.MISSING for each in inspections):
         require_datasets(root)
     return inspections
-
-
-def _audited(request: CheckRequest, data: "Data", report: "Reporter") -> Result:
-    """The audit of a folder: its notes, and the first findings of each kind."""
-    from layerboard.benchmark.audit import audit_images
-    from layerboard.leaderboards.report.audit import KINDS, NOTE, TABLE
-
-    frame = audit_images(Request.of(request), data, report)
-    parts = []
-    for name, kind in KINDS.items():
-        rows = frame[frame["finding"] == name]
-        table = rows[kind.filled(rows)].rename(columns=kind.heads).fillna("").map(str).head(SHOWN)
-        more = (f"{len(rows) - SHOWN} more rows: {request.output / TABLE} has them.",)
-        notes = more if len(rows) > SHOWN else ()
-        parts += [Result(title=kind.title, frame=rows, table=table, notes=notes)] if len(rows) else []
-    said = tuple(frame.loc[frame["finding"] == NOTE, "note"])
-    return Result(title="Audit by features", frame=frame, table=frame[:0], notes=said, parts=tuple(parts))
 
 
 def _opened(

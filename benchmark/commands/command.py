@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, get_args
 
 import typer
 
-from layerboard.benchmark.forms.option import Filled, Option, P, Result, called_with, declared, docstring
+from layerboard.benchmark.forms.option import (
+    Filled,
+    Option,
+    P,
+    Result,
+    called_with,
+    declared,
+    docstring,
+    filled_form,
+)
 from layerboard.zoo.errors import InputError, printable, require_known
 
 if TYPE_CHECKING:
@@ -44,16 +53,18 @@ class Command(Generic[P, Filled]):
 
     def for_typer(self) -> Callable[..., None]:
         """A function with the form's options as parameters; a wrong value raises InputError, as in Python."""
-        form: Callable[..., Filled] = self.form
+        context = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
-        def command(**words: object) -> None:
-            given = {name: value for name, value in words.items() if value not in (None, [])}
+        def command(context: typer.Context, **words: object) -> None:
+            sources = {name: context.get_parameter_source(name) for name in words}
+            typed = {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
+            given = {name: words[name] for name in typed if words[name] not in (None, [])}
             with ended_by_signals("interrupted; every file that was written is complete"):
-                code = self.handle(form(**given))
+                code = self.handle(filled_form(self.form, given))
             if code:
                 raise typer.Exit(code)
 
-        vars(command)["__signature__"] = Signature([*map(_parameter, declared(self.form))])
+        vars(command)["__signature__"] = Signature([context, *map(_parameter, declared(self.form))])
         command.__doc__ = docstring(self.handle)
         return command
 
@@ -211,13 +222,13 @@ def records_of(output: Path, *, empty: bool = False) -> "pd.DataFrame":
 
     With ``empty``, a folder without records is allowed.
     """
-    from layerboard.leaderboards.records.record import read_records, to_frame
-
     if not output.is_dir():
         raise InputError(
             f"expected a folder of records and tables at {output}, which does not exist; "
             "`layerboard run` writes one, --output names it"
         )
+    from layerboard.leaderboards.records.record import read_records, to_frame  # pandas
+
     folder = output / "records"
     if empty and not any(not path.name.startswith(".") for path in folder.rglob("*.parquet")):
         return to_frame([])

@@ -10,7 +10,7 @@ from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Plain,
 from layerboard.benchmark.forms.request import DeviceOptions, InterpolationChoice
 from layerboard.tasks.framework.transforms import misfit, parse_compression
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.spec import BackboneSpec, Dtype, Layer
+from layerboard.zoo.spec import BackboneSpec, Dtype, Layer, Tap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,14 +23,17 @@ if TYPE_CHECKING:
     from layerboard.zoo.view.views import View
 
 _LOG = logging.getLogger(__name__)
-Pooling = Literal["auto", "cls", "mean", "all", "grid", "patchwise"]
+Pooling = Literal["auto", "cls", "mean", "cls+mean", "gem", "all", "grid", "patchwise"]
 
 
 def layer(value: object) -> str:
-    """The number of a block as text, or ``final``."""
+    """The number of a block as text, also with a tap (``9.block-normed``), or ``final``."""
     text = "" if isinstance(value, bool) else str(value)
-    if not isinstance(value, int | str) or not (text == "final" or text.isdecimal()):
-        raise parsers.WrongValueError("the number of a block, or 'final'", value)
+    number, dot, tap = text.partition(".")
+    is_known = number.isdecimal() and (tap in parsers.TAPS if dot else not tap)
+    if not isinstance(value, int | str) or not (text == "final" or is_known):
+        expected = "the number of a block, also with a tap of run --taps such as '9.block-normed', or 'final'"
+        raise parsers.WrongValueError(expected, value)
     return text
 
 
@@ -42,12 +45,16 @@ class LoadRequest(DeviceOptions, kw_only=False):
     )
     _: KW_ONLY
     layer: Option[int | str | None, str | None] = Option(
-        None, "Block after which the backbone ends, or 'final'.", layer, usual="the last block"
+        None,
+        "Block after which the backbone ends, also with a tap ('9.block-normed'), or 'final'.",
+        layer,
+        usual="the last block",
     )
     pooling: Plain[Pooling] = Option(
         "auto",
-        "cls: the class token; mean: mean of the patch tokens; all: mean of the class token and the patch "
-        "tokens; grid: patch tokens in their places; "
+        "cls: the class token; mean: mean of the patch tokens; cls+mean: both, one after the other; gem: "
+        "generalised mean of the patch tokens (p = 3); all: mean of the class token and the patch tokens; "
+        "grid: patch tokens in their places; "
         "patchwise: for a ConvNet, blocks of neighbouring cells are concatenated, then averaged; auto: cls "
         "if there is one.",
     )
@@ -89,7 +96,9 @@ def load(request: LoadRequest) -> "CutBackbone":
     backbone, view = whole_backbone(request)
     spec = backbone.spec
     text, asked = request.layer or str(spec.depth), request.pooling
-    layer = Layer(spec.depth, "final") if text == "final" else Layer(int(text))
+    number, _, tap = text.partition(".")
+    named: Tap = next((each for each in parsers.TAPS if each == tap), "block")
+    layer = Layer(spec.depth, "final") if text == "final" else Layer(int(number), named)
     pooling: Pooled = (spec.vectors or ("cls" if spec.has_cls else "mean")) if asked == "auto" else asked
     return CutBackbone(backbone, layer, pooling, view)
 

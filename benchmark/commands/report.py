@@ -40,8 +40,8 @@ def report_command(request: ReportRequest) -> None:
 
     There is one page for each suite of an output folder, one file that works offline. `--figures` also writes
     the charts as files for papers, `--site` a folder for a static web host. For a results repository, the
-    site has the leaderboards over all submissions, the changes since an earlier one, and a page for each
-    submission.
+    site has the leaderboards over all submissions, the changes since an earlier one, a page for each
+    submission and each backbone, badges and a feed.
 
     Example: `layerboard report --figures pdf`
     """
@@ -114,13 +114,13 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
 
     from layerboard.benchmark.plan.facts import known_depths, known_facts
     from layerboard.leaderboards.published.literature import all_published, own_published
-    from layerboard.leaderboards.report.audit import audit_sections
     from layerboard.leaderboards.report.content import report_of
     from layerboard.leaderboards.report.figures import FORMATS, without_figure, write_figures
     from layerboard.leaderboards.report.gallery.section import example_sections
+    from layerboard.leaderboards.report.history import History
     from layerboard.leaderboards.report.literature import literature_files
     from layerboard.leaderboards.report.page import report_page
-    from layerboard.leaderboards.report.site import history_pages, write_site
+    from layerboard.leaderboards.report.site import write_site
     from layerboard.zoo.atomic import write_whole
 
     published = (*own_published(request.published), *all_published())
@@ -135,7 +135,7 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
     reports = [report_of(board, known_facts(), request.highlight or "") for board in boards]
     folder = request.to or output / "report"
     pages = {
-        board.suite: report_page(each, [*example_sections(board, output), *audit_sections(board, output)])
+        board.suite: report_page(each, example_sections(board, output))
         for board, each in zip(boards, reports, strict=True)
     }
     paths, notes = [folder / f"{each.board.page}.html" for each in reports], list[str]()
@@ -146,7 +146,7 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
         paths += [path for each in reports for path in write_figures(each, folder, formats)]
         notes += [line for each in reports for line in without_figure(each)]
     if request.site is not None:
-        history = history_pages(repository, boards, request.since or "") if repository else {}
+        history = History(repository, reports, request.since or "").pages() if repository else {}
         others = literature_files(published, known_depths(), pd.concat([board.scores for board in boards]))
         paths += write_site(pages, reports, request.site, history, others)
     written = page_files([*dict.fromkeys(paths)])

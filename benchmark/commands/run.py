@@ -1,16 +1,18 @@
 """Run backbones on tasks: the command `run`, `layerboard.run` and `layerboard.forecast`."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from layerboard.benchmark.commands.command import command, ended_by_signals, exit_code, say, say_json
+from layerboard.benchmark.commands.report import ReportRequest, report
 from layerboard.benchmark.commands.result import Result, table_text
 from layerboard.benchmark.commands.show import answers_to
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Form, Option, Plain, called_with
+from layerboard.benchmark.forms.option import Form, Option, Plain, called_with, of_form
 from layerboard.benchmark.forms.request import Request
 from layerboard.leaderboards.records.files import VERSION
 from layerboard.zoo.errors import InputError, counted
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from layerboard.benchmark.api import RunSummary
     from layerboard.benchmark.forecast.forecast import Forecast
+    from layerboard.benchmark.trackers import Tracker
 
 MOST_NAMED = 5  # unreadable images that are named one by one
 
@@ -45,7 +48,19 @@ class DetectOption(Form):
     )
 
 
-class RunForm(DetectOption, Request):
+class LogOption(Form):
+    """The tracker that follows a run."""
+
+    PANEL = "Output"
+    log: Plain[Literal["wandb", "mlflow", "tensorboard"] | None] = Option(
+        None,
+        "Log the scores of every layer, the best layer and the report to a tracker: to the run that is "
+        "active in this process, or to a new one.",
+        usual="none",
+    )
+
+
+class RunForm(LogOption, DetectOption, Request):
     """Options of a run, and those that only plan it."""
 
     PANEL = "Output"
@@ -59,13 +74,15 @@ class RunForm(DetectOption, Request):
             raise InputError("--json needs --plan; `layerboard show --json` prints the results of a run")
         if self.detect is not None and not self.plan:
             raise InputError("--detect needs --plan; the pages of a run say what its images show")
+        if self.log is not None and self.plan:
+            raise InputError("--plan scores nothing that --log could log; leave one of them out")
 
 
-class RunCall(ProgressOption, Request):
+class RunCall(LogOption, ProgressOption, Request):
     """Options of `layerboard.run`."""
 
 
-class ForecastCall(DetectOption, RunCall):
+class ForecastCall(DetectOption, ProgressOption, Request):
     """Options of `layerboard.forecast`."""
 
 
@@ -96,7 +113,8 @@ def run_command(given: RunForm) -> int:
     if not given.json:
         where = str(request.data or "") or ", ".join(request.images)
         suite = request.suite or ("standard" if where else "mini")
-        backbones = ", ".join(request.backbones) or "the suite's backbones"
+        named = request.backbones or (request.weights if request.series else ())
+        backbones = ", ".join(named) or "the suite's backbones"
         tasks = ", ".join(request.tasks) or "all tasks"
         on = f" on {where}" if where else ""
         say(f"layerboard {VERSION}: suite {suite}{on}; {backbones}; {tasks}")
@@ -104,11 +122,15 @@ def run_command(given: RunForm) -> int:
     if given.plan:
         _plan(given)
         return 0
-    with ended_by_signals("interrupted; finished work is kept, run again to continue") as report:
+    with (
+        ended_by_signals("interrupted; finished work is kept, run again to continue") as report,
+        tracked(given.log, request.output) as log,
+    ):
         from layerboard.benchmark.api import execute
 
         summary = execute(request, report)
-    for line in _summary(summary):
+        unlogged = log(summary)
+    for line in (*_summary(summary), *(f"failed: {sentence}" for sentence in unlogged)):
         report.say(line)
     answered = answers_to(summary.board)
     if len(answered.frame):
@@ -117,20 +139,63 @@ def run_command(given: RunForm) -> int:
         say(f"\n{answered.text()}\nRead on: {where}; `layerboard show` prints this again.")
     elif answered.notes:
         say("\n".join(answered.notes))
-    return exit_code(summary.done.failures)
+    return exit_code(summary.done.failures) or int(bool(unlogged))
+
+
+@contextmanager
+def tracked(log: str | None, output: Path) -> "Iterator[Callable[[RunSummary], tuple[str, ...]]]":
+    """Hand out a function that logs a run to a tracker, and returns sentences on what it refused."""
+    if log is None:
+        yield lambda summary: ()
+        return
+    from layerboard.benchmark.trackers import open_tracker, refusals_told
+
+    tracker = open_tracker(log, output)
+
+    def log_run(summary: "RunSummary") -> tuple[str, ...]:
+        try:
+            with refusals_told(tracker.name):
+                log_summary(tracker, summary)
+                written = () if summary.board is None else report_of_suite(summary.output, summary.suite)
+                for path in written:
+                    tracker.attach(path)
+        except InputError as error:
+            return (str(error),)
+        return ()
+
+    try:
+        yield log_run
+    finally:
+        with suppress(InputError), refusals_told(tracker.name):
+            tracker.close()
+
+
+def log_summary(tracker: "Tracker", summary: "RunSummary") -> None:
+    """Log the scores of the backbones of a run."""
+    from layerboard.benchmark.trackers import log_board
+
+    if summary.board is not None:
+        log_board(tracker, summary.board, {spec.name for spec in summary.plan.backbones})
+
+
+def report_of_suite(output: Path, suite: str) -> tuple[Path, ...]:
+    """Write the report of a suite of an output folder; the written files."""
+    return of_form(report)(ReportRequest(output=output, suite=suite)).paths
 
 
 def require_names(request: Request) -> None:
     """Raise InputError for a wrong suite, protocol or layer, before torch is imported."""
     from layerboard.benchmark.plan.layers import select_layers, taps_of
     from layerboard.benchmark.plan.location import find_protocols  # imports numpy
+    from layerboard.benchmark.plan.series import find_series
     from layerboard.benchmark.plan.suites import choose_suite
     from layerboard.zoo.registry.find import all_specs
     from layerboard.zoo.spec import entry_name
 
     suite = choose_suite(request)
     find_protocols(request, suite)
-    named = {entry_name(name) for name in request.backbones or suite.backbones}
+    find_series(request)
+    named = {entry_name(name) for name in request.backbones or (() if request.series else suite.backbones)}
     for spec in all_specs():
         if spec.name in named and taps_of(spec, request.taps):  # without any, the run leaves it out or asks
             select_layers(request.layers, spec, request.taps)
@@ -202,8 +267,9 @@ def run(call: RunCall) -> RunResult:
     from layerboard.benchmark.api import execute
     from layerboard.benchmark.engines.progress import reporter_for
 
-    summary = execute(Request.of(call), reporter_for(call.progress))
-    failures = tuple(map(str, summary.done.failures))
+    with tracked(call.log, call.output) as log:
+        summary = execute(Request.of(call), reporter_for(call.progress))
+        failures = (*map(str, summary.done.failures), *log(summary))
     answers = answers_to(summary.board)
     left_out = [f"Left out: {reason}." for reason in (*summary.plan.tasks.left_out, *summary.done.unreadable)]
     return RunResult(

@@ -24,7 +24,9 @@ _MOVED = dict.fromkeys(("pretrain", "train", "fit"), _TRAINING)  # what no comma
 # Commands and options of earlier versions, and the line that does it now. What is in brackets stands for the
 # words that were typed, VALUE for that of the option, and capitals behind an option for its typed values.
 FORMER: Mapping[str, str] = {
+    "check --backbones": "duplicates --images DIR --backbones VALUE",
     "check --digests": "check --all",
+    "check --features": "duplicates --images DIR",
     "cost": "run --tasks cost",
     "cost --index": "score index --features FILE",
     "data": "pack DIR --to PACK",
@@ -159,6 +161,8 @@ def _filled(line: str, rest: Sequence[str], gone: Collection[str], command: Comm
 
     line = re.sub(r"\[(.*)\]", lambda match: " ".join(words) or match[1], line)
     line = re.sub(r"(--[a-z-]+) ([A-Z]+)(\S*)", placed, line).replace("VALUE", value)
+    for each in (each for each in options if each.positional):
+        line = line.replace(f"{each.flag} ", "")
     kept = [(name, *each) for name, each in given.items() if name in known.values() and name not in gone]
     return " ".join([line, *chain.from_iterable(kept)])
 

@@ -167,6 +167,11 @@ class Form:
         names = {each.name for each in fields(cls)}  # type: ignore[arg-type]  # each subclass is a dataclass
         return cls(**{name: value for name, value in vars(other).items() if name in names} | changes)
 
+    @classmethod
+    def filled(cls, given: Mapping[str, Any]) -> Self:
+        """The form with what a user gave, by name of the option; the other options have their defaults."""
+        return cls(**given)
+
 
 def docstring(thing: object) -> str:
     """The documentation of a function or class, read from its source where Python left it out (``-OO``)."""
@@ -189,6 +194,13 @@ def declared(form: Callable[..., object]) -> tuple[Option[Any, Any], ...]:
     return tuple(sorted(options, key=lambda each: (panels.index(each.panel), each.name == "json")))
 
 
+def filled_form(form: Callable[..., Filled], given: Mapping[str, Any]) -> Filled:
+    """A form with what a user gave, by name of the option."""
+    assert isinstance(form, type)
+    assert issubclass(form, Form)
+    return cast("Filled", form.filled(given))
+
+
 def called_with(
     form: Callable[P, Filled], summary: str = ""
 ) -> Callable[[Callable[[Filled], Result]], Callable[P, Result]]:
@@ -206,10 +218,10 @@ def called_with(
 
         @wraps(function)
         def called(*args: P.args, **kwargs: P.kwargs) -> Result:
-            _require_options(function.__name__, signature, args, kwargs)
+            given = _require_options(function.__name__, signature, args, kwargs)
             try:
                 with imports_explained():
-                    return function(form(*args, **kwargs))
+                    return function(filled_form(form, given))
             except InputError as error:
                 error.args = (in_python(str(error), options),)
                 raise
@@ -233,14 +245,14 @@ def of_form(function: Callable[..., Result]) -> Callable[..., Result]:
 
 def _require_options(
     name: str, signature: inspect.Signature, args: Sequence[object], kwargs: Mapping[str, object]
-) -> None:
-    """Raise InputError, with the function's name, for arguments that the signature does not take."""
+) -> Mapping[str, Any]:
+    """The arguments by name; raises InputError, with the function's name, for those that are not taken."""
     for each in (each for each in kwargs if each not in signature.parameters):
         close = likely("option", each, [*signature.parameters])
         hint = f"did you mean {either(close)}?" if close else f"help(layerboard.{name}) lists all"
         raise InputError(f"{name}() has no option {shortened(each)}; {hint}")
     try:
-        signature.bind(*args, **kwargs)
+        return signature.bind(*args, **kwargs).arguments
     except TypeError as error:
         taken = ", ".join(f"{each}=" for each in signature.parameters)
         raise InputError(f"{name}(): {error}; it takes {taken}") from None

@@ -18,9 +18,9 @@ from layerboard.tasks.framework.sets import SETS
 from layerboard.zoo.errors import InputError, either, likely, shortened
 from layerboard.zoo.references import is_reference
 from layerboard.zoo.registry.find import all_specs, require_named
-from layerboard.zoo.spec import SUBLAYER_TAPS, Dtype, Tap, entry_name
+from layerboard.zoo.spec import READ_TAPS, Dtype, Tap, VectorPooling, entry_name
 
-TAPS: tuple[Tap, ...] = ("block", *SUBLAYER_TAPS)  # ``final`` is requested as a layer
+TAPS: tuple[Tap, ...] = ("block", *READ_TAPS)  # ``final`` is requested as a layer
 FINAL = "final"  # as a layer: the norm after the last block
 LONGEST_INDEX = 6  # digits of the number of a layer that no network reaches
 AUTO: str = "auto"  # a dtype that the device and the protocol determine
@@ -29,7 +29,7 @@ LONGEST_NAME = 255  # maximum bytes of the name of a file or folder in most file
 LONGEST_TEXT = 1000  # maximum characters of any name
 LARGEST = 2**32  # the largest whole number that an option accepts
 USUAL_POOLINGS = ("cls", "mean")  # poolings of which every backbone has at least one
-POOLINGS = (*USUAL_POOLINGS, "patchwise")
+POOLINGS = get_args(VectorPooling)
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
 _PIXELS = "whole numbers from 1 to 99999, such as 448 or 224,448"
@@ -199,6 +199,24 @@ def pictures(value: object) -> tuple[Path, ...]:
         return paths(value)
     single = isinstance(value, bytes) or hasattr(value, "getbands") or len(getattr(value, "shape", ())) == 3
     return paths([*images([value] if single else value)])
+
+
+def box(value: object) -> tuple[float, float, float, float]:
+    """Left, top, width and height in pixels, the latter above 0; text is separated by commas."""
+    expected = "four numbers x,y,width,height in pixels of the image, such as 40,60,120,80"
+    parts = value.split(",") if isinstance(value, str) else value
+    try:
+        x, y, width, height = (float(part) for part in parts)  # type: ignore[attr-defined]  # any iterable
+    except (TypeError, ValueError):
+        raise WrongValueError(expected, value) from None
+    if not all(map(math.isfinite, (x, y, width, height))) or min(x, y) < 0 or min(width, height) <= 0:
+        raise WrongValueError(expected, value)
+    return x, y, width, height
+
+
+def picture(value: object) -> object:
+    """A path, or an image in memory, which is checked where it is read."""
+    return path(value) if isinstance(value, str | Path) else value
 
 
 def run_name(value: Any) -> str:  # noqa: ANN401  # a network or a name
@@ -371,11 +389,13 @@ def each_once(parse: Callable[[str], str], value: object) -> tuple[str, ...]:
 
 def poolings(value: object) -> tuple[str, ...]:
     """Poolings, each once in the order of `POOLINGS`; text is separated by commas."""
-    expected = "cls, mean or cls,mean, each with or without patchwise"
+    expected = "cls, mean or both, and with them any of cls+mean, gem, patchwise"
     advice = "`layerboard score knn` scores vectors that other code has pooled"
     chosen = some_of(value, POOLINGS, expected, advice)
     if not {*chosen} & {*USUAL_POOLINGS}:
-        raise WrongValueError(expected, value)
+        together = ",".join((*USUAL_POOLINGS, *chosen))
+        hint = f"they are compared with the usual ones: did you mean {together}?" if chosen else ""
+        raise WrongValueError(expected, value, hint)
     return chosen
 
 

@@ -5,15 +5,27 @@ The command ``run`` and the function ``layerboard.run`` are made from it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, Self
 
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPath, Plain, Wholes, Words
+from layerboard.benchmark.forms.campaign import campaign_file, campaign_options, in_campaign, plain_value
+from layerboard.benchmark.forms.option import (
+    Form,
+    OnePath,
+    Option,
+    OptionalPath,
+    Plain,
+    Wholes,
+    Words,
+    declared,
+)
 from layerboard.tasks.framework.sets import parse_sets
 from layerboard.tasks.framework.transforms import parse_compression, parse_transform
-from layerboard.zoo.spec import Dtype, Tap
+from layerboard.zoo.errors import InputError, shortened
+from layerboard.zoo.spec import Dtype, Tap, entry_name
 
 StoreDtype = Literal["float32", "float16"]
 TargetChoice = Literal["class", "number", "labels"]
@@ -163,8 +175,9 @@ class TapOptions(LayerOptions):
     PANEL = "Layers and vectors"
     taps: Option[str | Sequence[str], tuple[Tap, ...]] = Option(
         "block",
-        "Tensors to read inside each block (taps), comma-separated: block, input, norm1, query, key, value, "
-        "heads, attention, mid, norm2, mlp_hidden, mlp; in ResNets block, input, skip, branch.",
+        "Tensors to read of each block (taps), comma-separated: block, input, norm1, query, key, value, "
+        "heads, attention, mid, norm2, mlp_hidden, mlp, block-normed (the block behind the network's final "
+        "norm); in ResNets block, input, skip, branch.",
         partial(parsers.some_of, choices=parsers.TAPS),
         several=False,
     )
@@ -267,8 +280,9 @@ class PassOptions(
 
     poolings: Words = Option(
         "cls,mean",
-        "Image vectors: cls (class token), mean (mean of the patch tokens), or patchwise (for networks "
-        "without a class token: blocks of neighbouring cells are concatenated, then averaged).",
+        "Image vectors: cls (class token), mean (mean of the patch tokens), cls+mean (both, one after the "
+        "other), gem (generalised mean of the patch tokens, p = 3), or patchwise (for networks without a "
+        "class token: blocks of neighbouring cells are concatenated, then averaged).",
         parsers.poolings,
         several=False,
         panel="Layers and vectors",
@@ -282,6 +296,27 @@ class Request(ClusterOptions, VariantOptions, PassOptions):
     An invalid value of a single option raises InputError when the request is made.
     """
 
+    campaign: Option[str | Path | None, str | None] = Option(
+        None,
+        "File (YAML or TOML) whose keys are these options, such as run.yaml of an output folder; papers or "
+        "today for one that comes with the package. What else is given replaces what the file has.",
+        parsers.word,
+        usual="none",
+        panel="Data",
+    )
+    series: Plain[bool] = Option(
+        False,
+        "Backbones are checkpoints of trainings, named by patterns ('runs/*/checkpoint-*', or --weights "
+        "'NAME=runs/*/ckpt-*.pt'); the last whole number in a name is the step. Pages follow each training.",
+        panel="Backbones",
+    )
+    steps: OptionalPath = Option(
+        None,
+        "With --series: CSV file with the steps of the checkpoints, columns file and step.",
+        parsers.table,
+        usual="from their names",
+        panel="Backbones",
+    )
     floor: Plain[bool] = Option(
         True, "Also score untrained baselines: random features and raw pixels.", panel="Backbones"
     )
@@ -322,6 +357,43 @@ class Request(ClusterOptions, VariantOptions, PassOptions):
         panel="Machine",
     )
     examples: Plain[bool] = Option(True, "Save thumbnails and predictions of a few images.", panel="Output")
+
+    @classmethod
+    def filled(cls, given: Mapping[str, Any]) -> Self:
+        """The form with what a user gave, and with what a campaign file has besides; raises InputError."""
+        name = Request(campaign=given.get("campaign")).campaign
+        if name is None:
+            return cls(**given)
+        options = campaign_options(name, declared(Request))
+        try:
+            values = vars(Request(**options))
+        except InputError as error:
+            raise InputError(in_campaign(name, str(error))) from error
+        for own, other in (("data", "images"), ("images", "data")):
+            if own in given and other in options and other not in given:
+                raise InputError(
+                    f"--{own} contradicts the key {other} of {campaign_file(name)}: leave --{own} out, or "
+                    f"take {other} out of the file"
+                )
+        weights = values["weights"]
+        if "backbones" in given and "weights" not in given:  # those of backbones that are left are not needed
+            patterns = [entry_name(each) for each in parsers.backbones(given["backbones"])]
+            weights = {k: v for k, v in weights.items() if any(fnmatchcase(k, each) for each in patterns)}
+        return cls(**{**{option: values[option] for option in options}, "weights": weights, **given})
+
+    @property
+    def replaced(self) -> tuple[str, ...]:
+        """What was given in place of what the campaign file has: a phrase for each such key."""
+        if self.campaign is None:
+            return ()
+        options = campaign_options(self.campaign, declared(Request))
+        file, before = campaign_file(self.campaign), vars(Request(**options))
+        pairs = {name: (before[name], vars(self)[name]) for name in options}
+        return tuple(
+            f"{name} is {shortened(plain_value(now))}, in place of {shortened(plain_value(was))} in {file}"
+            for name, (was, now) in pairs.items()
+            if was != now
+        )
 
     @property
     def batch(self) -> int:

@@ -70,7 +70,7 @@ def score_seconds(job: ScoreJob) -> float:
 def vector_bytes(setup: Setup) -> int:
     """Bytes of the stored vectors of an image."""
     channels = sum(setup.spec.stage_of(layer).width for layer in setup.stored_layers)
-    poolings = setup.spec.poolings_of(setup.poolings)
+    poolings = [part for each in setup.spec.poolings_of(setup.poolings) for part in each.split("+")]
     return channels * len(poolings) * (2 if setup.request.store_dtype == "float16" else 4)
 
 

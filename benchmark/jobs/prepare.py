@@ -11,6 +11,7 @@ from pyarrow import ArrowException
 
 from layerboard.benchmark.engines.choose import device_name, find_devices, find_dtypes
 from layerboard.benchmark.engines.progress import Reporter
+from layerboard.benchmark.forms.parsers import AUTO
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs.fingerprints import JobMaker
 from layerboard.benchmark.jobs.job import BackboneJobs, CompareJob, ScoreJob, Setup
@@ -18,8 +19,16 @@ from layerboard.benchmark.passes.failures import Failure, failure
 from layerboard.benchmark.plan.backbones import find_backbones
 from layerboard.benchmark.plan.folders import require_writable
 from layerboard.benchmark.plan.location import find_data, find_protocols
-from layerboard.benchmark.plan.lock import Lock, at_locked_revision, locked_weights, read_lock, require_locked
+from layerboard.benchmark.plan.lock import (
+    Lock,
+    at_locked_revision,
+    known_lock,
+    locked_weights,
+    read_lock,
+    require_locked,
+)
 from layerboard.benchmark.plan.plan import Plan, PlanRecipe, make_plan, shown_alike
+from layerboard.benchmark.plan.series import find_series
 from layerboard.benchmark.plan.suites import choose_suite, images_suite
 from layerboard.benchmark.records.records import ResultFiles, is_current
 from layerboard.leaderboards.exchange.merge import paths_of
@@ -67,6 +76,8 @@ def plan_of(
     neither created nor tested, and only the cache is written, with what a run would fetch: weights and
     datasets. Raises InputError for a wrong request.
     """
+    for line in request.replaced:
+        report.say(line)
     suite, devices = choose_suite(request), find_devices(request)
     protocols = protocols or find_protocols(request, suite)
     settled = replace(request, dtype=find_dtypes(request.dtype, protocols, devices[0], report))
@@ -74,10 +85,10 @@ def plan_of(
     if writes:
         require_writable(request.output, request.cache)
     backbones = find_backbones(settled, suite, report)
-    lock = {} if request.again else read_lock(request.output)
+    lock = known_lock(request)
     backbones = tuple(at_locked_revision(spec, lock) for spec in backbones)
     if writes:
-        write_local_names(backbones, request.output)
+        write_local_names(backbones, request.output, find_series(request).names(request.output))
     location = find_data(request, suite, protocols)
     ways = request.transform, request.fuse, request.compress
     plan = make_plan(PlanRecipe(backbones, request.tasks, location, *ways))
@@ -88,19 +99,33 @@ def plan_of(
     return PlannedRun(request, plan, name, devices)
 
 
+def settled_options(run: PlannedRun) -> dict[str, object]:
+    """The options of a run by name, with the suite, backbones, protocols and dtypes that planning settled."""
+    suite = choose_suite(run.request)
+    specs = [spec for spec in run.plan.backbones if not spec.is_floor]
+    return vars(run.request) | {
+        "suite": suite.name,
+        "backbones": run.request.backbones or tuple(dict.fromkeys(spec.entry for spec in specs)),
+        "protocol": tuple(protocol.name for protocol in find_protocols(run.request, suite)),
+        "dtype": tuple(dict.fromkeys(spec.dtype for spec in specs))
+        if AUTO in run.request.dtype
+        else run.request.dtype,
+    }
+
+
 def identified(run: PlannedRun) -> tuple[list[Setup], list[Failure]]:
     """The backbones of a run; failures for unidentified ones, and for tasks with wrong data.
 
     Floors that nobody named are left out if there is nothing to compare them with.
     """
     plan, request = run.plan, run.request
-    lock = {} if request.again else read_lock(request.output)
+    lock = known_lock(request)
     failures = [Failure("data", absent.task, absent.reason, bad_input=True) for absent in plan.tasks.broken]
     setups: list[Setup] = []
     for spec in plan.backbones:
         try:
             identity = identify(spec, cache_dir=request.cache)
-            require_locked(locked_weights(spec, identity), lock, request.output)
+            require_locked(locked_weights(spec, identity), lock, request)
         except InputError as error:
             failures.append(failure(error, spec.name))
         else:
@@ -191,7 +216,9 @@ def _stale(
     maker: JobMaker, tasks: Iterable[Task], current: list[ResultFiles], *, again: bool = False
 ) -> tuple[ScoreJob, ...]:
     """Jobs whose records are missing or out of date; the others are added to ``current``."""
-    jobs = [maker.score_job(task) for task in tasks if task.concerns(maker.setup.spec)]
+    spec, layers = maker.setup.spec, maker.setup.layers
+    concerned = [task for task in tasks if task.concerns(spec) and task.has_any(layers, spec)]
+    jobs = [maker.score_job(task) for task in concerned]
     there = [not again and is_current(job.files) for job in jobs]
     current += [job.files for job, now in zip(jobs, there, strict=True) if now]
     return tuple(job for job, now in zip(jobs, there, strict=True) if not now)

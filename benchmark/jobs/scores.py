@@ -1,6 +1,7 @@
 """Scores of the tasks of one backbone, and comparisons of backbones, written to files."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -21,8 +22,9 @@ from layerboard.leaderboards.records.arrays import write_arrays
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.items import write_items
 from layerboard.leaderboards.records.record import to_frame, with_defaults
-from layerboard.tasks.framework.base import Findings, PairFindings
+from layerboard.tasks.framework.base import Findings, LayerOutcome, PairFindings, Score
 from layerboard.tasks.framework.checks import nothing_read
+from layerboard.tasks.framework.sets import marks_of
 from layerboard.tasks.framework.stored import StoredBackbone
 from layerboard.tasks.framework.task import ComparisonTask
 from layerboard.zoo.spec import Layer
@@ -87,12 +89,26 @@ def readers_of(job: ScoreJob) -> dict[str, VectorReader]:
     return readers
 
 
+def _marked(outcomes: Sequence[LayerOutcome], marks: Mapping[Layer, Sequence[str]]) -> list[LayerOutcome]:
+    """Outcomes of sets of layers, with scores of 1 that say why they are there (`tasks.framework.sets`)."""
+    marked = []
+    for each in outcomes:
+        scores = each.outcome.scores
+        names = marks.get(each.layer, ()) if scores else ()
+        scores = (*scores, *(Score(name, 1.0, 1, "sets") for name in names))
+        marked.append(replace(each, outcome=replace(each.outcome, scores=scores)))
+    return marked
+
+
 def write_findings(job: ScoreJob, findings: Findings, unreadable: int, begin: float) -> None:
     """Write the companions of the records of a task, then the records, which name them.
 
     ``unreadable`` is the number of images left out, ``begin`` the value of `perf_counter` at the start.
     """
-    spec, entry, files, outcomes = job.setup.spec, job.task.entry, job.files, findings.outcomes
+    spec, entry, files = job.setup.spec, job.task.entry, job.files
+    outcomes: Sequence[LayerOutcome] = findings.outcomes
+    if job.task.sets:
+        outcomes = _marked(outcomes, marks_of(job.task.sets, spec.depth, job.setup.layers))
     if findings.arrays:
         write_arrays(findings.arrays, files.beside["arrays"])
     # layers of a floor are draws, whose spread is the uncertainty; an analysis chooses no layer

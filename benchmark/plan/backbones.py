@@ -1,6 +1,6 @@
 """The backbones of a run, as they are shown images, and messages about inferred ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from itertools import chain, product
@@ -9,9 +9,10 @@ from pathlib import Path
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.forms.request import InterpolationChoice, Request
 from layerboard.benchmark.plan.layers import select_layers, with_taps
+from layerboard.benchmark.plan.series import Series, find_series
 from layerboard.benchmark.plan.suites import Suite
-from layerboard.tasks.framework.sets import sets_of
-from layerboard.zoo.errors import InputError
+from layerboard.tasks.framework.sets import FREE, is_possible
+from layerboard.zoo.errors import InputError, some
 from layerboard.zoo.load.backbone import describe_backbone
 from layerboard.zoo.references import split_part
 from layerboard.zoo.registry.find import all_specs, find_each, registry_first
@@ -27,8 +28,10 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
 
     Raises InputError for an unknown backbone or layer, or for options that a backbone does not support.
     """
-    specs, named = _found(request.backbones or _runnable(suite, request, report), request)
-    specs = with_weights(specs, request.weights)
+    series = find_series(request)
+    patterns = series.backbones or (() if series.steps else _runnable(suite, request, report))
+    specs, named = _found(patterns, request)
+    specs = with_weights([*specs, *_checkpoints(series, request, report)], series.weights or {})
     if request.floor and not any(spec.is_floor for spec in specs):
         specs += _floors_for(specs, suite)
     usual = _wanted(Variant(""), request)
@@ -45,19 +48,35 @@ def find_backbones(request: Request, suite: Suite, report: Reporter) -> tuple[Ba
     placed, left_out = with_taps(placed, request.taps)
     for line in left_out:
         report.say(line)
-    for spec in {(spec.entry, spec.input_size): spec for spec in placed}.values():
+    for spec in {(Variant.of(spec.entry).checkpoint[0], spec.input_size): spec for spec in placed}.values():
         if facts := describe_backbone(spec, request.cache):
             report.say(facts)
     for spec in placed:
-        # wrong layers are wrong usage, reported before any work
-        layers = select_layers(request.layers, spec, request.taps)
-        for name in request.fuse:
-            if not spec.is_floor and not sets_of([name], spec.depth, layers):
-                raise InputError(
-                    f"--fuse {name} needs blocks of {spec.name} that are not scored: at least two of its "
-                    f"{spec.depth}, and all of a set; leave --layers and --taps out, or that name"
-                )
+        select_layers(request.layers, spec, request.taps)  # wrong ones are reported before any work
+    for line in _without_sets(request, [spec for spec in placed if not spec.is_floor]):
+        report.say(line)
     return tuple(placed)
+
+
+def _without_sets(request: Request, specs: Sequence[BackboneSpec]) -> Iterator[str]:
+    """Sets given by their blocks that some backbones lack, in words.
+
+    Raises InputError for any other set that one of them lacks, and for one that all lack.
+    """
+    for name in request.fuse:
+        lacking = [
+            spec
+            for spec in specs
+            if not is_possible(name, spec.depth, select_layers(request.layers, spec, request.taps))
+        ]
+        if lacking and (len(lacking) == len(specs) or not FREE.fullmatch(name)):
+            raise InputError(
+                f"--fuse {name} needs blocks of {lacking[0].name} that are not scored: at least two of its "
+                f"{lacking[0].depth}, and all of a set; leave --layers and --taps out, or that name"
+            )
+        if lacking:
+            names = some([spec.name for spec in lacking])
+            yield f"left out: the set {name} of {names}, of which not all of its blocks are scored"
 
 
 def _runnable(suite: Suite, request: Request, report: Reporter) -> list[str]:
@@ -102,6 +121,24 @@ def _found(
         for spec in meant[variant.entry]:
             named.setdefault(spec.name, []).extend(_wanted(variant, request))
     return specs, named
+
+
+def _checkpoints(series: Series, request: Request, report: Reporter) -> list[BackboneSpec]:
+    """The checkpoints of trainings as backbones, named by training and step; reports what was found."""
+    trainings = series.names(request.output)
+    for line in series.lines(trainings):
+        report.say(line)
+    meant = find_each({each.weights_of or each.backbone: None for each in series.steps}, request.cache)
+    specs = []
+    for each in series.steps:
+        name = f"{trainings[each.training]}@step{each.step}"
+        bases = meant[each.weights_of or each.backbone]
+        if each.weights_of:
+            if len(bases) != 1:
+                raise InputError(f"--weights names {each.weights_of!r}, which are several backbones")
+            bases = tuple(with_weights(bases, {bases[0].name: Path(each.backbone)}))
+        specs.append(replace(bases[0], name=name))
+    return specs
 
 
 def named_variants(patterns: Sequence[str]) -> list[Variant]:

@@ -67,9 +67,10 @@ def with_seen(records: "pd.DataFrame") -> "pd.DataFrame":
 
     official = {entry.name for entry in DATASETS}
     trainings = {spec.name: spec.seen for spec in all_specs()}
-    known = [trainings.get(str(name).partition("@")[0]) for name in records["backbone"]]
-    marks = [
+    pairs = records[["backbone", "dataset"]].drop_duplicates().assign(seen="")
+    known = [trainings.get(str(name).partition("@")[0]) for name in pairs["backbone"]]
+    pairs["seen"] = [
         training.mark(str(dataset)) if training is not None and dataset in official else ""
-        for training, dataset in zip(known, records["dataset"], strict=True)
+        for training, dataset in zip(known, pairs["dataset"], strict=True)
     ]
-    return records.assign(seen=marks)
+    return records.assign(seen=records[["backbone", "dataset"]].merge(pairs, how="left")["seen"].to_numpy())

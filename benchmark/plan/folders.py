@@ -12,14 +12,26 @@ def require_writable(output: Path, cache: Path) -> None:
 
     A cache that is there may be one that can only be read: a run that lacks nothing of it writes nothing.
     """
-    for folder, option in ((output, "--output"), (cache, "--cache")):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise _unwritable(folder, option, error) from error
+    _make(output, "--output")
+    _make(cache, "--cache")
     require_writable_folder(output, "--output")
     folders = (output / name for name in ("records", "items", "features", "tables"))
     remove_leftovers((*folders, cache / "features"))
+
+
+def require_writable_page(page: Path, cache: Path) -> None:
+    """Create the folder of a page, and the cache; raises InputError if one cannot be used."""
+    _make(page.parent, "--to")
+    _make(cache, "--cache")
+    require_writable_folder(page.parent, "--to")
+    remove_leftovers([cache / "features"])
+
+
+def _make(folder: Path, option: str) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(folder, option, error) from error
 
 
 def require_writable_folder(folder: Path, option: str) -> None:

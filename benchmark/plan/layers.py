@@ -1,10 +1,12 @@
 """Selection of layers of a backbone by options."""
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import count
 
 from layerboard.benchmark.forms.parsers import FINAL, comma_separated, ranges_of
 from layerboard.zoo.errors import InputError, some
-from layerboard.zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer, Tap
+from layerboard.zoo.spec import NORMED, READ_TAPS, BackboneSpec, Layer, Tap
 
 
 def select_layers(text: str, spec: BackboneSpec, taps: tuple[Tap, ...] = ("block",)) -> tuple[Layer, ...]:
@@ -15,15 +17,17 @@ def select_layers(text: str, spec: BackboneSpec, taps: tuple[Tap, ...] = ("block
     always the draws.
     """
     blocks, taps = _select_blocks(text, spec), taps_of(spec, taps)
-    inside = [tap for tap in taps if tap in SUBLAYER_TAPS]
+    inside = [tap for tap in taps if tap in READ_TAPS]
     if not inside and taps:
         return blocks
     if not taps:
         raise InputError(f"{spec.name} has none of the taps asked for: leave it or --taps out")
     indices = {layer.index for layer in blocks if layer.tap == "block"} - {0}
-    layers = {Layer(index, tap) for index in indices for tap in inside}
+    every = (Layer(index, tap) for index in indices for tap in inside)
+    layers = {layer for layer in every if spec.has(layer)}
     if not layers:
-        raise InputError(f"layers {text!r} have no {inside[0]} in {spec.name}; blocks from 1 on have")
+        first = next(layer.index for layer in map(partial(Layer, tap=inside[0]), count(1)) if spec.has(layer))
+        raise InputError(f"layers {text!r} have no {inside[0]} in {spec.name}; blocks from {first} on have")
     layers |= set(blocks) if "block" in taps else set()
     return tuple(sorted(layers, key=lambda layer: layer.place))
 
@@ -32,7 +36,7 @@ def taps_of(spec: BackboneSpec, taps: tuple[Tap, ...]) -> tuple[Tap, ...]:
     """Those of some taps that a backbone has, in their order; of the random floor, its draws alone."""
     if spec.is_floor:
         return ("block",)
-    return tuple(tap for tap in taps if tap not in SUBLAYER_TAPS or tap in spec.inside)
+    return tuple(tap for tap in taps if tap not in READ_TAPS or tap in spec.read)
 
 
 def with_taps(specs: Sequence[BackboneSpec], taps: tuple[Tap, ...]) -> tuple[list[BackboneSpec], list[str]]:
@@ -41,16 +45,20 @@ def with_taps(specs: Sequence[BackboneSpec], taps: tuple[Tap, ...]) -> tuple[lis
     Raises InputError for a tap that no backbone has, with those that there are.
     """
     own = {spec.name: taps_of(spec, taps) for spec in specs if not spec.is_floor}
-    had = {"block"}.union(*(spec.inside for spec in specs if spec.name in own))
+    reasons: dict[str, str] = {NORMED: "no final norm is known"}
+    had = {"block"}.union(*(spec.read for spec in specs if spec.name in own))
     if unknown := [tap for tap in taps if own and tap not in had]:
-        known = ", ".join(["block", *(tap for tap in SUBLAYER_TAPS if tap in had)])
-        raise InputError(f"no block of {some(own)} has the tap {unknown[0]}; --taps takes {known} of these")
+        known = ", ".join(["block", *(tap for tap in READ_TAPS if tap in had)])
+        why = f", as {reasons[unknown[0]]}" if unknown[0] in reasons else ""
+        raise InputError(
+            f"no block of {some(own)} has the tap {unknown[0]}{why}; --taps takes {known} of these"
+        )
     lacking: dict[tuple[str, bool], list[str]] = {}
     for name, there in own.items():
         if missing := ", ".join(tap for tap in taps if tap not in there):
             lacking.setdefault((missing, bool(there)), []).append(name)
     lines = [
-        f"left out: {missing} of {some(names)}: no such tap"
+        f"left out: {missing} of {some(names)}: {reasons.get(missing, 'no such tap')}"
         if partly
         else f"left out: {some(names)}, without {missing}"
         for (missing, partly), names in lacking.items()

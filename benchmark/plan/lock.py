@@ -1,19 +1,22 @@
-"""The lock of an output folder: which weights each of its backbones had, so that a name means one network."""
+"""Which weights the backbones of a folder had, so that a name means one network: the pins of its `RUN_FILE`.
 
-import json
+A campaign file can have such pins, too. They stand nowhere else.
+"""
+
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from layerboard.benchmark.forms.campaign import PINS, RUN_FILE, campaign_file, campaign_text, read_campaign
+from layerboard.benchmark.forms.option import declared
+from layerboard.benchmark.forms.request import Request
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import BackboneIdentity
-from layerboard.zoo.reading import read_regular
 from layerboard.zoo.references import split_part
 from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.spec import BackboneSpec
 
-LOCK = "layerboard-weights.json"  # in the output folder
 _REGISTRY = {spec.name for spec in all_specs()}
 
 
@@ -30,24 +33,55 @@ Lock = dict[str, LockedWeights]  # by name of the entry
 
 
 def read_lock(output: Path) -> Lock:
-    """The lock of an output folder, empty without one; raises InputError if it cannot be read."""
-    path = output / LOCK
-    try:
-        content = json.loads(read_regular(path))
-        return {str(name): LockedWeights(**row) for name, row in content.items()}
-    except FileNotFoundError:
+    """The weights of earlier runs into an output folder, none without any; raises InputError."""
+    if not (path := output / RUN_FILE).exists():
         return {}
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(
-            f"expected the weights of earlier runs in {path}, found something else: remove it to accept "
-            "the weights of today"
-        ) from error
+    try:
+        return _pins(path)
+    except InputError as error:
+        raise InputError(f"{error}; remove the file to accept the weights of today") from error
 
 
-def write_lock(lock: Lock, output: Path) -> None:
-    """Write the lock of an output folder."""
-    rows = {name: asdict(lock[name]) for name in sorted(lock)}
-    write_whole(output / LOCK, json.dumps(rows, indent=1) + "\n")
+def _pins(path: Path) -> Lock:
+    """The pins of a campaign file; raises InputError if they are none."""
+    rows = read_campaign(path).get(PINS, {})
+    try:
+        lock = {str(name): LockedWeights(**row) for name, row in rows.items()}
+        if all(isinstance(text, str) for each in lock.values() for text in asdict(each).values()):
+            return lock
+    except (TypeError, AttributeError):
+        pass
+    raise InputError(
+        f"the key {PINS} of {path} takes a repository, a revision and a sha256, each a text, by name of the "
+        "backbone, as a run writes them"
+    )
+
+
+def known_lock(request: Request) -> Lock:
+    """The weights that a run has to have: of earlier ones into its folder, and of its campaign file.
+
+    None with ``--again``. Raises InputError where the two differ.
+    """
+    if request.again:
+        return {}
+    before = read_lock(request.output)
+    pins = {} if request.campaign is None else _pins(file := campaign_file(request.campaign))
+    for name, given in pins.items():
+        if (known := before.get(name, given)).sha256 != given.sha256:
+            raise InputError(
+                f"the key {PINS} of {file} has {name} with the SHA-256 {given.sha256}, and earlier runs into "
+                f"{request.output} had {known.sha256}: give another --output, or --again for those of today"
+            )
+    return pins | before
+
+
+def write_run(output: Path, values: Mapping[str, object], lock: Lock) -> None:
+    """Write the `RUN_FILE` of an output folder: kept values of options by name, and pins; none of neither."""
+    options = [option for option in declared(Request) if option.name in values]
+    pins = {name: asdict(lock[name]) for name in sorted(lock)}
+    text, path = campaign_text(values, options, output, pins), output / RUN_FILE
+    if (values or pins) and not (path.exists() and path.read_bytes() == text.encode()):
+        write_whole(path, text)
 
 
 def at_locked_revision(spec: BackboneSpec, lock: Lock) -> BackboneSpec:
@@ -70,13 +104,15 @@ def locked_weights(spec: BackboneSpec, identity: BackboneIdentity) -> Lock:
     return {spec.entry: LockedWeights(repository, identity.revision, identity.sha256)}
 
 
-def require_locked(weights: Lock, lock: Mapping[str, LockedWeights], output: Path) -> None:
-    """Raise InputError if a backbone has other weights than in earlier runs into the same folder."""
+def require_locked(weights: Lock, lock: Lock, request: Request) -> None:
+    """Raise InputError if a backbone has other weights than it should have by `known_lock`."""
     for name, now in weights.items():
         before = lock.get(name, now)
         if before.sha256 != now.sha256:
+            earlier = request.campaign is None or name in read_lock(request.output)
+            where = request.output / RUN_FILE if earlier else campaign_file(str(request.campaign))
             raise InputError(
-                f"the weights of {name} have the SHA-256 {now.sha256} (revision {now.revision}), and in "
-                f"earlier runs they had {before.sha256} (revision {before.revision}), says {output / LOCK}: "
-                "give another --output, or --again to go on with those of today"
+                f"the weights of {name} have the SHA-256 {now.sha256} (revision {now.revision}), and those "
+                f"pinned in {where} have {before.sha256} (revision {before.revision}): give another "
+                f"{'--output' if earlier else '--campaign'}, or --again to go on with those of today"
             )

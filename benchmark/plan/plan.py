@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import combinations, islice
 
@@ -11,7 +11,7 @@ from layerboard.benchmark.plan.datasets import PlannedTasks, plan_tasks
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.tasks.framework.base import Source, digest
 from layerboard.tasks.framework.sources import ANY_SIZE
-from layerboard.tasks.framework.task import Task
+from layerboard.tasks.framework.task import NO_VECTORS, Task
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.view.geometry import Box, ViewSize
@@ -169,7 +169,10 @@ def make_plan(recipe: PlanRecipe) -> Plan:
         tasks.add_transformed("--transform", name, plain)
     if recipe.sets:  # also transformed tasks
         option = f"--fuse {','.join(recipe.sets)}"
-        with_sets = [(replace(task, sets=recipe.sets), task.sets_refusal) for task in tasks.every]
+        with_sets = [task.with_sets(recipe.sets) for task in tasks.every]
+        partly = {task.entry.name for task, reason in with_sets if not reason and task.sets != recipe.sets}
+        if partly:
+            tasks.understood.append(f"left out: loes of {', '.join(sorted(partly))}: it {NO_VECTORS}")
         tasks.add(option, option, with_sets)
     for name in recipe.compressions:
         tasks.add_transformed("--compress", name, plain)

@@ -102,10 +102,10 @@ MINI_SUITE = Suite(
 MINI_INTERVENTIONS = replace(
     MINI_SUITE,
     name="mini-interventions",
-    title="embedded: one network trained in six ways, and untrained networks, on the mini suite's data",
+    title="embedded: one network trained in eight ways, and untrained networks, on the mini suite's data",
     backbones=(
-        *("mini-fs64", "mini-fs64-seed1", "mini-fs64-mean", "mini-fs64-noskip6"),
-        *("mini-fs64-10pct", "mini-fs64-3pct"),
+        *("mini-fs64", "mini-fs64-seed1", "mini-fs64-mean", "mini-fs64-noskip6", "mini-fs64-noskip10"),
+        *("mini-fs64-30pct", "mini-fs64-10pct", "mini-fs64-3pct"),
         *("mini-fs64-untrained", "mini-fs-untrained"),
         *("mini-clip-untrained", "mini-beit-untrained", "mini-resnet-untrained"),
     ),

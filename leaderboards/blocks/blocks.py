@@ -104,7 +104,7 @@ class Table:
     folded: bool = False  # whether the table is hidden until its caption is clicked
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Numbers:
     """All numbers of a page as text, offered as the file ``name`` plus an extension."""
 
@@ -117,7 +117,7 @@ class Plot:
     """A plot over one axis, in one panel or in small panels side by side with a shared legend and axis.
 
     The frame has the columns series (text), x and y (numbers; NaN leaves a gap), in drawing order, and, for
-    several panels, panel (text).
+    several panels, panel (text); with low and high (numbers; NaN for none), each marker has an interval.
     """
 
     frame: pd.DataFrame

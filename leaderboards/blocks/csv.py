@@ -3,12 +3,13 @@
 import hashlib
 import io
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.blocks.blocks import Page
+from layerboard.leaderboards.blocks.blocks import Numbers, Page
 from layerboard.zoo.errors import InputError, first_line, inert, printable, restored
 from layerboard.zoo.reading import read_regular
 
@@ -19,14 +20,27 @@ SUMS = "SHA256SUMS"  # file of digests beside exported files, for `sha256sum --c
 
 def csv_page(page: Page) -> str:
     """The CSV of the numbers of a page; "" if it has none."""
-    return csv_text(page.numbers.frame) if page.numbers else ""
+    return numbers_text(page.numbers) if page.numbers else ""
+
+
+@lru_cache(maxsize=4)  # a page names the digest of the file that is written after it
+def numbers_text(numbers: Numbers) -> str:
+    """The CSV of the numbers of a page."""
+    return csv_text(numbers.frame)
 
 
 def csv_text(frame: pd.DataFrame) -> str:
     """A frame as the text of a CSV file, with an apostrophe before formulas; `read_csv_table` removes it."""
     cells = frame.astype(object)  # keeps whole numbers beside missing ones from becoming floats
-    cells = cells.map(lambda cell: inert(cell) if isinstance(cell, str) else cell).rename(columns=inert)
+    cells = cells.apply(_inert_column).rename(columns=inert)
     return printable(cells.to_csv(index=False, lineterminator="\n"))
+
+
+def _inert_column(column: pd.Series) -> pd.Series:
+    """A column with each distinct text `inert`: most texts are there many times, and few are formulas."""
+    texts = {cell for cell in column if isinstance(cell, str)}
+    formulas = {cell: inert(cell) for cell in texts if inert(cell) != cell}
+    return column.map(lambda cell: formulas.get(cell, cell)) if formulas else column
 
 
 def text_digest(text: str) -> str:

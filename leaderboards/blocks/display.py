@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 POOLINGS: dict[str, str] = {
     "cls": "class token",
     "mean": "mean of the patch tokens",
+    "cls+mean": "class token and mean of the patch tokens, one after the other",
+    "gem": "generalised mean of the patch tokens",
     "patchwise": "mean of the grid, blocks of cells moved into channels",
     "grid": "the grid of patch features",
     "patch": "all patch tokens, flattened",

@@ -159,9 +159,12 @@ class Board:
 
     @cached_property
     def claims(self) -> Mapping[str, str]:
-        """Who measured the results of each backbone, by its name; empty if one party measured all."""
-        if self.records["claim"].nunique() < 2:
-            return {}
+        """Who measured the results of each backbone, as `measured_by`; empty if one party measured all."""
+        return self.measured_by if len({*self.records["claim"]}) > 1 else {}
+
+    @cached_property
+    def measured_by(self) -> Mapping[str, str]:
+        """Who measured the results of each backbone, in words of pages, by its name."""
         results = self.records[["backbone", "claim", "other", *SOURCE, "transform"]].drop_duplicates()
         texts: dict[str, str] = {}
         for name, claims in results.groupby("backbone")["claim"]:

@@ -1,7 +1,7 @@
 """What the data can distinguish: how far layers may be below the best of a column, and pairs of layers."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,11 +13,19 @@ from layerboard.leaderboards.board.frames import best_rows
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import Place, read_items
 from layerboard.leaderboards.records.record import companion
-from layerboard.tasks.framework.assess import below_best, paired_differences
+from layerboard.tasks.framework.assess import (
+    Choose,
+    below_best,
+    held_out_gain,
+    paired_differences,
+    pick_highest,
+)
 from layerboard.tasks.framework.base import Items
 from layerboard.tasks.statistics.resolution import CRITICAL, Enough, enough_units
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import stands_for_set
+
+SIDE = ["backbone", "layer", "depth", "pooling", "value", "tap", "transform"]  # columns of fields of `Side`
 
 
 @dataclass(frozen=True)
@@ -72,8 +80,10 @@ def bounds_of(column: Column, rows: pd.DataFrame, folder: Path | None) -> Bounds
         return Bounds(rows)
     order = rows.sort_values("value", ascending=False, kind="stable").index
     measured: dict[Hashable, Items] = {}
-    for (name, transform), part in rows.groupby(["backbone", "transform"], sort=False):
-        sides = dict(zip(part.index, sides_of(part, str(name), str(transform), sort=False), strict=True))
+    groups: dict[tuple[str, str], dict[Hashable, Side]] = {}
+    for row, side in zip(rows.index, _sides(rows), strict=True):
+        groups.setdefault((side.backbone, side.transform), {})[row] = side
+    for sides in groups.values():
         items = known_items(column, [*sides.values()], folder)
         measured |= {row: items[side.place] for row, side in sides.items() if side.place in items}
     if len(order) and order[0] in measured:
@@ -103,12 +113,15 @@ def known_items(column: Column, sides: Sequence[Side], folder: Path) -> dict[Pla
 
 def sides_of(rows: pd.DataFrame, name: str, transform: str = "", *, sort: bool = True) -> list[Side]:
     """The layers of a backbone that have a score, in order of depth, or of the rows."""
-    rows = rows[rows["backbone"] == name]
-    rows = rows.sort_values("layer", kind="stable") if sort else rows
-    fields = rows[["layer", "depth", "pooling", "value", "tap"]].itertuples(index=False, name=None)
+    rows = rows.loc[rows["backbone"] == name, SIDE].assign(transform=transform)
+    return _sides(rows.sort_values("layer", kind="stable") if sort else rows)
+
+
+def _sides(rows: pd.DataFrame) -> list[Side]:
+    fields = zip(*(rows[column].tolist() for column in SIDE), strict=True)
     return [
-        Side(name, int(layer), int(depth), str(pooling), float(value), str(tap), transform)
-        for layer, depth, pooling, value, tap in fields
+        Side(str(name), int(layer), int(depth), str(pooling), float(value), str(tap), str(transform))
+        for name, layer, depth, pooling, value, tap, transform in fields
     ]
 
 
@@ -145,6 +158,30 @@ def differences_of(column: Column, sides: Sequence[Side], base: Side, items: Pat
         return plain
     ends = zip(compared.value, compared.low, compared.high, strict=True)
     return [Estimate(*map(float, numbers)) for numbers in ends][: len(sides)]
+
+
+def items_of_sides(column: Column, sides: Sequence[Side], folder: Path | None) -> dict[Side, Items]:
+    """Items of those of some layers and sets of one backbone and transform that have them."""
+    known = dict[Place, Items]()
+    for of_sets in (False, True):
+        part = [side for side in sides if stands_for_set(side.tap) == of_sets]
+        known |= known_items(column, part, folder) if part and folder is not None else {}
+    return {side: known[side.place] for side in sides if side.place in known}
+
+
+def held_out_difference(
+    column: Column,
+    sides: Sequence[Side],
+    base: Sequence[Side],
+    measured: Mapping[Side, Items],
+    choose: Choose = pick_highest,
+) -> Estimate:
+    """What a choice among some sides gains over the best of others, both held out (`held_out_gain`)."""
+    if not all(side in measured for side in (*sides, *base)):
+        return MISSING
+    first, second = ([measured[side] for side in part] for part in (sides, base))
+    gain = held_out_gain(first, second, column.metric, choose)
+    return MISSING if gain is None else Estimate(gain.value, gain.low, gain.high)
 
 
 def enough_images(column: Column, items: Path) -> tuple[str, str, Enough] | None:

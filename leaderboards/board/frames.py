@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from statistics import mean, stdev
 
 import numpy as np
 import pandas as pd
 
 from layerboard.leaderboards.blocks.display import metric_rank, task_display, task_rank
-from layerboard.leaderboards.records.key import keys_of
+from layerboard.leaderboards.records.key import KEY
+from layerboard.tasks.metrics.arrays import Integers
 from layerboard.zoo.spec import FAMILIES, FLOORS, Variant, entry_name, stands_for_set
 
 RANDOM, PIXELS = FLOORS  # untrained families: independent draws of random features, raw pixels
@@ -43,11 +43,11 @@ class BoardBackbone:
         return self.name if self.trained or "untrained" in self.name else f"{self.name} (untrained)"
 
     @property
-    def rank(self) -> tuple[int, str, int, str]:
-        """Sort key: families in their order, then by name, the sizes of one backbone in ascending order."""
+    def rank(self) -> tuple[int, str, int, int, str]:
+        """Sort key: families in their order, then by name; steps and sizes of one in ascending order."""
         family = self.family if self.family in FAMILIES else "other"
-        variant = Variant.of(self.name)
-        return FAMILIES.index(family), variant.entry, variant.input_size or 0, self.name
+        series, step = Variant.of(self.name).checkpoint
+        return FAMILIES.index(family), series.entry, step, series.input_size or 0, self.name
 
 
 def backbones_of(records: pd.DataFrame) -> tuple[BoardBackbone, ...]:
@@ -71,19 +71,27 @@ def latest(records: pd.DataFrame) -> pd.DataFrame:
     A frame that meets this is returned as it is. Texts become plain Python objects, from which small tables
     are made several times faster than from arrow strings.
     """
-    keys = keys_of(records)
-    if not all(before < after for before, after in pairwise(keys)):
-        versions = zip(*(records[name].tolist() for name in ("date", "fingerprint", "value")), strict=True)
-        dated = zip(keys, versions, strict=True)
-        ranks = [(key, date, mark, str(value)) for key, (date, mark, value) in dated]
-        last = {keys[row]: row for row in sorted(range(len(keys)), key=ranks.__getitem__)}
-        records = records.iloc[list(last.values())].reset_index(drop=True)
+    rows = _last_of_each(records)
+    if len(rows) < len(records) or (rows[1:] < rows[:-1]).any():
+        records = records.iloc[rows].reset_index(drop=True)
     infinite = np.isinf(records["value"].astype(float))
     if infinite.any():  # NaN is never the best
         reason = records["reason"].mask(infinite, "not a number: infinite")
         records = records.assign(reason=reason, value=records["value"].mask(infinite))
     texts = [column for column, dtype in records.dtypes.items() if isinstance(dtype, pd.StringDtype)]
     return records.astype(dict.fromkeys(texts, object)).copy() if texts else records
+
+
+def _last_of_each(records: pd.DataFrame) -> Integers:
+    """The row of the last record of each key, sorted by the key."""
+    codes = [pd.factorize(records[name], sort=True)[0] for name in KEY if name in records]
+    order = np.lexsort(codes[::-1])
+    again = np.all([each[order][1:] == each[order][:-1] for each in codes], axis=0)
+    if again.any():
+        versions = (records["date"], records["fingerprint"], records["value"].map(str))
+        codes += [pd.factorize(each, sort=True)[0] for each in versions]
+        order = np.lexsort(codes[::-1])
+    return np.asarray(order[np.append(~again, True)[: len(order)]], np.int64)
 
 
 def in_order(rows: pd.DataFrame, backbones: Sequence[BoardBackbone]) -> pd.DataFrame:

@@ -30,6 +30,9 @@ INSIDE = [
     *("layer", "tap", "head", "other", "value", "ci_low", "ci_high", "n", "partial", "data", "reason"),
 ]
 
+# columns that decide the order of rows
+ORDER = ["task", "dataset", "protocol", "metric", "backbone", "pooling", "layer", "tap", "head", "other"]
+
 Row = Mapping[Hashable, Any]  # a record, by field
 
 
@@ -94,7 +97,7 @@ def _in_order(
             (metric_rank(row["task"], row["metric"]), ranks[row["backbone"]]),
             rest(row),
         )
-        for row in rows.to_dict("records")
+        for row in rows[ORDER].to_dict("records")
     ]
     return rows.iloc[sorted(range(len(rows)), key=keys.__getitem__)].reset_index(drop=True)
 

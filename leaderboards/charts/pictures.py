@@ -26,6 +26,7 @@ WIDTH = 720  # approximate width of a figure in pixels at full size
 LETTER = 6.6  # approximate width of a letter
 # heights of a single plot and of one among several, and the maximum number of plots per line
 PLOT_HEIGHT, PANEL_HEIGHT, MOST_PLOTS = 250, 120, 3
+HEIGHTS = ("y", "low", "high")  # columns of a plot's frame along the vertical axis
 MOST_BLOCKS = 26  # up to so many whole numbers, an axis extends half a step beyond them
 SHORTEST, TALLEST, MOST_HEATS = 110.0, 200.0, 4  # heights of a matrix, and the maximum number per line
 MOST_CELLS = 256  # maximum rows and columns of a matrix that are drawn individually
@@ -75,14 +76,14 @@ def _plot(plot: Plot, backbones: Sequence[str]) -> Spec:
     frame, there = plot.frame, plot.frame.dropna(subset=["x", "y"])
     series = _series(plot, [str(name) for name in dict.fromkeys(there["series"])], backbones)
     if "panel" not in frame:
-        places = {"x": _across(there["x"], plot, MOST_BLOCKS), "y": _up(there["y"], plot.y, 6)}
+        places = {"x": _across(there["x"], plot, MOST_BLOCKS), "y": _up(_heights(there), plot.y, 6)}
         return _panel("", WIDTH - 80, PLOT_HEIGHT, _lines(frame, plot.kind, places, series))
     names = [str(name) for name in dict.fromkeys(frame["panel"])]
     columns = min(MOST_PLOTS, max(1, len(names)))
     panels = []
     for position, name in enumerate(names):
         rows = frame[frame["panel"].astype(str) == name]
-        values = there["y"] if plot.shared else rows.dropna(subset=["x", "y"])["y"]
+        values = _heights(there if plot.shared else rows.dropna(subset=["x", "y"]))
         places = {"x": _across(there["x"], plot, 8)}
         places["y"] = _up(values, plot.y if position % columns == 0 else "", 4)
         lines = _lines(rows, plot.kind, places, series)
@@ -92,9 +93,11 @@ def _plot(plot: Plot, backbones: Sequence[str]) -> Spec:
 
 def _lines(frame: pd.DataFrame, kind: str, places: Spec, series: Spec) -> list[Spec]:
     """Each series of a panel: a line, broken at missing numbers, and a marker for each number."""
+    heights = [name for name in HEIGHTS if name in frame]
     rows = [
-        {"series": str(name), "x": float(x), "y": float(y) if math.isfinite(y) else None}
-        for name, x, y in frame[["series", "x", "y"]].itertuples(index=False, name=None)
+        {"series": str(name), "x": float(x)}
+        | {key: float(y) if math.isfinite(y) else None for key, y in zip(heights, ys, strict=True)}
+        for name, x, *ys in frame[["series", "x", *heights]].itertuples(index=False, name=None)
         if math.isfinite(x)
     ]
     marks = [("strokeDash", {"type": "line", "strokeWidth": 1.8})] if kind == "lines" else []
@@ -103,6 +106,10 @@ def _lines(frame: pd.DataFrame, kind: str, places: Spec, series: Spec) -> list[S
         {"mark": mark, "encoding": places | {name: series[name] for name in ("color", channel)}}
         for channel, mark in marks
     ]
+    if "low" in frame:
+        ends = {"y": places["y"] | {"field": "low"}, "y2": {"field": "high"}, "color": series["color"]}
+        interval = {"mark": {"type": "rule", "strokeWidth": 1.2, "opacity": 0.55}, "encoding": places | ends}
+        drawn.insert(0, interval | {"transform": [{"filter": "isValid(datum.low) && isValid(datum.high)"}]})
     return [{"data": {"values": rows}, "layer": drawn}]
 
 
@@ -131,6 +138,13 @@ def _across(values: "pd.Series[float]", plot: Plot, most: int) -> Spec:
         return _axis("x", plot.x, scale, more | {"values": whole_ticks(int(low), int(high), most)})
     ticks = min(most, 6)
     return _axis("x", plot.x, {"domain": [*_ends(values)], "nice": ticks}, more | {"tickCount": ticks})
+
+
+def _heights(frame: pd.DataFrame) -> "pd.Series[float]":
+    """All numbers of a plot's frame along the vertical axis, with the ends of intervals."""
+    return pd.concat(
+        [frame[name].astype(float) for name in HEIGHTS if name in frame], ignore_index=True
+    ).dropna()
 
 
 def _up(values: "pd.Series[float]", title: str, ticks: int) -> Spec:

@@ -109,9 +109,10 @@ def _answer(column: Column, bounds: Bounds, costs: pd.DataFrame, device: str) ->
     name, layer = side.backbone, side.layer
     rivals = [str(other) for other in best["backbone"] if other != name]
     every = bounds.rows[bounds.rows["backbone"] == name]
-    own, other = (every[(every["pooling"] == side.pooling) == shown] for shown in (True, False))
+    own, other = (every[(every["pooling"] == side.pooling) == same] for same in (True, False))
     good = own[own["maybe"] | (own["value"] == side.score)]
-    timed = with_costs(best[best["backbone"] == name].head(1).assign(layer=layer), costs).iloc[0]
+    shown = best.loc[best["backbone"] == name, ["backbone", "view_size"]].head(1).assign(layer=layer)
+    timed = with_costs(shown, costs).iloc[0]
     milliseconds = float(timed["ms"])
     choice = column.held_out.get(name)
     return Answer(

@@ -12,7 +12,7 @@ from layerboard.leaderboards.board.frames import best_rows, candidates
 from layerboard.leaderboards.published.literature import INPUT_SIZE, SOURCES, Published
 
 LEAST_GAIN = 1.0  # points, or percent of an error, by which an earlier layer must be better
-OF_LAST = ("last", "final")  # rules of scores of the last block, before or behind the final norm
+OF_LAST = ("last", "final", "either")  # rules of scores of the last block, before or behind the final norm
 RUN = "this run"  # in place of a source: the records of an output folder
 
 COLUMNS = (
@@ -103,7 +103,7 @@ def printed_layer(row: Mapping[Hashable, Any]) -> str:
         return f"{row['layer']}{depth}"
     last = f"{row['depth']}{depth}" if depth else "last"
     names = {"last": last, "final": f"{last}, final norm", "draws": "", "best": "best, not named"}
-    return names.get(row["rule"], "")
+    return names.get(row["rule"], f"{last}, better of with and without final norm")
 
 
 def printed_value(row: Mapping[Hashable, Any]) -> str:

@@ -104,6 +104,12 @@ def match_backbones(board: Board, names: tuple[str, str], which: Which, tasks: S
     return Match(names, which, tuple(together), tuple(dict.fromkeys(left_out)))
 
 
+def best_difference(board: Board, column: Column, names: tuple[str, str]) -> Versus:
+    """The best of one backbone against that of another in a column; raises InputError without items."""
+    (sides,), items = _planned(board, column, names, "best")
+    return _compared(column, sides, items, "best")
+
+
 def _planned(
     board: Board, column: Column, names: tuple[str, str], which: Which
 ) -> tuple[list[tuple[Side, Side]], list[Mapping[Place, Items]]]:

@@ -1,7 +1,7 @@
 """Measured beside published numbers (`leaderboards.literature`), and disagreements among published ones."""
 
 import math
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
 from itertools import combinations
@@ -13,6 +13,8 @@ from layerboard.leaderboards.blocks.display import fixed, ranges_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import RANDOM, best_rows, floor_draws, is_floor, latest
 from layerboard.leaderboards.published.literature import Published
+from layerboard.tasks.framework.base import open_metrics
+from layerboard.tasks.framework.protocols import find_protocol
 from layerboard.zoo.errors import some
 from layerboard.zoo.spec import Dtype, Variant, entry_name
 
@@ -23,12 +25,14 @@ DECIMALS = 4  # decimals of measured percentages in a frame
 COLUMNS = (
     *("source", "table", "second_hand", "backbone", "task", "dataset", "protocol", "transform", "metric"),
     *("pooling", "tap", "rule", "published", "decimals", "published_layer"),
-    *("measured", "ci_low", "ci_high", "measured_layer", "maybe_layers", "index"),
+    *("measured", "ci_low", "ci_high", "lowest", "highest", "measured_layer", "maybe_layers", "index"),
     *("difference", "verdict", "reason", "conditions"),
 )
 """Columns of `reproduce`: those of `Published`; the percent that was measured, its 95 % interval and its
-block, from 1; of a best block the blocks that are not shown to be worse, and what the published one is of
-these (`Index`); measured minus published; the reason why there is no value, interval or judgement."""
+block, from 1; where a protocol's source leaves settings open, the ends of what was measured by all of them,
+and the interval is that around both; of a best block the blocks that are not shown to be worse, and what the
+published one is of these (`Index`); measured minus published; the reason why there is no value, interval or
+judgement."""
 
 Index = Literal["the same", "not shown to be worse", "worse", ""]  # a published best block; "": not known
 
@@ -36,7 +40,7 @@ _ROUNDING = 1e-9
 _RUN = ["backbone", "task", "dataset", "protocol", "pooling"]
 _HOW = ("protocol", "transform", "input_size", "metric")  # by what runs of one dataset differ
 _Run = tuple[str, ...]
-_Finding = tuple[Verdict, str, dict[str, object]]  # a verdict, its reason, and the measured number
+_Finding = tuple[Verdict, str, dict[str, Any]]  # a verdict, its reason, and the measured number
 
 
 def reproduce(
@@ -52,6 +56,9 @@ def reproduce(
     - ``no score``: run, but its features could not be scored.
     - ``not run``, ``not comparable``: nothing was measured, or nothing could be.
 
+    What a protocol's source leaves open is a span: the interval reaches from that of the lowest score to that
+    of the highest, over the settings of the protocol and over protocols ``beside`` it.
+
     Records of untrained backbones, and of another input size or transform than the source's, are ignored.
 
     One row per published number in the given order, columns `COLUMNS`, percentages with `DECIMALS` decimals;
@@ -59,17 +66,20 @@ def reproduce(
     they cannot; None skips this.
     """
     records = _like_published(records)
-    runs, rows = _by_run(records, published), []
+    others = [other for number in published for other in _others(number)]
+    runs, rows = _by_run(records, [*published, *others]), []
     every = sorted({*_runs_of(records)})
     for number in published:
         run = runs.get(_run_of(number))
-        verdict, reason, measured = _compared(number, run, _absent(number, every) if run is None else "")
+        finding = _compared(number, run, _absent(number, every) if run is None else "")
+        beside = {other.protocol: _compared(other, runs.get(_run_of(other)), "") for other in _others(number)}
+        verdict, reason, measured = _spanned(number, finding, beside)
         if registry is not None and number.backbone not in registry and verdict in NOT_MEASURED:
             reason = f"{reason}; not in the registry"
         judged = {"published": number.value, "published_layer": number.layer} | measured
         rows.append(asdict(number) | judged | {"verdict": verdict, "reason": reason})
     layers = {"published_layer": "Int64", "measured_layer": "Int64"}
-    numbers = dict.fromkeys(("measured", "ci_low", "ci_high", "difference"), "float64")
+    numbers = dict.fromkeys(("measured", "ci_low", "ci_high", "lowest", "highest", "difference"), "float64")
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(layers | numbers)
 
 
@@ -110,6 +120,12 @@ def answered(frame: pd.DataFrame, published: Sequence[Published], records: pd.Da
 def counts(frame: pd.DataFrame) -> dict[str, int]:
     """The number of rows of a frame with each verdict, in the order of `VERDICTS`."""
     return {verdict: int((frame["verdict"] == verdict).sum()) for verdict in VERDICTS}
+
+
+def _others(number: Published) -> list[Published]:
+    """A number as if it were by each protocol that stands beside its own."""
+    names = find_protocol(number.protocol).beside if number.comparable else ()
+    return [replace(number, protocol=name) for name in names]
 
 
 def _run_of(number: Published) -> _Run:
@@ -169,8 +185,11 @@ def _measured(number: Published, run: pd.DataFrame) -> _Finding:
         return _floor(number, run[run["metric"] == number.metric])
     blocks = run[(run["tap"] == "block") & (run["layer"] >= 1)]
     depth = int(run["depth"].max())
+    final = run[run["tap"] == "final"]
     if number.rule == "final":
-        return _at(number, run[run["tap"] == "final"], "the output of the final norm was not run")
+        return _at(number, final, "the output of the final norm was not run")
+    if number.rule == "either":
+        return _better(number, blocks[blocks["layer"] == depth], final)
     if number.rule != "best":
         layer = depth if number.rule == "last" else number.layer
         return _at(number, blocks[blocks["layer"] == layer], f"layer {layer} was not run")
@@ -185,8 +204,21 @@ def _measured(number: Published, run: pd.DataFrame) -> _Finding:
     if best.empty:
         return _at(number, blocks, "")
     layer = int(best["layer"].iloc[0])
-    verdict, reason, measured = _at(number, blocks[blocks["layer"] == layer], "")
+    verdict, reason, measured = _at(number, blocks[blocks["layer"] == layer], "", blocks)
     return verdict, reason, measured | _index(number, rows, layer)
+
+
+def _better(number: Published, last: pd.DataFrame, final: pd.DataFrame) -> _Finding:
+    """The better of the last block's rows and those of the final norm."""
+    if last.empty or final.empty:
+        place = "the last block" if last.empty else "the output of the final norm"
+        return "not run", f"the better of two places is published, and {place} was not run", {}
+    found = {
+        f"{word} the final norm": _at(number, rows, "") for word, rows in (("without", last), ("with", final))
+    }
+    place = max(found, key=lambda name: found[name][2].get("measured", -math.inf))
+    verdict, reason, measured = found[place]
+    return verdict, "; ".join(filter(None, [place if measured else "", reason])), measured
 
 
 def _index(number: Published, rows: pd.DataFrame, best: int) -> dict[str, object]:
@@ -206,8 +238,12 @@ def _index(number: Published, rows: pd.DataFrame, best: int) -> dict[str, object
     return {"maybe_layers": ranges_text(maybe), "index": index}
 
 
-def _at(number: Published, rows: pd.DataFrame, absent: str) -> _Finding:
-    """The number's metric in the rows of one layer, or why that layer has no score."""
+def _at(number: Published, rows: pd.DataFrame, absent: str, among: pd.DataFrame | None = None) -> _Finding:
+    """The number's metric in the rows of one layer, or why that layer has no score.
+
+    Of a best layer ``among`` are the rows from which it was chosen: each of the settings that a source leaves
+    open has a best layer of its own.
+    """
     if rows.empty:
         return "not run", absent, {}
     scored = rows[(rows["metric"] == number.metric) & rows["value"].notna()]
@@ -217,8 +253,55 @@ def _at(number: Published, rows: pd.DataFrame, absent: str) -> _Finding:
     record = scored.iloc[0]
     value, low, high = (float(record[name]) for name in ("value", "ci_low", "ci_high"))
     note = str(record["coverage"]) if record["partial"] else ""
+    ends = _ends(number.metric, rows if among is None else among)
+    low, high = ends.pop("ci_low", low), ends.pop("ci_high", high)
     verdict, reason, measured = _beside(number, (value, low, high), note, partial=bool(record["partial"]))
-    return verdict, reason, measured | {"measured_layer": int(record["layer"])}
+    return verdict, reason, measured | ends | {"measured_layer": int(record["layer"])}
+
+
+def _ends(metric: str, rows: pd.DataFrame) -> dict[str, float]:
+    """The lowest and highest score over open settings, and the ends of their intervals; empty without any.
+
+    Of several layers each end is that of the layer where it is highest.
+    """
+    ends: dict[str, float] = {}
+    for name, column, bound in zip(open_metrics(metric), ("lowest", "highest"), ("low", "high"), strict=True):
+        scored = rows[(rows["metric"] == name) & rows["value"].notna()]
+        if len(scored):
+            best = scored.sort_values("value").iloc[-1]
+            ends |= {column: round(float(best["value"]), DECIMALS), f"ci_{bound}": float(best[f"ci_{bound}"])}
+    return ends
+
+
+def _spanned(number: Published, finding: _Finding, beside: Mapping[str, _Finding]) -> _Finding:
+    """A finding over the span of what protocols beside the number's own measured, too."""
+    verdict, reason, measured = finding
+    if "measured" not in measured or not beside:
+        return finding
+    partial = verdict == "partial data"
+    alike = {
+        name: numbers
+        for name, (other, _, numbers) in beside.items()
+        if "measured" in numbers and (other == "partial data") == partial
+    }
+    every = [measured, *alike.values()]
+    span = {
+        "lowest": min(numbers.get("lowest", numbers["measured"]) for numbers in every),
+        "highest": max(numbers.get("highest", numbers["measured"]) for numbers in every),
+    }
+    if sure := all("ci_low" in numbers for numbers in every):
+        span["ci_low"] = min(numbers["ci_low"] for numbers in every)
+        span["ci_high"] = max(numbers["ci_high"] for numbers in every)
+    if not partial and sure:
+        verdict = "agrees" if _overlaps(number, span["ci_low"], span["ci_high"]) else "off"
+    absent = [f"{name}, which the source may mean, was not run" for name in beside if name not in alike]
+    return verdict, "; ".join(filter(None, [reason, *absent])), measured | span
+
+
+def _overlaps(number: Published, low: float, high: float) -> bool:
+    """Whether a published number, with its rounding, overlaps an interval."""
+    half = number.half_unit + _ROUNDING
+    return low <= number.value + half and number.value - half <= high
 
 
 def _floor(number: Published, rows: pd.DataFrame) -> _Finding:
@@ -234,16 +317,13 @@ def _floor(number: Published, rows: pd.DataFrame) -> _Finding:
 def _beside(number: Published, measured: tuple[float, float, float], note: str, *, partial: bool) -> _Finding:
     """Whether a measured percentage with its 95 % interval agrees with the published one."""
     value, low, high = measured
-    half, sure = number.half_unit + _ROUNDING, not (math.isnan(low) or math.isnan(high))
-    if sure:
-        agrees = low <= number.value + half and number.value - half <= high
-    else:
-        agrees = abs(value - number.value) <= half
+    sure = not (math.isnan(low) or math.isnan(high))
+    agrees = _overlaps(number, low, high) if sure else _overlaps(number, value, value)
     verdict: Verdict = "agrees" if agrees else "off" if sure else "no interval"
     reason = "; ".join(filter(None, [note, "" if sure else "no interval was computed"]))
     numbers = {"measured": value, "difference": value - number.value}
     numbers |= {"ci_low": low, "ci_high": high} if sure else {}
-    rounded: dict[str, object] = {name: round(percent, DECIMALS) for name, percent in numbers.items()}
+    rounded = {name: round(percent, DECIMALS) for name, percent in numbers.items()}
     return "partial data" if partial else verdict, reason, rounded
 
 

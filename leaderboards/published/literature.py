@@ -51,7 +51,7 @@ SOURCES: dict[str, str] = {  # the publication of each file in ``published/``
     "omniprobe": "GenIntel/OmniProbe, page of results of 2026-07-20, commit 8fd8446",
 }
 
-Rule = Literal["best", "layer", "last", "final", "draws"]
+Rule = Literal["best", "layer", "last", "final", "either", "draws"]
 
 CHOICES: dict[str, tuple[str, ...]] = {  # allowed values of cells in these columns
     "protocol": (*(protocol.name for protocol in PROTOCOLS), "none"),
@@ -78,7 +78,8 @@ class Published:
     metric: str
     pooling: str  # "": that of the leaderboard
     tap: Tap
-    rule: Rule  # of the best block, a block, the last, the final norm, or the mean of the floor
+    # of the best block, a block, the last, the final norm, the better of these two, or the mean of the floor
+    rule: Rule
     layer: int | None  # block of the rule ``layer``, or the best one, from 1; None if not published
     chosen_decimals: int | None  # of the percentages among which the best block was chosen; None if exact
     value: float  # in percent

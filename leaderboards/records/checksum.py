@@ -45,32 +45,39 @@ def write_checked(frame: pd.DataFrame, path: Path, companions: Mapping[str, str]
 
 
 def read_checked(path: Path) -> bytes:
-    """The bytes of a file; raises OSError, or ValueError if they are not those that were written.
+    """The bytes of a file; raises OSError, or ValueError as `require_checked` does."""
+    content = read_regular(path, LARGEST)
+    require_checked(content)
+    return content
+
+
+def require_checked(content: bytes) -> pq.FileMetaData:
+    """The footer of a file of records; raises ValueError unless these are its bytes as they were written.
 
     Also raises ValueError for numbers of another `RESULTS_VERSION`: they are never mixed with those of this
     one.
     """
-    content = read_regular(path, LARGEST)
     start = _start(content)
     if start < 0:
         raise ValueError("it has lost its checksum")
     end = start + _DIGITS
     if _digest(content[:start] + _BLANK + content[end:]).encode() != content[start:end]:
         raise ValueError("its bytes are not those that were written")
-    if (known := results_version(content)) != RESULTS_VERSION:
+    footer = _footer(content)
+    if (known := _results_version(footer)) != RESULTS_VERSION:
         raise ValueError(f"its numbers have results version {known}, those of today {RESULTS_VERSION}")
-    return content
+    return footer
 
 
-def has_checksum(path: Path) -> bool:
-    """Whether a file carries a checksum, intact or not."""
-    return _start(read_regular(path, LARGEST)) >= 0
+def has_checksum(content: bytes) -> bool:
+    """Whether the bytes of a file carry a checksum, intact or not."""
+    return _start(content) >= 0
 
 
 def companions_of(content: bytes) -> dict[str, str]:
     """Digests of the companions of some records, by name; empty if there are none."""
     try:
-        companions = json.loads(_metadata(content).get(COMPANIONS, b"{}"))
+        companions = json.loads((_footer(content).metadata or {}).get(COMPANIONS, b"{}"))
     except RecursionError as error:
         raise ValueError("what belongs to it is nested too deeply") from error
     if not isinstance(companions, dict):
@@ -80,11 +87,15 @@ def companions_of(content: bytes) -> dict[str, str]:
 
 def results_version(content: bytes) -> int:
     """The results version of some records; raises ValueError if they are damaged."""
-    return int(_metadata(content).get(RESULTS, b"1"))
+    return _results_version(_footer(content))
 
 
-def _metadata(content: bytes) -> dict[bytes, bytes]:
-    return pq.read_schema(pa.BufferReader(content)).metadata or {}
+def _results_version(footer: pq.FileMetaData) -> int:
+    return int((footer.metadata or {}).get(RESULTS, b"1"))
+
+
+def _footer(content: bytes) -> pq.FileMetaData:
+    return pq.read_metadata(pa.BufferReader(content))
 
 
 def _start(content: bytes | bytearray) -> int:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from io import BytesIO
 from typing import get_args
 
 import numpy as np
@@ -62,16 +61,28 @@ class Known:
     families: Mapping[str, tuple[str, bool]] = field(default_factory=dict)  # and whether trained, by backbone
 
 
-def read_fields(content: bytes, kinds: Mapping[str, type]) -> pd.DataFrame:
+TEXT = pa.dictionary(pa.int32(), pa.string())
+WANTED = {str: TEXT, bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+
+
+def to_plain(table: pa.Table) -> pa.Table:
+    """A table with texts as they are, not as numbers of distinct ones, and without chunks."""
+    plain = [each.with_type(pa.string()) if each.type == TEXT else each for each in table.schema]
+    return table.cast(pa.schema(plain)).combine_chunks()
+
+
+def read_table(content: bytes, facts: pq.FileMetaData, kinds: Mapping[str, type]) -> pa.Table:
     """The columns of a parquet file of records that have a kind, each of the kind that it should be.
+
+    ``facts`` is the file's footer; texts are numbers of distinct ones (`TEXT`).
 
     Raises ValueError for another kind of column, missing texts, whole numbers beyond `RANGES`, unknown
     formats and taps, and for tables that are far larger than any run writes.
     """
-    there = {*pq.read_schema(BytesIO(content)).names}  # files of earlier versions lack some
+    there = {*facts.schema.names}  # files of earlier versions lack some
     texts = [name for name, kind in kinds.items() if kind is str and name in there]
-    with pq.ParquetFile(BytesIO(content), read_dictionary=texts) as file:
-        facts, names = file.metadata, [name for name in file.schema_arrow.names if name in kinds]
+    with pq.ParquetFile(pa.BufferReader(content), metadata=facts, read_dictionary=texts) as file:
+        names = [name for name in file.schema_arrow.names if name in kinds]
         unpacked = sum(facts.row_group(group).total_byte_size for group in range(facts.num_row_groups))
         if facts.num_rows > MOST_ROWS or unpacked > MOST_BYTES:
             size = f"{facts.num_rows:,} rows of {unpacked:,} bytes"
@@ -80,9 +91,8 @@ def read_fields(content: bytes, kinds: Mapping[str, type]) -> pd.DataFrame:
             raise ValueError("it has a column twice")
         table = file.read(names, use_threads=False)
     columns = {name: _column(table[name], name, kinds[name]) for name in names}
-    frame: pd.DataFrame = pa.table(columns).to_pandas()
     for column, (least, most) in RANGES.items():
-        values = frame[column].to_numpy() if column in frame else np.zeros(0)
+        values = columns[column].to_numpy() if column in columns else np.zeros(0)
         if len(wrong := values[(values < least) | (values > most)]):
             raise ValueError(f"its {column} is {wrong[0]}, expected {least} to {most:,}")
     if unknown := _values(columns, "dtype") - {*get_args(Dtype)}:
@@ -90,7 +100,7 @@ def read_fields(content: bytes, kinds: Mapping[str, type]) -> pd.DataFrame:
     for tap in (_values(columns, "tap") | _values(columns, "other_tap")) - {""}:
         if max(layer.index for layer in Layer.of_record(1, tap).members) > DEEPEST:
             raise ValueError(f"there is no layer {shortened(tap)}")
-    return frame
+    return pa.table(columns)
 
 
 def _column(column: pa.ChunkedArray, name: str, kind: type) -> pa.ChunkedArray:
@@ -106,8 +116,7 @@ def _column(column: pa.ChunkedArray, name: str, kind: type) -> pa.ChunkedArray:
         raise ValueError(f"its column {name} is {stored}, expected {kind.__name__} in every row")
     if kind is str:
         _require_short(column, name)
-    wanted = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}[kind]
-    return column if column.type == wanted else column.cast(wanted)
+    return column if column.type == WANTED[kind] else column.cast(WANTED[kind])
 
 
 def _values(columns: Mapping[str, pa.ChunkedArray], name: str) -> set[str]:
@@ -116,6 +125,8 @@ def _values(columns: Mapping[str, pa.ChunkedArray], name: str) -> set[str]:
 
 def _require_short(column: pa.ChunkedArray, name: str) -> None:
     """Raise ValueError for texts that are too long to be unpacked."""
+    if column.nbytes <= min(LONGEST_TEXT, MOST_BYTES // max(1, len(column))):
+        return
     chunks = [(each, pa.types.is_dictionary(each.type)) for each in column.chunks]
     sizes = [pc.binary_length(each.dictionary if is_packed else each) for each, is_packed in chunks]
     longest = max((pc.max(each).as_py() or 0 for each in sizes), default=0)

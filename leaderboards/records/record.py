@@ -4,20 +4,30 @@ from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import lru_cache
 from io import BytesIO
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import ArrowException
 from pyarrow import parquet as pq
 
 from layerboard.leaderboards.records.arrays import read_arrays
-from layerboard.leaderboards.records.checksum import companions_of, file_digest, has_checksum, read_checked
-from layerboard.leaderboards.records.fields import read_fields
+from layerboard.leaderboards.records.checksum import (
+    LARGEST,
+    companions_of,
+    file_digest,
+    has_checksum,
+    read_checked,
+    require_checked,
+)
+from layerboard.leaderboards.records.fields import read_table, to_plain
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.key import keys_of
 from layerboard.zoo.errors import DamagedError, InputError, first_line
+from layerboard.zoo.reading import read_regular
 from layerboard.zoo.spec import stands_for_set
 
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, OverflowError, ArrowException)  # damaged files raise
@@ -136,7 +146,7 @@ def suites_of(records: pd.DataFrame) -> list[str]:
 
 def of_suite(records: pd.DataFrame, suite: str) -> pd.DataFrame:
     """The records of a suite, among others perhaps; their column `suite` names it alone."""
-    asked = [suite in suite_names(text) for text in records["suite"]]
+    asked = records["suite"].isin([text for text in records["suite"].unique() if suite in suite_names(text)])
     return records[asked].assign(suite=suite).reset_index(drop=True)
 
 
@@ -151,11 +161,24 @@ def read_frame(path: Path) -> pd.DataFrame:
 
     No file says that its records were measured again: whoever wrote it could.
     """
+    return _joined([_table_of(path)])
+
+
+def _joined(tables: Iterable[pa.Table]) -> pd.DataFrame:
+    """Tables of files of records, one after the other, as one frame."""
+    alike = groupby(tables, key=lambda table: table.column_names)
+    parts = [with_defaults(to_plain(pa.concat_tables(each)).to_pandas()) for _, each in alike]
+    frame = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+    is_marked = frame["claim"] == VERIFIED
+    return frame.assign(claim=frame["claim"].mask(is_marked, SUBMITTED)) if is_marked.any() else frame
+
+
+def _table_of(path: Path) -> pa.Table:
+    """The fields of a file of records, before those of earlier versions get their defaults."""
     try:
-        if has_checksum(path) or not (lacking := {*COLUMNS} - {*pq.read_schema(path).names}):
-            frame = with_defaults(read_fields(read_checked(path), _KINDS))
-            is_marked = frame["claim"] == VERIFIED
-            return frame.assign(claim=frame["claim"].mask(is_marked, SUBMITTED)) if is_marked.any() else frame
+        content = read_regular(path, LARGEST)
+        if has_checksum(content) or not (lacking := {*COLUMNS} - {*pq.read_schema(path).names}):
+            return read_table(content, require_checked(content), _KINDS)
     except UNREADABLE as error:
         raise DamagedError(f"cannot read records {path}: {first_line(error)}") from error
     names = ", ".join(name for name in COLUMNS if name in lacking)
@@ -246,11 +269,11 @@ def read_records(folders: Iterable[Path]) -> pd.DataFrame:
     """All records below some folders, in sorted file order; raises InputError if there are none."""
     folders = tuple(folders)
     paths = sorted(path for folder in folders for path in folder.rglob("*.parquet"))
-    frames = [read_frame(path) for path in paths if not path.name.startswith(".")]
-    if not frames:
+    tables = [_table_of(path) for path in paths if not path.name.startswith(".")]
+    if not tables:
         at = " or ".join(map(str, folders)) or "no folder"
         raise InputError(f"expected records (*.parquet) in {at} but found none; `layerboard run` writes them")
-    return pd.concat(frames, ignore_index=True)
+    return _joined(tables)
 
 
 def suite_records(folder: Path, suite: str) -> pd.DataFrame:

@@ -4,7 +4,6 @@ import base64
 import gzip
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from layerboard.leaderboards.charts.raster import colour_steps
 from layerboard.leaderboards.charts.style import kind_colours
 from layerboard.leaderboards.inside.drawings.attention import HEADS
 from layerboard.leaderboards.inside.evidence import MOST_BLOCKS, MOST_ROWS, evenly
-from layerboard.leaderboards.report.packing import json_script, script_digest
+from layerboard.leaderboards.report.packing import image_data, json_script, script_digest
 from layerboard.leaderboards.report.principal import COLOURS, PrincipalTokens, colours
 from layerboard.leaderboards.report.templates.environment import filled
 from layerboard.tasks.metrics.arrays import Floats
@@ -112,12 +111,7 @@ def look_page(pictures: Sequence[Picture], backbones: Sequence[BackboneMaps], re
 
 
 def _picture(picture: Picture) -> dict[str, Any]:
-    small = picture.image.copy()
-    small.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
-    sink = BytesIO()
-    small.save(sink, "WEBP", quality=80)
-    source = f"data:image/webp;base64,{base64.b64encode(sink.getvalue()).decode()}"
-    return {"name": picture.name, "width": small.width, "height": small.height, "source": source}
+    return {"name": picture.name} | image_data(picture.image, SIDE)
 
 
 def _facts(backbone: BackboneMaps) -> dict[str, Any]:

@@ -1,12 +1,14 @@
-"""Frames and scripts as compact text that is safe inside a page."""
+"""Frames, scripts and pictures as compact text that is safe inside a page."""
 
 import base64
 import gzip
 import hashlib
 import json
+from io import BytesIO
 from typing import Any
 
 import pandas as pd
+from PIL import Image
 
 DECIMALS = 4  # decimals of numbers, as in the leaderboard's CSV
 
@@ -32,6 +34,16 @@ def json_script(value: object) -> str:
 def script_digest(text: str) -> str:
     """The digest by which a policy allows a script to run."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def image_data(image: Image.Image, side: int) -> dict[str, Any]:
+    """A small version of an image, of that longer side at most: its width, height, and WebP as an address."""
+    small = image.copy()
+    small.thumbnail((side, side), Image.Resampling.LANCZOS)
+    sink = BytesIO()
+    small.save(sink, "WEBP", quality=80)
+    source = f"data:image/webp;base64,{base64.b64encode(sink.getvalue()).decode()}"
+    return {"width": small.width, "height": small.height, "source": source}
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON of any depth

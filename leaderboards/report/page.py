@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from layerboard.leaderboards.blocks.blocks import Heading
-from layerboard.leaderboards.blocks.csv import csv_text
+from layerboard.leaderboards.blocks.csv import numbers_text
 from layerboard.leaderboards.blocks.display import plain_name
 from layerboard.leaderboards.charts.engine import vega_script
 from layerboard.leaderboards.charts.style import SWATCHES
@@ -130,7 +130,7 @@ def _further_sections(
         views = ["matrices", "alike"]
         sections.append(_viewed("alike", "similarity", "How alike layers are (CKA)", views, shared))
     if beyond := section_blocks(board, beyond=True):
-        title = "Beyond one layer: sets of layers, variants of a backbone"
+        title = "Beyond one layer: trainings, sets of layers, variants of a backbone"
         html = writer.html(collapsibles(beyond, "", level=3))
         sections.append(PageSection("beyond", "beyond one layer", title, html))
     sections += examples
@@ -162,7 +162,7 @@ def _data(report: Report, choices: Mapping[str, ReportChoice]) -> dict[str, Any]
         "views": views | {"best": TABLE},
         "words": words,
         "families": dict(zip(report.backbones["backbone"], report.backbones["family"], strict=True)),
-        "files": {f"{numbers.name}.csv": packed(csv_text(numbers.frame)) for numbers in report.numbers},
+        "files": {f"{numbers.name}.csv": packed(numbers_text(numbers)) for numbers in report.numbers},
         "highlight": report.highlight,
         "top": TOP,
         "many": MANY,

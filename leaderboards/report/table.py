@@ -1,7 +1,8 @@
 """The table of best layers: the page's script sorts and filters it, but it is complete without."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from math import isnan
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -24,65 +25,77 @@ HEADS = ("family", "backbone", "measured")  # columns of the leaderboard that ar
 RANK = "mean rank"
 SIZES = (5_000_000, 25_000_000, 50_000_000, 100_000_000, 350_000_000, 1_000_000_000)  # limits of a filter
 
-_SortedCell = dict[str, str | bool]  # arguments of `tables.html` for a cell; ``key`` is the sort key
+_Row = Mapping[Hashable, Any]
+SortedCell = dict[str, Any]  # arguments of `tables.html` for a cell; ``key`` is the sort key
 
 
 def best_table(report: Report, tasks: ReportChoice) -> Markup:
-    """The leaderboard as on its page, with facts and filters, and floors at the end.
+    """The leaderboard as on its page, with facts and filters, and floors at the end."""
+    files = [f"{numbers.name}.csv" for numbers in report.numbers]
+    parts = best_parts(report, {"backbone": lambda backbone: _named(backbone, report)})
+    return filled("best", tasks=tasks, files=files, ranked=bool(report.ranks), **parts)
 
-    Rows are sorted by mean rank if every backbone has a score in every column, else by the first column.
+
+def best_parts(report: Report, leading: Mapping[str, Callable[[_Row], SortedCell]]) -> dict[str, Any]:
+    """The ``filters``, ``heads``, ``rows`` and ``foot`` of the table of best layers, as templates take them.
+
+    ``leading`` makes the first cells of a row from its backbone, by their heads. Rows are sorted by mean rank
+    if every backbone has a score in every column, else by the first column.
     """
     board, ranks = report.board, report.ranks
     facts = [key for key in FACTS if key == "family" or _known(report.backbones[key])]
     scores = table_with_means(board).drop(columns=[*HEADS], errors="ignore")
-    kinds = (
-        {"backbone": "words"} | ({RANK: "rank"} if ranks else {}) | dict.fromkeys(map(str, scores), "numbers")
-    )
+    kinds = dict.fromkeys(leading, "words") | ({RANK: "rank"} if ranks else {})
+    kinds |= dict.fromkeys(map(str, scores), "numbers")
     kinds |= {FACTS[key]: "numbers" if key == "parameters" else "words" for key in facts}
     cells = dict(zip((backbone.label for backbone in board.scored_backbones), _cells(scores), strict=True))
     rows = []
     for backbone in report.backbones.to_dict("records"):
         name = str(backbone["backbone"])
-        row = [_named(backbone, report), *([_rank(ranks[name])] if ranks else [])]
+        row = [make(backbone) for make in leading.values()] + ([_rank(ranks[name])] if ranks else [])
         row += cells.get(name, [_fact("", "")] * len(scores.columns))
         row += [_fact(key, backbone[key]) for key in facts]
-        rows.append((float(row[1]["key"] or "-inf"), {"cells": row, "attributes": _attributes(backbone)}))
+        order = float(row[len(leading)]["key"] or "-inf")
+        rows.append((order, {"cells": row, "attributes": _attributes(backbone)}))
     rows.sort(key=lambda row: row[0], reverse=not ranks)
-    now = {RANK: "ascending"} if ranks else {str(scores.columns[0]): "descending"}
     floors = {each.label: each.family for each in board.scored_backbones if each.floor}
-    return filled(
-        "best",
-        tasks=tasks,
-        files=[f"{numbers.name}.csv" for numbers in report.numbers],
-        filters=[*_filters(report.backbones)],
-        heads=[{"text": name, "sort": kind, "now": now.get(name, "none")} for name, kind in kinds.items()],
-        rows=[row for _, row in rows],
-        foot=[
-            [f"{label}, ± s.d." if family == RANDOM else label, *([""] if ranks else [])]
+    empty = [""] * (len(leading) - 1 + bool(ranks))
+    return {
+        "filters": [*_filters(report.backbones)],
+        "heads": sorted_heads(
+            kinds, {RANK: "ascending"} if ranks else {str(scores.columns[0]): "descending"}
+        ),
+        "rows": [row for _, row in rows],
+        "foot": [
+            [f"{label}, ± s.d." if family == RANDOM else label, *empty]
             + [cell["text"] for cell in cells[label]]
             + [""] * len(facts)
             for label, family in floors.items()
         ],
-        ranked=bool(ranks),
-    )
+    }
 
 
-def _named(backbone: Mapping[Hashable, Any], report: Report) -> _SortedCell:
+def sorted_heads(kinds: Mapping[str, str], now: Mapping[str, str] = MappingProxyType({})) -> list[SortedCell]:
+    """Heads of a table that can be sorted: what each sorts, ``words``, ``numbers`` or ``rank``; how now."""
+    return [{"text": name, "sort": kind, "now": now.get(name, "none")} for name, kind in kinds.items()]
+
+
+def _named(backbone: _Row, report: Report) -> SortedCell:
     """The cell of a backbone's name, with its swatch and who measured it."""
     name = str(backbone["backbone"])
     return _fact("backbone", name) | {"note": str(backbone["claim"]), "anchor": report.looks[name]["anchor"]}
 
 
-def _attributes(backbone: Mapping[Hashable, Any]) -> dict[str, str]:
+def _attributes(backbone: _Row) -> dict[str, str]:
     """The attributes of a row that filters read."""
-    known = {key: str(backbone[key]) for key in ("backbone", "family", "supervision", "licence")}
+    known = {key: str(backbone[key]) for key in ("backbone", "family", "supervision", "licence", "claim")}
     known["parameters"] = fixed(backbone["parameters"], 0)
     return {f"data-{key}": value for key, value in known.items()}
 
 
 def _filters(backbones: pd.DataFrame) -> Iterator[tuple[str, str, dict[str, str]]]:
     """The attribute of rows that a filter reads, how it must fit, and the choices with their texts."""
-    for key in ("family", "supervision", "licence"):
+    for key in ("family", "supervision", "licence", "claim"):
         if len(names := [name for name in dict.fromkeys(backbones[key].astype(str)) if name]) > 1:
             yield key, "whole", dict(zip(names, names, strict=True))
     sizes = backbones["parameters"].dropna()
@@ -91,7 +104,7 @@ def _filters(backbones: pd.DataFrame) -> Iterator[tuple[str, str, dict[str, str]
         yield "parameters", "most", {str(limit): f"up to {limit // 1_000_000} M" for limit in limits}
 
 
-def _cells(scores: pd.DataFrame) -> Iterator[list[_SortedCell]]:
+def _cells(scores: pd.DataFrame) -> Iterator[list[SortedCell]]:
     """The cells of each row, shaded from the lowest to the highest score of a column."""
     values = scores.map(lambda cell: cell.value)
     low, width = values.min(), values.max() - values.min()
@@ -108,12 +121,12 @@ def _known(values: "pd.Series[Any]") -> bool:
     return any(str(value) not in ("", "nan") for value in values)
 
 
-def _fact(key: str, value: Any) -> _SortedCell:  # noqa: ANN401  # a word, or a number of weights
+def _fact(key: str, value: Any) -> SortedCell:  # noqa: ANN401  # a word, or a number of weights
     """The cell of a fact; weights are in millions."""
     if key != "parameters":
         return {"text": str(value), "key": str(value), "left": True}
     return {"text": fixed(value / 1e6, 1 if value < 1e8 else 0), "key": fixed(value, 0), "left": False}
 
 
-def _rank(rank: float) -> _SortedCell:
+def _rank(rank: float) -> SortedCell:
     return {"text": f"{rank:.1f}", "key": f"{rank:.4f}", "left": False, "note": ""}

@@ -9,7 +9,7 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column
 from layerboard.leaderboards.records.key import COMPARISON_TASK
 from layerboard.leaderboards.records.record import UNLIKE
-from layerboard.zoo.spec import SUBLAYER_TAPS
+from layerboard.zoo.spec import READ_TAPS
 
 NOT_RUN = "not run"
 NO_REASON = "no reason was recorded"
@@ -145,7 +145,7 @@ def _sentence(gap: Gap, layers: set[tuple[int, str]], label: str) -> str:
     blocks = [layer for layer, tap in layers if tap == "block" and layer >= 0]
     names = [ranges_text(blocks)] if blocks else []
     names += ["final"] if any(tap == "final" for _, tap in layers) else []
-    for sublayer in SUBLAYER_TAPS:
+    for sublayer in READ_TAPS:
         if inside := [layer for layer, tap in layers if tap == sublayer]:
             # scores of no single block have a number below 0
             names.append(f"{sublayer} of {ranges_text(inside) if min(inside) >= 0 else 'all blocks'}")

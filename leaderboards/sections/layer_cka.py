@@ -23,7 +23,7 @@ from layerboard.leaderboards.blocks.blocks import (
     said,
     slug,
 )
-from layerboard.leaderboards.blocks.csv import csv_text, text_digest
+from layerboard.leaderboards.blocks.csv import numbers_text, text_digest
 from layerboard.leaderboards.blocks.display import fixed
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import BoardBackbone
@@ -186,7 +186,7 @@ def cka_page(board: Board) -> Page | None:
     numbers = Numbers(cka_frame(maps), f"{board.page}.cka")
     file = f"{numbers.name}.csv"
     blocks = [said(NOTE), said(READ), *(block for each in maps for block in _map_blocks(each))]
-    blocks += [said(SEE, file=file, digest=text_digest(csv_text(numbers.frame))), numbers]
+    blocks += [said(SEE, file=file, digest=text_digest(numbers_text(numbers))), numbers]
     return Page(numbers.name, f"CKA of layers: {board.suite}", tuple(blocks))
 
 

@@ -6,12 +6,14 @@ from layerboard.leaderboards.blocks.blocks import Block
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.best import best_blocks
 from layerboard.leaderboards.sections.ceilings import ceiling_blocks
+from layerboard.leaderboards.sections.features import feature_blocks
 from layerboard.leaderboards.sections.layers import layer_blocks
 from layerboard.leaderboards.sections.losses import loss_blocks
 from layerboard.leaderboards.sections.published import published_blocks
 from layerboard.leaderboards.sections.ranks import rank_blocks
 from layerboard.leaderboards.sections.same_depth import same_depth_blocks
 from layerboard.leaderboards.sections.seen import seen_blocks
+from layerboard.leaderboards.sections.series import series_blocks
 from layerboard.leaderboards.sections.sets import set_blocks
 from layerboard.leaderboards.sections.similarity import similarity_blocks
 from layerboard.leaderboards.sections.variants import variant_blocks
@@ -25,14 +27,16 @@ SECTIONS: tuple[Callable[[Board], list[Block]], ...] = (
     seen_blocks,
     ceiling_blocks,
     layer_blocks,
+    series_blocks,
     set_blocks,
+    feature_blocks,
     variant_blocks,
     published_blocks,
     similarity_blocks,
     same_depth_blocks,
 )
 # what single layers of plain backbones do not show
-BEYOND = (set_blocks, variant_blocks)
+BEYOND = (series_blocks, set_blocks, feature_blocks, variant_blocks)
 # sections without a table: the report has the matrices of every two backbones instead
 PICTURED = (same_depth_blocks,)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Block, Bullets, Heading, Table, Text, said
-from layerboard.leaderboards.blocks.csv import csv_text, text_digest
+from layerboard.leaderboards.blocks.csv import numbers_text, text_digest
 from layerboard.leaderboards.blocks.display import task_rank
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.tidy import numbers_of
@@ -19,7 +19,7 @@ def provenance_blocks(board: Board) -> list[Block]:
     """The last sections of the page of a board, or of a part of it: its provenance, and what is missing."""
     records, numbers = board.records if board.part else board.plain, numbers_of(board)
     words = "{run} The numbers as a table: [{file}]({file}), SHA-256 {digest}."
-    file, digest, run = f"{numbers.name}.csv", text_digest(csv_text(numbers.frame)), run_sentence(records)
+    file, digest, run = f"{numbers.name}.csv", text_digest(numbers_text(numbers)), run_sentence(records)
     blocks = [
         Heading(2, "Where the numbers come from"),
         said(words, run=run, file=file, digest=digest),

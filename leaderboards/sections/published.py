@@ -20,7 +20,8 @@ from layerboard.leaderboards.sections.provenance import list_blocks
 AGREES = """\
 A published number agrees if it overlaps the 95 % interval of the measured one. Layers are in brackets; where
 a source names no pooling, they are of the class token, or of the mean without one. The sources tell how the
-published numbers were measured."""
+published numbers were measured; what they leave open is measured in several ways, and the interval spans all
+of these."""
 DISPUTED = "Published numbers of the same measurement that disagree:"
 NONE = "No given published number is for a backbone, task and dataset of this page."
 
@@ -53,13 +54,15 @@ def _cells(row: Mapping[Hashable, Any]) -> dict[str, str]:
     measured, interval, rule = row["measured"] is not None, row["ci_low"] is not None, row["rule"]
     maybe = f"{row['maybe_layers']} not shown to be worse" if row["maybe_layers"] else ""
     source = f"{row['source']}, {row['table']}".removesuffix(", ")
+    span = row["lowest"] is not None
+    ends = f"; {fixed(row['lowest'], 2)} to {fixed(row['highest'], 2)} by open settings" if span else ""
     return {
         "backbone": row["backbone"],
         "score": f"{row['task']} {row['metric']}, {row['dataset']}{protocol}",
         "source": f"{source}{' (second hand)' if row['second_hand'] else ''}",
         "published": fixed(row["published"], row["decimals"])
         + _layer(row["published_layer"], rule, row["index"]),
-        "measured": fixed(row["measured"], 2) + _layer(row["measured_layer"], rule, maybe)
+        "measured": fixed(row["measured"], 2) + _layer(row["measured_layer"], rule, maybe) + ends
         if measured
         else "",
         "95 % interval": f"{fixed(row['ci_low'], 2)} to {fixed(row['ci_high'], 2)}" if interval else "",

@@ -1,16 +1,27 @@
 """The section on the gains of layer sets over plain single layers."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, said
 from layerboard.leaderboards.blocks.display import natural, score_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column, Side, chosen_elsewhere
-from layerboard.leaderboards.board.differences import Estimate, best_side, differences_of, sides_of
+from layerboard.leaderboards.board.differences import (
+    MISSING,
+    Estimate,
+    best_side,
+    differences_of,
+    held_out_difference,
+    items_of_sides,
+    sides_of,
+)
 from layerboard.leaderboards.board.frames import backbones_of, is_floor
 from layerboard.leaderboards.sections.variants import (
     NO_ITEMS,
@@ -19,18 +30,32 @@ from layerboard.leaderboards.sections.variants import (
     missing_blocks,
     side_text,
 )
-from layerboard.tasks.framework.sets import SETS, names_of
-from layerboard.zoo.spec import Layer
+from layerboard.tasks.framework.assess import Choose, pick_highest
+from layerboard.tasks.framework.sets import (
+    GIVEN_METRIC,
+    GREEDY,
+    GREEDY_METRIC,
+    LOES_METRIC,
+    SETS,
+    forward_selection,
+    names_of,
+)
+from layerboard.zoo.spec import Layer, stands_for_set
 
 SET_NOTE = """\
 Scores of sets of layers, from the same forward passes. The similarity of a set is the mean of the cosine
 similarities of its layers; probes get the concatenated unit vectors, in the pooling of the best single layer.
-These scores are in no other table. `gain` is the score of the set minus that of the best single layer, in
-points, with its 95 % interval over the same items. The best layer was chosen on the test data, but the blocks
-of `last4`, `quarters` and `all` were not, so their gains are a little too low; the best pair was chosen among
-many more candidates than the best layer, so its gain is too high. The last row of a backbone is fair: set and
-layer are both chosen on one half of the data and scored on the other. The temperature of a vote is the task's
-own; averaging with an uninformative layer has the effect of a higher one."""
+These scores are in no other table. `gain` is the score of the set minus that of `against`, mostly the best
+single layer, in points, with its 95 % interval over the same items. The best layer was chosen on these items,
+but fixed blocks were not, so their gains are a little too low; the best pair and `greedy:3` were chosen among
+many more candidates than the best layer, so their gains are too high. `held-out gain` is fair: set and layer
+are both chosen on one half of the items and scored on the other, both ways, in 100 splits, and its interval
+is over the same items. The temperature of a vote is the task's own; averaging with an uninformative layer has
+the effect of a higher one."""
+
+CHOOSING = """\
+`greedy:3` adds to the best block the block that helps most, twice, while that helps. `loes:K` are K blocks
+chosen without labels, by vectors alone."""
 
 PAIR = "best pair of {count}"
 CHOSEN = "chosen on other data, of {count}"
@@ -56,16 +81,29 @@ def _gains(board: Board, column: Column, sets: pd.DataFrame, name: str, transfor
     if single.empty or rows.empty:
         return
     best = best_side(single, name, transform)
-    for names, side in _shown(sides_of(rows, name, transform)):
+    plain, every = (sides_of(each, name, transform) for each in (single, rows))
+    measured = items_of_sides(column, [*plain, *every], board.items)
+    shown = sets[(sets["backbone"] == name) & (sets["pooling"] == column.poolings.get(name))]
+    marks = {str(metric): {*map(str, part["tap"])} for metric, part in shown.groupby("metric")}
+    given = marks.get(GIVEN_METRIC, set())
+    for way in _ways(plain, every, marks):
+        side = way.sides[way.choose(np.array([each.score for each in way.sides]))]
         (gain,) = differences_of(column, [side], best, board.items)
-        yield Gain(column, best, side, gain, names=names)
+        held_out = held_out_difference(column, way.sides, plain, measured, way.choose)
+        yield Gain(column, best, side, gain, held_out=held_out, names=way.names)
+    first, *others = [side for side in every if side.tap in given] or [best]
+    for side in others:
+        (gain,) = differences_of(column, [side], first, board.items)
+        yield Gain(column, first, side, gain, names=(side.tap,))
     score, chosen = chosen_elsewhere(rows)
     before = column.held_out.get(name)
     if not math.isnan(score) and before is not None and len(rows) > 1:
         side = replace(sides_of(chosen.head(1), name)[0], score=score)
         chosen_before = replace(best, layer=before.shares[0][0], score=before.score)
+        held_out = held_out_difference(column, every, plain, measured)
+        held_out = Estimate(score - before.score) if math.isnan(held_out.value) else held_out
         names = (CHOSEN.format(count=len(rows)),)
-        yield Gain(column, chosen_before, side, Estimate(score - before.score), names=names)
+        yield Gain(column, chosen_before, side, MISSING, held_out=held_out, names=names)
 
 
 def blocks_of(side: Side) -> tuple[int, ...]:
@@ -73,17 +111,46 @@ def blocks_of(side: Side) -> tuple[int, ...]:
     return tuple(member.index for member in Layer.of_record(side.layer, side.tap).members)
 
 
-def _shown(sets: Sequence[Side]) -> Iterator[tuple[tuple[str, ...], Side]]:
-    """The sets of fixed blocks, in the order of `SETS`, and the best pair, the shallower of equal ones."""
+class _Way(NamedTuple):
+    """A way to choose a set of layers, with what it chooses from."""
+
+    names: tuple[str, ...]
+    sides: Sequence[Side]
+    choose: Choose = pick_highest
+
+
+def _ways(
+    plain: Sequence[Side], sets: Sequence[Side], marks: Mapping[str, Collection[str]]
+) -> Iterator[_Way]:
+    """The sets of fixed blocks, in the order of `SETS`, then the ways to choose one by its score.
+
+    ``marks`` are the taps of sets by the metrics that say why these are there (`tasks.framework.sets`).
+    """
+    given, greedy, label_free = (
+        marks.get(metric, ()) for metric in (GIVEN_METRIC, GREEDY_METRIC, LOES_METRIC)
+    )
     sets = sorted(sets, key=lambda side: Layer.of_record(side.layer, side.tap).place)
-    by_side = {side: names_of(blocks_of(side), side.depth) for side in sets}
-    names = {side: tuple(name for name in every if name != "pairs") for side, every in by_side.items()}
+    names = dict[Side, tuple[str, ...]]()
+    for side in sets:
+        known = tuple(name for name in names_of(blocks_of(side), side.depth) if name != "pairs")
+        known += (f"loes:{len(blocks_of(side))}",) if side.tap in label_free else ()
+        names[side] = known or ((side.tap,) if side.tap in given else ())
     fixed = [side for side in sets if names[side]]
-    for side in sorted(fixed, key=lambda side: SETS.index(names[side][0])):
-        yield names[side], side
+    for side in sorted(fixed, key=lambda side: [*SETS, names[side][0]].index(names[side][0])):
+        yield _Way(names[side], [side])
     pairs = [side for side in sets if len(blocks_of(side)) == 2]
-    if pairs and pairs != fixed:
-        yield (PAIR.format(count=len(pairs)),), max(pairs, key=lambda side: side.score)
+    if not {*pairs} <= {*fixed}:
+        yield _Way((PAIR.format(count=len(pairs)),), pairs)
+    if larger := [side for side in sets if side.tap in greedy]:
+        among = {block for side in larger for block in blocks_of(side)}
+        sides = [*(side for side in plain if side.layer in among), *larger]
+        members = [frozenset(blocks_of(side)) for side in sides]
+        yield _Way((f"{GREEDY}, of {len(among)} blocks",), sides, partial(forward_selection, members))
+
+
+def _against_text(side: Side) -> str:
+    """The layer, or the set, that a set is compared with, and its score."""
+    return f"{score_text(side.score)} ({side.tap})" if stands_for_set(side.tap) else side_text(side)
 
 
 def set_blocks(board: Board) -> list[Block]:
@@ -98,14 +165,17 @@ def set_blocks(board: Board) -> list[Block]:
             "set": ", ".join(gain.names),
             "blocks": f"{at[0]}-{at[-1]}" if len(at) == at[-1] - at[0] + 1 > 2 else ", ".join(map(str, at)),
             "score": score_text(gain.best.score),
-            "best layer": side_text(gain.plain),
+            "against": _against_text(gain.plain),
             "gain": difference_text(gain.gain),
+            "held-out gain": difference_text(gain.held_out),
         }
         for gain in set_gains(board)
         for at in [blocks_of(gain.best)]
     )
     title, lacking = "What sets of layers gain", board.sets.assign(transform="sets of layers")
     blocks: list[Block] = [Heading(2, title), said(SET_NOTE)]
+    chooses = len(frame) and frame["set"].str.contains("greedy|loes").any()
+    blocks += [said(CHOOSING)] if chooses else []
     blocks += [] if board.items is not None else [said(NO_ITEMS)]
     if len(frame):
         frame = frame if frame["transform"].any() else frame.drop(columns="transform")

@@ -26,7 +26,7 @@ from layerboard.leaderboards.board.frames import (
     is_floor,
 )
 from layerboard.tasks.datasets.spair_facts import AZIMUTH, KINDS, MISTAKABLE
-from layerboard.tasks.framework.base import area_ceiling_metric, ceiling_metric
+from layerboard.tasks.framework.base import area_ceiling_metric, ceiling_metric, open_metrics
 from layerboard.tasks.framework.registry import PULL
 from layerboard.zoo.errors import counted
 
@@ -41,12 +41,13 @@ TURNS, LEVELS = (
 )
 KIND_NAMES = (*LEVELS, *TURNS, MISTAKABLE)  # kinds of keypoints, in the order of tables
 CEILINGS = (ceiling_metric(""), area_ceiling_metric(""))
+OF_ALL = (*CEILINGS, *open_metrics(""))  # ends of metrics that are of all items, as the metric itself is
 
 
 def kind_suffix(task: str, metric: str) -> str:
     """The suffix of the name of a metric that says which kind of items it is of; "" for all items."""
     names = task_display(task).metrics
-    if metric in names or metric.endswith(CEILINGS):
+    if metric in names or metric.endswith(OF_ALL):
         return ""
     whole = max((name for name in names if metric.startswith(f"{name} ")), key=len, default=metric)
     return metric[len(whole) + 1 :]

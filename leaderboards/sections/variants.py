@@ -66,7 +66,8 @@ class Gain:
     """What a variant of a backbone, or a set of its layers, gains over the plain one in one column.
 
     The last gain of a backbone from sets is chosen on held-out data, both the set and the single block: their
-    scores are on data that did not choose them. All others are chosen on the items that score them.
+    scores are on data that did not choose them. All others are chosen on the items that score them, but for
+    ``held_out``.
     """
 
     column: Column
@@ -74,9 +75,9 @@ class Gain:
     best: Side  # the best block of the variant; for sets the best, or that which was chosen most often
     gain: Estimate
     same_layer: Estimate = MISSING  # at the best plain block; NaN if it has no score
-    held_out: float = math.nan  # with layers chosen on held-out data; NaN without a choice
+    held_out: Estimate = MISSING  # of layers, or sets, chosen on other data; NaN without a choice
     alike: bool = False  # whether all layers have the same scores
-    names: tuple[str, ...] = ()  # name of a set (`tasks.sets.SETS`), or `PAIR`, or `CHOSEN`
+    names: tuple[str, ...] = ()  # of a set, of how it was chosen, or of a tap or pooling
 
 
 def references_of(names: Collection[str]) -> dict[str, str]:
@@ -133,7 +134,7 @@ def _gains(
             same = [side for side in sides if side.layer == before.layer]
             gain, *others = differences_of(column, [best, *same], before, board.items)
             chosen, again = column.held_out.get(reference), changed.held_out.get(name)
-            held_out = again.score - chosen.score if chosen and again else math.nan
+            held_out = Estimate(again.score - chosen.score) if chosen and again else MISSING
             alike = _values(column, reference) == _values(changed, name)
             yield Gain(column, before, best, gain, others[0] if others else MISSING, held_out, alike)
 
@@ -172,7 +173,7 @@ def _tables(board: Board, gains: Sequence[Gain]) -> Iterator[Block]:
     yield from _table(board, gains, _difference, TITLE)
     for words, rows, text in (
         ("At the best layer of the backbone:", gains, lambda gain: difference_text(gain.same_layer)),
-        ("With layers chosen on held-out data:", gains, lambda gain: signed_text(gain.held_out)),
+        ("With layers chosen on held-out data:", gains, lambda gain: difference_text(gain.held_out)),
         ("Scores and best layers:", [*plain.values(), *gains], lambda gain: side_text(gain.best)),
     ):
         for table in _table(board, rows, text, f"{TITLE}: {words[:1].lower()}{words[1:-1]}"):

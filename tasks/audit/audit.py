@@ -19,6 +19,8 @@ from layerboard.tasks.audit.label_doubt import (
     neighbour_votes,
     votes_of,
 )
+from layerboard.tasks.audit.near_duplicates import usual_distance
+from layerboard.tasks.audit.threshold import PRECISION, CandidatePairs, DuplicateThreshold
 from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.metrics.folds import group_numbers, stratified_folds
 from layerboard.tasks.metrics.neighbours import Neighbours, Vectors, nearest, unit_vectors
@@ -55,6 +57,7 @@ class Audit:
     spaces: Sequence[Space]
     findings: Sequence[Finding]  # duplicates, labels and series, the surest of each kind first
     clusters: Integers  # [images] cluster of images that belong together: duplicates, series, groups
+    threshold: DuplicateThreshold  # of duplicates
     planted: float  # share of deliberately wrong labels that are listed; NaN if no label is judged
 
     @cached_property
@@ -92,11 +95,19 @@ def choose_space(backbone: str, candidates: Iterable[tuple[str, Vectors]], photo
     return Space(f"{backbone} {chosen[0]}", unit_vectors(chosen[1]), chosen[2])
 
 
-def audit(photos: Sequence[Photo], grey: NDArray[np.uint8], spaces: Sequence[Space]) -> Audit:
+def audit(
+    photos: Sequence[Photo],
+    grey: NDArray[np.uint8],
+    spaces: Sequence[Space],
+    things: Sequence[str] | None = None,
+    precision: float = PRECISION,
+) -> Audit:
     """Audit a folder, from grey thumbnails of its images, [images 8 9], and vectors.
 
     Images of one group are not reported as duplicates and do not vote for each other. Without groups, series
-    are searched.
+    are searched, whose images are duplicates only if their thumbnails are equal. ``things`` say which images
+    are known to be copies of each other, and which not: those of one name are, "" is not known; pairs of
+    these determine the threshold for the wanted precision.
     """
     every = [nearest(space.unit, space.unit, SEARCHED) for space in spaces]
     groups = _groups(photos)
@@ -106,13 +117,18 @@ def audit(photos: Sequence[Photo], grey: NDArray[np.uint8], spaces: Sequence[Spa
     units = groups.copy()  # groups, or series if there are no groups
     for run in runs:
         units[run] = units[run[0]]
-    pairs, nearness, cosine = _pairs(grey, spaces, every, units)
+    candidates = _candidates(grey, spaces, every, (units, groups))
+    threshold = DuplicateThreshold.of([usual_distance(nearby) for nearby in every])
+    if things is not None:
+        threshold = threshold.labelled(candidates, np.array(things, str), precision)
+    listed = candidates.within(threshold.share)
+    pairs, nearness, cosine = listed.pairs, 1 - listed.relative, 1 - listed.distance
     order = np.argsort(units, kind="stable")
     chain = np.stack([order[:-1], order[1:]], axis=1)
     chain = chain[np.equal(*units[chain].T)]
     clusters = near_duplicates.clusters_of(len(photos), [pairs, chain])
     copies = _duplicates(photos, pairs, nearness, cosine)
-    return Audit(photos, spaces, (*copies, *doubtful, *serial), clusters, planted)
+    return Audit(photos, spaces, (*copies, *doubtful, *serial), clusters, threshold, planted)
 
 
 def _groups(photos: Sequence[Photo]) -> Integers:
@@ -143,25 +159,29 @@ def _series(photos: Sequence[Photo], every: Sequence[Neighbours]) -> list[Intege
     return series.runs(units, [near[unit[:-1]] for unit in units])
 
 
-def _pairs(
-    grey: NDArray[np.uint8], spaces: Sequence[Space], every: Sequence[Neighbours], units: Integers
-) -> tuple[Integers, Floats, Floats]:
-    """Duplicate pairs [pairs 2] from different units, how much nearer than usual they are, and their cosines.
+def _candidates(
+    grey: NDArray[np.uint8],
+    spaces: Sequence[Space],
+    every: Sequence[Neighbours],
+    apart: tuple[Integers, Integers],
+) -> CandidatePairs:
+    """Pairs that are neighbours in some backbone, or whose thumbnails are copies.
 
-    Duplicates have thumbnails that are copies, or are much closer in the median backbone than neighbours
-    usually are.
+    ``apart`` are the unit and the group of each image: images of one group are no pair, those of one unit,
+    such as a series, are one only if their thumbnails are equal.
     """
     copied = near_duplicates.copied_pictures(grey)
     neighbours = [near_duplicates.near_pairs(nearby, np.inf) for nearby in every]
     pairs = np.unique(np.concatenate([copied, *neighbours]), axis=0)
-    pairs = pairs[np.not_equal(*units[pairs].T)]
-    usual = np.array([near_duplicates.usual_distance(nearby) for nearby in every])[:, None]
+    alone, other = (np.not_equal(*each[pairs].T) for each in apart)
+    pairs = pairs[alone | (other & near_duplicates.equal_pictures(grey, pairs))]
+    usual = np.array([usual_distance(nearby) for nearby in every])[:, None]
     distances = np.stack([near_duplicates.distances(space.unit, pairs) for space in spaces])
     # if all images are alike, none is nearer than usual
     relative = np.median(np.divide(distances, usual, out=np.ones_like(distances), where=usual > 0), axis=0)
     count = len(grey)
-    alike = (relative <= near_duplicates.SHARE) | np.isin(pairs @ [count, 1], copied @ [count, 1])
-    return pairs[alike], 1 - relative[alike], 1 - np.median(distances, axis=0)[alike]
+    copies = np.isin(pairs @ [count, 1], copied @ [count, 1])
+    return CandidatePairs(pairs, relative, np.median(distances, axis=0), copies)
 
 
 def _duplicates(photos: Sequence[Photo], pairs: Integers, nearness: Floats, cosine: Floats) -> list[Finding]:

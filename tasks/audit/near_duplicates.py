@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from layerboard.tasks.metrics.arrays import Features, Floats, Integers
+from layerboard.tasks.metrics.arrays import Features, Floats, Integers, Mask
 from layerboard.tasks.metrics.neighbours import Neighbours, Vectors, chunks, nearest
 
 BITS = 64
@@ -19,6 +19,7 @@ SMALL = (9, 8)  # width and height of the grey thumbnail that is hashed
 NEAREST_BITS = 8  # largest Hamming distance between the hashes of copies, of 64 bits
 SHARE = 0.3  # copies differ by at most this share of the usual difference of two images (bits or distance)
 ALIKE = 0.95  # least correlation of thumbnails with similar hashes that counts as a copy
+EQUAL = 3  # grey levels by which the thumbnails of one picture in several files differ
 USUAL = 3  # the usual distance is the median distance to this neighbour: few images have so many copies
 FAR = 64  # rank of the neighbour whose distance is the unit of near-duplicates in stored vectors
 NEAR = 0.1  # largest distance of near-duplicates, 1 - cosine, in this unit
@@ -51,6 +52,15 @@ def copied_pictures(grey: NDArray[np.uint8]) -> Integers:
     return np.asarray(pairs[np.maximum(*correlation) >= ALIKE])
 
 
+def equal_pictures(grey: NDArray[np.uint8], pairs: Integers) -> Mask:
+    """Whether grey thumbnails [pictures 8 9] of pairs differ by at most `EQUAL` levels anywhere: [pairs]."""
+    equal = np.empty(len(pairs), np.bool_)
+    for rows in chunks(len(pairs), grey[0].size if len(grey) else 1):
+        first, second = (grey[pairs[rows, side]].astype(np.int16) for side in (0, 1))
+        equal[rows] = np.abs(first - second).max(axis=(1, 2)) <= EQUAL
+    return equal
+
+
 def _standardised(grey: NDArray[np.uint8]) -> Floats:
     """Pictures as vectors of mean 0 and length 1, or length 0 for constant pictures."""
     values = grey.reshape(len(grey), -1) - grey.mean(axis=(1, 2))[:, None]
@@ -58,8 +68,18 @@ def _standardised(grey: NDArray[np.uint8]) -> Floats:
 
 
 def usual_distance(found: Neighbours) -> float:
-    """Median over images of the distance, 1 - cosine, to the `USUAL`-th neighbour, or to the last one."""
-    return float(np.median(1.0 - found.similarity[:, :USUAL][:, -1])) if found.similarity.size else 0.0
+    """Median over images of the distance, 1 - cosine, to the `USUAL`-th neighbour, or to the last one.
+
+    Where most images have copies, these are such neighbours; so it is at least `NEAR` / `SHARE` of the median
+    distance to a far one: the last that was searched, or one third down the ranks of a small folder.
+    """
+    if not found.similarity.size:
+        return 0.0
+    usual, far = (
+        float(np.median(1.0 - found.similarity[:, :rank][:, -1]))
+        for rank in (USUAL, len(found.index) // 3 + 1)
+    )
+    return max(usual, far * NEAR / SHARE)
 
 
 def distances(unit: Features, pairs: Integers) -> Floats:

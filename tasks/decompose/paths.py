@@ -12,7 +12,15 @@ from typing import Any, Literal
 
 from layerboard.tasks.keypoints.config import KeypointConfig
 from layerboard.tasks.propagation.config import PropagationConfig
-from layerboard.zoo.view.released import CornerSquare, OfPixels, OfTokens, ScriptFrame
+from layerboard.zoo.view.released import (
+    CornerSquare,
+    NativeFrame,
+    NativeSquare,
+    OfPixels,
+    OfTokens,
+    ScriptFrame,
+    TokenFrame,
+)
 from layerboard.zoo.view.views import Letterbox, RaisedFrame, Stretch, Tiles, View, WholeFrame
 
 Rule = KeypointConfig | PropagationConfig
@@ -44,11 +52,12 @@ PROPAGATION = {
     "neighbourhood": ("radius", "circle"),
     "sources": ("n_last_frames", "topk"),
     "temperature": ("temperature",),
-    "decoding": ("nearest",),
+    "decoding": ("decoding",),
     "decimals": ("decimals",),
 }
 
 _FRAMES = (WholeFrame, RaisedFrame, ScriptFrame)
+_ALONE = (Tiles, TokenFrame, NativeFrame, NativeSquare)  # kinds whose sizes no other kind can have
 
 # size of images in a view: tokens, pixels of a 224 px backbone, or absolute pixels
 _SIZES: Mapping[type[Any], str] = {
@@ -57,11 +66,17 @@ _SIZES: Mapping[type[Any], str] = {
     **dict.fromkeys((Letterbox, Stretch), "the input size x {view.side}/224"),
     WholeFrame: "shorter side the input size x {view.short}/224",
     **dict.fromkeys((RaisedFrame, ScriptFrame), "shorter side {view.short} px"),
+    TokenFrame: "shorter side {view.short} px for patches of 16, as many tokens for others",
+    NativeFrame: "shorter side the input size, at most {view.short} px",
+    NativeSquare: "the input size, at most {view.side} px",
 }
 # kind of a view, independent of its size
 _KINDS: Mapping[type[Any], str] = {
     CornerSquare: "in the corner of a white square, bicubic",
     WholeFrame: "sides to the nearest multiple, bicubic",
+    TokenFrame: "sides to the nearest multiple, bicubic, as many tokens for any patch",
+    NativeFrame: "sides to the nearest multiple, bicubic, at most the input size",
+    NativeSquare: "stretched to a square of at most the input size, bicubic",
     RaisedFrame: "sides up to a multiple, bicubic",
     ScriptFrame: "longer side down to a multiple, bilinear without anti-aliasing",
 }
@@ -69,7 +84,7 @@ _KINDS: Mapping[type[Any], str] = {
 
 def sized(first: View, second: View) -> bool:
     """Whether each of two views can have its own kind at the other one's size."""
-    if isinstance(first, Tiles) or isinstance(second, Tiles):
+    if isinstance(first, _ALONE) or isinstance(second, _ALONE):
         return type(first) is type(second)
     return isinstance(first, _FRAMES) == isinstance(second, _FRAMES)
 
@@ -83,11 +98,13 @@ def size_in_words(view: View) -> str:
 def view_kind(view: View) -> str:
     """Kind of a view, in words."""
     inner = view.view if isinstance(view, OfTokens | OfPixels) else view
+    if type(inner) in _KINDS:
+        return _KINDS[type(inner)]
     if isinstance(inner, Letterbox):
         return f"centred on black, {'Lanczos' if inner.lanczos else 'bicubic'}"
     if isinstance(inner, Stretch):
         return f"stretched to a square, {'bilinear' if inner.bilinear else 'bicubic'}"
-    return _KINDS.get(type(inner), repr(inner))
+    return repr(inner)
 
 
 def composed(kind: View, size: View) -> View:
@@ -96,14 +113,14 @@ def composed(kind: View, size: View) -> View:
         return kind
     if isinstance(kind, _FRAMES) and isinstance(size, _FRAMES):
         return replace(kind, short=size.short)
-    if isinstance(kind, CornerSquare):
-        return CornerSquare(_side(size))
     inner = kind.view if isinstance(kind, OfTokens | OfPixels) else kind
-    if not isinstance(inner, Letterbox | Stretch):
+    if not isinstance(inner, Letterbox | Stretch | CornerSquare):
         return kind
     square = replace(inner, side=_side(size))
     if isinstance(size, OfTokens):
         return OfTokens(square, size.tokens)
+    if isinstance(square, CornerSquare):  # it keeps its size in pixels by itself
+        return square
     return OfPixels(square) if isinstance(size, CornerSquare | OfPixels) else square
 
 
@@ -150,7 +167,8 @@ class Steps:
 def steps_between(first: End, second: End) -> Steps:
     """The choices in which two ends differ, and the stops between them.
 
-    For keypoints only the primary PCK threshold is kept, since the others do not change the primary score.
+    For keypoints only the primary PCK threshold is kept, since the others do not change the primary score; of
+    masks only the primary answers to what a source leaves open.
 
     Raises:
         ValueError: The rules are of two tasks.
@@ -191,7 +209,7 @@ def steps_between(first: End, second: End) -> Steps:
 def _primary(end: End) -> End:
     if isinstance(end.rule, KeypointConfig):
         return replace(end, rule=replace(end.rule, alphas=end.rule.alphas[:1]))
-    return end
+    return replace(end, rule=replace(end.rule, others=()))
 
 
 def _built(order: Mapping[str, tuple[str, ...]], owners: Mapping[str, End]) -> End:
@@ -199,7 +217,8 @@ def _built(order: Mapping[str, tuple[str, ...]], owners: Mapping[str, End]) -> E
     fields: dict[str, Any] = {
         field: getattr(owners[name].rule, field) for name, names in order.items() for field in names
     }
-    rule = type(owners[KIND].rule)(view=composed(owners[KIND].rule.view, owners[SIZE].rule.view), **fields)
+    owner = owners[KIND].rule
+    rule = replace(owner, view=composed(owner.view, owners[SIZE].rule.view), **fields)
     return End(rule, owners[TAP].tap, owners[TRANSFORM].transform)
 
 
@@ -222,12 +241,17 @@ def _words(end: End, name: str, fields: tuple[str, ...]) -> str:
     return ", ".join(_value(field, getattr(end.rule, field)) for field in fields if field != "alphas")
 
 
-_FLAGS = {
+_FLAGS: Mapping[str, Any] = {
     "inclusive": ("<", "<="),
     "circle": ("square", "circle"),
-    "nearest": ("bilinear", "nearest neighbour"),
     "keep_vanished": ("lost objects stay lost", "lost objects are rescued"),
     "every_channel": ("channels of what is left", "a channel an object"),
+    "decoding": {
+        "patches": "bilinear",
+        "nearest": "nearest neighbour",
+        "frame": "bilinear at the frame's size",
+        "frame unscaled": "bilinear at the frame's size, not scaled",
+    },
 }
 _NOTHING = {"soft": "none: the best place", "draw": "all"}
 _NUMBERS = {"n_last_frames": "{} frames", "topk": "top {}", "radius": "radius {}"}

@@ -256,6 +256,11 @@ def area_ceiling_metric(metric: str) -> str:
     return f"{ceiling_metric(metric)} by area"
 
 
+def open_metrics(metric: str) -> tuple[str, str]:
+    """Names of the lowest and the highest score over the answers to what a protocol's source does not say."""
+    return f"{metric} lowest", f"{metric} highest"
+
+
 def digest(*parts: object) -> str:
     """Hexadecimal digest of arrays (bytes, dtype, shape) and of the repr of anything else."""
     state = hashlib.blake2b(digest_size=16)

@@ -25,6 +25,7 @@ class EvaluationProtocol:
     title: str  # what it is, in one line
     tasks: tuple[str, ...] | None = None  # names of the tasks that it defines; None for all
     unlike: tuple[str, ...] = ()  # differences from its source, in whole sentences
+    beside: tuple[str, ...] = ()  # protocols with other answers to what its source does not say
     # configs by task name, and a transform of the features, for a protocol that is made for one run
     overrides: tuple[tuple[str, Any], ...] = ()
     transform: str = ""
@@ -55,6 +56,15 @@ PAPER = EvaluationProtocol(
     unlike=(
         "Where the released code depends on the order of a folder listing, the order here is alphabetical.",
     ),
+)
+
+_PE_UNLIKE = (
+    "The paper names no number of neighbours, window or temperature. J&F is by those of DINO's script (5, "
+    "square of 12, 0.1), which its README cites; `J&F lowest` and `J&F highest` are the ends over these and "
+    "those of Jabri et al. (10, circle of 12, 0.05, maps as they are), whom it cites; of Toto, which it "
+    "cites, too, none are known here.",
+    "The window holds in all frames; in the code of Jabri et al. not in the first. Frames are resized by a "
+    "bicubic filter, sides to the nearest multiple of a patch.",
 )
 
 PROTOCOLS = (
@@ -157,13 +167,48 @@ PROTOCOLS = (
     ),
     EvaluationProtocol(
         name="dinov3",
-        title="mask propagation as DINOv3's tracking notebook (commit 6876159), retrieval as its paper",
-        tasks=("davis", "retrieval"),
+        title="mask propagation as DINOv3's notebook (commit 6876159), retrieval and keypoints as its paper",
+        tasks=("davis", "retrieval", "spair"),
         unlike=(
             "The notebook holds no score; J and F are the official ones.",
             "The paper (arXiv:2508.10104, Table 23) says of retrieval: longer side 224, centre crop. Here "
             "the filter is bicubic, what the crop adds is black, and queries are not cropped.",
+            "Of keypoints it says (Table 4): as probe3d, at 1,024 pixels for patches of 16 and 896 for 14, "
+            "the better of the last block with and without the final norm. Pairs are those of the protocol "
+            "probe3d, which are not known to be its own.",
         ),
+    ),
+    *(
+        EvaluationProtocol(
+            name=f"dinov3-{short}",
+            title=f"mask propagation as Table 5 of DINOv3's paper (arXiv:2508.10104) at {short} pixels",
+            tasks=("davis",),
+            unlike=(
+                "The paper does not say the shape and temperature of the neighbourhood, nor whether maps are "
+                "scaled. J&F is by the answers of its notebook (circle, 0.2, scaled), `J&F lowest` and "
+                "`J&F highest` are the ends over all eight combinations with those of DINO's script (square, "
+                "0.1) and with maps as they are.",
+                "Images are resized, and masks seeded, as in the notebook.",
+            ),
+        )
+        for short in (480, 960, 1440)
+    ),
+    EvaluationProtocol(
+        name="pe",
+        title="mask propagation as Perception Encoder (arXiv:2504.13181, B.3.3): native size, at most 448",
+        tasks=("davis",),
+        unlike=(
+            *_PE_UNLIKE,
+            "The paper does not say whether frames keep their proportions; here they do, and in the protocol "
+            "pe-squares they do not.",
+        ),
+        beside=("pe-squares",),
+    ),
+    EvaluationProtocol(
+        name="pe-squares",
+        title="mask propagation as the protocol pe, frames stretched to a square",
+        tasks=("davis",),
+        unlike=_PE_UNLIKE,
     ),
     EvaluationProtocol(
         name="hummingbird",

@@ -135,6 +135,14 @@ _GEOAWARE = replace(
     said="centre",
     average="image",
 )
+_PROBE3D = replace(
+    _TOKENS,
+    view=CornerSquare(side=800),
+    points="truncated",
+    source="corners",
+    alphas=(0.1,),
+    draw=PairSample(most=200, seed=20),
+)
 
 CONFIGS = {
     "standard": _STANDARD,
@@ -145,14 +153,8 @@ CONFIGS = {
         search="all pixels",
         draw=PairDraw(per_category=20, seed=42),
     ),
-    "probe3d": replace(
-        _TOKENS,
-        view=CornerSquare(side=800),
-        points="truncated",
-        source="corners",
-        alphas=(0.1,),
-        draw=PairSample(most=200, seed=20),
-    ),
+    "probe3d": _PROBE3D,
+    "dinov3": replace(_PROBE3D, view=OfTokens(CornerSquare(side=1024), tokens=64)),
     "geoaware": _GEOAWARE,
     "sd-dino": replace(_GEOAWARE, soft=None, said="middle pixel", average="category"),
     "insid3": replace(

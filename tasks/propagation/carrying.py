@@ -79,8 +79,8 @@ class Windows:
 
     def __init__(self, grid: tuple[int, int], heard: Neighbourhood, cpu: bool) -> None:
         height, width = grid
-        self._radius, self._circle = heard.radius or float(height + width), heard.circle
-        reach = min(int(self._radius), max(height, width))
+        self.radius, self._circle = heard.radius or float(height + width), heard.circle
+        reach = min(int(self.radius), max(height, width))
         self.tiles = tuple(_tiles(height, width, reach, 1 + heard.n_last_frames, cpu))
         self._known: dict[tuple[tuple[int, int, int], ...], Tensor] = {}
 
@@ -96,9 +96,9 @@ class Windows:
             rows, columns = ((cells(low, high)[:, None] - cells(length)).abs() for low, high, length in key)
             down, across = rows[:, None, :, None], columns[None, :, None, :]
             if self._circle:
-                outside = (down.square() + across.square() > self._radius**2).flatten(2)
+                outside = (down.square() + across.square() > self.radius**2).flatten(2)
             else:
-                outside = ((down > self._radius) | (across > self._radius)).flatten(2)
+                outside = ((down > self.radius) | (across > self.radius)).flatten(2)
             self._known[key] = like.new_zeros(outside.shape).masked_fill_(outside, -torch.inf)
         return self._known[key]
 

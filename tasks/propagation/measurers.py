@@ -19,9 +19,15 @@ from layerboard.tasks.framework.examples import small_mask
 from layerboard.tasks.framework.measurers import TokenMeasurer
 from layerboard.tasks.metrics.arrays import VOID
 from layerboard.tasks.metrics.cell_labels import area_labels
-from layerboard.tasks.propagation.config import PropagationConfig
+from layerboard.tasks.propagation.config import Decoding, PropagationConfig
 from layerboard.tasks.propagation.j_and_f import score_frame
-from layerboard.tasks.propagation.metric import Propagation, decode, decode_nearest, seed_labels
+from layerboard.tasks.propagation.metric import (
+    Propagation,
+    decode,
+    decode_nearest,
+    decode_on_frame,
+    seed_labels,
+)
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
 
@@ -31,6 +37,12 @@ CEILINGS = {
 }
 """For each upper-bound metric, its array of scores. True masks are decoded from the grid like predicted ones:
 once seeded like the first mask, and once with the exact share of each token that each object covers."""
+
+
+def j_and_f_of(number: int) -> tuple[str, str]:
+    """Names of the arrays of J and F by the settings of that number: the primary ones are 0."""
+    return ("J", "F") if number == 0 else (f"J {number}", f"F {number}")
+
 
 FrameScores = dict[str, NDArray[Any]]  # of one frame: J, F and their upper bounds [objects], and a small mask
 
@@ -48,6 +60,7 @@ class VideoMeasurer(TokenMeasurer):
         super().__init__()
         self._video = video
         self._config = config
+        self._rules = tuple(dict.fromkeys(each.neighbourhood for each in config.settings))
         self._examples = examples
         self._view_width = view.geometry(video.size).size[0]
         self._seed = read_mask(video.masks[0])
@@ -70,20 +83,23 @@ class VideoMeasurer(TokenMeasurer):
                 height, width, _ = next(iter(frame.values())).shape
                 labels = self._labels(self._seed, (height, width))
                 members = {layer: layer.members for layer in together}
-                self._carried[together] = Propagation(frame, labels, members, self._config)
+                self._carried[together] = Propagation(frame, labels, members, self._rules)
                 self._soft |= {layer: [] for layer in together}
                 continue
             for layer, soft in self._carried[together].step(frame).items():
                 self._soft[layer].append(soft)
 
     def finish(self, layer: Layer) -> dict[str, Tensor]:
-        """Soft maps of all frames, [frames height width channels]."""
+        """Soft maps of all frames by each neighbourhood, [frames neighbourhoods height width channels]."""
         self._carried.pop((layer,), None)
         soft = self._soft.pop(layer)
         return {"soft": torch.stack(soft) if soft else torch.zeros(0), **self._flags.arrays(layer)}
 
     def settle(self, finished: Mapping[Layer, Mapping[str, Tensor]], /) -> dict[Layer, dict[str, Tensor]]:
-        """J and F of every object and scored frame, [objects frames] each, and masks of the examples."""
+        """J and F of every object and scored frame, [objects frames] each, and masks of the examples.
+
+        `j_and_f_of` has their names by each of the settings; masks are those of the primary ones.
+        """
         with ThreadPoolExecutor(torch.get_num_threads(), "score", torch.set_num_threads, (1,)) as pool:
             frames = list(pool.map(partial(self._score, finished), range(1, 1 + self._last)))
         return {
@@ -94,7 +110,8 @@ class VideoMeasurer(TokenMeasurer):
     def _together(self, frames: Sequence[FrameScores]) -> dict[str, Tensor]:
         """Scores of all frames, [objects frames] each, and masks of the examples."""
         arrays = {}
-        for name in ("J", "F", *(name for both in CEILINGS.values() for name in both)):
+        ways = (*map(j_and_f_of, range(len(self._config.settings))), *CEILINGS.values())
+        for name in (name for both in ways for name in both):
             table = np.array([frame[name] for frame in frames], np.float64)
             arrays[name] = torch.from_numpy(table.reshape(len(frames), self._objects).T.copy())
         masks = [torch.from_numpy(frame["mask"]) for frame in frames if "mask" in frame]
@@ -107,11 +124,13 @@ class VideoMeasurer(TokenMeasurer):
             labels = functional.pad(labels, (0, 1 + self._objects - labels.shape[-1]))
         return labels
 
-    def _decoded(self, soft: Tensor) -> NDArray[np.uint8]:
+    def _decoded(self, soft: Tensor, decoding: Decoding) -> NDArray[np.uint8]:
         """The mask, at the frame's size, from a soft map."""
-        if self._config.nearest:
+        if decoding == "nearest":
             return decode_nearest(soft, self._video.size)
-        return decode(soft, self._video.size, self._view_width // soft.shape[1])
+        if decoding == "patches":
+            return decode(soft, self._video.size, self._view_width // soft.shape[1])
+        return decode_on_frame(soft, self._video.size, scaled=decoding == "frame")
 
     def _score(
         self, finished: Mapping[Layer, Mapping[str, Tensor]], position: int
@@ -122,15 +141,17 @@ class VideoMeasurer(TokenMeasurer):
         ceilings: dict[tuple[int, int], FrameScores] = {}
         by_layer = {}
         for layer, arrays in finished.items():
-            soft = arrays["soft"][position - 1]
-            grid = (soft.shape[0], soft.shape[1])
+            maps = arrays["soft"][position - 1]
+            grid = (maps.shape[1], maps.shape[2])
             if grid not in ceilings:
                 ceilings[grid] = self._ceilings(truth, grid)
-            predicted = self._decoded(soft)
-            j, f = score_frame(predicted, truth, self._objects)
-            by_layer[layer] = {"J": j, "F": f, **ceilings[grid]}
-            if position in self._examples:
-                by_layer[layer]["mask"] = small_mask(predicted)
+            by_layer[layer] = scores = dict(ceilings[grid])
+            for number, rule in enumerate(self._config.settings):
+                soft = maps[self._rules.index(rule.neighbourhood)]
+                predicted = self._decoded(soft, rule.decoding)
+                scores |= zip(j_and_f_of(number), score_frame(predicted, truth, self._objects), strict=True)
+                if number == 0 and position in self._examples:
+                    scores["mask"] = small_mask(predicted)
         return by_layer
 
     def _ceilings(self, truth: NDArray[np.uint8], grid: tuple[int, int]) -> FrameScores:
@@ -138,5 +159,6 @@ class VideoMeasurer(TokenMeasurer):
         ways = (self._labels(truth, grid), area_labels(truth, grid, 1 + self._objects))
         scores: FrameScores = {}
         for names, labels in zip(CEILINGS.values(), ways, strict=True):
-            scores |= zip(names, score_frame(self._decoded(labels), truth, self._objects), strict=True)
+            predicted = self._decoded(labels, self._config.decoding)
+            scores |= zip(names, score_frame(predicted, truth, self._objects), strict=True)
         return scores

@@ -35,8 +35,9 @@ class Propagation(Generic[Key]):
     The source frames of a frame are the first frame and the latest ones before it. The label of a token is
     the mean of the labels of source tokens in its window, weighted by exp(cosine / temperature); the cosine
     of a layer is the mean of its members' cosines. Only the topk most similar source tokens of all frames
-    together count, including ties. The products of a member are computed once, however many layers have it. A
-    NaN or infinite token makes the labels NaN of all tokens with it in their window.
+    together count, including ties. The products of a member are computed once, however many layers have it,
+    and however many rules carry labels by them. A NaN or infinite token makes the labels NaN of all tokens
+    with it in their window.
     """
 
     def __init__(
@@ -44,13 +45,14 @@ class Propagation(Generic[Key]):
         first_features: Mapping[Key, Tensor],
         first_labels: Tensor,
         layers: Mapping[Key, Sequence[Key]],
-        heard: Neighbourhood,
+        rules: Sequence[Neighbourhood],
     ) -> None:
         """Start a video; raises ValueError if shapes do not match.
 
         ``first_features`` are each member's tokens [height width dim] of the first frame, of any length.
         ``first_labels`` are [height width channels], one-hot or soft, with channel 0 for the background.
-        ``layers`` lists the members of each layer: a layer that is its own member comes alone.
+        ``layers`` lists the members of each layer: a layer that is its own member comes alone. Each of the
+        ``rules`` carries labels of its own; all have the same source frames.
         """
         for features in first_features.values():
             shape, other = tuple(features.shape), tuple(first_labels.shape)
@@ -58,18 +60,19 @@ class Propagation(Generic[Key]):
                 shapes = f"{shape} and {other}"
                 raise ValueError(f"expected [height width dim] and [height width channels], found {shapes}")
         self._shapes = {layer: features.shape for layer, features in first_features.items()}
-        self._layers, self._heard = layers, heard
-        frames = 1 + heard.n_last_frames
+        (latest,) = {rule.n_last_frames for rule in rules}
+        self._layers, self._rules, frames = layers, tuple(rules), 1 + latest
         self._tokens = {layer: Recent(unit_tokens(grid), frames) for layer, grid in first_features.items()}
         like = next(iter(self._tokens.values())).kept
         labels = first_labels.to(like, non_blocking=True)
-        self._labels = {name: Recent(labels, frames) for name in layers}
+        self._labels = {name: [Recent(labels, frames) for _ in rules] for name in layers}
         height, width = first_labels.shape[:2]
-        self._windows = Windows((height, width), heard, like.is_cpu)
+        self._windows = [Windows((height, width), rule, like.is_cpu) for rule in rules]
+        self._tiles = max(self._windows, key=lambda each: each.radius).tiles
 
     @torch.no_grad()
     def step(self, features: Mapping[Key, Tensor]) -> dict[Key, Tensor]:
-        """Soft label map of the next frame for each layer: [height width channels], at least float32.
+        """Soft label maps of the next frame for each layer: [rules height width channels], at least float32.
 
         ``features`` are each member's tokens [height width dim] of the frame. Raises ValueError if the shape
         differs from the first frame's.
@@ -79,19 +82,26 @@ class Propagation(Generic[Key]):
                 shapes = f"{tuple(features[layer].shape)} after {tuple(shape)}"
                 raise ValueError(f"expected tokens of the first frame's shape, found {shapes}")
         tokens = {layer: unit_tokens(features[layer]).to(own.kept) for layer, own in self._tokens.items()}
-        soft = {name: torch.empty_like(own.kept[:, :, 0]) for name, own in self._labels.items()}
-        for tile in self._windows.tiles:
+        soft = {
+            name: each[0].kept.new_empty(len(each), *each[0].kept[:, :, 0].shape)
+            for name, each in self._labels.items()
+        }
+        for tile in self._tiles:
             alike = {layer: similarities(key, self._tokens[layer], tile) for layer, key in tokens.items()}
-            outside = self._windows.outside(tile, next(iter(tokens.values())))
+            masks = [each.outside(tile, next(iter(tokens.values()))) for each in self._windows]
             for name, members in self._layers.items():
                 mean = mean_of([alike[member] for member in members])
-                part = tile.queries(soft[name])
-                labels = carried(mean, outside, self._labels[name].around(tile), self._heard)
-                part.copy_(labels.view(part.shape))
+                for number, (rule, labels) in enumerate(zip(self._rules, self._labels[name], strict=True)):
+                    last = number == len(masks) - 1  # what it may overwrite is needed no more
+                    part = tile.queries(soft[name][number])
+                    similarity = mean if last else mean.clone()
+                    found = carried(similarity, masks[number], labels.around(tile), rule)
+                    part.copy_(found.view(part.shape))
         for layer, recent in self._tokens.items():
             recent.add(tokens[layer])
-        for name, recent in self._labels.items():
-            recent.add(soft[name])
+        for name, each in self._labels.items():
+            for labels, map_ in zip(each, soft[name], strict=True):
+                labels.add(map_)
         return soft
 
 
@@ -134,6 +144,24 @@ def decode_nearest(soft: Tensor, size: tuple[int, int]) -> Labels:
     low, high = soft.amin((0, 1)), soft.amax((0, 1))
     scaled = torch.where(high > low, (soft - low) / (high - low), 0)
     return resized_labels(first_largest(scaled.permute(2, 0, 1)).cpu().numpy(), size, centres=False)
+
+
+def decode_on_frame(soft: Tensor, size: tuple[int, int], *, scaled: bool) -> Labels:
+    """Object ids of a soft label map [height width channels], bilinearly at the image's (width, height).
+
+    With ``scaled``, every channel is then scaled to [0, 1] over the frame, a constant one to 0. The largest
+    wins (ties: lower id). Raises ValueError as `decode_nearest` does.
+
+    Source: DINOv3 (arXiv:2508.10104, Table 5); without scaling, the code of Jabri et al., NeurIPS 2020
+    (ajabri/videowalk, commit 0834ff9).
+    """
+    _check_map(soft, *size)
+    large = functional.interpolate(soft.permute(2, 0, 1)[None], size=size[::-1], mode="bilinear")[0]
+    if scaled:
+        low, high = large.amin((1, 2), keepdim=True), large.amax((1, 2), keepdim=True)
+        varies = high - low > CONSTANT * high.abs()
+        large = torch.where(varies, (large - low) / torch.where(varies, high - low, 1.0), 0)
+    return first_largest(large).cpu().numpy()
 
 
 def decode(soft: Tensor, size: tuple[int, int], patch: int) -> Labels:

@@ -23,6 +23,7 @@ from layerboard.tasks.framework.base import (
     Source,
     Statistic,
     digest,
+    open_metrics,
 )
 from layerboard.tasks.framework.checks import ALIKE
 from layerboard.tasks.framework.examples import Predicted, drawn_indices, small_mask
@@ -30,7 +31,7 @@ from layerboard.tasks.framework.measurers import Measurer
 from layerboard.tasks.framework.task import MeasuredTask
 from layerboard.tasks.metrics.arrays import Floats
 from layerboard.tasks.propagation.config import CONFIGS, PropagationConfig
-from layerboard.tasks.propagation.measurers import CEILINGS, VideoMeasurer
+from layerboard.tasks.propagation.measurers import CEILINGS, VideoMeasurer, j_and_f_of
 from layerboard.zoo.view.views import View
 
 VIDEOS = 8  # number of videos in the examples
@@ -66,7 +67,10 @@ class PropagationTask(MeasuredTask):
         return VideoMeasurer(video, view, self.config, self.places[video.name] if self.examples else ())
 
     def score(self, measurements: Sequence[Measurements]) -> Outcome:
-        """J&F, J and F in percent, unweighted means over objects, without the first and the last frame."""
+        """J&F, J and F in percent, unweighted means over objects, without the first and the last frame.
+
+        If the protocol's source leaves settings open, J&F by those that score lowest and highest, too.
+        """
         every = zip(self.data.videos, measurements, strict=True)
         pairs = [pair for pair in every if pair[1]["J"].size]  # fewer than three frames: none counts
         if not pairs:
@@ -77,11 +81,18 @@ class PropagationTask(MeasuredTask):
         def percent(name: str) -> Floats:
             return np.asarray([100.0 * float(np.mean(frames)) for _, m in pairs for frames in m[name]])
 
+        def j_and_f(names: tuple[str, str]) -> Floats:
+            return (percent(names[0]) + percent(names[1])) / 2
+
         j, f = percent("J"), percent("F")
         values = {"J&F": (j + f) / 2, "J": j, "F": f}
-        for metric, (best_j, best_f) in CEILINGS.items():
-            if all(best_j in measured for measured in measurements):
-                values[metric] = (percent(best_j) + percent(best_f)) / 2
+        if self.config.others:
+            by_settings = [j_and_f(j_and_f_of(number)) for number in range(len(self.config.settings))]
+            ends = (min(by_settings, key=np.mean), max(by_settings, key=np.mean))
+            values |= zip(open_metrics("J&F"), ends, strict=True)
+        for metric, best in CEILINGS.items():
+            if all(best[0] in measured for measured in measurements):
+                values[metric] = j_and_f(best)
         means = {metric: float(column.mean()) for metric, column in values.items()}
         if (decimals := self.config.decimals) is not None:
             means = {metric: 100.0 * round(mean / 100.0, decimals) for metric, mean in means.items()}

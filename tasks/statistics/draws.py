@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.special import ndtri, stdtr
 
-from layerboard.tasks.metrics.arrays import Floats
+from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.statistics.uncertainty import LEVEL, Uncertainty, WeightedScores, without_rounding
 from layerboard.tasks.statistics.weighted import Ratios
 
@@ -23,8 +23,13 @@ def uncertainty_of(measured: WeightedScores) -> Uncertainty | None:
     Source: Bonett and Price, Adjusted Wald Confidence Interval for a Difference of Binomial Proportions Based
     on Paired Data, Journal of Educational and Behavioral Statistics 37, 2012 (one unit of either kind).
     """
-    uncertainty, step = Uncertainty.of(measured), unit_step(measured)
-    if uncertainty is None or not step:
+    uncertainty = Uncertainty.of(measured)
+    return None if uncertainty is None else with_one_more(uncertainty, measured)
+
+
+def with_one_more(uncertainty: Uncertainty, measured: WeightedScores) -> Uncertainty:
+    """`uncertainty_of` the scores, from their `Uncertainty`."""
+    if not (step := unit_step(measured)):
         return uncertainty
     return Uncertainty([*uncertainty.parts, (step * np.eye(measured.scores), uncertainty.parts[0][1])])
 
@@ -54,11 +59,28 @@ def z_scores(scores: Floats, error: Floats, freedom: Floats) -> Floats:
 
 
 def normal_draws(covariance: Floats, draws: int, seed: int) -> Floats:
-    """Normal draws [R scores] with mean 0 and a covariance [scores scores]."""
+    """Normal draws [scores R] with mean 0 and a covariance [scores scores]."""
     values, vectors = np.linalg.eigh(covariance)
     # the symmetric root, which is unique: no sign of an eigenvector changes the draws
     root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
-    return np.asarray(np.random.default_rng(seed).normal(size=(draws, len(root))) @ root)
+    drawn = np.random.default_rng(seed).normal(size=(draws, len(root))) @ root
+    return np.ascontiguousarray(drawn.T)
+
+
+def largest_difference(normal: Floats, error: Floats, candidate: int, rivals: Integers) -> Floats:
+    """Largest difference of some rivals from a candidate in each draw, in standard errors: [R].
+
+    Args:
+        normal: Draws of all scores, [scores R].
+        error: Standard error of the difference of each score from the candidate, [scores].
+        candidate: Index of its score.
+        rivals: Indices of the rivals' scores; those without an error do not count.
+    """
+    others = rivals[(error[rivals] > 0) & (rivals != candidate)]
+    differences = normal[others]
+    differences -= normal[candidate]
+    differences /= error[others, None]
+    return np.asarray(differences.max(axis=0, initial=-math.inf), np.float64)
 
 
 def quantile_of(reach: Floats, level: float = LEVEL) -> float:

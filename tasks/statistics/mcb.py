@@ -10,10 +10,12 @@ from scipy.special import ndtr, ndtri, stdtrit
 from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
 from layerboard.tasks.statistics.draws import (
     DRAWS,
+    largest_difference,
     normal_draws,
     quantile_of,
     uncertainty_of,
     unit_step,
+    with_one_more,
     z_scores,
 )
 from layerboard.tasks.statistics.uncertainty import LEVEL, Uncertainty, WeightedScores, without_rounding
@@ -64,9 +66,9 @@ def compare_with_best(measured: WeightedScores, seed: int = 0) -> WithBest | Non
     Proportions Based on Paired Data, JEBS 37, 2012 (the added units); Tango, Equivalence Test and Confidence
     Interval for the Difference in Proportions for the Paired-Sample Design, Statistics in Medicine 17, 1998.
     """
-    plain, uncertainty = Uncertainty.of(measured), uncertainty_of(measured)
-    if plain is None or uncertainty is None:
+    if (plain := Uncertainty.of(measured)) is None:
         return None
+    uncertainty = with_one_more(plain, measured)
     scores = measured.evaluate()[0]
     above = without_rounding(scores - scores[:, None], scores)  # [candidate rival]
     error, freedom = uncertainty.pairs()
@@ -118,19 +120,29 @@ def compare_with_others(
         return None
     scores = measured.evaluate()[0]
     normal = normal_draws(uncertainty.covariance, draws, seed)
-    return [_compared(scores, uncertainty, group != number, normal) for number in asked]
-
-
-def _compared(scores: Floats, uncertainty: Uncertainty, first: Mask, normal: Floats) -> Groups:
-    above = without_rounding(scores - scores[:, None], scores)
     error, freedom = uncertainty.pairs()
-    height = z_scores(scores, error, freedom)
+    pairs = _Pairs(scores, error, freedom, z_scores(scores, error, freedom))
+    return [_compared(pairs, group != number, normal) for number in asked]
+
+
+class _Pairs(NamedTuple):
+    """Scores, and of the differences of all pairs standard errors, degrees of freedom and z-scores."""
+
+    scores: Floats
+    error: Floats
+    freedom: Floats
+    height: Floats
+
+
+def _compared(pairs: _Pairs, first: Mask, normal: Floats) -> Groups:
+    scores, error, freedom, height = pairs
+    above = without_rounding(scores - scores[:, None], scores)
     ends, tails = [], []
     for group in (first, ~first):
         rivals = np.flatnonzero(group)
         lowest, largest_p = math.inf, 0.0
         for each in np.flatnonzero(~group).tolist():
-            draws = _largest(normal, error[each], each, rivals)
+            draws = largest_difference(normal, error[each], each, rivals)
             quantile = max(ALONE, quantile_of(draws, (1 + LEVEL) / 2))
             reach = stdtrit(freedom[each, rivals], ndtr(quantile)) * error[each, rivals]
             lowest = min(lowest, float((above[each, rivals] - reach).max()))
@@ -149,14 +161,7 @@ def _beyond(count: int) -> float:
 
 def _quantile(normal: Floats, error: Floats, candidate: int, rivals: Mask) -> float:
     """Quantile of the largest difference of the rivals [scores] from a candidate, in standard errors."""
-    return max(ALONE, quantile_of(_largest(normal, error, candidate, np.flatnonzero(rivals))))
-
-
-def _largest(normal: Floats, error: Floats, candidate: int, rivals: Integers) -> Floats:
-    """Largest difference of some rivals from a candidate in each draw [R], in standard errors."""
-    others = rivals[(error[rivals] > 0) & (rivals != candidate)]
-    differences = (normal[:, others] - normal[:, [candidate]]) / error[others]
-    return np.asarray(differences.max(axis=1, initial=-math.inf), np.float64)
+    return max(ALONE, quantile_of(largest_difference(normal, error, candidate, np.flatnonzero(rivals))))
 
 
 def _weights(measured: Ratios) -> Floats:

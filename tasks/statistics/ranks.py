@@ -15,6 +15,7 @@ from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
 from layerboard.tasks.statistics.draws import (
     DRAWS,
     HOPELESS,
+    largest_difference,
     normal_draws,
     quantile_of,
     uncertainty_of,
@@ -81,16 +82,15 @@ def _shown_lower(height: Floats, error: Floats, tested: Mask, normal: Floats) ->
         height: Difference of the column's score from the row's, in standard errors, [scores scores].
         error: Standard errors of the differences, [scores scores].
         tested: The pairs that are tested, [scores scores].
-        normal: Simulated scores [R scores].
+        normal: Simulated scores [scores R].
     """
     lower = tested & np.isposinf(height)  # these differ without variance
     left = tested & (error > 0)
     while left.any():
-        reach = np.full(len(normal), -np.inf)
-        for row in np.flatnonzero(left.any(axis=1)):
-            rivals = left[row]
-            gaps = (normal[:, rivals] - normal[:, [row]]) / error[row, rivals]
-            np.maximum(reach, gaps.max(axis=1), out=reach)
+        reach = np.full(normal.shape[1], -np.inf)
+        for row in np.flatnonzero(left.any(axis=1)).tolist():
+            gaps = largest_difference(normal, error[row], row, np.flatnonzero(left[row]))
+            np.maximum(reach, gaps, out=reach)
         newly = left & (height > quantile_of(reach))
         if not newly.any():
             break

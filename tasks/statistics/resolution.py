@@ -13,7 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
 
-from layerboard.tasks.statistics.draws import DRAWS, normal_draws, quantile_of, uncertainty_of
+from layerboard.tasks.statistics.draws import (
+    DRAWS,
+    largest_difference,
+    normal_draws,
+    quantile_of,
+    uncertainty_of,
+)
 from layerboard.tasks.statistics.uncertainty import LEVEL, WeightedScores
 
 POWER = 0.8  # share of the samples in which a difference is shown
@@ -66,10 +72,9 @@ def smallest_difference(measured: WeightedScores, seed: int = 0, draws: int = DR
     near = np.argsort(-scores, kind="stable")
     near = near[(near != best) & (error[near, best] > 0)][:NEAREST]
     shown = []
-    for rival in near:
-        others = error[rival] > 0
-        gaps = (normal[:, others] - normal[:, [rival]]) / error[rival, others]
-        critical = stdtrit(freedom[rival, best], ndtr(quantile_of(gaps.max(axis=1))))
+    for rival in near.tolist():
+        gaps = largest_difference(normal, error[rival], rival, np.arange(len(scores)))
+        critical = stdtrit(freedom[rival, best], ndtr(quantile_of(gaps)))
         shown.append((critical + BEYOND) * error[rival, best])
     below = np.flatnonzero(scores[best] - scores[near] <= shown)
     return float(np.median(np.array(shown)[below if len(below) else [0]])) if shown else math.nan

@@ -246,6 +246,20 @@ def differences(measured: WeightedScores, reference: int) -> Differences:
     return Differences(value, value - reach, value + reach, p)
 
 
+def paired_halves(measured: WeightedScores) -> tuple[Floats, Floats]:
+    """Differences of the first half of the scores from the second, in pairs, and half their intervals.
+
+    [pairs] each; half an interval is NaN for too few units.
+    """
+    scores = measured.evaluate()[0]
+    first, second = np.split(np.arange(len(scores)), 2)
+    value = without_rounding(scores[first] - scores[second], scores)
+    if (uncertainty := Uncertainty.of(measured)) is None:
+        return value, np.full(len(value), np.nan)
+    error, freedom = uncertainty.pairs()
+    return value, stdtrit(freedom[first, second], (1 + LEVEL) / 2) * error[first, second]
+
+
 def choose_on_halves(
     measured: WeightedScores, splits: int = 100, seed: int = 0
 ) -> tuple[Floats, Floats, int]:
@@ -264,11 +278,11 @@ def choose_on_halves(
     mask = halves(measured.stratum, splits, seed)
     first, second = (measured.evaluate(half.astype(np.float64)) for half in (mask, ~mask))
     gap = (first - second)[np.isfinite(first).all(axis=1) & np.isfinite(second).all(axis=1)] / 2
-    best = int(np.argmax(_rounded(full)))
+    best = int(np.argmax(without_last_digits(full)))
     if not gap.size:
         return np.full(len(full), np.nan), np.full(len(full), np.nan), best
     chosen_on = full + np.concatenate([gap, -gap])
-    pick = np.argmax(_rounded(chosen_on), axis=1)
+    pick = np.argmax(without_last_digits(chosen_on), axis=1)
     reported = (2 * full - chosen_on)[np.arange(len(pick)), pick]
     times = np.bincount(pick, minlength=len(full))
     sums = np.bincount(pick, weights=reported, minlength=len(full))
@@ -281,6 +295,6 @@ def without_rounding(values: Floats, scores: Floats) -> Floats:
     return np.where(np.abs(values) < np.abs(scores).max(initial=1) * 10.0**-DIGITS, 0, values)
 
 
-def _rounded(scores: Floats) -> Floats:
+def without_last_digits(scores: Floats) -> Floats:
     """Scores without rounding errors of sums, which depend on the position of a column in a matrix."""
     return np.asarray(np.round(scores / np.abs(scores).max(initial=1), DIGITS), dtype=np.float64)

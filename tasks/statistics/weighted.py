@@ -246,8 +246,8 @@ class Partitions:
     def _tables(self, clusters: Integers, classes: Floats, columns: Floats) -> Contingency:
         """Contingency tables of one partition under weights [units R], with their class sums [classes R]."""
         width = self.labels.max(initial=0) + 1
-        cells, cell = np.unique(clusters * width + self.labels, return_inverse=True)
-        first = np.unique(cells // width, return_index=True)[1]
+        cells, cell = _distinct(clusters * width + self.labels)
+        first = np.flatnonzero(np.diff(cells // width, prepend=-1))
         return Contingency(self._weighed(cell, columns), first, classes)
 
     def _weighed(self, names: Integers, columns: Floats) -> Floats:
@@ -385,6 +385,14 @@ def shared_images(images: Integers) -> csr_array:
     names, row = np.unique(np.concatenate(rows), return_inverse=True)
     column = np.concatenate(columns)
     return coo_array((np.ones(len(row)), (row, column)), shape=(len(names), len(images))).tocsr()
+
+
+def _distinct(codes: Integers) -> tuple[Integers, Integers]:
+    """The distinct ones of some whole numbers from 0, ascending, and the index of each one's."""
+    if codes.max(initial=-1) >= 4 * len(codes):
+        return np.unique(codes, return_inverse=True)
+    there = np.bincount(codes) > 0  # faster than sorting them
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[codes]
 
 
 def as_weights(weights: Floats | None, units: int) -> Floats:

@@ -1,5 +1,6 @@
 """Small runs through the public entry points, and what is watched of them."""
 
+import json
 import os
 import sys
 from collections import Counter
@@ -12,8 +13,10 @@ from types import ModuleType
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
+from pyarrow.parquet import FileMetaData
 from torch import Tensor
 
 import layerboard
@@ -23,7 +26,9 @@ from layerboard.benchmark.engines.log import LOG
 from layerboard.benchmark.jobs import passes
 from layerboard.benchmark.passes.loading import Rendered
 from layerboard.benchmark.passes.one_pass import run_pass
-from layerboard.leaderboards.records.fields import read_fields
+from layerboard.leaderboards.charts import engine
+from layerboard.leaderboards.charts.style import Spec
+from layerboard.leaderboards.records.fields import read_table
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.framework import registry
 from layerboard.tasks.framework.registry import COST
@@ -89,14 +94,27 @@ def keep_backbones(patch: pytest.MonkeyPatch) -> None:
 
 def keep_tables(patch: pytest.MonkeyPatch) -> None:
     """Files of records with the same bytes are unpacked once: commands read the same runs again and again."""
-    kept = dict[bytes, pd.DataFrame]()
+    kept = dict[bytes, pa.Table]()
 
-    def reading(content: bytes, kinds: Mapping[str, type]) -> pd.DataFrame:
+    def reading(content: bytes, facts: FileMetaData, kinds: Mapping[str, type]) -> pa.Table:
         if content not in kept:
-            kept[content] = read_fields(content, kinds)
-        return kept[content].copy()
+            kept[content] = read_table(content, facts, kinds)
+        return kept[content]
 
-    patch.setattr("layerboard.leaderboards.records.record.read_fields", reading)
+    patch.setattr("layerboard.leaderboards.records.record.read_table", reading)
+
+
+def keep_charts(patch: pytest.MonkeyPatch) -> None:
+    """Equal charts are drawn once: commands write pages of the same runs again and again."""
+    draw, kept = engine.render_chart, dict[tuple[str, str], Any]()
+
+    def drawing(spec: Spec, ending: str = "svg") -> Any:
+        key = ending, json.dumps(spec)
+        if key not in kept:
+            kept[key] = draw(spec, ending)
+        return kept[key]
+
+    patch.setattr(engine, "render_chart", drawing)
 
 
 def add_row(patch: pytest.MonkeyPatch, module: ModuleType, name: str, row: object) -> None:

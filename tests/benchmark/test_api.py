@@ -23,7 +23,7 @@ from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import QUICK, TASKS, Tally, assert_same_records, files, run, shards
 from tests.zoo.reduced import reduce
 
-FOLDERS = ["examples", "items", "records", "run.log", "tables", "thumbnails"]
+FILES = ["examples", "items", "records", "run.log", "run.yaml", "tables", "thumbnails"]
 LAYERS = {"mini-fs": {(1, "block"), (12, "final")}, "mini-resnet": {(1, "block")}}
 
 
@@ -118,7 +118,7 @@ def test_items_and_pages_are_written_and_nothing_else(whole: Whole) -> None:
     assert pages == ["standard.cka.csv", "standard.cka.md", "standard.csv", "standard.md"]
     page = (out / "tables" / "standard.md").read_text()
     assert all(name in page for name in (*BACKBONES, *TASKS))
-    assert sorted(path.name for path in out.iterdir()) == FOLDERS
+    assert sorted(path.name for path in out.iterdir()) == FILES
     assert [path.name for path in (whole.place / "cache").iterdir()] == ["features"]
     assert not list(whole.place.rglob(".*"))
 

@@ -153,9 +153,7 @@ def test_the_inside_of_an_own_backbone(
 
 
 def test_what_an_own_backbone_may_not_show(write_attender: Callable[..., str]) -> None:
-    with pytest.raises(
-        InputError, match=r"has the tap 'final'; taps inside blocks are input, norm1, .*, branch"
-    ):
+    with pytest.raises(InputError, match=r"has the tap 'final'; taps of blocks are input, norm1, .*, branch"):
         find([write_attender("own_tap", 'taps=("heads",)', 'taps=("heads", "final")')])
     (spec,) = find([write_attender("own_untold", '        taps=("heads",),\n', "")])
     backbone = loaded(spec)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from layerboard.benchmark.engines.log import LOG
+from layerboard.benchmark.forms.campaign import RUN_FILE
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.suites import REAL
 from layerboard.tasks.datasets import write_packs as writing
@@ -40,7 +41,8 @@ def test_records_items_and_examples_are_equal_from_folder_and_from_pack(
     assert {*records["task"]} == {*TASKS}
     pd.testing.assert_frame_equal(records, expected, check_exact=True)
     others = [path.relative_to(places[0]) for path in (places[0] / "out").rglob("*") if path.is_file()]
-    others = [path for path in others if "records" not in path.parts and path.name != LOG]
+    own = (LOG, RUN_FILE)
+    others = [path for path in others if "records" not in path.parts and path.name not in own]
     assert {path.parts[1] for path in others} == {"items", "examples", "thumbnails"}
     for path in others:
         assert (places[1] / path).read_bytes() == (places[0] / path).read_bytes(), path

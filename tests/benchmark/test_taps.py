@@ -13,7 +13,7 @@ from layerboard.benchmark.plan.layers import select_layers, with_taps
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.tables import layer_table
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.spec import Layer
+from layerboard.zoo.spec import Layer, Stage
 from layerboard.zoo.spec.origin import OBJECT
 from tests.benchmark.conftest import Whole
 from tests.benchmark.doubles import SPEC
@@ -52,6 +52,13 @@ def test_layers_are_read_at_the_taps_that_a_backbone_has() -> None:
     assert select_layers("1", replace(own, taps=("mlp", "norm1")), ("norm1",)) == (Layer(1, "norm1"),)
     with pytest.raises(InputError, match="layers '0,final' have no mlp"):
         select_layers("0,final", TOKENS, ("mlp",))
+    assert str(select_layers("2,3", TOKENS, ("block", "block-normed"))[1]) == "2.block-normed"
+    stages = replace(TOKENS, stages=(Stage(2, 4, 4), Stage(1, 8, 8)))  # the norm takes the last stage alone
+    assert select_layers("all", stages, ("block-normed",)) == (Layer(3, "block-normed"),)
+    with pytest.raises(
+        InputError, match="layers '1-2' have no block-normed in double; blocks from 3 on have"
+    ):
+        select_layers("1-2", stages, ("block-normed",))
     floor = replace(SPEC, family="random", has_final=False)
     assert select_layers("all", floor, ("norm1",)) == (Layer(1), Layer(2), Layer(3))
 
@@ -67,6 +74,13 @@ def test_what_taps_leave_out_is_said_once() -> None:
         ["left out: branch of a, b: no such tap", "left out: norm1, mlp of c: no such tap"],
     )
     assert with_taps(both, ("norm1",)) == ([*vits, floor], ["left out: c, without norm1"])
+    bare = replace(convnet, has_final=False)
+    assert with_taps([*vits, bare], ("block", "block-normed")) == (
+        [*vits, bare],
+        ["left out: block-normed of c: no final norm is known"],
+    )
+    with pytest.raises(InputError, match="no block of c has the tap block-normed, as no final norm is known"):
+        with_taps([bare], ("block-normed",))
     with pytest.raises(InputError, match="no block of a, b has the tap skip; --taps takes block, input, nor"):
         with_taps([*vits, floor], ("norm1", "skip"))
     assert with_taps([floor], ("norm1",)) == ([floor], [])
@@ -76,7 +90,7 @@ def test_wrong_options_are_one_sentence(capsys: pytest.CaptureFixture[str], tmp_
     def error(*arguments: object) -> str:
         return command(capsys, "run", "-b", "mini-dino", "mini-resnet", "-o", tmp_path, *arguments).error
 
-    assert "mlp_hidden, mlp, skip, branch; found 'head'" in error("--taps", "head")
+    assert "mlp_hidden, mlp, skip, branch, block-normed; found 'head'" in error("--taps", "head")
     alone = command(capsys, "run", "-b", "mini-dino", "--taps", "branch", "-o", tmp_path).error
     assert "no block of mini-dino has the tap branch; --taps takes block, input, norm1, query," in alone
     assert "--interpolation takes auto, huggingface, dino, timm or google; found 'bicubic'" in error(

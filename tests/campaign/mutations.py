@@ -13,15 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import pandas as pd
 import pytest
 import torch
 from onnx import numpy_helper
 
 from layerboard.benchmark.commands.export import export
-from layerboard.leaderboards.blocks.csv import csv_text, sums_text
 from layerboard.leaderboards.exchange.check import cut_files, read_baseline
-from layerboard.leaderboards.report.audit import COLUMNS, SUMS, TABLE, is_changed, read_audit
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry.find import find
@@ -212,20 +209,7 @@ def stored(root: Path) -> Iterator[Victim]:
 
 
 def tables(root: Path) -> Iterator[Victim]:
-    """The table of an audit, and a baseline with its digests."""
-    (root / "audit").mkdir(parents=True)
-    rows = [
-        {"finding": "duplicate", "dataset": "photos", "file": "a.jpg", "other": "b.jpg", "cosine": 0.98},
-        {"finding": "label", "dataset": "photos", "file": "b.jpg", "score": 0.5, "note": "12"},
-    ]
-    text = csv_text(pd.DataFrame(rows, columns=COLUMNS, dtype=object))
-    (root / "audit" / TABLE).write_text(text)
-    (root / "audit" / SUMS).write_text(sums_text({TABLE: text}))
-
-    def audited() -> tuple[object, object]:
-        return is_changed(root / "audit"), read_audit(root / "audit").to_csv()
-
-    yield Victim((root / "audit" / TABLE, root / "audit" / SUMS), audited)
+    """A baseline with its digests."""
     fakes.write_fake_class_folders(root / "photos", classes=2, images=6, size=(24, 20))
     _numbers(root, "knn", images=root / "photos")
     export("csv", output=root / "out", to=root / "baseline")
@@ -244,7 +228,7 @@ KINDS: dict[str, tuple[Callable[[Path], Iterator[Victim]], int]] = {
     "images, labels, groups, splits": (own_images, 16),
     "masks and frames": (masks, 4),
     "vectors, records, items": (stored, 10),
-    "audits and baselines": (tables, 8),
+    "baselines": (tables, 8),
 }
 """Files by kind, and their shares of a hundred mutations."""
 

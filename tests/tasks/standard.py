@@ -29,7 +29,7 @@ class LayerPropagation:
     """Carries the label map of one layer from frame to frame."""
 
     def __init__(self, first_features: Tensor, first_labels: Tensor, heard: Neighbourhood) -> None:
-        self._propagation = Propagation({0: first_features}, first_labels, {0: (0,)}, heard)
+        self._propagation = Propagation({0: first_features}, first_labels, {0: (0,)}, [heard])
 
     def step(self, features: Tensor) -> Tensor:
-        return self._propagation.step({0: features})[0]
+        return self._propagation.step({0: features})[0][0]

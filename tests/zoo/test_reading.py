@@ -8,7 +8,7 @@ import pytest
 
 from layerboard.benchmark.exported.arrays import read_archive, read_array
 from layerboard.leaderboards.published.literature import read_published
-from layerboard.leaderboards.records.checksum import file_digest, has_checksum, read_checked
+from layerboard.leaderboards.records.checksum import file_digest, read_checked
 from layerboard.leaderboards.records.items import read_items
 from layerboard.tasks.datasets.reading.fields import read_json
 from layerboard.tasks.datasets.reading.files import image_size, read_bytes
@@ -38,7 +38,6 @@ READERS: dict[str, Callable[[Path], object]] = {
     "JSON of a network": checkpoint.read_network_json,
     "ONNX": lambda path: onnx_network(f"onnx:{path}"),
     "records": read_checked,
-    "checksum": has_checksum,
     "digest": file_digest,
     "items": read_items,
 }

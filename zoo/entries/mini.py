@@ -84,14 +84,14 @@ ENTRIES: tuple[BackboneSpec, ...] = (
     _FS64,
     _again("seed1", "another seed"),
     _again("mean", "class from the mean token"),
-    *(_again(f"noskip{block}", f"block {block} without skips", block) for block in (6,)),
+    *(_again(f"noskip{block}", f"block {block} without skips", block) for block in (6, 10)),
     *(
         replace(
             _again(f"{share}pct", f"{share} % of the data"),
             supervision=_LABELS,
             data=f"{share} % of the rendered images",
         )
-        for share in (10, 3)
+        for share in (30, 10, 3)
     ),
     *(  # with weights from a seed
         replace(

@@ -10,6 +10,8 @@ from torch import Tensor
 
 from layerboard.zoo.spec import BackboneSpec, Layer
 
+LEAST, EXPONENT = 1e-6, 3  # of the generalised mean
+
 
 @dataclass(frozen=True)
 class LayerFeatures:
@@ -31,6 +33,17 @@ class LayerFeatures:
         """Average of the grid over its cells, [batch dim], float32."""
         # the sum casts as it reads: a copy in float32 would take longer than the sum on a GPU
         return self.grid.mean(dim=(1, 2), dtype=torch.float32)
+
+    @property
+    def gem(self) -> Tensor:
+        """Generalised mean of the grid over its cells, [batch dim], float32: mean of cubes, cubic root.
+
+        Values below `LEAST` count as `LEAST`, as in the code of its source (Radenović, Tolias and Chum,
+        TPAMI 2018, arXiv:1711.02512, p = 3), whose features follow a ReLU. Tokens of transformers have both
+        signs: what is negative is lost, and a channel that is negative in all cells is `LEAST`.
+        """
+        cubes = self.grid.to(torch.float32).clamp(min=LEAST) ** EXPONENT
+        return cubes.mean(dim=(1, 2)) ** (1 / EXPONENT)
 
     @cached_property
     def kept_grid(self) -> Tensor:

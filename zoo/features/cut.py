@@ -17,14 +17,16 @@ from layerboard.zoo.features import LayerFeatures, Shown
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.census import Census
 from layerboard.zoo.features.hooked import HookedBackbone
-from layerboard.zoo.spec import BackboneSpec, Layer
+from layerboard.zoo.spec import BackboneSpec, Layer, VectorPooling
 from layerboard.zoo.view.photos import as_seen, decoding, open_file
 from layerboard.zoo.view.views import View, tiles_of
 
-# What is read of a layer: its class token, the mean of its patch tokens, the mean of both together, the patch
+# What is read of a layer: its class token, the mean of its patch tokens, both one after the other, the
+# generalised mean of the patch tokens (`zoo.features.LayerFeatures.gem`), the mean of all tokens, the patch
 # tokens in their places, or their mean after blocks of cells were concatenated
 # (`zoo.features.LayerFeatures.patchwise`).
-Pooled = Literal["cls", "mean", "all", "grid", "patchwise"]
+Pooled = Literal[VectorPooling, "all", "grid"]
+OF_CLS = ("cls", "cls+mean", "all")  # those that need a class token
 ImageOrPath = Image.Image | str | Path | NDArray[np.uint8]
 Images = ImageOrPath | Iterable[ImageOrPath] | Tensor
 
@@ -44,6 +46,11 @@ def pooled(features: LayerFeatures, pooling: Pooled, width: int) -> Tensor:
         return features.mean
     if pooling == "patchwise":
         return features.patchwise(width)
+    if pooling == "gem":
+        return features.gem
+    if pooling == "cls+mean":
+        assert features.cls is not None
+        return torch.cat([features.cls.to(torch.float32), features.mean], dim=1)
     if pooling == "all":
         assert features.cls is not None
         patches = features.grid.shape[1] * features.grid.shape[2]
@@ -57,13 +64,17 @@ def require_pooling(spec: BackboneSpec, pooling: Pooled) -> None:
     """Raise InputError if a backbone's layers do not support the pooling."""
     if spec.vectors not in (None, pooling):
         raise InputError(f"{spec.name} gives vectors of the pooling {spec.vectors!r} only")
-    if pooling in ("cls", "all") and not spec.has_cls:
-        raise InputError(f"{spec.name} has no class token; take the pooling 'mean' or 'grid'")
+    if pooling in OF_CLS and not spec.has_cls:
+        raise InputError(f"{spec.name} has no class token; take the pooling 'mean', 'gem' or 'grid'")
     if pooling == "patchwise" and spec.has_cls:
-        raise InputError(f"{spec.name} has a class token; take the pooling 'cls', 'mean', 'all' or 'grid'")
+        raise InputError(
+            f"{spec.name} has a class token; take the pooling {', '.join(map(repr, OF_CLS))}, 'mean', 'gem' "
+            "or 'grid'"
+        )
 
 
-def _seen(image: ImageOrPath) -> Image.Image:
+def seen(image: ImageOrPath) -> Image.Image:
+    """The RGB image as people see it; raises InputError for what is no image, or cannot be decoded."""
     if isinstance(image, np.ndarray):
         return as_seen(_of_array(image))
     if isinstance(image, Image.Image):
@@ -143,18 +154,18 @@ class CutBackbone:
         """
         if tiles_of(self.view) is not None:
             raise InputError(f"{self.spec.name} is shown images in tiles, not in one piece")
-        return self.view.render(_seen(image))[0]
+        return self.view.render(seen(image))[0]
 
     def _of_images(self, images: Iterator[ImageOrPath]) -> Iterator[Tensor]:
         """Outputs for images, in order; images of the same size share a batch."""
         while batch := [*islice(images, BATCH)]:
-            rendered = ((self.view.render(image), image.size) for image in map(_seen, batch))
+            rendered = ((self.view.render(image), image.size) for image in map(seen, batch))
             for _, group in groupby(rendered, key=lambda pair: pair[0].shape):
                 pixels, sizes = zip(*group, strict=True)
                 if (cut := tiles_of(self.view)) is None:
                     yield self._pooled(self._show(torch.cat(pixels)))
                     continue
-                if self.pooling in ("cls", "all"):
+                if self.pooling in OF_CLS:
                     raise InputError(
                         f"{self.spec.name} is shown images in tiles, which have no one class token"
                     )

@@ -34,10 +34,10 @@ from layerboard.zoo.features.taps import (
     watch_transformer,
 )
 from layerboard.zoo.features.weights import weights_of
-from layerboard.zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer, Layers
+from layerboard.zoo.spec import NORMED, SUBLAYER_TAPS, BackboneSpec, Layer, Layers
 
 Show = Callable[[Tensor | None], None]
-BETWEEN_BLOCKS = ("input", "block", "final")  # taps
+BETWEEN_BLOCKS = ("input", "block", NORMED, "final")  # taps
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class HookedBackbone(Backbone):
     def _refused(self, layer: Layer) -> str:
         parts, kind = self._network.parts, Residual if layer.tap in ("skip", "branch") else Sublayers
         if layer.tap in SUBLAYER_TAPS and layer.tap != "input" and not isinstance(parts, kind):
-            taps = ("input", "block", "final")[: 3 if self.spec.has_final else 2]
+            taps = BETWEEN_BLOCKS[: len(BETWEEN_BLOCKS) if self.spec.has_final else 2]
             return (
                 f"{self.spec.name} has no layer {layer}: where the {layer.tap} of its blocks is, if they "
                 f"have one, is not known; its taps are {taps_in_words(taps)}."
@@ -196,7 +196,7 @@ class HookedBackbone(Backbone):
             yield from watch_attention(parts, block, show)
         elif tap == "input" or layer.index == 0:
             yield before(block, show)
-        elif tap == "final" and norm is not None:
+        elif tap in (NORMED, "final") and norm is not None:
             yield after(block, lambda stream: show(norm(stream)))
         elif isinstance(parts, Sublayers) and tap in SUBLAYER_TAPS:
             yield from watch_transformer(parts, tap, block, show)

@@ -9,7 +9,7 @@ from torch import Tensor
 from layerboard.zoo.entries.architecture import Layout, StreamLayout
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures
-from layerboard.zoo.spec import BackboneSpec, Layer, Layers, Tap
+from layerboard.zoo.spec import NORMED, BackboneSpec, Layer, Layers, Tap
 
 Cells = tuple[int, int]  # rows and columns of a grid
 # Taps whose number of channels no entry promises.
@@ -33,9 +33,20 @@ def unknown_layer(spec: BackboneSpec, layers: Collection[Layer]) -> str:
         return f"{spec.name} has no attention probabilities of layer {missing}; {span}."
     if missing.tap == "final" and not spec.has_final:
         return f"{spec.name} has no final norm, and so no layer 'final'; its last block is {spec.depth}."
+    if missing.tap == NORMED:
+        return f"{spec.name} has no layer {missing}: {without_norm(spec, missing)}."
     names = ", ".join(str(layer) for layer in spec.layers)
     inside = f", and {taps_in_words(spec.inside)} of every block" if spec.inside else ""
     return f"{spec.name} has no layer {missing}; its layers are {names}{inside}."
+
+
+def without_norm(spec: BackboneSpec, layer: Layer) -> str:
+    """Why a block of a backbone cannot be read behind its final norm, as a phrase."""
+    if NORMED in spec.read and 1 <= layer.index <= spec.depth:
+        return f"its final norm takes {spec.width} channels, and that block has {spec.stage_of(layer).width}"
+    if NORMED in spec.read:
+        return f"its blocks are 1 to {spec.depth}"
+    return "its final norm cannot be applied to other blocks" if spec.has_final else "it has no final norm"
 
 
 def taps_in_words(taps: Sequence[str]) -> str:

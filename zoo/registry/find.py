@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from glob import glob, has_magic
 from itertools import chain
 from pathlib import Path
 
@@ -84,7 +85,8 @@ def require_named(text: str) -> None:
             f"{known.name} has no revision '{revision}'; a size, a format and torch's resize are written "
             f"{known.name}@448px@bfloat16@fast-resize, or some of these in this order"
         )
-    if known is None and "/" not in repository and not any(fnmatchcase(name, text) for name in _BY_NAME):
+    is_known = known is not None or "/" in repository or any(fnmatchcase(name, text) for name in _BY_NAME)
+    if not is_known and not (has_magic(text) and glob(text)):
         close = get_close_matches(repository.lower(), _BY_NAME, n=3, cutoff=0.5)
         guess = f"did you mean {either(close)}?" if close else f"there are {few_of([*_BY_NAME])}."
         raise InputError(

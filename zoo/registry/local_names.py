@@ -7,11 +7,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
+from typing import TypeVar
 
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.entries import SPECS
 from layerboard.zoo.spec import BackboneSpec
 from layerboard.zoo.spec.origin import origin_by_mark
+
+Key = TypeVar("Key")
 
 LOCAL_NAMES = "local-names.json"  # in the output folder
 _REGISTRY = {spec.name for spec in SPECS}
@@ -37,22 +40,35 @@ def named_locally(
     Of two alike the name has as many folders as tell them apart. ``known`` are names that were given before,
     with the digests of their paths (`path_digest`).
     """
-    paths = {spec: spec.path for spec in specs if spec.name not in _REGISTRY and spec.path}
-    taken = {*_REGISTRY, *(spec.name for spec in specs if spec not in paths)}
-    known = known or {}
+    local = [spec for spec in specs if spec.name not in _REGISTRY and spec.path]
+    paths = {spec: (spec.origin.mark, spec.path) for spec in local}
+    names = short_names(paths, {spec.name for spec in specs if spec not in paths}, known or {})
+    return [replace(spec, name=names.get(spec, spec.name)) for spec in specs]
+
+
+def short_names(
+    paths: Mapping[Key, tuple[str, str]], taken: Collection[str], known: Mapping[str, str]
+) -> dict[Key, str]:
+    """The shortest names that tell paths apart, by key: a mark, and as many of the last folders as it takes.
+
+    ``paths`` are marks with absolute paths. No name is that of the registry or ``taken``; ``known`` are names
+    that were given before, with the digests of their paths (`path_digest`).
+    """
+    taken = {*_REGISTRY, *taken}
     before = {digest: name for name, digest in known.items() if name not in taken}
-    names = {spec: before.get(path_digest(path), "") for spec, path in paths.items()}
-    lengths = dict.fromkeys((spec for spec, name in names.items() if not name), 1)
+    names = {key: before.get(path_digest(path), "") for key, (_, path) in paths.items()}
+    lengths = dict.fromkeys((key for key, name in names.items() if not name), 1)
     while lengths:
-        for spec, length in lengths.items():
-            parts = [_UNUSABLE.sub("-", part) for part in Path(paths[spec]).parts[1:]]
+        for key, length in lengths.items():
+            mark, path = paths[key]
+            parts = [_UNUSABLE.sub("-", part) for part in Path(path).parts[1:]]
             last = "/".join(parts[-length:]) or "root"
-            whole = f"-{path_digest(paths[spec])[: length - len(parts)]}" if length > len(parts) else ""
-            names[spec] = f"{spec.origin.mark}{last}{whole}"
+            whole = f"-{path_digest(path)[: length - len(parts)]}" if length > len(parts) else ""
+            names[key] = f"{mark}{last}{whole}"
         counts = Counter(names.values())
         unclear = [s for s in lengths if counts[names[s]] > 1 or names[s] in taken or names[s] in known]
-        lengths = {spec: lengths[spec] + 1 for spec in unclear}
-    return [replace(spec, name=names.get(spec, spec.name)) for spec in specs]
+        lengths = {key: lengths[key] + 1 for key in unclear}
+    return names
 
 
 def read_local_names(output: Path) -> dict[str, str]:
@@ -64,10 +80,16 @@ def read_local_names(output: Path) -> dict[str, str]:
     return {str(k): str(v) for k, v in content.items()} if isinstance(content, dict) else {}
 
 
-def write_local_names(specs: Iterable[BackboneSpec], output: Path) -> None:
-    """Keep the names of directories and files of this machine for later runs into the same folder."""
+def write_local_names(
+    specs: Iterable[BackboneSpec], output: Path, series: Mapping[str, str] | None = None
+) -> None:
+    """Keep the names of directories and files of this machine for later runs into the same folder.
+
+    ``series`` are names of trainings by the paths of their folders.
+    """
     before = read_local_names(output)
     paths = {spec.entry: spec.path for spec in specs if spec.entry not in _REGISTRY and spec.path}
+    paths |= {name: path for path, name in (series or {}).items()}
     names = before | {name: path_digest(path) for name, path in paths.items()}
     if names != before:
         write_whole(output / LOCAL_NAMES, json.dumps(names, indent=1, sort_keys=True) + "\n")

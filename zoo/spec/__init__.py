@@ -19,7 +19,8 @@ FAMILIES: tuple[str, ...] = (
 )
 FLOORS = ("random", "pixels")  # untrained families, which come last in tables
 _AttentionTap = Literal["input", "norm1", "query", "key", "value", "probabilities", "heads", "attention"]
-Tap = Literal[_AttentionTap, "mid", "norm2", "mlp_hidden", "mlp", "skip", "branch", "block", "final"]
+_BlockTap = Literal["mid", "norm2", "mlp_hidden", "mlp", "skip", "branch", "block", "block-normed"]
+Tap = Literal[_AttentionTap, _BlockTap, "final"]
 
 # Taps inside a block that have features: of a transformer, in forward order; of a ConvNet; all.
 TRANSFORMER_TAPS: tuple[Tap, ...] = (
@@ -28,6 +29,9 @@ TRANSFORMER_TAPS: tuple[Tap, ...] = (
 )
 CONVNET_TAPS: tuple[Tap, ...] = ("input", "skip", "branch")
 SUBLAYER_TAPS: tuple[Tap, ...] = (*TRANSFORMER_TAPS, *CONVNET_TAPS[1:])
+NORMED: Tap = "block-normed"
+# what is read of a block besides its output, on request
+READ_TAPS: tuple[Tap, ...] = (*SUBLAYER_TAPS, NORMED)
 _ORDER: tuple[Tap, ...] = get_args(Tap)
 
 # How absolute position embeddings are resized to another grid: zoo.load.adapters.
@@ -39,7 +43,7 @@ OWN_POSITIONS = frozenset(
 # Number formats of a forward pass: weights and products in one format, or (amp, automatic mixed precision)
 # weights in float32 and products in a shorter one, by torch's autocast. The widest first.
 Dtype = Literal["float32", "amp-bfloat16", "float16", "bfloat16"]
-VectorPooling = Literal["cls", "mean", "patchwise"]
+VectorPooling = Literal["cls", "mean", "cls+mean", "gem", "patchwise"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -48,7 +52,8 @@ class Layer:
 
     ``tap="block"``: the residual stream after block ``index`` (1..depth), before any final norm; index 0 is
     the input of block 1. ``tap="final"``: the last block's output after the family's final norm; its index is
-    the depth. For a ResNet, blocks are its residual blocks and index 0 is the stem.
+    the depth. ``tap="block-normed"``: the output of any block from 1 on, after that same norm, so that of the
+    last block is ``final``. For a ResNet, blocks are its residual blocks and index 0 is the stem.
 
     Inside a block, 1..depth, ``input`` is the input of the block. In a transformer, ``norm1`` and ``norm2``
     are the inputs of its attention and its MLP. ``query``, ``key`` and ``value`` are those of all heads,
@@ -113,6 +118,7 @@ Layers = tuple[Layer, ...]  # in forward order
 WHOLE_BACKBONE = Layer(-1)  # in place of a layer if a score is of no single layer
 FAST_RESIZE = "fast-resize"
 _NAME = re.compile(rf"(.+?)(?:@([0-9]{{1,6}})px)?(?:@({'|'.join(get_args(Dtype))}))?(@{FAST_RESIZE})?")
+_STEP = re.compile(r"(.+)@step([0-9]{1,15})")  # of an entry's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +151,15 @@ class Variant:
         """Sort key: a backbone's own size, then larger ones; Pillow before torch; the widest format first."""
         dtype = get_args(Dtype).index(self.dtype or "float32")
         return self.entry, self.input_size or 0, self.fast_resize, dtype
+
+    @property
+    def checkpoint(self) -> "tuple[Variant, int]":
+        """The series of a checkpoint, and its step: of `run1@step100@448px` `run1@448px` and 100.
+
+        A backbone that is no checkpoint of a training is its own series, with step -1.
+        """
+        match = _STEP.fullmatch(self.entry)
+        return (self, -1) if match is None else (replace(self, entry=match[1]), int(match[2]))
 
 
 def entry_name(name: str) -> str:
@@ -206,7 +221,7 @@ class BackboneSpec:
     A plain ViT has one stage. ``heads`` are those of the last stage, None for a ConvNet. ``prefix_tokens``
     come before the patch tokens, 0 for a ConvNet; ``has_cls`` says whether the first is a class token, and
     ``has_final`` whether there is a final norm and so the layer ``final``. ``taps`` are the taps that a
-    Python object shows inside its blocks, besides probabilities (None: no taps); for other backbones, None
+    Python object shows of its blocks, besides probabilities (None: no taps); for other backbones, None
     means all taps of their kind. ``stem_width`` (channels) and ``stem_stride`` (input pixels per cell) are
     those of layer 0, None if they are those of the first stage. ``input_size`` is the side in pixels at which
     it is evaluated; every view scales with it. ``fixed_size`` says that it takes squares of that side only,
@@ -322,11 +337,20 @@ class BackboneSpec:
             return ()
         return CONVNET_TAPS if self.heads is None else TRANSFORMER_TAPS
 
+    @property
+    def read(self) -> tuple[Tap, ...]:
+        """Taps of its blocks besides their outputs, in forward order: those inside, and behind the norm.
+
+        Early blocks of another width than the last have no place behind its final norm (`has`).
+        """
+        is_normed = self.has_final and self.shown is None and self.origin.hooked
+        return (*self.inside, NORMED) if is_normed or NORMED in (self.taps or ()) else self.inside
+
     def poolings_of(self, asked: Iterable[str]) -> tuple[VectorPooling, ...]:
         """Poolings of its vectors among those asked for; the mean stands in for a class token."""
         if self.vectors is not None:
             return (self.vectors,)
-        there = {*asked} - {"patchwise"} if self.has_cls else {*asked, "mean"} - {"cls"}
+        there = {*asked} - {"patchwise"} if self.has_cls else {*asked, "mean"} - {"cls", "cls+mean"}
         return tuple(each for each in get_args(VectorPooling) if each in there)
 
     def has(self, layer: Layer) -> bool:
@@ -337,8 +361,9 @@ class BackboneSpec:
             return 0 <= layer.index <= self.depth
         if layer.tap == "final":
             return self.has_final and layer.index == self.depth
-        there = self.heads is not None if layer.tap == "probabilities" else layer.tap in self.inside
-        return there and 1 <= layer.index <= self.depth
+        there = self.heads is not None if layer.tap == "probabilities" else layer.tap in self.read
+        there = there and 1 <= layer.index <= self.depth
+        return there and (layer.tap != NORMED or self.stage_of(layer).width == self.width)
 
     def stage_of(self, layer: Layer) -> Stage:
         """Stage of a layer; layer 0 has the first stage's stride and its own width."""

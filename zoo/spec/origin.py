@@ -16,7 +16,8 @@ class Origin:
     name, if no pattern can be given in its place. ``has_path`` says that what follows the mark is a path of
     this machine, or may be one. ``takes_weights`` says that a user can give a file of weights for them.
     ``has_architecture`` says that its networks are of an `Architecture` (`zoo.entries.architecture`): every
-    place in their blocks is known, and the rule by which their positions are fitted. ``supply`` says where
+    place in their blocks is known, and the rule by which their positions are fitted. ``hooked`` says that a
+    network of torch is watched by hooks, which can also apply its final norm. ``supply`` says where
     this package has the weights from, "" if a user or a repository gives them. ``stays`` says that they are
     in the process that made them, and in no other. ``no_heads`` is what is said of one without heads that is
     asked for attention.
@@ -29,6 +30,7 @@ class Origin:
     has_path: bool = False
     takes_weights: bool = False
     has_architecture: bool = False
+    hooked: bool = False
     supply: str = ""
     stays: bool = False
     no_heads: str = "has no attention"
@@ -48,6 +50,7 @@ TRANSFORMERS = Origin(
     loader="layerboard.zoo.load.files:FileLoader",
     has_path=True,
     has_architecture=True,
+    hooked=True,
     takes_weights=True,
 )
 # a state dict under the names of the authors' code (`zoo.load.convert`)
@@ -62,6 +65,7 @@ MODULE = Origin(
     name="module",
     loader="layerboard.zoo.own.module.network:ModuleLoader",
     mark="given:",
+    hooked=True,
     stays=True,
     no_heads=_UNREAD,
 )
@@ -71,6 +75,7 @@ TIMM = Origin(
     loader="layerboard.zoo.own.timm_models:TimmLoader",
     mark="timm:",
     example="timm:vit_small_patch16_224",
+    hooked=True,
     takes_weights=True,
     no_heads=_UNREAD,
 )

@@ -13,7 +13,16 @@ from torch import Tensor
 from torch.nn import functional
 
 from layerboard.zoo.view.geometry import Box, Geometry, cropped_size, nearest_multiple
-from layerboard.zoo.view.views import Letterbox, Part, Resize, Resized, Stretch, crop_to_box, to_tensor
+from layerboard.zoo.view.views import (
+    Letterbox,
+    Part,
+    Resize,
+    Resized,
+    Stretch,
+    WholeFrame,
+    crop_to_box,
+    to_tensor,
+)
 
 # Mean colour of ImageNet in whole pixel values, which most backbones normalise to nearly 0.
 IMAGENET_MEAN = (124, 116, 104)
@@ -24,7 +33,7 @@ WHITE = (255, 255, 255)
 class _Square:
     """A square view whose side does not follow the backbone's input size."""
 
-    view: Letterbox | Stretch
+    view: "Letterbox | Stretch | CornerSquare"
 
     def geometry(self, size: tuple[int, int], box: Box | None = None) -> Geometry:
         return self.view.geometry(size, box)
@@ -92,6 +101,36 @@ class CornerSquare:
     def _padding(self) -> int:
         """Pixels that the square lacks to a multiple."""
         return self.multiple * ceil(self.side / self.multiple) - self.side
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFrame(WholeFrame):
+    """A whole frame of as many tokens as ``short`` has at patches of 16 pixels: 840 of 960 for patches of 14.
+
+    Source: Siméoni et al., DINOv3, 2025, Table 5.
+    """
+
+    def scaled(self, input_size: int, multiple: int) -> "TokenFrame":
+        return TokenFrame(self.short * multiple // 16, multiple)
+
+
+@dataclass(frozen=True, slots=True)
+class NativeFrame(WholeFrame):
+    """A whole frame whose shorter side is the backbone's input size, but at most ``short``.
+
+    Source: Bolya et al., Perception Encoder, 2025, section B.3.3.
+    """
+
+    def scaled(self, input_size: int, multiple: int) -> "NativeFrame":
+        return NativeFrame(nearest_multiple(min(input_size, self.short), multiple), multiple)
+
+
+@dataclass(frozen=True, slots=True)
+class NativeSquare(Stretch):
+    """The whole frame as a square of the backbone's input size, but at most ``side``; see `NativeFrame`."""
+
+    def scaled(self, input_size: int, multiple: int) -> "NativeSquare":
+        return replace(self, side=nearest_multiple(min(input_size, self.side), multiple))
 
 
 def _unfiltered(image: Image.Image, size: tuple[int, int], part: Part) -> Tensor:

@@ -1,5 +1,5 @@
 "use strict";
-// Sorts and searches the tables of a page, which are whole without this, and saves the file that it holds.
+// Sorts, searches and filters the tables of a page, which are whole without this, and saves the file that it holds.
 (() => {
   const all = (query, place = document) => [...place.querySelectorAll(query)];
   document.documentElement.classList.remove("plain");
@@ -8,9 +8,9 @@
   for (const head of all("th:has(.sort)"))
     head.addEventListener("click", () => {
       const [row, body] = [head.parentElement, head.closest("table").tBodies[0]];
-      const [at, words] = [head.cellIndex, head.firstElementChild.dataset.kind === "words"];
-      const now = head.getAttribute("aria-sort");
-      const up = now === "none" ? words : now === "descending";
+      const [at, { kind }] = [head.cellIndex, head.firstElementChild.dataset];
+      const [now, words] = [head.getAttribute("aria-sort"), kind === "words"];
+      const up = now === "none" ? kind !== "numbers" : now === "descending";
       for (const other of row.cells) other.setAttribute("aria-sort", "none");
       head.setAttribute("aria-sort", up ? "ascending" : "descending");
       const order = (first, second) => {
@@ -20,25 +20,41 @@
       body.append(...[...body.rows].sort((a, b) => order(a.cells[at].dataset.v, b.cells[at].dataset.v)));
     });
 
-  // ---- searching: every word must be in a row or its data-find; the address keeps them: #find=dino+b16 --------
+  // ---- searching: every word must be in a row or its data-find, and what a filter reads must fit its choice; the
+  // address keeps what was given, by the names of fields: #find=dino+b16
   const plain = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}\s]/gu, "");
-  for (const field of all("input[data-table]")) {
-    const rows = [...document.getElementById(field.dataset.table).tBodies[0].rows];
+  const fits = {
+    whole: (text, value) => text === value,
+    most: (text, value) => text !== "" && Number(text) <= Number(value),
+  };
+  const fields = all("[data-table]");
+  const keep = () => {
+    const given = fields.filter((field) => field.value).map((field) => [field.id, field.value]);
+    history.replaceState(null, "", `#${new URLSearchParams(given)}`);
+  };
+  for (const [name, own] of Map.groupBy(fields, (field) => field.dataset.table)) {
+    const rows = [...document.getElementById(name).tBodies[0].rows];
     const texts = rows.map((row) => plain([row.dataset.find, ...[...row.cells].map((cell) => cell.textContent)].join(" ")));
+    const [find, ...filters] = own;
     const search = () => {
-      const words = plain(field.value).split(/\s+/).map((word) => word.replace(/(?<=...)s$/, "")); // no plurals
+      const words = plain(find.value).split(/\s+/).map((word) => word.replace(/(?<=...)s$/, "")); // no plurals
+      const chosen = filters.filter((filter) => filter.value);
       let count = 0;
       for (const [at, row] of rows.entries()) {
-        row.hidden = !words.every((word) => texts[at].includes(word));
+        const passes = chosen.every(({ value, dataset }) => fits[dataset.fits](row.dataset[dataset.row], value));
+        row.hidden = !passes || !words.every((word) => texts[at].includes(word));
         count += !row.hidden;
       }
-      document.querySelector(`output[for="${field.id}"]`).textContent = `${count} of ${rows.length} rows`;
+      document.querySelector(`output[for="${find.id}"]`).textContent = `${count} of ${rows.length} rows`;
     };
-    field.addEventListener("input", () => {
-      search();
-      history.replaceState(null, "", `#${new URLSearchParams({ [field.id]: field.value })}`);
-    });
-    field.value = new URLSearchParams(location.hash.slice(1)).get(field.id) ?? "";
+    const given = new URLSearchParams(location.hash.slice(1));
+    for (const field of own) {
+      field.value = given.get(field.id) ?? "";
+      field.addEventListener("input", () => {
+        search();
+        keep();
+      });
+    }
     search();
   }
 

@@ -28,8 +28,8 @@ one. Any model of the Hub or timm, and your own network, run [without an entry](
   a layer `final`.
 - A **revision** that is pinned is a commit of the repository, named by two independent sources, or seen as
   its newest. Where none is, the newest is taken when the backbone is first loaded, and
-  `OUTPUT/layerboard-weights.json` keeps it with the file's SHA-256: later runs into that folder take the
-  same, and refuse others.
+  `OUTPUT/run.yaml` keeps it with the file's SHA-256, as one of its `pins`: later runs into that folder
+  take the same, and refuse others.
 - **SHA-256**: the first digits of that of the published file, where it is known. A file with another digest
   or size is refused. `list backbones NAME` has all digits, the size, who says so, and what is still open.
 - What is loaded is compared with its entry (architecture, blocks, widths, strides, heads, MLP and gate,

@@ -51,16 +51,16 @@ def test_an_option_takes_several_values(given: list[str], meant: list[str]) -> N
 
 
 def test_the_command_line_is_small(capsys: Capture) -> None:
-    """A newcomer reads 18 names, in panels; all commands together have 227 options.
+    """A newcomer reads 20 names, in panels; all commands together have 252 options.
 
-    The last are ``run --detect``, since what a run can show is asked before it, ``recommend --details``,
-    which keeps the answer short, and ``--literature`` of ``leaderboard`` and ``recommend``: published numbers
-    are an answer without a run, which another command would have hidden; no other became needless. The last
-    name is ``claims`` with its three options: it has verdicts on what papers say in place of scores.
+    ``run --campaign`` takes all others from a file; ``recommend --details`` keeps the answer short; published
+    numbers (``--literature`` of ``leaderboard`` and ``recommend``) are an answer without a run, which another
+    command would have hidden; no other became needless. The last names are ``claims``, with verdicts on what
+    papers say in place of scores, ``find``, and ``duplicates``, which took the audit from ``check``.
     """
     tops = {each.name.partition(" ")[0] for each in COMMANDS}
     options = [option for each in COMMANDS for option in declared(each.form)]
-    assert (len(tops) <= 18, len(options) <= 227) == (True, True), (len(tops), len(options))
+    assert (len(tops) <= 20, len(options) <= 252) == (True, True), (len(tops), len(options))
     text = command(capsys, "--help").out
     assert re.findall("╭─ (.*?) ─", text) == ["Options", *PANELS]
     assert {*re.findall("^│ ([a-z]+) ", text, re.MULTILINE)} == tops

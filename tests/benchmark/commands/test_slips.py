@@ -56,12 +56,15 @@ SLIPS = (
     ("list models", "did you mean backbones?"),
     ("run -t video-object-segmentation", "did you mean 'davis'?"),
     ("run --layers quarters", "did you mean --fuse quarters?"),
-    ("run --poolings gem", "`layerboard score knn` scores vectors that other code has pooled"),
+    ("run --poolings max", "`layerboard score knn` scores vectors that other code has pooled"),
+    ("run --poolings gem", "did you mean cls,mean,gem?"),
     ("run --poolings avg", "did you mean mean?"),
     ("run --taps attn", "did you mean attention?"),
     ("run --dtype fp16", "did you mean float16?"),
     ("run --target regression", "did you mean number?"),
-    ("run --fuse 4,8,12", "--layers 4,8,12 --fuse pairs"),
+    ("run --fuse 4,8,12", "--fuse 4+8+12"),
+    ("run --fuse 12", "--fuse 12+..."),
+    ("run --fuse greedy:4", "did you mean greedy:3?"),
     ("run --license mit", "did you mean --licence, which `recommend` or `list` has?"),
     ("list backbones --license mit", "did you mean --licence?"),
     ("run --pooling cls", "did you mean --poolings?"),
@@ -91,6 +94,9 @@ SLIPS = (
 
 
 FORMERS = (
+    ("check --features --images A -b mini-fs", "check --features", "duplicates A --backbones mini-fs"),
+    ("check --features", "check --features", "duplicates DIR"),
+    ("check --backbones=mini-fs", "check --backbones", "duplicates DIR --backbones mini-fs"),
     ("check --data hf:P --digests", "check --digests", "check --all --data hf:P"),
     ("cost", "cost", "run --tasks cost"),
     ("cost -b mini-fs", "cost", "run --tasks cost --backbones mini-fs"),

@@ -50,13 +50,17 @@ FORMS = pytest.mark.parametrize(
     ],
 )
 
-TAPS = "block, input, norm1, query, key, value, heads, attention, mid, norm2, mlp_hidden, mlp, skip, branch"
+TAPS = (
+    "block, input, norm1, query, key, value, heads, attention, mid, norm2, mlp_hidden, mlp, skip, branch, "
+    "block-normed"
+)
 
 EXAMPLES: tuple[tuple[str, tuple[str, ...], object, object], ...] = (
     ("backbones", ("dino-*", "b/c"), ["dino-*", Path("b/c")], ("dino-*", "b/c")),
     ("backbones", ("mini-fs@448px",), "mini-fs@448px", ("mini-fs@448px",)),
     ("tasks", ("knn",), "knn", ("knn",)),
     ("suite", ("paper",), "paper", "paper"),
+    ("steps", ("steps.csv",), Path("steps.csv"), Path("steps.csv")),
     ("data", ("folder",), "folder", Path("folder")),
     ("images", ("hf:a/b", "folder"), ["hf:a/b", Path("folder")], ("hf:a/b", "folder")),
     ("images", ("folder",), Path("folder"), ("folder",)),
@@ -88,6 +92,7 @@ EXAMPLES: tuple[tuple[str, tuple[str, ...], object, object], ...] = (
     ("shots", ("1", "8"), [1, 8], (1, 8)),
     ("compress", ("pca:08+int8, binary",), "pca:8+int8,binary", ("pca:8+int8", "binary")),
     ("fuse", ("pairs, all", "last4"), ["pairs,all", "last4"], ("last4", "all", "pairs")),
+    ("fuse", ("12+5,greedy:3,pairs",), ["12+5", "greedy:3,pairs"], ("pairs", "5+12", "greedy:3")),
     ("input_size", ("448",), 448, (448,)),
     ("input_size", ("448, 224", "448"), [448, "224"], (224, 448)),
     ("interpolation", ("dino",), "dino", "dino"),
@@ -123,10 +128,18 @@ WRONG: tuple[tuple[str, object, str], ...] = (
     (
         "poolings",
         "max",
-        "--poolings takes cls, mean or cls,mean, each with or without patchwise; found 'max'",
+        "--poolings takes cls, mean or both, and with them any of cls+mean, gem, patchwise; found 'max'",
     ),
-    ("poolings", "patchwise", "--poolings takes cls, mean or cls,mean, each with or without patchwise"),
-    ("poolings", [], "--poolings takes cls, mean or cls,mean, each with or without patchwise; found []"),
+    (
+        "poolings",
+        "patchwise",
+        "--poolings takes cls, mean or both, and with them any of cls+mean, gem, patchwise",
+    ),
+    (
+        "poolings",
+        [],
+        "--poolings takes cls, mean or both, and with them any of cls+mean, gem, patchwise; found []",
+    ),
     ("interpolation", "none", "--interpolation takes auto, huggingface, dino, timm or google; found 'none'"),
     (
         "transform",
@@ -134,7 +147,12 @@ WRONG: tuple[tuple[str, object, str], ...] = (
         "--transform takes debias:K (K directions of the position, from 0), whiten and zscore; found 'pca:3'",
     ),
     ("transform", 3, "--transform takes words; found 3"),
-    ("fuse", "last3", "--fuse takes last4, quarters, all, pairs, or several with commas; found 'last3'"),
+    (
+        "fuse",
+        "last3",
+        "--fuse takes last4, quarters, all, pairs, greedy:3, loes:3, blocks such as 3+6+9, or several with "
+        "commas; found 'last3'",
+    ),
     ("floor", "no", "--floor takes True or False; found 'no'"),
     ("weights", "moco-s16", "--weights takes NAME=PATH, such as moco-s16=vit-s-300ep.pth.tar"),
     ("weights", {"moco-s16": 3}, "--weights takes a path; found 3"),
@@ -189,7 +207,7 @@ def test_help_shows_every_option(
 
 def test_the_python_call_has_the_same_options() -> None:
     parameters = signature(layerboard.run).parameters
-    assert sorted(parameters) == sorted([*signature(Request).parameters, "progress"])
+    assert sorted(parameters) == sorted([*signature(Request).parameters, "progress", "log"])
     for option in declared(Request):
         parameter = parameters[option.name]
         first = option.name in ("backbones", "tasks")
@@ -222,6 +240,8 @@ def test_every_option_has_an_example() -> None:
         "copies",
         "compile",
         "fast_resize",
+        "campaign",  # tests/benchmark/forms/test_campaign.py
+        "series",
     }
     assert named == {one.name for one in fields(Request)}
 

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from layerboard.benchmark.plan.lock import LOCK, LockedWeights, read_lock
+import layerboard
+from layerboard.benchmark.forms.campaign import RUN_FILE
+from layerboard.benchmark.plan.lock import LockedWeights, read_lock
 from layerboard.zoo.errors import InputError
 from tests.benchmark.runs import run
 from tests.zoo.load.test_infer import save
@@ -45,17 +47,18 @@ def test_a_later_run_takes_the_weights_of_the_first(hub: Path, data: Path, tmp_p
 
 def test_other_bytes_are_refused_unless_asked_for(hub: Path, data: Path, tmp_path: Path) -> None:
     run(tmp_path, ["somebody/vit"], "knn", data=data, layers="1")
-    before = (tmp_path / "out" / LOCK).read_text()
+    before = read_lock(tmp_path / "out")
     weights = hub / "snapshots" / FIRST / "model.safetensors"
     shutil.copyfile(hub / "snapshots" / SECOND / "model.safetensors", weights)
     records = run(tmp_path, ["somebody/vit"], "retrieval", data=data, layers="1")
     (reason,) = records.attrs["failures"]
     assert "the weights of somebody/vit have the SHA-256" in reason
+    assert f"those pinned in {tmp_path / 'out' / RUN_FILE} have" in reason
     assert "give another --output, or --again to go on with those of today" in reason
-    assert (tmp_path / "out" / LOCK).read_text() == before
+    assert read_lock(tmp_path / "out") == before
     asked = run(tmp_path, ["somebody/vit"], "retrieval", data=data, layers="1", again=True)
     assert not asked.attrs["failures"]
-    assert (tmp_path / "out" / LOCK).read_text() != before
+    assert read_lock(tmp_path / "out") != before
 
 
 def test_again_without_anything_to_do_again_is_an_error(hub: Path, data: Path, tmp_path: Path) -> None:
@@ -67,15 +70,40 @@ def test_again_without_anything_to_do_again_is_an_error(hub: Path, data: Path, t
 def test_what_is_packaged_or_the_users_own_has_no_row(data: Path, tmp_path: Path) -> None:
     save(tmp_path / "mine", "ViTModel")
     run(tmp_path, ["mini-fs", str(tmp_path / "mine")], "knn", data=data, layers="1")
-    assert not (tmp_path / "out" / LOCK).exists()
+    assert read_lock(tmp_path / "out") == {}
 
 
-def test_a_damaged_lock_is_no_lock(tmp_path: Path) -> None:
+def test_a_campaign_pins_the_weights_of_a_run_into_another_folder(
+    hub: Path, data: Path, tmp_path: Path
+) -> None:
+    run(tmp_path, ["somebody/vit"], "knn", data=data, layers="1")
+    campaign = tmp_path / "out" / RUN_FILE
+    newest(hub, SECOND)
+    elsewhere = {"campaign": campaign, "output": tmp_path / "again", "cache": tmp_path / "cache"}
+    again = layerboard.run(**elsewhere)
+    assert ({*again.frame["revision"]}, again.failures) == ({FIRST}, ())
+    assert read_lock(tmp_path / "again") == read_lock(tmp_path / "out")
+    today = layerboard.run(**elsewhere | {"output": tmp_path / "today", "again": True})
+    assert {*today.frame["revision"]} == {SECOND}
+    with pytest.raises(InputError, match=rf"the key pins of .*{RUN_FILE} has somebody/vit with the SHA-256"):
+        layerboard.run(**elsewhere | {"output": tmp_path / "today"})
+    pinned = campaign.read_text().replace(read_lock(tmp_path / "out")["somebody/vit"].sha256, "f" * 64)
+    (tmp_path / "other.yaml").write_text(pinned)
+    other = layerboard.run(**elsewhere | {"campaign": tmp_path / "other.yaml", "output": tmp_path / "third"})
+    (reason,) = other.failures
+    assert f"those pinned in {tmp_path / 'other.yaml'} have {'f' * 64}" in reason
+    assert "give another --campaign" in reason
+
+
+def test_pins_are_what_a_run_writes(tmp_path: Path) -> None:
     assert read_lock(tmp_path) == {}
-    good = {"a": {"repository": "b/a", "revision": FIRST, "sha256": "0" * 64}}
-    (tmp_path / LOCK).write_text(json.dumps(good))
+    good = {"pins": {"a": {"repository": "b/a", "revision": FIRST, "sha256": "0" * 64}}}
+    (tmp_path / RUN_FILE).write_text(json.dumps(good))
     assert read_lock(tmp_path) == {"a": LockedWeights("b/a", FIRST, "0" * 64)}
-    for bad in ("", "[]", '{"a": 1}', '{"a": {"b": 1}}', "[" * 100_000):
-        (tmp_path / LOCK).write_text(bad)
-        with pytest.raises(InputError, match=r"expected the weights of earlier runs in .*: remove it"):
+    (tmp_path / RUN_FILE).write_text("tasks: knn")
+    assert read_lock(tmp_path) == {}
+    row = '{"repository": "b/a", "revision": 3, "sha256": "0"}'
+    for bad in ("", "[]", "pins: 1", "pins: {a: 1}", "pins: {a: {b: 1}}", f"pins: {{a: {row}}}", "[" * 1500):
+        (tmp_path / RUN_FILE).write_text(bad)
+        with pytest.raises(InputError, match=r"run\.yaml.*remove the file to accept the weights of today"):
             read_lock(tmp_path)

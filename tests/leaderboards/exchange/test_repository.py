@@ -315,7 +315,7 @@ def test_the_site_links_its_pages_and_escapes_names(repository: Path, tmp_path: 
     assert all(path.is_relative_to(tmp_path / "site") for path in written)
     others = {"mini", "literature"}  # which their own tests read
     pages = {path: path.read_text() for path in written if path.suffix == ".html" and path.stem not in others}
-    assert len(pages) == 2 + 4
+    assert len(pages) == 2 + 4 + 4  # boards and changes; submissions; backbones that still stand
     assert tmp_path / "site" / "literature.html" in written
     for path, page in pages.items():
         assert "<b>" not in page
@@ -327,7 +327,10 @@ def test_the_site_links_its_pages_and_escapes_names(repository: Path, tmp_path: 
     assert "What changed since first" in index
     assert "replaced by third" in index
     # a mark covers what was measured again alone
-    assert re.findall(r">([^<>]+) <small>verified here</small>", index) == ["b+@64px"]
+    told = re.findall(r">([^<>]+)</a></th><td[^>]*>([^<]+) <small>([^<]+)</small>", index)
+    assert told[:3] == [("made-up", "by others", "a+b@c"), ("c", "by the authors", "second"),
+                        ("a", "by others", "third")]  # fmt: skip
+    assert told[3:] == [("b+@64px", "verified here", "a+b@c")]
     assert sum("by others; verified here: 1 of 2 results" in page for page in pages.values()) > 0
     assert "<li>other: second" in index
     assert "62.5" in pages[tmp_path / "site" / "changes.html"]

@@ -91,9 +91,19 @@ def test_a_lower_error_is_better() -> None:
 
 def test_a_layer_is_told_as_it_was_printed() -> None:
     unknown = replace(BEST, backbone="siglip2-g16", layer=32)
-    numbers = [README, BEST, replace(BEST, layer=None), LAST, unknown, replace(LAST, backbone="web-dino")]
+    either = replace(LAST, rule="either")
+    numbers = [
+        README,
+        BEST,
+        replace(BEST, layer=None),
+        LAST,
+        unknown,
+        replace(LAST, backbone="web-dino"),
+        either,
+    ]
     texts = [printed_layer(row) for one in numbers for row in literature([one], DEPTHS).to_dict("records")]
-    assert texts == ["12 of 12, final norm", "3 of 12", "best, not named", "12 of 12", "32", "last"]
+    told = ["12 of 12, final norm", "3 of 12", "best, not named", "12 of 12", "32", "last"]
+    assert texts == [*told, "12 of 12, better of with and without final norm"]
 
 
 def planted(*numbers, records=()):

@@ -1,6 +1,7 @@
 """The published tables, checked against sums that were taken from the sources on their own."""
 
 import csv
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -90,19 +91,19 @@ NEWER = {
     ("pe-readme", "davis"): (293.5, 0),
     ("radio-report", "zero-shot-classification"): (2034.226, 0),
     ("tips-readme", "knn"): (816.2, 0),
-    ("pe-paper", "davis"): (881.0, 0),
+    ("pe-paper", "davis"): (881.0, 16),
     ("pe-paper", "segment-trained"): (769.9, 0),
     ("pe-paper", "depth-trained"): (5.638, 0),
     ("dinov3-paper", "navi"): (436.6, 0),
-    ("dinov3-paper", "spair"): (370.1, 0),
-    ("dinov3-paper", "davis"): (1606.9, 0),
+    ("dinov3-paper", "spair"): (370.1, 8),
+    ("dinov3-paper", "davis"): (1606.9, 24),
     ("dinov3-paper", "retrieval"): (2315.4, 36),
     ("omniprobe", "knn"): (9606.6, 138),
     ("omniprobe", "soco"): (5265.67, 0),
 }
 """Of the sources of 2025 and 2026 the sum of each task's numbers, and how many can be compared with a run."""
 
-MEASURED_BY_OTHERS = ("dinov3-paper", "omniprobe")
+MEASURED_BY_OTHERS = ("pe-paper", "dinov3-paper", "omniprobe")
 """Sources whose protocol is one of the package's, also of backbones that the registry lacks."""
 
 NOT_ENTRIES = {"vit-b16-jft", "vit-h14-jft", "vit-l16-jft", "sup-s16", "sup-s8", "resnet101-gem"}
@@ -272,6 +273,22 @@ def test_perception_encoder_prints_the_best_layer_and_the_last_of_each_network()
     assert {one.input_size for one in found if one.task == "davis"} == {224, 384, 448}
 
 
+def test_each_size_of_table_5_has_its_protocol_and_table_4_the_better_of_two_places():
+    found = [one for one in all_published() if one.source == "dinov3-paper"]
+    sizes = {one.protocol: [] for one in found if one.task == "davis"}
+    for one in found:
+        if one.task == "davis":
+            sizes[one.protocol].append((one.backbone, one.value))
+    assert {name: dict(rows)["dinov3-7b16"] for name, rows in sizes.items()} == {
+        "dinov3-480": 71.1,
+        "dinov3-960": 79.7,
+        "dinov3-1440": 83.3,
+    }
+    assert {len(dict(rows)) for rows in sizes.values()} == {8}
+    spair = [one for one in found if one.task == "spair"]
+    assert {(one.protocol, one.rule, one.tap) for one in spair} == {("dinov3", "either", "block")}
+
+
 def test_omniprobe_reads_the_class_token_or_the_mean_of_last_blocks():
     found = [one for one in all_published() if (one.source, one.task) == ("omniprobe", "knn")]
     assert {(one.protocol, one.rule, one.tap) for one in found} == {("omniprobe", "last", "block")}
@@ -281,8 +298,8 @@ def test_omniprobe_reads_the_class_token_or_the_mean_of_last_blocks():
 
 
 def test_at_least_130_of_the_newest_numbers_are_compared_by_a_protocol():
-    newest = [one for one in all_published() if one.source in ("pe-paper", *MEASURED_BY_OTHERS)]
-    assert sum(one.comparable for one in newest) == 138 + 36
+    newest = [one for one in all_published() if one.source in MEASURED_BY_OTHERS]
+    assert sum(one.comparable for one in newest) == 138 + 36 + 16 + 8 + 24
     assert all(one.comparable or one.not_comparable for one in newest)
 
 
@@ -343,7 +360,7 @@ def test_a_row_is_read_with_its_precision(tmp_path):
         ({"protocol": "none"}, "found the protocol none and the reason ''"),
         ({"not_comparable": "other data"}, "found the protocol standard and the reason 'other data'"),
         ({"pooling": "max"}, "pooling must be one of cls, mean, patchwise, grid"),
-        ({"rule": "first"}, "rule must be one of best, layer, last, final, draws"),
+        ({"rule": "first"}, "rule must be one of best, layer, last, final, either, draws"),
         (
             {"rule": "final", "layer": "", "tap": "block"},
             "tap and rule are both final or neither is; found block, final",
@@ -408,3 +425,29 @@ def test_lines_are_those_of_the_file_as_spreadsheets_write_it(tmp_path):
     path.write_text("\ufeff" + "\n".join([head, "", *rows]))
     with pytest.raises(InputError, match="line 4: the value must be a percentage"):
         read_published(path)
+
+
+def test_the_readme_prints_what_its_source_prints() -> None:
+    text = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+    heads = (("knn", "top-1", "imagenet"), ("retrieval", "mAP medium", "roxford5k"))
+    heads += (("spair", "PCK@0.1", "spair-71k-test"), ("davis", "J&F", "davis-2017-val"))
+    numbers = {
+        (number.backbone, number.task, number.metric, number.dataset): number
+        for number in all_published()
+        if (number.source, number.table, number.protocol) == ("teaching-matters", "Table 5", "paper")
+    }
+    rows = re.findall(r"^\| \w+, `([\w-]+)` \|(.*)\|$", text, re.MULTILINE)
+    assert len(rows) == 6
+    printed = {
+        (backbone, *head): re.fullmatch(r"\**([\d.]+)\** \((?:layer )?(\d+)\)", cell.strip())
+        for backbone, cells in rows
+        for head, cell in zip(heads, cells.split("|"), strict=True)
+    }
+    for key, found in printed.items():
+        assert found is not None, key
+        number = numbers[key]
+        assert (found[1], found[2]) == (f"{number.value:.{number.decimals}f}", str(number.layer)), key
+    for head in heads:
+        values = {backbone: numbers[backbone, *head].value for backbone, _ in rows}
+        bold = {key[0] for key, found in printed.items() if key[1:] == head and found[0].startswith("**")}
+        assert bold == {name for name, value in values.items() if value == max(values.values())}

@@ -92,3 +92,26 @@ def test_heads_of_one_layer_are_different_numbers():
         record(value=float(head), head=head, date=date) for head in (-1, 0, 1) for date in ("2026", "2027")
     ]
     assert latest(to_frame(heads))["head"].tolist() == [-1, 0, 1]
+
+
+def test_of_each_key_the_last_one_is_kept_in_the_order_of_keys():
+    random = np.random.default_rng(0)
+    rows = [
+        record(
+            backbone=str(random.choice(["b", "B", "a-", "a", "é"])),
+            layer=int(random.choice([2, 10, 9])),
+            head=int(random.choice([-1, 0])),
+            date=str(random.choice(["2026", "2027"])),
+            fingerprint=str(random.choice(["f", "g"])),
+            value=float(random.choice([9.0, 10.0])),
+        )
+        for _ in range(120)
+    ]
+    last = {}
+    for row in sorted(rows, key=lambda row: (row.date, row.fingerprint, str(row.value))):
+        last[row.backbone, row.layer, row.head] = row
+    pd.testing.assert_frame_equal(
+        latest(to_frame(rows)), to_frame([last[key] for key in sorted(last)]), check_dtype=False
+    )
+    once = latest(to_frame(rows))
+    assert latest(once) is once

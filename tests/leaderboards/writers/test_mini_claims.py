@@ -158,13 +158,13 @@ METHOD = (
     "another page.",
     "An interval above 0 says that a claim holds, one below 0 that it fails.",
     "Removed skips and data shares repeat experiments of Raghu et al. (2021).",
-    "`mini-fs64` is `mini-fs` with 64 channels instead of 96, so that six trainings of it fit into "
+    "`mini-fs64` is `mini-fs` with 64 channels instead of 96, so that eight trainings of it fit into "
     "the package.",
-    "The other five differ from it in one thing: another seed (`-seed1`); the mean of the patch "
+    "The other seven differ from it in one thing: another seed (`-seed1`); the mean of the patch "
     "tokens before the "
-    "classifier instead of the class token (`-mean`); a block 6 without skip connections around "
-    "attention and MLP "
-    "(`-noskip6`); a tenth, or 3 %, of the training images of every class (`-10pct`, `-3pct`).",
+    "classifier instead of the class token (`-mean`); a block 6, or 10, without skip connections around "
+    "attention and MLP (`-noskip6`, `-noskip10`); 30, 10 or 3 % of the training images of every class "
+    "(`-30pct`, `-10pct`, `-3pct`).",
     "mini-referee.md adds segmentation in context, sets of layers and transforms, and there is one "
     "decomposition.",
     "Each variant has one training: what follows is of these networks.",

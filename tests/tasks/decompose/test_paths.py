@@ -34,6 +34,11 @@ def rule_of(name: str) -> KeypointConfig:
     return replace(rule, alphas=rule.alphas[:1])
 
 
+def frames_rule(name: str) -> PropagationConfig:
+    """The rule of a protocol with its primary answers to what its source leaves open alone."""
+    return replace(config_of(find_protocol(name), "davis"), others=())
+
+
 def primary(name: str, tap: Read = "block", transform: str = "") -> End:
     """That rule with features."""
     return End(rule_of(name), tap, transform)
@@ -74,7 +79,7 @@ def test_keypoints_one_choice_at_a_time(one: str, other: str) -> None:
 
 @pytest.mark.parametrize(("one", "other"), [*product(VIDEO_PROTOCOLS, repeat=2)])
 def test_propagation_one_choice_at_a_time(one: str, other: str) -> None:
-    first, second = (End(config_of(find_protocol(name), "davis")) for name in (one, other))
+    first, second = (End(frames_rule(name)) for name in (one, other))
     require_a_path(steps_between(first, second), first, second)
 
 
@@ -117,10 +122,13 @@ def test_another_tap_alone_needs_no_other_scores() -> None:
 
 
 def test_every_field_of_a_rule_is_a_choice() -> None:
-    """A field that belongs to no choice would stay what it is in the first protocol, unsaid."""
+    """A field that belongs to no choice would stay what it is in the first protocol, unsaid.
+
+    What a source leaves open is in no stop.
+    """
     for rule, order in ((KeypointConfig, KEYPOINTS), (PropagationConfig, PROPAGATION)):
         named = [name for names in order.values() for name in names]
-        assert sorted(["view", *named]) == sorted(field.name for field in fields(rule))
+        assert sorted(["view", *named]) == sorted({field.name for field in fields(rule)} - {"others"})
 
 
 def test_size_and_resizing_are_two_choices() -> None:
@@ -154,6 +162,30 @@ def test_frames_change_size_and_rounding_but_tiles_come_at_once() -> None:
         Tiles(448, 224),
         ScriptFrame(480, 64),
     ]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "choices"),
+    [
+        ("dinov3", "dinov3-960", [KIND, "decoding"]),
+        ("dinov3-480", "dinov3-960", [SIZE]),
+        ("pe", "pe-squares", [KIND]),
+        ("dino", "pe", [KIND]),
+    ],
+)
+def test_what_a_source_leaves_open_is_no_choice(first: str, second: str, choices: list[str]) -> None:
+    found = steps_between(*(End(config_of(find_protocol(name), "davis")) for name in (first, second)))
+    assert [choice.name for choice in found.choices] == choices
+    assert found.stops[found.path[-1]].rule == frames_rule(second)
+    assert not any(stop.rule.others for stop in found.stops)
+
+
+def test_the_corner_square_has_as_many_tokens_as_the_size_says() -> None:
+    steps = steps_between(primary("insid3"), primary("dinov3"))
+    views = [steps.stops[number].rule.view for number in steps.path[:3]]
+    assert views[1:] == [OfTokens(Stretch(1024, bilinear=True), 64), OfTokens(CornerSquare(1024), 64)]
+    other_way = steps_between(primary("dinov3"), primary("insid3"))
+    assert other_way.stops[other_way.path[1]].rule.view == OfTokens(CornerSquare(768), 48)
 
 
 def test_rules_of_two_tasks_have_no_way_between_them() -> None:

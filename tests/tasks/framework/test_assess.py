@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, t
+from scipy.stats import binomtest, norm, t
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from layerboard.tasks.framework.assess import (
     below_best,
     choices_on_halves,
     group_difference,
+    held_out_gain,
     intervals_of,
     measure,
     paired_differences,
@@ -481,3 +482,67 @@ def test_rivals_without_the_metric_or_with_other_items_have_no_standing() -> Non
     assert standing_of([[first], [second]], "of no task") is None
     keys = tuple(f"other {key}" for key in second.keys)
     assert standing_of([[first, replace(second, keys=keys)], [first]], "all") is None
+
+
+def hits(random: np.random.Generator, chances: Sequence[float], images: int = 60) -> list[Items]:
+    """Hits of several candidates on the same images, some of which are easy for all."""
+    easy = random.normal(size=(images, 1))
+    height = np.sqrt(0.8) * easy + np.sqrt(0.2) * random.normal(size=(images, len(chances)))
+    keys = tuple(f"{number:03d}" for number in range(images))
+    columns = 100.0 * (height < norm.ppf(chances))
+    statistics = {"top-1": Statistic("value")}
+    return [
+        Items("images", keys, keys, ("",) * images, {"value": column}, statistics) for column in columns.T
+    ]
+
+
+def test_a_held_out_gain_is_that_of_loops_over_halves() -> None:
+    candidates = hits(np.random.default_rng(5), [0.5, 0.6, 0.7, 0.4, 0.55])
+    values = np.stack([each.values["value"] for each in candidates], axis=1)
+    gains, errors = [], []
+    for half in halves(np.zeros(60, np.int64), 100, 0):
+        apart = np.zeros(60)
+        for chosen_on, scored_on in ((half, ~half), (~half, half)):
+            first, second = (
+                np.argmax(values[chosen_on][:, part].mean(axis=0)) for part in (slice(3), slice(3, 5))
+            )
+            apart[scored_on] = values[scored_on, first] - values[scored_on, 3 + second]
+        gains.append(apart.mean())
+        errors.append(apart.std(ddof=1) / 60**0.5)
+    found = held_out_gain(candidates[:3], candidates[3:], "top-1")
+    assert found is not None
+    assert found.value == pytest.approx(np.mean(gains))
+    assert found.high - found.value == pytest.approx(t.ppf(0.975, 59) * np.sqrt(np.mean(np.square(errors))))
+    assert found.value - found.low == pytest.approx(found.high - found.value)
+
+
+def test_a_choice_among_many_equal_candidates_gains_nothing() -> None:
+    """The gain of the best of 20 over the best of 4 is positive on the same items, and 0 held out."""
+    random, same, fair, covers = np.random.default_rng(0), [], [], []
+    for _ in range(40):
+        candidates = hits(random, [0.6] * 24)
+        scores = [each.values["value"].mean() for each in candidates]
+        same.append(max(scores[:20]) - max(scores[20:]))
+        gain = held_out_gain(candidates[:20], candidates[20:], "top-1")
+        assert gain is not None
+        fair.append(gain.value)
+        covers.append(gain.low <= 0 <= gain.high)
+    assert np.mean(same) > 3
+    assert abs(np.mean(fair)) < 2
+    assert np.mean(covers) >= 0.93
+
+
+def test_a_choice_can_have_a_rule_and_other_kinds_of_scores() -> None:
+    good, bad = make(1, 0.9), make(2, 0.3)
+    assert held_out_gain([good, bad], [bad], "all", lambda _: 1) == pytest.approx((0, 0, 0))
+    for metric in ("per cluster", "per stratum", "few"):
+        gain = held_out_gain([good, bad], [bad], metric)
+        difference = paired_differences([good, bad], metric, 1)
+        assert gain is not None
+        assert difference is not None
+        assert gain == pytest.approx((difference.value[0], difference.low[0], difference.high[0]))
+    clusters = held_out_gain([good], [bad], "purity")
+    assert clusters is not None
+    assert clusters.value > 10
+    assert np.isnan(clusters.low)
+    assert held_out_gain([good], [bad.only(range(30))], "all") is None

@@ -75,8 +75,8 @@ NUMBERS: dict[str, tuple[object, object]] = {  # by the standard, by the publish
     "knn": (KnnConfig(20, (10, 100, 200), 0.07), KnnConfig(20, (10, 100, 200), 0.07)),
     "retrieval": (RetrievalConfig(FitLongSide(224), True), RetrievalConfig(ThumbnailCrop(224, 224), False)),
     "davis": (
-        PropagationConfig(7, 5, 12, False, 0.1, True, False, False, WholeFrame(480), None),
-        PropagationConfig(7, 5, 12, False, 0.1, False, False, False, Tiles(448, 224), 3),
+        PropagationConfig(7, 5, 12, False, 0.1, True, False, "patches", WholeFrame(480), None, ()),
+        PropagationConfig(7, 5, 12, False, 0.1, False, False, "patches", Tiles(448, 224), 3, ()),
     ),
     "spair": (
         KeypointConfig(

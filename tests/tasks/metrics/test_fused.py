@@ -102,9 +102,9 @@ def mask(height: int = 5, width: int = 6) -> torch.Tensor:
 def carried(frames: dict[str, torch.Tensor], members, heard=HEARD) -> dict[str, torch.Tensor]:
     count = len(next(iter(frames.values())))
     first = {name: grid[0] for name, grid in frames.items()}
-    propagation = Propagation(first, mask(), members, heard)
+    propagation = Propagation(first, mask(), members, [heard])
     steps = [propagation.step({name: grid[at] for name, grid in frames.items()}) for at in range(1, count)]
-    return {name: torch.stack([one[name] for one in steps]) for name in members}
+    return {name: torch.stack([one[name][0] for one in steps]) for name in members}
 
 
 def alone(frames: torch.Tensor, heard=HEARD) -> torch.Tensor:

@@ -7,7 +7,7 @@ from PIL import Image
 
 from layerboard.tasks.propagation import carrying as module
 from layerboard.tasks.propagation.carrying import Neighbourhood
-from layerboard.tasks.propagation.metric import decode, seed_labels
+from layerboard.tasks.propagation.metric import Propagation, decode, decode_on_frame, seed_labels
 from tests.tasks.standard import HEARD, PROPAGATION, LayerPropagation
 
 
@@ -103,6 +103,56 @@ def test_half_precision_is_measured_in_float32():
 @pytest.mark.parametrize("radius", [0.5, 1, 1.5, 3, 12])
 def test_a_circle_equals_dense_affinities(radius):
     check(*video(3, 5, 9, 13, 6), n_last_frames=2, topk=4, radius=radius, temperature=0.2, circle=True)
+
+
+@pytest.mark.parametrize("distinct", [None, 3])
+def test_several_rules_carry_their_own_labels_by_the_same_products(monkeypatch, distinct):
+    """Each says what it says alone, also where tokens tie, in tiles and with a narrower window."""
+    monkeypatch.setattr(module, "WHOLE", 1)
+    monkeypatch.setattr(module, "TILE_CPU", (3, 5))
+    features, labels = video(2, 6, 9, 11, 6, distinct=distinct)
+    shared = {"n_last_frames": 2, "topk": 4}
+    rules = [
+        Neighbourhood(**shared, radius=3, circle=False, temperature=0.2),
+        Neighbourhood(**shared | {"topk": 7}, radius=2.99, circle=True, temperature=0.05),
+        Neighbourhood(**shared, radius=3, circle=False, temperature=0.1),
+    ]
+    together = Propagation({0: features[0]}, labels, {0: (0,)}, rules)
+    alone = [LayerPropagation(features[0], labels, rule) for rule in rules]
+    for frame in features[1:]:
+        every = [each.step(frame) for each in alone]
+        torch.testing.assert_close(together.step({0: frame})[0], torch.stack(every), rtol=0, atol=1e-12)
+        assert not torch.equal(every[0], every[1])
+
+
+def bilinear(channel, width, height):
+    """A map at another size, pixel by pixel: the centre of a pixel between the centres of four cells."""
+    rows, columns = channel.shape
+    out = np.zeros((height, width))
+    for y, x in np.ndindex(height, width):
+        down = min(max((y + 0.5) * rows / height - 0.5, 0), rows - 1)
+        across = min(max((x + 0.5) * columns / width - 0.5, 0), columns - 1)
+        top, left = int(down), int(across)
+        bottom, right = min(top + 1, rows - 1), min(left + 1, columns - 1)
+        v, u = down - top, across - left
+        out[y, x] = (1 - v) * ((1 - u) * channel[top, left] + u * channel[top, right])
+        out[y, x] += v * ((1 - u) * channel[bottom, left] + u * channel[bottom, right])
+    return out
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_probabilities_go_bilinearly_to_the_frame(scaled):
+    """As DINOv3's paper says, at sizes that no patch divides; a constant channel has no range to scale."""
+    soft = torch.rand((5, 7, 4), dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    soft[..., 3] = 0.9
+    large = np.stack([bilinear(soft[..., channel].numpy(), 37, 23) for channel in range(4)])
+    if scaled:
+        large[:3] -= large[:3].min((1, 2), keepdims=True)
+        large[:3] /= large[:3].max((1, 2), keepdims=True)
+        large[3] = 0
+    found = decode_on_frame(soft, (37, 23), scaled=scaled)
+    np.testing.assert_array_equal(found, large.argmax(0))
+    assert (3 in found) == (not scaled)
 
 
 def test_seed_labels_follow_pillow():

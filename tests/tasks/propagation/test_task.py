@@ -23,6 +23,7 @@ from layerboard.tasks.propagation.j_and_f import score_video
 from layerboard.tasks.propagation.metric import decode, seed_labels
 from layerboard.tasks.propagation.task import PropagationTask
 from layerboard.zoo.spec import Layer
+from layerboard.zoo.view.released import NativeSquare
 from layerboard.zoo.view.views import View, WholeFrame
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_davis
@@ -127,6 +128,56 @@ def test_equals_the_obvious_protocol(davis: Videos, rule: PropagationConfig) -> 
                 assert found["J"][thing - 1, frame - 1] == pytest.approx(overlap)
                 # 0.008 of the diagonal of 48 x 32 is less than a pixel: rounded up to one
                 assert found["F"][thing - 1, frame - 1] == pytest.approx(obvious_f(mask, truth, 1))
+
+
+TABLE_5 = config_of(find_protocol("dinov3-480"), "davis")
+PE = config_of(find_protocol("pe"), "davis")
+
+
+def test_the_numbers_are_those_of_the_sources() -> None:
+    """What a source says is fixed; what it does not say has the values of the others that it cites."""
+    fields = ("topk", "radius", "circle", "temperature", "decoding")
+    said = {
+        rule: [tuple(getattr(each, name) for name in fields) for each in rule.settings]
+        for rule in (TABLE_5, PE)
+    }
+    assert set(said[TABLE_5]) == {
+        (5, 12, circle, temperature, decoding)
+        for circle in (True, False)
+        for temperature in (0.1, 0.2)
+        for decoding in ("frame", "frame unscaled")
+    }
+    assert said[TABLE_5][0] == (5, 12, True, 0.2, "frame")
+    assert len(said[TABLE_5]) == 8
+    assert said[PE] == [(5, 12, False, 0.1, "patches"), (10, 11.99, True, 0.05, "frame unscaled")]
+    assert config_of(find_protocol("pe-squares"), "davis").others[0].view == NativeSquare(448)
+    for name in ("standard", "paper", "paper-squares", "dino", "dinov3"):
+        assert config_of(find_protocol(name), "davis").others == ()
+
+
+@pytest.mark.parametrize("rule", [TABLE_5, PE])
+def test_open_settings_are_scored_as_each_alone_would_be(davis: Videos, rule: PropagationConfig) -> None:
+    """The ends are the lowest and the highest mean; the score itself is by the first answers."""
+
+    def scores(config: PropagationConfig) -> dict[str, float]:
+        task = PropagationTask(davis, config)
+        every = [
+            measured(task, number, {Layer(1): random_grids(video, number)}, 3)[Layer(1)]
+            for number, video in enumerate(davis.videos)
+        ]
+        outcome = task.score(every)
+        assert outcome.items is not None
+        means = {name: values.mean() for name, values in outcome.items.values.items()}
+        assert means == pytest.approx({score.metric: score.value for score in outcome.scores})
+        return {score.metric: score.value for score in outcome.scores}
+
+    found = scores(rule)
+    alone = [scores(replace(each, others=())) for each in rule.settings]
+    assert found == alone[0] | {"J&F lowest": found["J&F lowest"], "J&F highest": found["J&F highest"]}
+    each = [one["J&F"] for one in alone]
+    assert (found["J&F lowest"], found["J&F highest"]) == (min(each), max(each))
+    assert found["J&F lowest"] < found["J&F highest"]
+    assert "J&F lowest" not in alone[0]
 
 
 def whole_video(video: Video, grids: Tensor, rule: PropagationConfig) -> tuple[NDArray[np.float64], ...]:
@@ -332,7 +383,7 @@ def test_the_host_never_waits_in_tiles(davis: Videos) -> None:
         for layer in (Layer(0), Layer(1)):
             measurer.update(layer, positions, grids[positions.start : positions.stop])
     kept = measurer.finish(Layer(0))
-    assert kept["soft"].shape == (5, *size, 3)
+    assert kept["soft"].shape == (5, 1, *size, 3)
     assert {array.device.type for array in kept.values()} == {"meta"}
 
 
@@ -344,7 +395,7 @@ def test_every_video_is_a_group_in_order(davis: Videos) -> None:
     assert RULE.view == VIEW
     assert VIEW.scaled(64, 16).short == 144  # 480 * 64 / 224, to the nearest multiple of 16
     assert config_of(STANDARD, "davis") == PropagationConfig(
-        7, 5, 12, False, 0.1, True, False, False, WholeFrame(480), None
+        7, 5, 12, False, 0.1, True, False, "patches", WholeFrame(480), None, ()
     )
 
 
@@ -412,7 +463,7 @@ def planted(folder: Path, patch: int, box: tuple[int, int, int, int]) -> Video:
     return Video("planted", frames, paths, size)
 
 
-NEAREST = replace(RULE, nearest=True, every_channel=True)
+NEAREST = replace(RULE, decoding="nearest", every_channel=True)
 
 
 @pytest.mark.parametrize(("patch", "lost"), [(8, 6), (14, 19), (16, 23)])

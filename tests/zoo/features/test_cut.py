@@ -158,14 +158,63 @@ def test_all_tokens_are_averaged_alike(loader: Loader) -> None:
     torch.testing.assert_close(both, tokens.mean(dim=1), rtol=1e-5, atol=1e-5)
 
 
+def test_both_poolings_and_the_generalised_mean(loader: Loader) -> None:
+    backbone = loader(find(["mini-fs"])[0])
+    cls, mean, both, gem, grid = (
+        CutBackbone(backbone, Layer(9), name, VIEW)(photos())
+        for name in ("cls", "mean", "cls+mean", "gem", "grid")
+    )
+    assert torch.equal(both, torch.cat([cls, mean], dim=1))
+    tokens = np.maximum(grid.flatten(1, 2).numpy().astype(np.float64), 1e-6)
+    np.testing.assert_allclose(gem, np.cbrt((tokens**3).mean(axis=1)), rtol=1e-5)
+    assert (grid < 0).float().mean() > 0.3  # what it loses of a transformer
+    negative = LayerFeatures(Layer(1), None, torch.tensor([[[[-3.0, 2.0]], [[-1.0, -2.0]]]]))
+    torch.testing.assert_close(negative.gem, torch.tensor([[1e-6, 4.0 ** (1 / 3)]]))
+
+
+@pytest.mark.parametrize("name", ["fs-b16", "dinov2-s14-reg", "clip-b32", "swin-t"])
+def test_a_block_behind_the_final_norm(name: str, small: Callable[[str], Reduced], loader: Loader) -> None:
+    """It is what the norm makes of the block, in the one forward; the last one is the layer ``final``."""
+    spec = small(name).spec
+    backbone, images = loader(spec), pixels(2, spec.input_size, spec.input_size)
+    assert isinstance(backbone, HookedBackbone)
+    ran, seen = watch(backbone), dict[str, torch.Tensor]()
+    block = Layer(spec.depth - 1)
+    layers = [block, Layer(block.index, "block-normed"), Layer(spec.depth, "block-normed")]
+
+    def visitor(found: Shown) -> None:
+        assert isinstance(found, LayerFeatures)
+        seen[str(found.layer)] = found.grid.clone()
+
+    backbone.visit(images, visitor, [*layers, Layer(spec.depth, "final")])
+    assert ran == [*range(1, spec.depth + 1)]
+    plain, normed, last, final = seen.values()
+    norm = backbone._network.final_norm
+    assert norm is not None
+    torch.testing.assert_close(normed, norm(plain))
+    assert not torch.allclose(normed, plain, atol=0.1)
+    assert torch.equal(last, final)
+    cut = CutBackbone(backbone, layers[1], "mean", VIEW)
+    ran.clear()
+    torch.testing.assert_close(cut(images), normed.mean(dim=(1, 2)))
+    assert ran == [*range(1, spec.depth)]  # cut there, and its norm is kept
+
+
 def test_what_a_backbone_has_not_got_is_refused(loader: Loader) -> None:
     resnet = loader(find(["mini-resnet"])[0])
-    with pytest.raises(InputError, match="has no class token; take the pooling 'mean' or 'grid'"):
+    with pytest.raises(InputError, match="has no class token; take the pooling 'mean', 'gem' or 'grid'"):
         CutBackbone(resnet, Layer(1), "cls", VIEW)
     with pytest.raises(InputError, match="has no class token"):
         CutBackbone(resnet, Layer(1), "all", VIEW)
+    with pytest.raises(InputError, match="has no class token"):
+        CutBackbone(resnet, Layer(1), "cls+mean", VIEW)
+    with pytest.raises(InputError, match=r"mini-resnet has no layer 9\.block-normed: it has no final norm"):
+        CutBackbone(resnet, Layer(9, "block-normed"), "mean", VIEW)
+    with pytest.raises(InputError, match=r"mini-fs has no layer 0\.block-normed: its blocks are 1 to 12"):
+        CutBackbone(loader(find(["mini-fs"])[0]), Layer(0, "block-normed"), "mean", VIEW)
     with pytest.raises(
-        InputError, match="mini-fs has a class token; take the pooling 'cls', 'mean', 'all' or 'grid'"
+        InputError,
+        match="mini-fs has a class token; take the pooling 'cls', 'cls\\+mean', 'all', 'mean', 'gem' or 'gr",
     ):
         CutBackbone(loader(find(["mini-fs"])[0]), Layer(1), "patchwise", VIEW)
     with pytest.raises(InputError, match="mini-resnet has no layer 13"):

@@ -23,7 +23,7 @@ from layerboard.zoo.spec.origin import OBJECT
 
 ORDER = (
     *("input", "norm1", "query", "key", "value", "probabilities", "heads", "attention", "mid", "norm2"),
-    *("mlp_hidden", "mlp", "skip", "branch", "block", "final"),
+    *("mlp_hidden", "mlp", "skip", "branch", "block", "block-normed", "final"),
 )
 
 
@@ -34,7 +34,7 @@ def spec_of(name: str) -> BackboneSpec:
 def test_the_order_of_a_forward() -> None:
     layers = [Layer(index, tap) for index in (2, 1) for tap in sorted(get_args(Tap))]
     assert [layer.tap for layer in sorted(layers, key=lambda layer: layer.place)] == [*ORDER, *ORDER]
-    assert set(SUBLAYER_TAPS) == {*ORDER} - {"probabilities", "block", "final"}
+    assert set(SUBLAYER_TAPS) == {*ORDER} - {"probabilities", "block", "block-normed", "final"}
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,18 @@ def test_what_is_inside(name: str, taps: tuple[Tap, ...]) -> None:
         ]
     assert spec.has(Layer(1, "probabilities")) == (spec.heads is not None)
     assert not spec.has(WHOLE_BACKBONE)
+
+
+@pytest.mark.parametrize(
+    ("name", "first"), [("dino-s16", 1), ("swin-t", 11), ("resnet50", 0), ("mini-random", 0)]
+)
+def test_blocks_behind_the_final_norm(name: str, first: int) -> None:
+    """From the first block on that has the width of the last; 0 for no norm."""
+    spec = spec_of(name)
+    blocks = [index for index in range(spec.depth + 2) if spec.has(Layer(index, "block-normed"))]
+    assert blocks == [*(range(first, spec.depth + 1) if first else ())]
+    assert ("block-normed" in spec.read) == bool(first)
+    assert "block-normed" not in replace(spec, origin=OBJECT).read
 
 
 def test_own_objects_show_what_they_name() -> None:

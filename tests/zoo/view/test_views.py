@@ -13,7 +13,14 @@ from torch import Tensor
 
 from layerboard.zoo.view.geometry import ViewSize
 from layerboard.zoo.view.photos import as_seen, open_file
-from layerboard.zoo.view.released import CornerSquare, OfTokens, ScriptFrame
+from layerboard.zoo.view.released import (
+    CornerSquare,
+    NativeFrame,
+    NativeSquare,
+    OfTokens,
+    ScriptFrame,
+    TokenFrame,
+)
 from layerboard.zoo.view.views import (
     FastResized,
     FitLongSide,
@@ -175,6 +182,38 @@ def test_sizes_of_a_mini_backbone() -> None:
     assert ThumbnailCrop(224, 224).scaled(64, 8) == ThumbnailCrop(64, 64)
     assert ThumbnailCrop(224, 224).scaled(64, 14) == ThumbnailCrop(70, 70)  # both follow the patches
     assert ThumbnailCrop(448, 224).scaled(64, 14) == ThumbnailCrop(140, 70)
+
+
+def nearest_sides(size: tuple[int, int], short: int, patch: int) -> tuple[int, int]:
+    """Both sides in proportion to a shorter side, to the nearest multiple (halves up), in whole numbers."""
+    exact = [(2 * side * short + patch * min(size)) // (2 * patch * min(size)) for side in size]
+    return exact[0] * patch, exact[1] * patch
+
+
+FRAMES = [(854, 480), (910, 480), (1152, 480), (640, 480), (480, 854), (1920, 1080)]
+
+
+@pytest.mark.parametrize("short", [480, 960, 1440])
+@pytest.mark.parametrize("size", FRAMES)
+def test_sizes_of_table_5_are_seven_eighths_for_patches_of_14(short: int, size: tuple[int, int]) -> None:
+    for patch, stated in ((16, short), (14, short * 7 // 8)):
+        for input_size in (224, 448, 518):  # of no effect
+            view = TokenFrame(short).scaled(input_size, patch)
+            assert view.geometry(size).size == nearest_sides(size, stated, patch)
+        assert view.render(noise(size)).shape[2:] == nearest_sides(size, stated, patch)[::-1]
+    assert TokenFrame(960).scaled(224, 16).geometry((854, 480)).size == (1712, 960)
+    assert TokenFrame(960).scaled(224, 14).geometry((854, 480)).size == (1498, 840)
+
+
+@pytest.mark.parametrize(
+    ("native", "patch", "side"), [(224, 14, 224), (384, 16, 384), (448, 14, 448), (512, 16, 448), (64, 8, 64)]
+)
+def test_a_native_size_ends_at_448(native: int, patch: int, side: int) -> None:
+    frame, square = NativeFrame(448).scaled(native, patch), NativeSquare(448).scaled(native, patch)
+    for size in FRAMES:
+        assert frame.geometry(size).size == nearest_sides(size, side, patch)
+        assert square.geometry(size).size == (side, side)
+    assert frame.render(noise((854, 480))).shape[2:] == nearest_sides((854, 480), side, patch)[::-1]
 
 
 @pytest.mark.parametrize(

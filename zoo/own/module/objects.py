@@ -23,7 +23,7 @@ from layerboard.zoo.load.checkpoint import files_digest
 from layerboard.zoo.load.described import images_in_words, shape_in_words
 from layerboard.zoo.own.module.independence import require_own_features
 from layerboard.zoo.references import current_directory, find_object
-from layerboard.zoo.spec import SUBLAYER_TAPS, BackboneSpec, Layer, Layers
+from layerboard.zoo.spec import READ_TAPS, BackboneSpec, Layer, Layers
 from layerboard.zoo.spec.origin import OBJECT
 
 # Tolerance of the sum of a row of probabilities around 1: bfloat16 rounds each by up to 0.004 of itself.
@@ -147,8 +147,8 @@ def faults(spec: BackboneSpec) -> Iterator[str]:
         yield f"has the family {spec.family!r}; take a word of letters, digits and .-_@/+"
     if spec.is_floor:
         yield f"has the family {spec.family!r}, which is that of the random floor; take another word"
-    if wrong := [tap for tap in spec.taps or () if tap not in SUBLAYER_TAPS]:
-        yield f"has the tap {wrong[0]!r}; taps inside blocks are {', '.join(SUBLAYER_TAPS)}"
+    if wrong := [tap for tap in spec.taps or () if tap not in READ_TAPS]:
+        yield f"has the tap {wrong[0]!r}; taps of blocks are {', '.join(READ_TAPS)}"
     yield from _wrong_numbers(spec)
 
 

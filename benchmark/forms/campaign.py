@@ -1,0 +1,182 @@
+"""Campaigns: a whole run in one file, whose keys are the options of ``run``; each run leaves such a file.
+
+Beside the options a file can have `PINS`, the weights of its backbones (`benchmark.plan.lock`).
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+from layerboard.benchmark.forms.option import Option
+from layerboard.benchmark.forms.parsers import WrongValueError
+from layerboard.zoo.errors import InputError, first_line, likely, shortened, unknown
+from layerboard.zoo.reading import read_regular
+from layerboard.zoo.spec import entry_name
+from layerboard.zoo.spec.origin import origin_by_mark
+
+RUN_FILE = "run.yaml"  # in the output folder
+PINS = "pins"  # name, then the fields of `LockedWeights`
+PACKAGED = Path(__file__).parents[1] / "campaigns"
+MOST_BYTES = 2**20
+ONCE = ("campaign", "again")  # options that say nothing of what is measured
+_OF_CALLS = ("campaign", "plan", "detect", "json", "progress")  # they say what to do with a campaign
+_NO_PATH = re.compile(r"[A-Za-z][\w+.-]+:|none$|$")  # hf:DATASET, s3://..., module:name; labels: none
+_FLAG = re.compile(r"(?<![\w-])--(?=[a-z])")
+_HEAD = """\
+# What ran last into this folder. `layerboard run --campaign THIS_FILE` goes on with it; with `--output DIR`,
+# it runs again there. Relative paths start at the folder of this file.
+"""
+
+_NOTHING: tuple[object, ...] = (None, False, (), {}, "")
+Options = Collection[Option[Any, Any]]
+
+
+def campaign_file(name: str) -> Path:
+    """The file of a campaign: one that comes with the package, an output folder's, or a path.
+
+    Raises InputError for a word that is none of these.
+    """
+    packaged = {path.stem: path for path in sorted(PACKAGED.glob("*.yaml"))}
+    path = Path(name)
+    if name in packaged:
+        return packaged[name]
+    if path.is_dir():
+        return path / RUN_FILE
+    if not path.suffix and len(path.parts) == 1 and not path.exists():
+        raise unknown("campaign", name, [*packaged, "FILE.yaml", "FILE.toml"])
+    return path
+
+
+def read_campaign(path: Path) -> dict[str, Any]:
+    """The values of a campaign file by key; raises InputError, with its path, if it has none."""
+    kind = "TOML" if path.suffix == ".toml" else "YAML"
+    try:
+        text = read_regular(path, MOST_BYTES).decode("utf-8-sig")
+        content = tomllib.loads(text) if kind == "TOML" else _yaml(text)
+    except OSError as error:
+        raise InputError(f"campaign file {path} cannot be read: {first_line(error)}") from error
+    except (ValueError, RecursionError) as error:
+        problem = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise InputError(f"campaign file {path} is no {kind}: {problem}") from error
+    if not isinstance(content, dict) or not content:
+        what = shortened(content) if content else "nothing"
+        raise InputError(
+            f"campaign file {path}: expected keys with values, such as 'tasks: knn'; found {what}"
+        )
+    return content
+
+
+def _yaml(text: str) -> object:
+    """The content of a YAML text; raises ValueError, also for a key that comes twice."""
+    import yaml  # only where a file is read
+
+    try:
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+        keys = sorted(str(key.value) for key, _ in node.value) if isinstance(node, yaml.MappingNode) else ()
+        if twice := [key for key, following in pairwise(keys) if key == following]:
+            raise ValueError(f"the key {shortened(twice[0])} comes twice")
+        return None if node is None else loader.construct_document(node)
+    except yaml.MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        raise ValueError(f"{line}{error.problem}") from error
+    except yaml.YAMLError as error:
+        raise ValueError(first_line(error)) from error
+
+
+def campaign_options(name: str, options: Options) -> dict[str, Any]:
+    """What a campaign file gives to options, by their names; its relative paths start at its folder.
+
+    Raises InputError for a key that is neither an option nor `PINS`, and for a key without a value.
+    """
+    path = campaign_file(name)
+    named = {option.name: option for option in options if option.name != "campaign"}
+    given: dict[str, Any] = {}
+    for key, value in read_campaign(path).items():
+        spelled = str(key).replace("-", "_")
+        if spelled not in (*named, PINS):
+            if spelled in _OF_CALLS:
+                raise InputError(
+                    f"{path} has the key {spelled}, which belongs beside --campaign, not in its file"
+                )
+            close = likely("option", spelled, [*named, PINS])
+            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join([*named, PINS])}"
+            raise InputError(f"{path} has the key {shortened(key)}, which no campaign has; {hint}")
+        if spelled in given:
+            raise InputError(f"{path} has the key {spelled} twice")
+        if value is None:
+            raise InputError(f"{path} has the key {spelled} without a value; give it one, or take it out")
+        if spelled != PINS:
+            given[spelled] = _moved(value, named[spelled], path.parent)
+    return given
+
+
+def in_campaign(name: str, text: str) -> str:
+    """A sentence about an option, as one about the key of a campaign file."""
+    return f"{campaign_file(name)}: {_FLAG.sub('', text)}"
+
+
+def campaign_text(values: Mapping[str, object], options: Options, folder: Path, pins: object = ()) -> str:
+    """The campaign file, to be written into a folder, of kept values of options by their names.
+
+    Values that depend on the machine, or that are nothing, are left out where they are the default.
+    """
+    import yaml
+
+    content: dict[str, object] = {}
+    for option in options:
+        value = values[option.name]
+        empty = value in _NOTHING and not option.default  # False says something where True is the default
+        of_machine = option.instead is not None and value == option.instead()
+        if not (empty or of_machine or option.name in ONCE):
+            moved = "." if option.name == "output" else _moved(value, option, Path(), folder)
+            content[option.name] = plain_value(moved)
+    if pins:
+        content[PINS] = pins
+    body = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, allow_unicode=True, width=110)
+    return f"{_HEAD}{body}"
+
+
+def plain_value(value: Any) -> Any:  # noqa: ANN401
+    """A kept value as a file has it: lists, mappings and texts."""
+    if isinstance(value, Mapping):
+        return {str(key): plain_value(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_value(each) for each in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def _moved(value: Any, option: Option[Any, Any], start: Path, end: Path | None = None) -> Any:  # noqa: ANN401
+    """A value whose relative paths start at a folder, with those that start here, or at another one."""
+    if Path not in (*get_args(option.accepts), *get_args(option.kind), option.kind):
+        return value
+    if get_origin(option.kind) is Mapping and not isinstance(value, Mapping):
+        assert option.parse is not None
+        with suppress(WrongValueError):  # of NAME=PATH; what is wrong is said when the form is filled
+            value = option.parse(value)
+
+    def move(path: object) -> object:
+        is_text = isinstance(path, str | Path)
+        return _moved_path(str(path), start, end, sure=option.name != "backbones") if is_text else path
+
+    if isinstance(value, Mapping):
+        return {key: move(each) for key, each in value.items()}
+    return [*map(move, value)] if isinstance(value, list | tuple) else move(value)
+
+
+def _moved_path(text: str, start: Path, end: Path | None, *, sure: bool) -> str:
+    """A text that is ``sure`` to be a path, unless it has a scheme, or is one if such a folder exists."""
+    origin = origin_by_mark(text)
+    mark = origin.mark if origin and origin.has_path else ""
+    path = text.removeprefix(mark)
+    if os.path.isabs(path) or _NO_PATH.match(path):
+        return text
+    whole, entry = os.path.normpath(start / path), start / entry_name(path)
+    if not (sure or mark or path.startswith(".") or os.path.isdir(whole) or entry.is_dir()):
+        return text
+    return f"{mark}{os.path.relpath(whole, end) if end else whole}"

@@ -1,0 +1,160 @@
+"""Checkpoints of trainings: the files that patterns mean, and the training and the step of each."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from glob import glob, has_magic
+from os.path import abspath
+from pathlib import Path
+
+from layerboard.benchmark.forms.request import Request
+from layerboard.tasks.datasets.reading.labels import FILE_COLUMNS, read_label_table, require_columns
+from layerboard.zoo.errors import InputError, counted, some
+from layerboard.zoo.references import PART
+from layerboard.zoo.registry.find import all_specs
+from layerboard.zoo.registry.local_names import read_local_names, short_names
+from layerboard.zoo.spec.origin import origin_by_mark
+
+STEP = "step"  # column of a table of steps
+_NUMBER = re.compile(r"(?<!\d)(?<!\d\.)\d+(?!\d|\.\d)")  # a whole one, no part of 0.25
+_FILES = "a folder in Hugging Face format, or onnx:FILE"
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingStep:
+    """A checkpoint of a training."""
+
+    backbone: str  # as a user names it: a folder, or a file after its mark
+    weights_of: str  # the backbone of which it is a file of weights; "" for none
+    training: str  # absolute path of the training's folder
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The checkpoints of the trainings of a request, in order of steps, and its other backbones."""
+
+    steps: tuple[TrainingStep, ...] = ()
+    backbones: tuple[str, ...] = ()  # that are no checkpoints
+    weights: Mapping[str, Path] | None = None  # of backbones that are no checkpoints
+
+    def names(self, output: Path) -> dict[str, str]:
+        """A name for the folder of each training, as in earlier runs into an output folder."""
+        paths = {step.training: ("", step.training) for step in self.steps}
+        return short_names(paths, (), read_local_names(output))
+
+    def lines(self, names: Mapping[str, str]) -> Iterator[str]:
+        """What was found of each training, in a line."""
+        for folder, name in names.items():
+            steps = [each.step for each in self.steps if each.training == folder]
+            ends = f"{steps[0]:,}" if len(steps) == 1 else f"{steps[0]:,} to {steps[-1]:,}"
+            yield f"{name}: {counted(len(steps), 'checkpoints')} of a training, step {ends}"
+
+
+def find_series(request: Request) -> Series:
+    """The checkpoints that ``--backbones`` and ``--weights`` mean; none without ``--series``.
+
+    The step of a checkpoint is the last whole number in the part of its path that the pattern leaves open, or
+    a row of the table ``--steps``. The folder that this part is in is the training. Raises InputError if a
+    pattern means no file, and for a checkpoint without a step, or with that of another one.
+    """
+    if not request.series:
+        if request.steps is not None:
+            raise InputError("--steps says the steps of checkpoints; it needs --series")
+        return Series(backbones=request.backbones, weights=request.weights)
+    table = {} if request.steps is None else _steps_of(request.steps)
+    checkpoints: list[TrainingStep] = []
+    others: list[str] = []
+    for pattern in request.backbones:
+        if any(fnmatchcase(spec.name, pattern) for spec in all_specs()):
+            others.append(pattern)
+            continue
+        mark = origin.mark if (origin := origin_by_mark(pattern)) and origin.has_path else ""
+        paths = _matching(pattern.removeprefix(mark))
+        checkpoints += [_step(f"{mark}{path}", path, "", pattern, table) for path in paths]
+        others += [] if paths else [pattern]
+    weights = dict(request.weights)
+    for name, path in request.weights.items():
+        if has_magic(str(path)) and not path.exists():
+            checkpoints += [_step(each, each, name, str(path), table) for each in _matching(str(path))]
+            del weights[name]
+            others = [pattern for pattern in others if pattern != name]
+    if not checkpoints:
+        example = "'runs/*/checkpoint-*', or --weights 'NAME=runs/*/ckpt-*.pt'"
+        raise InputError(f"--series found no checkpoints; name them by --backbones {example}")
+    checkpoints.sort(key=lambda each: (each.training, each.step))
+    _require_distinct(checkpoints)
+    return Series(tuple(checkpoints), tuple(others), weights)
+
+
+def _matching(pattern: str) -> list[str]:
+    """The files and folders that a pattern means, sorted; none for the name of anything else.
+
+    Raises InputError for a pattern that means none.
+    """
+    if not has_magic(pattern) and not Path(pattern).exists():
+        return []
+    whole, part = pattern, ""
+    if PART in pattern and not glob(pattern, recursive=True):
+        whole, _, label = pattern.rpartition(PART)
+        part = f"{PART}{label}"
+    paths = [whole] if Path(whole).exists() else sorted(glob(whole, recursive=True))
+    if not paths:
+        raise InputError(f"no file or folder matches {pattern!r}")
+    return [f"{path}{part}" for path in paths]
+
+
+def _step(backbone: str, path: str, weights_of: str, pattern: str, table: Mapping[str, int]) -> TrainingStep:
+    """A checkpoint with its step, from the table or from its name."""
+    parts = Path(pattern).parts
+    opened = [number for number, part in enumerate(reversed(parts)) if has_magic(part)]
+    after = opened[0] if opened else 0  # parts of the path after the one that the pattern leaves open
+    whole = Path(abspath(path.partition(PART)[0]))
+    if not weights_of and whole.is_file() and backbone == path:
+        raise InputError(
+            f"{path} is a file of weights, which does not say of what network; give --weights "
+            f"NAME={pattern!r}, where NAME is a backbone of the registry with that architecture, or {_FILES}"
+        )
+    part = whole.parts[-1 - after]
+    numbers = _NUMBER.findall(Path(part).stem if whole.is_file() and not after else part)
+    if table and str(whole) not in table:
+        raise InputError(f"the table of --steps has no row of {path}")
+    if not table and not numbers:
+        raise InputError(
+            f"{path} has no whole number in {part!r}, by which its step would be known; leave it out of "
+            "the pattern, or give --steps, a CSV file with the columns file and step"
+        )
+    step = table[str(whole)] if table else int(numbers[-1])
+    return TrainingStep(backbone, weights_of, str(whole.parents[after]), step)
+
+
+def _steps_of(path: Path) -> dict[str, int]:
+    """Steps by absolute path of the checkpoint, from a CSV with the columns file and step; raises InputError.
+
+    Files are relative to the folder of the table, or else to the working folder.
+    """
+    table = read_label_table(path)
+    require_columns(table, FILE_COLUMNS, (STEP,))
+    column = [name.lower() for name in table.header].index(STEP)
+    steps: dict[str, int] = {}
+    for row in table.rows:
+        text = row.cells[column]
+        if not re.fullmatch(r"[0-9]{1,15}(\.0*)?", text):
+            raise InputError(f"{path} has {text!r} as a step in line {row.number}; expected a whole number")
+        for folder in (Path(), path.parent):
+            steps[abspath(folder / row.path)] = int(text.partition(".")[0])
+    return steps
+
+
+def _require_distinct(steps: Sequence[TrainingStep]) -> None:
+    """Raise InputError if two checkpoints of a training have one step."""
+    counts = Counter((each.training, each.step) for each in steps)
+    for (training, step), count in counts.items():
+        if count > 1:
+            same = some([each.backbone for each in steps if (each.training, each.step) == (training, step)])
+            raise InputError(
+                f"{same} are all step {step} of the training in {training}; let the pattern match only one "
+                "of them, or give their steps: --steps, a CSV file with the columns file and step"
+            )

@@ -1,0 +1,239 @@
+"""A training that is followed from within: the same as without, scored at its steps, by every trainer."""
+
+import random
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+import layerboard
+from layerboard.benchmark.commands import callback as module
+from layerboard.zoo.errors import InputError
+from tests import fakes
+from tests.zoo.own.module.networks import SIZE, Vit
+
+BATCHES = 5
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "training.md"
+HINTS = {"image_size": SIZE, "verbose": False}
+
+
+class Classifier(nn.Module):
+    """A backbone with a head, whose training draws numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.encoder, self.drop, self.head = Vit(0), nn.Dropout(0.5), nn.LazyLinear(4)
+        self.loss(torch.zeros(1, 3, SIZE, SIZE), torch.zeros(1, dtype=torch.long))
+
+    def loss(self, pixels: Tensor, labels: Tensor) -> Tensor:
+        features = self.encoder(pixels)
+        return nn.functional.cross_entropy(self.head(self.drop(features.flatten(1))), labels)
+
+    def forward(self, pixels: Tensor, labels: Tensor) -> dict[str, Tensor]:
+        return {"loss": self.loss(pixels, labels)}
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("callback")
+    fakes.write_fake_imagenet(root)
+    return root / "imagenet"
+
+
+@pytest.fixture
+def follow(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A callback that scores each second step; its pages are named, not written."""
+    written: list[str] = []
+    monkeypatch.setattr(module, "write_board", lambda board, folder: written.append(board.suite))
+    monkeypatch.setattr(module, "report_of_suite", lambda output, suite: written.append(suite) or ())
+    found = layerboard.Callback(
+        "knn",
+        every=2,
+        name="run",
+        part="encoder",
+        network=HINTS,
+        images=photos,
+        floor=False,
+        layers="1-3",
+        output=tmp_path / "out",
+        cache=tmp_path / "cache",
+    )
+    found.written = written
+    return found
+
+
+def numpy_state() -> str:
+    return str(np.random.get_state())  # noqa: NPY002  # read, not drawn from
+
+
+def examples() -> list[dict[str, Tensor]]:
+    draw = torch.Generator().manual_seed(1)
+    pixels = torch.randn(4 * BATCHES, 3, SIZE, SIZE, generator=draw)
+    return [{"pixels": each, "labels": torch.tensor(row % 4)} for row, each in enumerate(pixels)]
+
+
+def train_by_hand(net: Classifier, callbacks: list[Any], place: Path) -> None:
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    for step, batch in enumerate([None, *torch.utils.data.DataLoader(examples(), 4)]):
+        if batch is not None:
+            optimizer.zero_grad()
+            net.loss(**batch).backward()
+            optimizer.step()
+        before = [random.getstate(), numpy_state(), [p.grad for p in net.parameters()]]
+        modes = [each.training for each in net.modules()]
+        for follow in callbacks:
+            if step in (0, 2, 4, BATCHES):
+                follow(net, step)
+        assert [random.getstate(), numpy_state()] == before[:2]
+        assert all(p.grad is grad for p, grad in zip(net.parameters(), before[2], strict=True))
+        assert [each.training for each in net.modules()] == modes
+    for follow in callbacks:
+        follow.finish()
+
+
+def train_with_transformers(net: Classifier, callbacks: list[Any], place: Path) -> None:
+    pytest.importorskip("accelerate")
+    from transformers import Trainer, TrainingArguments
+
+    args = TrainingArguments(
+        str(place),
+        per_device_train_batch_size=4,
+        num_train_epochs=1,
+        use_cpu=True,
+        report_to=[],
+        save_strategy="no",
+        disable_tqdm=True,
+        dataloader_pin_memory=False,
+        seed=0,
+    )
+    Trainer(net, args, train_dataset=examples(), callbacks=callbacks).train()
+
+
+def train_with_lightning(net: Classifier, callbacks: list[Any], place: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        lightning = pytest.importorskip("lightning.pytorch")
+
+        class Module(lightning.LightningModule):  # type: ignore[misc, name-defined]
+            def __init__(self) -> None:
+                super().__init__()
+                self.encoder, self.net = net.encoder, net
+
+            def training_step(self, batch: dict[str, Tensor], index: int) -> Tensor:
+                return self.net.loss(**batch)
+
+            def configure_optimizers(self) -> torch.optim.Optimizer:
+                return torch.optim.SGD(self.net.parameters(), 0.1)
+
+        lightning.seed_everything(0, verbose=False)
+        trainer = lightning.Trainer(
+            max_epochs=1,
+            accelerator="cpu",
+            callbacks=callbacks,
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            default_root_dir=place,
+        )
+        trainer.fit(Module(), torch.utils.data.DataLoader(examples(), 4))
+        assert all(isinstance(each, lightning.Callback) for each in callbacks)
+
+
+@pytest.mark.parametrize("train", [train_by_hand, train_with_transformers, train_with_lightning])
+def test_a_training_is_the_same_and_its_steps_are_scored(train: Any, follow: Any, tmp_path: Path) -> None:
+    weights = []
+    for callbacks in ([], [follow]):
+        net = Classifier()
+        train(net, callbacks, tmp_path / "trainer")
+        weights.append(net.state_dict())
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+    assert not torch.equal(weights[0]["head.weight"], Classifier().state_dict()["head.weight"])  # it trained
+    scores = follow.scores
+    assert scores["step"].tolist() == [0, 2, 4, BATCHES]
+    assert scores["value"].between(scores["ci_low"], scores["ci_high"]).all()
+    assert follow.written == [follow.board.suite] * 2
+    # the last step is scored as it is by itself
+    own = layerboard.from_module(net.encoder, name="own", **HINTS)
+    alone = layerboard.run(
+        own,
+        "knn",
+        images=follow._call.images,
+        layers="1-3",
+        output=tmp_path / "alone",
+        cache=tmp_path / "cache2",
+        floor=False,
+        examples=False,
+    )
+    assert scores["value"].iloc[-1] == alone.best["score"].iloc[0]
+
+
+def test_later_failures_are_warnings_and_the_first_is_raised(follow: Any) -> None:
+    net = Classifier()
+    good = [weight.clone() for weight in net.encoder.parameters()]
+    for weight in net.encoder.parameters():
+        weight.data.zero_()
+    with pytest.raises(InputError, match="all weights of the Vit are zero"):
+        follow(net, 0)
+    follow._last = 0
+    with pytest.warns(UserWarning, match="no scores of step 2: all weights of the Vit are zero"):
+        follow(net, 2)
+    for weight, before in zip(net.encoder.parameters(), good, strict=True):
+        weight.data.copy_(before)
+    follow(net, 4)
+    assert follow.scores["step"].tolist() == [4]
+
+
+def test_other_processes_score_nothing(follow: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_rank", lambda: 1)
+    follow(Classifier(), 0)
+    follow.finish()
+    assert (follow.board, follow.written) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"every": 0}, "every= takes a whole number of at least 1; found 0"),
+        ({"backbones": "mini-dino"}, "takes its network from the training; leave out backbones="),
+        ({"tasks": "kn"}, "kn"),
+        ({"imges": "photos"}, r"Callback\(\) has no option 'imges'; did you mean images?"),
+        ({"log": "neptune"}, "log= takes wandb, mlflow or tensorboard; found 'neptune'"),
+    ],
+)
+def test_wrong_options_are_refused_before_the_training(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        layerboard.Callback(**options)
+
+
+def test_a_part_that_is_not_there_and_parameters_that_are_elsewhere(follow: Any) -> None:
+    net = Classifier()
+    follow._part = "backbone"
+    with pytest.raises(InputError, match="part='backbone' names no module of Classifier; it has encoder"):
+        follow(net, 0)
+    follow._part, follow._last = "encoder", -1
+    next(net.encoder.parameters()).ds_id = 1  # type: ignore[attr-defined]  # as ZeRO-3 marks them
+    with pytest.raises(InputError, match="spread over processes"):
+        follow(net, 0)
+
+
+def test_the_loop_of_the_page(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (loop,) = re.findall(r"<!-- walk -->\n```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photos").symlink_to(photos)
+    monkeypatch.setattr(module, "report_of_suite", lambda output, suite: ())
+    names: dict[str, Any] = {"__name__": "loop"}
+    exec(loop, names)  # the page's own words
+    assert capsys.readouterr().out.startswith("run1@step0: 3 blocks of net.")
+    assert names["follow"].scores["step"].tolist() == [0, 5, 10]
+    (page,) = (tmp_path / "results" / "tables").glob("*.md")
+    assert "## Over a training" in page.read_text(encoding="utf-8")

@@ -1,0 +1,117 @@
+"""Checkpoints of trainings: what patterns mean, and the training and the step of each."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from layerboard.benchmark.engines.progress import Silent
+from layerboard.benchmark.forms.request import Request
+from layerboard.benchmark.plan.backbones import find_backbones
+from layerboard.benchmark.plan.series import find_series
+from layerboard.benchmark.plan.suites import MINI_SUITE
+from layerboard.mini.checkpoints import WEIGHTS
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.registry.local_names import write_local_names
+from layerboard.zoo.spec.origin import ORIGINAL
+
+
+@pytest.fixture
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def write(*paths: str) -> None:
+    """Folders for names that end with a slash, else files."""
+    for path in map(Path, paths):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+
+def steps(backbones: Any = (), **options: Any) -> list[tuple[str, int]]:
+    series = find_series(Request(backbones, series=True, **options))
+    names = series.names(Path("results"))
+    return [(names[each.training], each.step) for each in series.steps]
+
+
+@pytest.mark.parametrize(
+    ("files", "pattern", "found"),
+    [
+        (["runs/a/ckpt-2.onnx", "runs/a/ckpt-10.onnx"], "runs/*/ckpt-*", [("a", 2), ("a", 10)]),
+        (["runs/a/epoch=3-step=40.onnx"], "runs/a/*", [("a", 40)]),
+        (["runs/a/step=40-val_loss=0.25.onnx", "runs/a/v1.5-step-7.onnx"], "runs/a/*", [("a", 7), ("a", 40)]),
+        (["runs/vit16/step-5/net.onnx"], "runs/*/step-*/net.onnx", [("vit16", 5)]),
+        (["a/run/1.onnx", "b/run/1.onnx"], "*/run/*", [("a/run", 1), ("b/run", 1)]),
+        (["dino-b16/1.onnx"], "dino-b16/*.onnx", None),  # a name of the registry gets its folder
+    ],
+)
+@pytest.mark.usefixtures("_here")
+def test_the_step_is_the_last_whole_number_that_a_pattern_leaves_open(
+    files: list[str], pattern: str, found: list[tuple[str, int]] | None
+) -> None:
+    write(*files)
+    expected = [(f"{Path.cwd().name}/dino-b16", 1)] if found is None else found
+    assert steps(f"onnx:{pattern}") == expected
+
+
+@pytest.mark.usefixtures("_here")
+def test_weights_of_a_backbone_and_steps_from_a_table() -> None:
+    write("run/last.pt", "run/first.pt")
+    Path("steps.csv").write_text("file;step\nrun/last.pt;500\nrun/first.pt;0\n")
+    Path("run/steps.csv").write_text("step,file\n500,last.pt\n0,first.pt\n")  # relative to its folder
+    for table in ("run/steps.csv", "steps.csv"):
+        series = find_series(
+            Request(["mini-fs", "mini-dino"], weights="mini-fs=run/*.pt", series=True, steps=table)
+        )
+        assert [(each.backbone, each.weights_of, each.step) for each in series.steps] == [
+            ("run/first.pt", "mini-fs", 0),
+            ("run/last.pt", "mini-fs", 500),
+        ]
+        assert (series.backbones, series.weights) == (("mini-dino",), {})
+    request = Request("mini-dino", weights="dino-s16=run/*.pt", series=True, steps="steps.csv", floor=False)
+    plain, *specs = find_backbones(request, MINI_SUITE, Silent())
+    assert (plain.name, [spec.name for spec in specs]) == ("mini-dino", ["run@step0", "run@step500"])
+    assert [(spec.repository, spec.origin) for spec in specs] == [
+        ("run/first.pt", ORIGINAL),
+        ("run/last.pt", ORIGINAL),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"backbones": "onnx:run/*"}, "run/last.onnx has no whole number in 'last.onnx'"),
+        ({"backbones": "onnx:run/n*"}, "are all step 1 of the training in"),
+        ({"backbones": "run/*.pt"}, r"give --weights NAME='run/\*\.pt'"),
+        ({"backbones": "other/*"}, r"no file or folder matches 'other/\*'"),
+        ({"backbones": "mini-dino"}, "--series found no checkpoints"),
+        (
+            {"backbones": "onnx:run/n1*", "steps": "steps.csv"},
+            "the table of --steps has no row of run/n1.onnx",
+        ),
+        ({"backbones": "onnx:run/n1*", "steps": "wrong.csv"}, "has 'two' as a step in line 2"),
+        ({"backbones": "mini-dino", "series": False, "steps": "steps.csv"}, "it needs --series"),
+    ],
+)
+@pytest.mark.usefixtures("_here")
+def test_wrong_checkpoints_are_refused(options: dict[str, Any], words: str) -> None:
+    write("run/last.onnx", "run/n1.onnx", "run/n-1.onnx", "run/1.pt")
+    Path("steps.csv").write_text("file,step\nother.onnx,1\n")
+    Path("wrong.csv").write_text("file,step\nrun/n1.onnx,two\n")
+    with pytest.raises(InputError, match=words):
+        find_series(Request(**{"series": True, **options}))
+
+
+@pytest.mark.usefixtures("_here")
+def test_a_folder_keeps_the_name_of_its_training_beside_another_of_that_name() -> None:
+    """Two trainings, one after the other into one output folder, each in a folder called run."""
+    for parent in ("a", "b"):
+        (Path(parent) / "run").mkdir(parents=True)
+        (Path(parent) / "run" / "checkpoint-5").symlink_to(WEIGHTS / "mini-fs")
+    named = []
+    for pattern in ("a/run/*", "b/run/*", "a/run/*"):
+        request = Request(pattern, series=True, floor=False, layers="1-3", output="results")
+        specs = find_backbones(request, MINI_SUITE, Silent())
+        write_local_names(specs, request.output, find_series(request).names(request.output))
+        named += [spec.name for spec in specs]
+    assert named == ["run@step5", "b/run@step5", "run@step5"]

@@ -1,0 +1,60 @@
+"""The threshold of duplicates, by a rule or by labelled pairs."""
+
+import numpy as np
+import pytest
+
+from layerboard.tasks.audit.near_duplicates import SHARE
+from layerboard.tasks.audit.threshold import CandidatePairs, DuplicateThreshold
+
+
+def candidates(relative: list[float], copied: tuple[int, ...] = ()) -> CandidatePairs:
+    """Pairs of images 0 and 1, 2 and 3, and so on."""
+    count = len(relative)
+    marks = np.isin(np.arange(count), copied)
+    pairs = np.arange(2 * count).reshape(count, 2)
+    return CandidatePairs(pairs, np.array(relative), 0.2 * np.array(relative), marks)
+
+
+def things(words: str) -> np.ndarray:  # type: ignore[type-arg]
+    """Names of both images of each pair: ``s`` the same, ``d`` different ones, ``?`` unknown."""
+    names = {"s": ("{0}", "{0}"), "d": ("{0}a", "{0}b"), "?": ("", "{0}")}
+    return np.array([name.format(row) for row, word in enumerate(words) for name in names[word]])
+
+
+def test_without_labels_it_is_the_rule_and_promises_nothing() -> None:
+    threshold = DuplicateThreshold.of([0.2, 0.1])
+    assert threshold.share == SHARE
+    assert threshold.cosines == pytest.approx((1 - SHARE * 0.2, 1 - SHARE * 0.1))
+    assert np.isnan(threshold.wanted)
+    assert DuplicateThreshold.of([0.2]).labelled(
+        candidates([0.1]), things("?"), 0.9
+    ) == DuplicateThreshold.of([0.2])
+
+
+def test_it_is_the_loosest_with_the_wanted_precision() -> None:
+    pairs, known = candidates([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), things("ssdss?")
+    precise = DuplicateThreshold.of([0.2]).labelled(pairs, known, 0.95)
+    assert (precise.share, precise.right, precise.judged, precise.missed) == (0.2, 2, 2, 2)
+    assert precise.cosines == pytest.approx((1 - 0.2 * 0.2,))
+    loose = DuplicateThreshold.of([0.2]).labelled(pairs, known, 0.8)
+    assert (loose.share, loose.right, loose.judged, loose.missed) == (0.5, 4, 5, 0)
+    assert pairs.listed(loose.share).tolist() == [True] * 5 + [False]
+
+
+def test_pairs_whose_thumbnails_are_copies_count_at_any_threshold() -> None:
+    pairs = candidates([0.9, 0.8, 0.1], copied=(0, 1))
+    threshold = DuplicateThreshold.of([0.2]).labelled(pairs, things("dss"), 0.9)
+    assert (threshold.share, threshold.right, threshold.judged) == (0.0, 1, 2)
+    assert pairs.within(threshold.share).pairs.tolist() == [[0, 1], [2, 3]]
+    assert threshold.interval[1] > 0.9  # the page says that no threshold has the precision
+
+
+def test_a_tie_with_a_different_pair_is_not_cut() -> None:
+    threshold = DuplicateThreshold.of([0.2]).labelled(candidates([0.2, 0.2, 0.1]), things("sds"), 0.9)
+    assert (threshold.share, threshold.right, threshold.judged, threshold.missed) == (0.1, 1, 1, 1)
+
+
+def test_few_pairs_show_little() -> None:
+    low, high = DuplicateThreshold(0.3, (0.9,), 0.95, right=10, judged=10).interval
+    assert (round(low, 3), high) == (0.692, 1.0)
+    assert DuplicateThreshold(0.3, (0.9,), 0.95).interval == (0.0, 1.0)
