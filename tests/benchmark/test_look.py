@@ -13,6 +13,7 @@ from PIL import Image
 import layerboard
 from layerboard.benchmark import look as looking
 from layerboard.benchmark.engines.progress import Silent
+from layerboard.benchmark.forms import parsers
 from layerboard.leaderboards.charts.style import kind_colours
 from layerboard.leaderboards.inside.drawings.attention import HEADS
 from layerboard.tasks.analyses.attention_maps import aligned_map, head_offset, offset_index
@@ -306,3 +307,14 @@ def test_a_network_of_this_process_is_looked_at(photos: Path, tmp_path: Path) ->
     mine = layerboard.from_module(net, name="mine", blocks=list(net)[1:], image_size=64, verbose=False)
     layerboard.look(photos, backbones=[mine, "mini-resnet"], layers="3", to=tmp_path / "own.html")
     assert "mine" in (tmp_path / "own.html").read_text(encoding="utf-8")
+
+
+def test_images_in_memory_are_looked_at_as_files() -> None:
+    image = Image.new("RGB", (8, 6), "red")
+    for given, count in ((np.asarray(image), 1), (image, 1), ([image, np.asarray(image)], 2)):
+        (folder,) = parsers.pictures(given)
+        assert [picture.image.size for picture in looking.pictures_of([folder], 8, Silent())] == [
+            (8, 6)
+        ] * count
+    with pytest.raises(InputError, match="expected images of Pillow"):
+        layerboard.look([image, 3])

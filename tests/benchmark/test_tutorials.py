@@ -84,17 +84,20 @@ def test_notebook(folder: Path) -> None:
     cells = executed("notebook", folder)
     assert len(cells) >= 12
     for outputs in cells:
-        assert not [output for output in outputs if output.output_type == "stream"]
+        streams = [output for output in outputs if output.output_type == "stream"]
+        assert {output.name for output in streams} <= {"stdout"}  # what `from_module` has found
+        assert len(streams) <= 1
         assert sum(output.output_type == "execute_result" for output in outputs) <= 1
         assert sum(output.output_type == "display_data" for output in outputs) <= 1
         assert "\r" not in str(outputs)
     results = [output.data for output in chain(*cells) if output.output_type == "execute_result"]
     pictures = [data["image/png"] for data in results if "image/png" in data]
-    assert len(pictures) == 4
+    assert len(pictures) == 5
     assert min(map(len, pictures)) > 5000
     (page,) = (data["text/html"] for data in results if "<iframe" in data.get("text/html", ""))
     assert "mini-dino" in page
     assert (folder / "knn-panels.pdf").is_file()
+    assert [*(folder / "training" / "tensorboard").rglob("events.*")]
     assert (folder / "results" / "run.log").read_text(encoding="utf-8").endswith("  ended\n")
 
 
