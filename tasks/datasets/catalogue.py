@@ -20,6 +20,7 @@ from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.tasks.datasets.imagenet import IMAGENET
 from layerboard.tasks.datasets.instances import CUB, SOP, copies_of, has_queries, read_queries
 from layerboard.tasks.datasets.partimagenet import PARTIMAGENET
+from layerboard.tasks.datasets.places import INATURALIST_2021, PLACES_365
 from layerboard.tasks.datasets.reading.files import exists, is_packed, require_local
 from layerboard.tasks.datasets.reading.labels import AS_IT_IS, Labelling
 from layerboard.tasks.datasets.reading.zipped import unpacked
@@ -33,7 +34,8 @@ from layerboard.zoo.view.photos import endings
 MOST_FOLDERS = 100  # folders in which images are looked for, to tell own images from datasets
 # in the order of tables
 DATASETS: tuple[DatasetEntry[Data], ...] = (
-    *(IMAGENET, CIFAR_10, CIFAR_100, CIFAR_100_RAGHU, ROXFORD5K, RPARIS6K, DAVIS_2017_VAL, SPAIR_71K_TEST),
+    *(IMAGENET, CIFAR_10, CIFAR_100, CIFAR_100_RAGHU, PLACES_365, INATURALIST_2021),
+    *(ROXFORD5K, RPARIS6K, DAVIS_2017_VAL, SPAIR_71K_TEST),
     *(VOC_2012, VOC_2012_AUG, ADE20K, COCO_VAL2017, PARTIMAGENET, MVTEC_AD, VISA, SOP, CUB, *VTAB),
 )
 GROUPS = {entry.name: entry.group for entry in DATASETS if entry.group}
