@@ -32,6 +32,8 @@ RANKED: tuple[Over, ...] = ("ranks", "curves", "shares", "correlations")
 # below as many units of a stratum no interval holds in simulations: a few large errors decide a mean, and a
 # few defects what is ranked first
 LEAST: Mapping[Over, int] = {"errors": 200, "curves": 10}
+# below as many units of a stratum equal layers would be told apart in more than 6 %; by simulation
+LEAST_COMPARED: Mapping[Over, int] = {"ranks": 8}
 BOUNDS: Mapping[Over, float] = {"explained": 100.0, "errors": 0.0}  # of scores that have only one
 SHARES = ("queries", "objects")  # units whose values are percentages: precision, recall, J and F
 SPAIR = re.compile(r"\d+-([^-]+)-([^-]+):.*")  # name of a pair, with the names of its images
@@ -70,12 +72,13 @@ def below_best(items: Sequence[Items], metric: str) -> list[Below | None]:
 
     The first has the highest score. Later ones are compared on the items that they share with all before
     them. The result is None for candidates with fewer than 95 % common items or other statistics, and for all
-    if there are too few units.
+    if there are too few units, or fewer than `LEAST_COMPARED` of a stratum.
     """
     joined = _joined(items, metric)
     below: list[Below | None] = [None] * len(items)
     layers = [items[index] for index in joined]
-    compared = compare_with_best(measure(_common(layers), metric)) if layers else None
+    common = _common(layers) if layers else []
+    compared = compare_with_best(measure(common, metric)) if _can_compare(common, metric) else None
     if compared is not None:
         losses = (_scale(layers, metric) * compared.loss).tolist()
         for index, loss, maybe in zip(joined, losses, compared.maybe.tolist(), strict=True):
@@ -128,8 +131,9 @@ def group_differences(
     if not highest <= {*joined}:
         return None
     layers, number = [every[index] for index in joined], number[joined]
-    measured = measure(_common(layers), metric)
-    groups, scale = compare_with_others(measured, number, asked, draws), _scale(layers, metric)
+    common, scale = _common(layers), _scale(layers, metric)
+    measured = measure(common, metric)
+    groups = compare_with_others(measured, number, asked, draws) if _can_compare(common, metric) else None
     if groups is None:
         scores = measured.evaluate()[0]
         ends = ((scores[number != side].max(), scores[number == side].max()) for side in asked)
@@ -237,16 +241,21 @@ def intervals_of(items: Sequence[Items]) -> dict[str, list[tuple[float, float]]]
         layers = [items[number] for number in places]
         for metrics in _together(layers[0]):
             both = np.stack(intervals(measure(layers, *metrics)), axis=1) * _scale(layers, metrics[0])
-            if _too_few(layers[0], layers[0].statistics[metrics[0]]):
+            if _too_few(layers[0], layers[0].statistics[metrics[0]], LEAST):
                 both[:] = np.nan
             for metric, rows in zip(metrics, both.reshape(len(metrics), len(places), 2), strict=True):
                 ends.setdefault(metric, np.full((len(items), 2), np.nan))[places] = rows
     return {metric: [(low, high) for low, high in rows.tolist()] for metric, rows in ends.items()}
 
 
-def _too_few(items: Items, statistic: Statistic) -> bool:
-    """Whether some stratum has fewer units with a value than any interval of such a score holds for."""
-    if (least := LEAST.get(statistic.over)) is None:
+def _can_compare(items: Sequence[Items], metric: str) -> bool:
+    """Whether there are scores, and as many units as their comparison needs."""
+    return bool(items) and not _too_few(items[0], items[0].statistics[metric], LEAST_COMPARED)
+
+
+def _too_few(items: Items, statistic: Statistic, needed: Mapping[Over, int]) -> bool:
+    """Whether some stratum has fewer units with a value than are needed for scores of its kind."""
+    if (least := needed.get(statistic.over)) is None:
         return False
     there = ~np.isnan(items.values[statistic.column])
     units = {*zip(np.asarray(items.strata)[there], np.asarray(items.clusters)[there], strict=True)}
@@ -298,7 +307,7 @@ def standing_of(rivals: Sequence[Sequence[Items]], metric: str) -> Standing | No
     layers = _common([layer for row in joined for layer in rivals[row]])
     measured = measure(layers, metric)
     ranges = None
-    if len(joined) == len(rivals) > 1:
+    if len(joined) == len(rivals) > 1 and _can_compare(layers, metric):
         ranges = rank_ranges(measured, [row for row, each in enumerate(rivals) for _ in each])
     units = len({*layers[0].clusters})
     return Standing(
@@ -321,13 +330,16 @@ def _comparable(items: Sequence[Items], metric: str) -> bool:
 def paired_differences(items: Sequence[Items], metric: str, reference: int = 0) -> Differences | None:
     """Paired differences of several scores from one of them, in their unit.
 
-    They use the common items; None if these are fewer than 95 % of the items of any score.
+    They use the common items; None if these are fewer than 95 % of the items of any score. Intervals and p
+    are NaN for too few units, or fewer than `LEAST_COMPARED` of a stratum.
     """
     if not _comparable(items, metric):
         return None
-    scale = _scale(items, metric)
-    paired = differences(measure(_common(items), metric), reference)
-    return Differences(scale * paired.value, scale * paired.low, scale * paired.high, paired.p)
+    scale, common = _scale(items, metric), _common(items)
+    paired = differences(measure(common, metric), reference)
+    value, low, high, p = scale * paired.value, scale * paired.low, scale * paired.high, paired.p
+    ends = (low, high, p) if _can_compare(common, metric) else (np.full_like(low, np.nan),) * 3
+    return Differences(value, *ends)
 
 
 def measure(items: Sequence[Items], *metrics: str) -> WeightedScores:

@@ -1,5 +1,6 @@
 """Anomaly detection, fed batch by batch, on features that are planted."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,13 @@ from layerboard.tasks.anomaly.scores import NO_MASKS, ONE_KIND, ScoredProduct
 from layerboard.tasks.anomaly.task import MEMORY_FIRST, AnomalyConfig, AnomalyTask
 from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.defects import Defects, Product, ScoredImage
-from layerboard.tasks.framework.assess import intervals_of, score_of
+from layerboard.tasks.framework.assess import (
+    below_best,
+    group_difference,
+    intervals_of,
+    paired_differences,
+    score_of,
+)
 from layerboard.tasks.framework.base import FINITE, Measurements, Outcome
 from layerboard.tasks.framework.checks import ALIKE, NOT_FINITE
 from layerboard.tasks.framework.stored import LayerMeasurements
@@ -226,6 +233,24 @@ def test_what_a_few_defects_decide_has_no_interval(tmp_path: Path) -> None:
     assert result.items is not None
     lacking = {metric for metric, (ends,) in intervals_of([result.items]).items() if np.isnan(ends).any()}
     assert lacking == {"AP", "F1max", "AP bolt", "F1max bolt"}
+
+
+@pytest.mark.parametrize(("defects", "known"), [(7, False), (8, True)])
+def test_layers_are_not_compared_by_few_defects(tmp_path: Path, defects: int, known: bool) -> None:
+    """With four defects of forty images equal layers would differ by AUROC in 9 %."""
+    data = products(tmp_path, {"bolt": corners(20, defects)}, references=6)
+    layers = [outcome(AnomalyTask(data, CONFIG), drawn(data, share)).items for share in (0.1, 0.4)]
+    first, second = (items for items in layers if items is not None)
+    assert np.isfinite(intervals_of([first])["AUROC"]).all()
+    assert [below is not None for below in below_best([first, second], "AUROC")] == [known] * 2
+    groups, paired = (
+        group_difference([first], [second], "AUROC"),
+        paired_differences([first, second], "AUROC"),
+    )
+    assert groups is not None
+    assert paired is not None
+    assert [math.isfinite(p) for p in (groups.p, *paired.p[1:])] == [known] * 2
+    assert paired.value[1] == pytest.approx(score_of(second, "AUROC") - score_of(first, "AUROC"))
 
 
 @pytest.mark.parametrize(("shift", "true"), [(1.0, 76.02), (1.8124, 90.0), (2.6598, 97.0)])
