@@ -95,26 +95,17 @@ def compare_with_best(measured: WeightedScores, seed: int = 0) -> WithBest | Non
     return WithBest(upper.max(axis=0), maybe)
 
 
-def compare_groups(measured: WeightedScores, first: Mask, seed: int = 0) -> Groups | None:
-    """The true best of some scores minus the true best of the others; None for too few units.
-
-    ``first`` [scores] marks those of the first group; neither may be empty. Each end holds with 97.5 %. For
-    whichever score is truly the best of its group, the others of the other group are above it by no more than
-    the quantile of the largest of these differences allows, so the choice of the best of each on the same
-    units is accounted for.
-
-    Source: as `compare_with_best`, with each score as the control of the scores of the other group.
-    """
-    groups = compare_with_others(measured, np.where(first, 0, 1), [1], seed=seed)
-    return None if groups is None else groups[0]
-
-
 def compare_with_others(
     measured: WeightedScores, group: Integers, asked: Iterable[int], draws: int = GROUP_DRAWS, seed: int = 0
 ) -> list[Groups] | None:
-    """For some groups of scores, the true best of all others minus the true best of the group.
+    """For some groups of scores, the true best of all others minus that of the group; None for too few units.
 
-    ``group`` [scores] numbers the group of each score. As `compare_groups`; p is coarse for few ``draws``.
+    ``group`` [scores] numbers the group of each score; p is coarse for few ``draws``. Each end holds with
+    97.5 %. For whichever score is truly the best of its group, the others of the other group are above it by
+    no more than the quantile of the largest of these differences allows, so the choice of the best of each on
+    the same units is accounted for.
+
+    Source: as `compare_with_best`, with each score as the control of the scores of the other group.
     """
     if (uncertainty := uncertainty_of(measured)) is None:
         return None
