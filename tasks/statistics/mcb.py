@@ -77,7 +77,8 @@ def compare_with_best(measured: WeightedScores, seed: int = 0) -> WithBest | Non
     normal = normal_draws(uncertainty.covariance, DRAWS, seed)
     least = height.max(axis=1)
     maybe, inner, outer = least <= 0, *np.full((2, len(scores)), ALONE)
-    for each in np.flatnonzero(least <= _beyond(len(scores))).tolist():
+    beyond = -ndtri((1 - LEVEL) / max(2, 10 * len(scores)))  # where none may be the best (Bonferroni)
+    for each in np.flatnonzero(least <= beyond).tolist():
         inner[each] = _quantile(normal, error[each], each, near[each])
         maybe[each] = least[each] <= inner[each]
         if maybe[each] and not near[each].all():
@@ -143,11 +144,6 @@ def _compared(pairs: _Pairs, first: Mask, normal: Floats) -> Groups:
         tails.append(largest_p)
     value = float(scores[first].max() - scores[~first].max())
     return Groups(value, ends[0], -ends[1], min(1.0, 2 * min(tails)))
-
-
-def _beyond(count: int) -> float:
-    """Number of standard errors beyond which no candidate of ``count`` may be the best (Bonferroni)."""
-    return float(-ndtri((1 - LEVEL) / max(2, 10 * count)))
 
 
 def _quantile(normal: Floats, error: Floats, candidate: int, rivals: Mask) -> float:
