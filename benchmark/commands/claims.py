@@ -4,23 +4,15 @@ from dataclasses import KW_ONLY
 
 from layerboard.benchmark.commands.command import command, records_of, rows_of, say, say_json
 from layerboard.benchmark.commands.result import Result
-from layerboard.benchmark.forms.option import Form, Option, Wholes, called_with, of_form
+from layerboard.benchmark.forms.option import Option, Wholes, of_form
 from layerboard.benchmark.forms.request import JsonOption, ResultsOptions
 
 
-class ClaimOptions(Form, kw_only=False):
-    """Options of which claims are judged."""
+class ClaimsRequest(JsonOption, ResultsOptions, kw_only=False):
+    """Options of `claims`: which are judged, and by which results."""
 
     numbers: Wholes = Option((), "Numbers of claims.", usual="all", positional=True)
     _: KW_ONLY
-
-
-class ClaimsCall(ResultsOptions, ClaimOptions):
-    """Options of `layerboard.claims`."""
-
-
-class ClaimsRequest(JsonOption, ClaimsCall):
-    """Options of `claims`."""
 
 
 @command("claims", ClaimsRequest)
@@ -34,20 +26,20 @@ def claims_command(request: ClaimsRequest) -> None:
 
     Example: `layerboard claims 1 21 32 -o results`
     """
-    judged = of_form(claims)(ClaimsCall.of(request))
+    judged = of_form(claims)(request)
     if request.json:
         say_json({"claims": rows_of(judged.frame)})
     else:
         say(judged.text())
 
 
-@called_with(ClaimsCall)
-def claims(request: ClaimsCall) -> Result:
-    """Judge claims of papers by the results of a run.
+@claims_command.python
+def claims(request: ClaimsRequest) -> Result:
+    """``frame`` has one row per claim: its number, words, verdict, and what that rests on.
 
-    Does what ``layerboard claims`` does. ``frame`` has one row per claim: number, claim, verdict, estimate
-    with ci_low and ci_high in the unit of its statistic (NaN if not measured), unit, subject (what decides),
-    reason, statistic, tasks, source. All suites of the folder count together.
+    The columns are number, claim, verdict, estimate with ci_low and ci_high in the unit of its statistic (NaN
+    if not measured), unit, subject (what decides), reason, statistic, tasks, source. All suites of the folder
+    count together.
 
     Example:
         >>> import layerboard

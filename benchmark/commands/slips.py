@@ -1,9 +1,7 @@
 """Words of a command line that no command understands: the likely meaning, in one sentence."""
 
-import re
-import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +19,18 @@ _KINDS = {float: "a number", int: "a whole number", tuple[int, ...]: "whole numb
 _VERSION = ("version", "-V", "-v")
 _TRAINING = "in a checkout, `python -m workshop.pretrain` trains the mini backbones"
 _MOVED = dict.fromkeys(("pretrain", "train", "fit"), _TRAINING)  # what no command does, and where it is
-# Commands and options of earlier versions, and the line that does it now. What is in brackets stands for the
-# words that were typed, VALUE for that of the option, and capitals behind an option for its typed values.
+# Commands and options that are gone, and the line that does it now, with capitals for what the user has.
 FORMER: Mapping[str, str] = {
-    "check --backbones": "duplicates --images DIR --backbones VALUE",
+    "check --backbones": "duplicates DIR --backbones NAME",
     "check --digests": "check --all",
-    "check --features": "duplicates --images DIR",
+    "check --features": "duplicates DIR",
     "cost": "run --tasks cost",
     "cost --index": "score index --features FILE",
     "data": "pack DIR --to PACK",
-    "data pack": "pack [DIR --to PACK]",
-    "decompose --dtype --input-size": "decompose [spair] --backbones NAME@VALUE",
-    "decompose --fast-resize": "decompose [spair] --backbones NAME@fast-resize",
-    "decompose --images --labels --groups --target --copies": "decompose [spair] --data DIR",
-    "decompose --store-dtype --compile": "decompose [spair]",
+    "decompose --dtype --input-size": "decompose spair --backbones NAME@VALUE",
+    "decompose --fast-resize": "decompose spair --backbones NAME@fast-resize",
+    "decompose --images --labels --groups --target --copies": "decompose spair --data DIR",
+    "decompose --store-dtype --compile": "decompose spair",
     "doctor": "check",
     "features --compile": "features",
     "features --dtype --input-size": "features --backbones NAME@VALUE",
@@ -42,15 +38,15 @@ FORMER: Mapping[str, str] = {
     "leaderboard --format": "export csv",
     "leaderboard --format=hub": "export hub",
     "leaderboard --format=latex": "export latex",
-    "parity": "compare [FIRST SECOND] --parity",
-    "recommend --may-lose": "recommend --max-loss VALUE",
-    "score clustering --assignments": "score clustering --predictions VALUE",
-    "score retrieval --similarity": "score retrieval --predictions VALUE --ground-truth FILE",
-    "score spair --dataset": "score spair --ground-truth VALUE",
-    "score task": "score [NAME --features FILE]",
-    "submit": "submission write [FOLDER]",
-    "verify": "submission verify [FOLDER]",
-    "verify --weights": "check --weights VALUE",
+    "parity": "compare FIRST SECOND --parity",
+    "recommend --may-lose": "recommend --max-loss POINTS",
+    "score clustering --assignments": "score clustering --predictions FILE",
+    "score retrieval --similarity": "score retrieval --predictions FILE --ground-truth FILE",
+    "score spair --dataset": "score spair --ground-truth DIR",
+    "score task": "score NAME --features FILE",
+    "submit": "submission write FOLDER",
+    "verify": "submission verify FOLDER",
+    "verify --weights": "check --weights NAME",
 }
 
 
@@ -65,7 +61,7 @@ def require_understood(
     ``words`` name ``command``, an object of typer; each of the further ``arguments`` that is a value follows
     the name of its option. An unknown option may be one of the other ``commands``.
     """
-    require_present((*words, *arguments), commands)
+    require_present((*words, *arguments))
     options = {name: each for each in command.params for name in (*each.opts, *each.secondary_opts)}
     options |= dict.fromkeys(("-h", "--help", "--install-completion", "--show-completion"))
     if {"-h", "--help"} & {*arguments}:
@@ -123,8 +119,8 @@ def _split(typed: Iterable[str]) -> list[str]:
     return [part for word in typed for part in (word.split("=", 1) if word[:2] == "--" else [word])]
 
 
-def require_present(typed: Sequence[str], commands: Iterable[Command[..., Any]]) -> None:
-    """Raise InputError, with the line that does it now, for a command or an option of earlier versions."""
+def require_present(typed: Sequence[str]) -> None:
+    """Raise InputError, with the line that does it now, for a command or an option that is gone."""
     parts = _split(typed)
     flags = {part.replace("--no-", "--", 1) for part in parts}
     flags |= {f"{name}={value}" for name, value in pairwise(parts)}
@@ -132,40 +128,7 @@ def require_present(typed: Sequence[str], commands: Iterable[Command[..., Any]])
         command, *options = former.split(" --")
         flag = next((f" --{option}" for option in options if f"--{option}" in flags), "")
         if parts[: len(command.split())] == command.split() and (flag or not options):
-            gone = {f"--{option.partition('=')[0]}" for option in options}
-            (taken,) = (each for each in commands if f"{line} ".startswith(f"{each.name} "))
-            now = _filled(line, parts[len(command.split()) :], gone, taken)
-            raise InputError(f"`layerboard {command}{flag.replace('=', ' ')}` is `layerboard {now}` now")
-
-
-def _filled(line: str, rest: Sequence[str], gone: Collection[str], command: Command[..., Any]) -> str:
-    """A line of `FORMER` with the typed words, and with those of their options that the command has.
-
-    ``rest`` follows the former command; ``gone`` are options of it that the line replaces.
-    """
-    options = declared(command.form)
-    known = {name: each.flag for each in options for name in (each.flag, *each.also.split())}
-    known |= {flag: flag for flag in (each.flag.replace("--", "--no-", 1) for each in options)}
-    words: list[str] = []
-    given: dict[str, list[str]] = {}
-    values = words  # of the option that came last
-    for part in rest:
-        if part.startswith("-"):
-            values = given.setdefault(known.get(part, part), [])
-        else:
-            values.append(shlex.quote(part))
-    value = next((given[name][0] for name in gone if given.get(name)), "VALUE")
-
-    def placed(match: re.Match[str]) -> str:
-        option, before, after = match.groups()
-        return " ".join([option, *(f"{each}{after}" for each in given.pop(option, [before]))])
-
-    line = re.sub(r"\[(.*)\]", lambda match: " ".join(words) or match[1], line)
-    line = re.sub(r"(--[a-z-]+) ([A-Z]+)(\S*)", placed, line).replace("VALUE", value)
-    for each in (each for each in options if each.positional):
-        line = line.replace(f"{each.flag} ", "")
-    kept = [(name, *each) for name, each in given.items() if name in known.values() and name not in gone]
-    return " ".join([line, *chain.from_iterable(kept)])
+            raise InputError(f"`layerboard {command}{flag.replace('=', ' ')}` is `layerboard {line}` now")
 
 
 def _parted(arguments: Sequence[str], options: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:

@@ -139,7 +139,7 @@ class ScoreJob:
         output, key = self.setup.request.output, self.task.key
         beside = {kind: output / kind / scored_path(key, *names, ending=end) for kind, end in endings.items()}
         records = output / "records" / scored_path(key, *names)
-        return ResultFiles(records, fingerprint, self.data, beside, output / FOLDER, self.view_size)
+        return ResultFiles(records, fingerprint, self.data, beside, output / FOLDER)
 
     @property
     def view_size(self) -> str:

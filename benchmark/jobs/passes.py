@@ -39,7 +39,9 @@ def run_job(job: Job, cache: "BackboneCache", report: Reporter) -> PassResult:
         if listening:
             require_writable_folder(job.setup.request.cache, "--cache")
         else:
-            _pass_over(job, report)
+            total = sum(map(job.pass_.source.shard_images, job.missing))
+            with report.bar(f"{name}  {job.pass_.source.name}", total, "images") as advance:
+                advance(total)  # nothing can be read of these
         loader = Loader(job.setup.request.workers, cache.views.render if job.shared else render_sample)
         results = [*_shown(job, listening, backbone, cache.batch_size, loader, report)]
     except Exception as error:
@@ -49,13 +51,6 @@ def run_job(job: Job, cache: "BackboneCache", report: Reporter) -> PassResult:
     failures = [failure(each.failure, name, task, NO_MEMORY_FORWARD) for each, task in served if each.failure]
     refused = {(name, task.key): refusals[each.name] for each, task in served if refusals[each.name]}
     return PassResult.joined([*results, PassResult(failures=tuple(failures), refusals=refused)])
-
-
-def _pass_over(job: Job, report: Reporter) -> None:
-    """Count images that are not shown, since nothing can be read of them, as done."""
-    total = sum(map(job.pass_.source.shard_images, job.missing))
-    with report.bar(f"{job.setup.spec.name}  {job.pass_.source.name}", total, "images") as advance:
-        advance(total)
 
 
 def _listeners(job: Job) -> Iterator[Listener]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pyarrow import BufferReader
-from pyarrow.parquet import ParquetFile, read_schema
+from pyarrow.parquet import ParquetFile
 
 from layerboard.leaderboards.records.checksum import companions_of, file_digest, read_checked, write_checked
 from layerboard.leaderboards.records.items import Place
@@ -73,7 +73,6 @@ class ResultFiles:
     data: str = ""  # digest of the images and their ground truth
     beside: Mapping[str, Path] = field(default_factory=dict)  # files that may accompany the records, by name
     thumbnails: Path = Path(FOLDER)
-    view_size: str = ""  # how large the images of scores are shown
 
     def companions(self) -> dict[str, str]:
         """Digests of the existing files beside the records."""
@@ -96,16 +95,10 @@ def is_current(files: ResultFiles) -> bool:
 
 
 def file_under(files: ResultFiles, suite: str) -> None:
-    """Add this suite to current records, which a run of another suite may have written.
-
-    Records of earlier versions, which do not say how large images are shown, get that, too.
-    """
+    """Add this suite to current records, which a run of another suite may have written."""
     content = read_checked(files.records)
-    is_sized = not files.view_size or "view_size" in read_schema(BufferReader(content)).names
-    if not is_sized or not all(suite in suite_names(text) for text in _values(content, "suite")):
-        frame = add_suite(read_frame(files.records), suite)
-        frame = frame if is_sized else frame.assign(view_size=files.view_size)
-        write_checked(frame, files.records, companions_of(content))
+    if not all(suite in suite_names(text) for text in _values(content, "suite")):
+        write_checked(add_suite(read_frame(files.records), suite), files.records, companions_of(content))
 
 
 def known_view_sizes(folder: Path) -> set[ViewSize]:

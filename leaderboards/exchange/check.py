@@ -26,7 +26,7 @@ from layerboard.leaderboards.records.key import (
 )
 from layerboard.leaderboards.records.record import read_records, suites_of
 from layerboard.leaderboards.writers.figures import figure_differences
-from layerboard.zoo.errors import InputError, some, unknown
+from layerboard.zoo.errors import InputError, counted, some, unknown
 
 _DESCRIBING = (".inside.csv", ".cka.csv", ".cost.csv")  # suffixes of files whose numbers do not rank
 
@@ -109,13 +109,13 @@ def _differences(before: Rows, now: Rows, limit: Limit) -> list[str]:
     both = [(before[key], now[key]) for key in before if key in now]
     scored = [(old, new) for old, new in both if old["value"] and new["value"]]
     distances = [_distance(old, new, limit) for old, new in scored]
-    sentences = [f"{_rows(lost)} that the records lack; run the suite in full"] if lost else []
+    sentences = [f"{counted(lost, 'rows')} that the records lack; run the suite in full"] if lost else []
     if came:
-        sentences.append(f"lacks {_rows(came)} of the records; write the leaderboard again")
+        sentences.append(f"lacks {counted(came, 'rows')} of the records; write the leaderboard again")
     if moved := sum(distance > limit.amount for distance in distances):
         old, new = scored[distances.index(max(distances))]
         sentences.append(
-            f"{_rows(moved)} moved by more than {limit}, most {_layer_text(old)}: "
+            f"{counted(moved, 'rows')} moved by more than {limit}, most {_layer_text(old)}: "
             f"committed {float(old['value']):g}, now {float(new['value']):g}"
         )
     sentences += _turned(both, "value", "empty", "scored")
@@ -138,11 +138,9 @@ def _turned(both: Sequence[tuple[Row, Row]], column: str, empty: str, filled: st
     back = [old for old, new in both if new[column] and not old[column]]
     gone = [old for old, new in both if old[column] and not new[column]]
     turns = ((back, f"{empty}, now {filled}"), (gone, f"{filled}, now {empty}"))
-    return [f"{_rows(len(rows))} {words}, first {_layer_text(rows[0])}" for rows, words in turns if rows]
-
-
-def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count} rows"
+    return [
+        f"{counted(len(rows), 'rows')} {words}, first {_layer_text(rows[0])}" for rows, words in turns if rows
+    ]
 
 
 def _layer_text(row: Row) -> str:

@@ -178,7 +178,7 @@ def difference(first: pd.DataFrame, second: pd.DataFrame) -> str:
         return "they are of different layers, poolings or metrics"
     limit = TOLERANCE.limit(str(first["task"].iloc[0]), analysis=bool(first["analysis"].iloc[0]))
     for key, value in numbers[0].items():
-        if limit.is_moved(value, numbers[1][key]):
+        if limit.distance(value, numbers[1][key]) > limit.amount:
             texts = ["no number" if math.isnan(each[key]) else f"{each[key]:.4g}" for each in numbers]
             where = f"{key.metric} of layer {key.layer} ({key.pooling})"
             return f"{where} is {texts[0]} in the one and {texts[1]} in the other"

@@ -99,11 +99,6 @@ def reproduction(board: Board) -> pd.DataFrame:
     return reproduce(board.plain, board.published)
 
 
-def reproduced(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `reproduce` with a measured number."""
-    return frame[~frame["verdict"].isin(NOT_MEASURED)]
-
-
 def answered(frame: pd.DataFrame, published: Sequence[Published], records: pd.DataFrame) -> pd.DataFrame:
     """The rows of `reproduce` that readers of some records want to see.
 

@@ -73,9 +73,6 @@ class Limit:
             return abs(before - now) / (max(abs(before), abs(now)) or 1.0)
         return round(abs(before - now), ROUNDING)
 
-    def is_moved(self, before: float, now: float) -> bool:
-        return self.distance(before, now) > self.amount
-
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:

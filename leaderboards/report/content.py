@@ -31,7 +31,7 @@ from layerboard.leaderboards.board.ranks import mean_ranks
 from layerboard.leaderboards.board.tidy import numbers_of
 from layerboard.leaderboards.charts.style import Spec, looks
 from layerboard.leaderboards.findings.facts import UNKNOWN, Facts
-from layerboard.leaderboards.findings.reproduce import answered, reproduced, reproduction
+from layerboard.leaderboards.findings.reproduce import NOT_MEASURED, answered, reproduction
 from layerboard.leaderboards.sections.layer_cka import CkaMap, LayerCka, alike_words, cka_maps
 from layerboard.leaderboards.sections.tables import every_layer, overall_metrics
 from layerboard.tasks.metrics.arrays import mean_of_any
@@ -192,8 +192,8 @@ class Report:
         """
         board, key = self.board, ["task", "dataset", "protocol", "metric"]
         headings = {tuple(getattr(each, name) for name in key): each.heading for each in board.columns[::-1]}
-        rows = reproduced(reproduction(board))
-        rows = rows[rows["backbone"].isin(self.backbones["name"])]
+        rows = reproduction(board)
+        rows = rows[~rows["verdict"].isin(NOT_MEASURED) & rows["backbone"].isin(self.backbones["name"])]
         layers = rows["published_layer"].astype(float)
         rows = rows.assign(
             column=[headings.get(each, "") for each in rows[key].itertuples(index=False, name=None)],

@@ -91,7 +91,7 @@ def look_page(pictures: Sequence[Picture], backbones: Sequence[BackboneMaps], re
     )
     content = b"".join(_bytes(layer) for backbone in backbones for layer in backbone.layers)
     data = {
-        "pictures": [_picture(picture) for picture in pictures],
+        "pictures": [{"name": each.name} | image_data(each.image, SIDE) for each in pictures],
         "backbones": [_facts(backbone) for backbone in backbones],
         "ramp": colour_steps().tolist(),
         "kinds": {kind: (colour, HEADS[kind]) for kind, colour in kind_colours([*HEADS]).items()},
@@ -108,10 +108,6 @@ def look_page(pictures: Sequence[Picture], backbones: Sequence[BackboneMaps], re
         script=Markup(script),  # noqa: S704 - our own file
     )
     return printable(page)
-
-
-def _picture(picture: Picture) -> dict[str, Any]:
-    return {"name": picture.name} | image_data(picture.image, SIDE)
 
 
 def _facts(backbone: BackboneMaps) -> dict[str, Any]:

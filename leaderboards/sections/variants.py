@@ -170,7 +170,7 @@ def variant_blocks(board: Board) -> list[Block]:
 def _tables(board: Board, gains: Sequence[Gain]) -> Iterator[Block]:
     """Differences of the best layers, of layers chosen otherwise, and the scores behind them."""
     plain = {(gain.column, gain.plain): replace(gain, best=gain.plain) for gain in gains}
-    yield from _table(board, gains, _difference, TITLE)
+    yield from _table(board, gains, lambda gain: "alike" if gain.alike else difference_text(gain.gain), TITLE)
     for words, rows, text in (
         ("At the best layer of the backbone:", gains, lambda gain: difference_text(gain.same_layer)),
         ("With layers chosen on held-out data:", gains, lambda gain: difference_text(gain.held_out)),
@@ -178,10 +178,6 @@ def _tables(board: Board, gains: Sequence[Gain]) -> Iterator[Block]:
     ):
         for table in _table(board, rows, text, f"{TITLE}: {words[:1].lower()}{words[1:-1]}"):
             yield from (said(words), table)
-
-
-def _difference(gain: Gain) -> str:
-    return "alike" if gain.alike else difference_text(gain.gain)
 
 
 def _table(board: Board, gains: Sequence[Gain], text: Callable[[Gain], str], caption: str) -> Iterator[Table]:

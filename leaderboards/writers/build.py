@@ -1,6 +1,5 @@
-"""From records to files: every page of every suite, in every requested format."""
+"""From records to files: every page of every suite, as Markdown and as CSV."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,13 +15,8 @@ from layerboard.leaderboards.sections.provenance import provenance_blocks
 from layerboard.leaderboards.writers.figures import write_page_figures
 from layerboard.leaderboards.writers.markdown import markdown_page
 from layerboard.zoo.atomic import write_whole
-from layerboard.zoo.errors import require_known
 
 ELSEWHERE = "Analyses of attention, residuals and receptive fields are on a page of their own: `{name}`."
-
-# the writer of each file extension
-WRITERS: dict[str, Callable[[Page], str]] = {"csv": csv_page, "md": markdown_page}
-ENDINGS = tuple(WRITERS)  # default formats
 
 
 def tables_folder() -> Path:
@@ -30,25 +24,23 @@ def tables_folder() -> Path:
     return Path(__file__).parents[1] / "tables"
 
 
-def write_board(board: Board, folder: Path, endings: Sequence[str] = ENDINGS) -> list[Path]:
-    """Write the pages of one suite; returns the files, page by page. Raises InputError for an unknown format.
+def write_board(board: Board, folder: Path) -> list[Path]:
+    """Write the pages of one suite; returns the files, page by page.
 
     The leaderboard has the name of the suite, the page of analyses is ``<suite>.inside``, that of CKA
     ``<suite>.cka``, that of costs ``<suite>.cost``. The returned files do not include the figures beside the
     pages.
     """
-    require_known("format", endings, WRITERS)
-    return [path for page in pages_of(board) for path in write_page(page, folder, endings)]
+    return [path for page in pages_of(board) for path in write_page(page, folder)]
 
 
-def write_page(page: Page, folder: Path, endings: Sequence[str] = ENDINGS) -> list[Path]:
-    """Write one page in some formats, names of `WRITERS`; returns the files, in order."""
-    paths = {ending: folder / f"{page.name}.{ending}" for ending in endings}
-    if "md" in paths:
-        write_page_figures(page, folder)
-    for ending, path in paths.items():
-        write_whole(path, WRITERS[ending](page))
-    return [*paths.values()]
+def write_page(page: Page, folder: Path) -> list[Path]:
+    """Write one page as CSV and, with its figures, as Markdown; returns these two files."""
+    numbers, text = folder / f"{page.name}.csv", folder / f"{page.name}.md"
+    write_whole(numbers, csv_page(page))
+    write_page_figures(page, folder)
+    write_whole(text, markdown_page(page))
+    return [numbers, text]
 
 
 def pages_of(board: Board) -> list[Page]:

@@ -95,7 +95,7 @@ def _outcome(fields: Fields, layer: Layer) -> Outcome:
     values = {
         "erf-half-radius": half_radius(strength, centre),
         "erf-half-area": half_area(strength),
-        "erf-centre-share": share_inside(strength, *_cell(strength.shape, fields.coarsest)),
+        "erf-centre-share": float(strength[_cell(strength.shape, fields.coarsest)].sum() / strength.sum()),
     }
     return Outcome(tuple(Score(name, value, fields.images, "images") for name, value in values.items()))
 
@@ -140,8 +140,3 @@ def half_area(field: Floats) -> float:
     """Share of the pixels, strongest first, that contain half the mass of a field: 0.5 if it is uniform."""
     inside = np.cumsum(np.sort(field, axis=None)[::-1])
     return float((np.searchsorted(inside, HALF * inside[-1]) + 1) / field.size)
-
-
-def share_inside(field: Floats, rows: slice, columns: slice) -> float:
-    """Share of the mass of a field in a rectangle of pixels."""
-    return float(field[rows, columns].sum() / field.sum())

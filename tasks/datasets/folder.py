@@ -86,7 +86,7 @@ def _tabled(name: str, tree: ImageTree, tables: Sequence[LabelTable], labelling:
     inside, root = {table.path.resolve() for table in tables}, tree.root.resolve()
     tree = replace(tree, others=tuple(path for path in tree.others if root / path not in inside))
     columns = find_targets(tables, labelling.target)
-    if tables[0].of_things and not columns:
+    if tables[0].label is None and tables[0].group is not None and not columns:  # things
         return of_table(name, tree, tables[0])
     for table in tables:
         require_columns(table, FILE_COLUMNS, *(() if columns else (LABEL_COLUMNS,)))

@@ -77,7 +77,8 @@ def compare_with_best(measured: WeightedScores, seed: int = 0) -> WithBest | Non
     normal = normal_draws(uncertainty.covariance, DRAWS, seed)
     least = height.max(axis=1)
     maybe, inner, outer = least <= 0, *np.full((2, len(scores)), ALONE)
-    for each in np.flatnonzero(least <= _beyond(len(scores))).tolist():
+    beyond = -ndtri((1 - LEVEL) / max(2, 10 * len(scores)))  # where none may be the best (Bonferroni)
+    for each in np.flatnonzero(least <= beyond).tolist():
         inner[each] = _quantile(normal, error[each], each, near[each])
         maybe[each] = least[each] <= inner[each]
         if maybe[each] and not near[each].all():
@@ -95,26 +96,17 @@ def compare_with_best(measured: WeightedScores, seed: int = 0) -> WithBest | Non
     return WithBest(upper.max(axis=0), maybe)
 
 
-def compare_groups(measured: WeightedScores, first: Mask, seed: int = 0) -> Groups | None:
-    """The true best of some scores minus the true best of the others; None for too few units.
-
-    ``first`` [scores] marks those of the first group; neither may be empty. Each end holds with 97.5 %. For
-    whichever score is truly the best of its group, the others of the other group are above it by no more than
-    the quantile of the largest of these differences allows, so the choice of the best of each on the same
-    units is accounted for.
-
-    Source: as `compare_with_best`, with each score as the control of the scores of the other group.
-    """
-    groups = compare_with_others(measured, np.where(first, 0, 1), [1], seed=seed)
-    return None if groups is None else groups[0]
-
-
 def compare_with_others(
     measured: WeightedScores, group: Integers, asked: Iterable[int], draws: int = GROUP_DRAWS, seed: int = 0
 ) -> list[Groups] | None:
-    """For some groups of scores, the true best of all others minus the true best of the group.
+    """For some groups of scores, the true best of all others minus that of the group; None for too few units.
 
-    ``group`` [scores] numbers the group of each score. As `compare_groups`; p is coarse for few ``draws``.
+    ``group`` [scores] numbers the group of each score; p is coarse for few ``draws``. Each end holds with
+    97.5 %. For whichever score is truly the best of its group, the others of the other group are above it by
+    no more than the quantile of the largest of these differences allows, so the choice of the best of each on
+    the same units is accounted for.
+
+    Source: as `compare_with_best`, with each score as the control of the scores of the other group.
     """
     if (uncertainty := uncertainty_of(measured)) is None:
         return None
@@ -152,11 +144,6 @@ def _compared(pairs: _Pairs, first: Mask, normal: Floats) -> Groups:
         tails.append(largest_p)
     value = float(scores[first].max() - scores[~first].max())
     return Groups(value, ends[0], -ends[1], min(1.0, 2 * min(tails)))
-
-
-def _beyond(count: int) -> float:
-    """Number of standard errors beyond which no candidate of ``count`` may be the best (Bonferroni)."""
-    return float(-ndtri((1 - LEVEL) / max(2, 10 * count)))
 
 
 def _quantile(normal: Floats, error: Floats, candidate: int, rivals: Mask) -> float:

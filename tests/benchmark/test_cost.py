@@ -16,7 +16,7 @@ from layerboard.benchmark.engines.choose import device_name
 from layerboard.benchmark.jobs import backbone_tasks, prepare
 from layerboard.leaderboards.exchange.check import check_pages
 from layerboard.leaderboards.exchange.merge import merge_outputs
-from layerboard.leaderboards.records.checksum import companions_of, read_checked, write_checked
+from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.record import read_frame
 from layerboard.tasks.analyses.cost import CostConfig, CostTask
 from layerboard.tasks.framework import registry
@@ -102,19 +102,6 @@ def test_costs_are_measured_at_the_sizes_that_tasks_show(new_place: Callable[[],
     run(other, ["mini-fs"], "knn", "segment", "cost", data=data)  # a new size
     (path,) = (other / "out" / "records").rglob("cost*.parquet")
     assert {*read_frame(path)["pooling"]} == {own, segment}
-
-
-def test_scores_of_earlier_versions_learn_their_view_size(new_place: Callable[[], Path], data: Path) -> None:
-    place = new_place()
-    run(place, ["mini-fs"], "knn", data=data)
-    (path,) = (place / "out" / "records" / "mini-fs").glob("knn*.parquet")
-    frame, companions = read_frame(path), companions_of(read_checked(path))
-    write_checked(frame.drop(columns="view_size"), path, companions)
-    assert {*read_frame(path)["view_size"]} == {""}
-    with Tally().watching() as tally:
-        run(place, ["mini-fs"], "knn", data=data)
-    assert tally.loads == []
-    pd.testing.assert_frame_equal(read_frame(path), frame)
 
 
 def test_where_costs_alone_were_measured_they_are_the_answer(

@@ -1,7 +1,7 @@
 """Pages and tables as a reader of Markdown sees them."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -10,7 +10,7 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.differences import Bounds
 from layerboard.leaderboards.records.record import suites_of
 from layerboard.leaderboards.sections.gaps import empty_cells
-from layerboard.leaderboards.writers.build import ENDINGS, leaderboard_page, write_board
+from layerboard.leaderboards.writers.build import leaderboard_page, write_board
 from layerboard.leaderboards.writers.markdown import cell_text, markdown_page
 
 # loss of a backbone, or of one of its layers, and whether it may be the best; others were not compared
@@ -23,15 +23,11 @@ def render_page(records: pd.DataFrame, suite: str, items: Path | None = None) ->
 
 
 def write_pages(
-    records: pd.DataFrame,
-    folder: Path,
-    items: Path | None = None,
-    endings: Sequence[str] = ENDINGS,
-    arrays: Path | None = None,
+    records: pd.DataFrame, folder: Path, items: Path | None = None, arrays: Path | None = None
 ) -> list[Path]:
     """The pages of every suite as files, in order."""
     boards = [Board.of(records, suite, items=items, arrays=arrays) for suite in suites_of(records)]
-    return sorted(path for board in boards for path in write_board(board, folder, endings))
+    return sorted(path for board in boards for path in write_board(board, folder))
 
 
 def shown(table: pd.DataFrame) -> pd.DataFrame:

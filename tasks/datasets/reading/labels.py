@@ -79,11 +79,6 @@ class LabelTable(NamedTuple):
     remark: str = ""  # on its encoding; "" for UTF
 
     @property
-    def of_things(self) -> bool:
-        """Whether its groups are things, since it has no classes."""
-        return self.label is None and self.group is not None
-
-    @property
     def columns(self) -> str:
         """Description of the recognised columns."""
         return ", ".join(name for name in (self.file, self.label, self.split, self.group) if name)

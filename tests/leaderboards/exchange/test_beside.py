@@ -50,8 +50,3 @@ def test_the_check_names_pictures_that_are_missing_or_on_no_page(written):
         f"mini.inside/{NAME}.depth.svg, which mini.inside.md shows, is not in {written}; {again}",
         f"mini.inside/other.svg is not shown on mini.inside.md; {again}",
     ]
-
-
-def test_numbers_have_no_files_beside_them(tmp_path):
-    write_pages(localised(), tmp_path, endings=["csv"])
-    assert not (tmp_path / "mini.inside").exists()

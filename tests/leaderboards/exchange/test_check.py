@@ -70,7 +70,7 @@ def test_of_many_the_furthest_are_first():
 def test_a_baseline_is_an_output_or_its_tables(tmp_path):
     records = frame(layers([50.0, 60.0], suite="mini\nother"), layers([40.0], **CLIP))
     write_checked(records, tmp_path / "out" / "records" / "any.parquet")
-    write_pages(records, tmp_path / "csv", endings=["csv"])
+    write_pages(records, tmp_path / "csv")
     shutil.copytree(tmp_path / "csv", tmp_path / "old" / "tables")
     found = [read_baseline(tmp_path / name) for name in ("out", "csv", "old")]
     assert [len(one) for one in found] == [3, 3, 3]
@@ -80,7 +80,7 @@ def test_a_baseline_is_an_output_or_its_tables(tmp_path):
 
 def test_a_baseline_that_nothing_vouches_for_is_said(tmp_path):
     records = frame(layers([50.0, 60.0], suite="mini\nother"), layers([40.0], **CLIP))
-    write_pages(records, tmp_path, endings=["csv"])
+    write_pages(records, tmp_path)
     for path in tmp_path.iterdir():
         if path.suffix != ".csv":
             path.unlink()  # what tells a whole file from a cut one

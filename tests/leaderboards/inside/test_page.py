@@ -237,7 +237,7 @@ def test_the_page_does_not_depend_on_the_order_of_the_records():
 def test_pages_are_written_where_there_are_records_for_them(tmp_path):
     names = ["mini.csv", "mini.inside.csv", "mini.inside.md", "mini.md"]
     assert [path.name for path in write_pages(both(), tmp_path)] == names
-    only = write_pages(frame(inside()), tmp_path / "only", endings=["md", "csv"])
+    only = write_pages(frame(inside()), tmp_path / "only")
     assert [path.name for path in only] == ["mini.inside.csv", "mini.inside.md"]
 
 
