@@ -120,12 +120,12 @@ FULL = Size(
     fitted=simulate_folds.CELLS,
 )
 QUICK = Size(
-    samples=40,
+    samples=20,
     units=20,
-    few=5,
-    layers=20,
+    few=3,
+    layers=10,
     many_layers=4,
-    ordered=20,
+    ordered=10,
     counts=(20, 200),
     shares=(0.02, 0.5, 0.97),
     best=(100,),
@@ -134,7 +134,7 @@ QUICK = Size(
     losing=(200,),
     predicted=(50,),
     shots=((NOISES[-1], SHOTS[0]),),
-    folds=8,
+    folds=4,
     fitted=(simulate_folds.Cell("a number", 20), simulate_folds.Cell("2 labels", 50)),
 )
 

@@ -78,6 +78,24 @@ def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Whole:
     return made_once(tmp_path_factory, "whole", make)
 
 
+def copy_results(whole: Whole, out: Path, *tasks: str) -> Path:
+    """A folder of what the whole run says of some tasks, without pages: those of few are soon written."""
+    source = whole.place / "out"
+    for path in source.rglob("*.*"):
+        if path.is_file() and path.name.split(".")[0] in tasks and "tables" not in path.parts:
+            target = out / path.relative_to(source)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+    shutil.copytree(source / "thumbnails", out / "thumbnails")
+    return out
+
+
+@pytest.fixture
+def of_knn(whole: Whole, tmp_path: Path) -> Path:
+    """A folder of what the whole run says of k-NN, to be changed."""
+    return copy_results(whole, tmp_path / "of-knn", "knn")
+
+
 @pytest.fixture
 def no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs by commands and functions write no pages, as those by `run` of these tests."""

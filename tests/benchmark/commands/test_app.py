@@ -164,8 +164,9 @@ def test_check_says_what_is_there(capsys: Capture, data: Path, tmp_path: Path) -
     assert "broken" in said.out
 
 
-def test_leaderboard_writes_and_checks(capsys: Capture, again: Path) -> None:
-    out, tables = again / "out", again / "tables"
+def test_leaderboard_writes_and_checks(capsys: Capture, of_knn: Path, tmp_path: Path) -> None:
+    out, tables = of_knn, tmp_path / "tables"
+    assert command(capsys, "leaderboard", "-o", out).code == 0
     said = command(capsys, "leaderboard", "-o", out, "--tables", tables)
     assert said.code == 0
     assert (tables / "standard.md").read_text() == (out / "tables" / "standard.md").read_text()
@@ -180,8 +181,8 @@ def test_leaderboard_writes_and_checks(capsys: Capture, again: Path) -> None:
     said = command(capsys, "leaderboard", "-o", out, "--tables", tables, "--check")
     assert said.code == 1
     assert "mini-fs, knn on imagenet (standard)" in said.out
-    error = command(capsys, "leaderboard", "-o", again / "empty").error
-    assert f"in {again / 'empty' / 'records'} but found none" in error
+    error = command(capsys, "leaderboard", "-o", tmp_path / "empty").error
+    assert f"in {tmp_path / 'empty' / 'records'} but found none" in error
 
 
 @pytest.mark.parametrize("split", [True, False])

@@ -22,7 +22,7 @@ from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
 from layerboard.leaderboards.records.record import read_frame
 from layerboard.zoo.errors import InputError
-from tests.benchmark.conftest import Whole
+from tests.benchmark.conftest import Whole, copy_results
 from tests.benchmark.runs import Said, Tally, command, files
 from tests.leaderboards.builder import frame, layers, measured
 from tests.leaderboards.planted import plant
@@ -247,11 +247,10 @@ def test_the_python_comparison_refuses_alike(whole: Whole) -> None:
 
 def part(whole: Whole, folder: Path, *without: str) -> Path:
     """The output of a machine that did not run a backbone."""
-    shutil.copytree(whole.place / "out", folder)
+    copy_results(whole, folder, "knn", "cka")
     for path in [path for path in folder.rglob("*") if path.is_dir()]:
         if any(name in path.name for name in without):
             shutil.rmtree(path, ignore_errors=True)
-    shutil.rmtree(folder / "tables")
     return folder
 
 
@@ -350,8 +349,8 @@ def test_export_refuses_in_a_sentence(  # type: ignore[no-untyped-def]
     assert not (tmp_path / "to").exists()
 
 
-def test_a_baseline_guards_a_model(capsys: Capture, again: Path, tmp_path: Path) -> None:
-    out, base = again / "out", tmp_path / "baseline"
+def test_a_baseline_guards_a_model(capsys: Capture, of_knn: Path, tmp_path: Path) -> None:
+    out, base = of_knn, tmp_path / "baseline"
     assert command(capsys, "export", "csv", "-o", out, "--to", base).code == 0
     check = ("leaderboard", "--check", "--baseline", base, "-o", out)
     said = command(capsys, *check)
@@ -391,8 +390,9 @@ HEAD = (
 )
 
 
-def test_numbers_of_others_stand_beside_ours(capsys: Capture, whole: Whole, tmp_path: Path) -> None:
-    path, out = tmp_path / "mine.csv", whole.place / "out"
+def test_numbers_of_others_stand_beside_ours(capsys: Capture, of_knn: Path, tmp_path: Path) -> None:
+    path, out = tmp_path / "mine.csv", of_knn
+    assert command(capsys, "leaderboard", "-o", out).code == 0
     row = "mine,Table 1,mini-fs,knn,imagenet,standard,top-1,cls,final,final,,,1.0,1,percent,no,,as ours,64\n"
     path.write_text(HEAD + row)
     tables = tmp_path / "tables"

@@ -15,7 +15,7 @@ from layerboard.benchmark.commands.result import Result, page_files
 from layerboard.benchmark.engines.log import logged
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.zoo.errors import InputError
-from tests.benchmark.conftest import Whole
+from tests.benchmark.conftest import Whole, copy_results
 
 
 def test_a_table_shows_itself_as_text_and_as_html() -> None:
@@ -86,8 +86,8 @@ def test_a_run_of_analyses_has_no_answer(data: Path, tmp_path: Path) -> None:
     assert "<table" not in found._repr_html_()
 
 
-def test_results_have_the_charts_of_the_report(whole: Whole) -> None:
-    out = whole.place / "out"
+def test_results_have_the_charts_of_the_report(whole: Whole, tmp_path: Path) -> None:
+    out = copy_results(whole, tmp_path / "out", "knn", "davis", "cka")
     found = layerboard.best(output=out)
     assert found.plot().name == found.charts[0] == "layers"
     assert {"knn-best", "davis-layers", "mini-resnet-tasks"} <= {*found.charts}

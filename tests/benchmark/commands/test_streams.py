@@ -53,10 +53,9 @@ def test_an_error_that_nobody_can_read_keeps_its_exit_code() -> None:
 
 
 def test_without_docstrings_help_is_the_same() -> None:
-    for words in (("run", "--help"), ("score", "--help")):
-        usual = answer(words)
-        assert "Options" in usual[1]
-        assert answer(words, PYTHONOPTIMIZE="2") == usual
+    usual = answer(["run", "--help"])
+    assert "Options" in usual[1]
+    assert answer(["run", "--help"], PYTHONOPTIMIZE="2") == usual
 
 
 class StayRequest(Form):

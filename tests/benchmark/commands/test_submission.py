@@ -18,25 +18,18 @@ from layerboard.leaderboards.records.checksum import companions_of, write_checke
 from layerboard.leaderboards.records.manifest import MANIFEST, verified_results
 from layerboard.leaderboards.records.record import read_records
 from layerboard.zoo.errors import InputError
-from tests.benchmark.conftest import Whole
+from tests.benchmark.conftest import Whole, copy_results
 from tests.benchmark.runs import command, run
 from tests.faults.submissions import WAYS, change_once, damage, problems_of
 
 Capture = pytest.CaptureFixture[str]
-TASKS = ("knn.", "cka.", "spair.", "cluster-object.")
+TASKS = ("knn", "cka", "spair", "cluster-object")
 
 
 @pytest.fixture(scope="module")
 def out(whole: Whole, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A part of the whole run."""
-    folder = tmp_path_factory.mktemp("out")
-    for path in (whole.place / "out").rglob("*.*"):
-        if path.is_file() and path.name.startswith(TASKS) and "tables" not in path.parts:
-            target = folder / path.relative_to(whole.place / "out")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
-    shutil.copytree(whole.place / "out" / "thumbnails", folder / "thumbnails")
-    return folder
+    return copy_results(whole, tmp_path_factory.mktemp("out"), *TASKS)
 
 
 @pytest.fixture(scope="module")
@@ -119,11 +112,10 @@ def own_local(out: Path, tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("signed", [False, True])
-def test_one_change_is_found(submission: Path, tmp_path: Path, seed: int, signed: bool) -> None:
+def test_one_change_is_found(submission: Path, tmp_path: Path, signed: bool) -> None:
     for number, way in enumerate(way for way in WAYS if not (signed and way is damage)):
-        draw, place = random.Random(100 * seed + number), tmp_path / str(number)
+        draw, place = random.Random(number), tmp_path / str(number)
         shutil.copytree(submission, place)
         title = change_once(place, draw, way, signed=signed)
         assert problems_of(place), title
@@ -178,7 +170,7 @@ def test_made_up_results_are_drawn_and_not_marked(submission: Path, data: Path, 
     """Nobody can measure them: the honest one beside them lends them no mark."""
     honest = next((submission / "records" / "mini-fs").glob("knn.*"))
     out = tmp_path / "out"
-    for name in ("mini-fs", *(f"made-up-{number}" for number in range(19))):
+    for name in ("mini-fs", *(f"made-up-{number}" for number in range(5))):
         for kind in ("records", "items"):
             source, target = submission / kind / "mini-fs" / honest.name, out / kind / name / honest.name
             target.parent.mkdir(parents=True)
