@@ -149,7 +149,8 @@ def _read_pickle(path: Path) -> dict[str, Any]:
             content = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
     except pickle.UnpicklingError as error:
         raise InputError(
-            f"{path} is refused: it is damaged, or holds more than tensors and plain data and could run code."
+            f"{path} is refused: it is damaged, or holds more than tensors and plain data and could run "
+            "code; save tensors only, as by torch.save(network.state_dict(), FILE)."
         ) from error
     except Exception as error:  # Any error: a damaged pickle can fail in many ways.
         reason = f"is not a readable file of weights ({cut_short(path) or first_line(error)})"

@@ -55,7 +55,8 @@ class FileLoader(OriginLoader):
     def describe(self, spec: BackboneSpec, cache_dir: Path | None) -> str:
         if spec.is_file and not spec.path:
             return self.choice(spec)
-        preprocessor = locate(spec, cache_dir).preprocessor
+        path, _ = split_part(spec.repository)  # of a damaged file, more is said when it is identified
+        preprocessor = (of_user(path) if spec.path else locate(spec, cache_dir)).preprocessor
         values = {} if preprocessor is None else read_network_json(preprocessor)
         if values.get("do_normalize") is False:
             source = "preprocessor_config.json, which does not normalise"

@@ -42,11 +42,11 @@ def infer(repository: str, revision: str | None, cache_dir: Path | None) -> Back
     path, _ = split_part(repository)
     checkpoint = of_user(path) if path.exists() else fetch(repository, revision, cache_dir)
     if checkpoint.config is None:
-        beside = " beside it or in the folder above" if path.is_file() else ""
+        where, folder = (" beside it or in the folder above", path.parent) if path.is_file() else ("", path)
         raise InputError(
-            f"{repository} has no config.json{beside}, which says what network its weights belong to; write it "
-            f"with network.config.save_pretrained(FOLDER), or give --weights NAME={shlex.quote(repository)}, "
-            "where NAME is a backbone of the registry with that architecture."
+            f"{repository} has no config.json{where}, which says what network its weights belong to; write "
+            f"it, network.config.save_pretrained({str(folder)!r}) for one of transformers, or give "
+            f"--weights NAME={shlex.quote(repository)}, where NAME is a backbone of the registry that it fits"
         )
     values = read_network_json(checkpoint.config)
     architecture, _, facts = read_network(values, checkpoint.config)
