@@ -151,7 +151,10 @@ def refusals_told(name: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        words = re.sub(r"//[^/@\s]+@", "//", first_line(error))
+        file = (
+            f"{error.filename} cannot be written: " if isinstance(error, OSError) and error.filename else ""
+        )
+        words = re.sub(r"//[^/@\s]+@", "//", f"{file}{first_line(error)}")
         for key, value in os.environ.items():
             if _SECRET.search(key.upper()) and len(value) >= _LEAST:
                 words = words.replace(value, f"${key}")
