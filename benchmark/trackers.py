@@ -132,8 +132,9 @@ class TensorboardTracker(Tracker):
         self._writer.close()
 
 
-_EVERY = (WandbTracker, MlflowTracker, TensorboardTracker)
-TRACKERS: Mapping[str, type[Any]] = {each.name: each for each in _EVERY}
+TRACKERS: Mapping[str, type[Any]] = {
+    each.name: each for each in (WandbTracker, MlflowTracker, TensorboardTracker)
+}
 
 
 def open_tracker(name: str, output: Path) -> Tracker:
