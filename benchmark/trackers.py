@@ -132,8 +132,9 @@ class TensorboardTracker(Tracker):
         self._writer.close()
 
 
-_EVERY = (WandbTracker, MlflowTracker, TensorboardTracker)
-TRACKERS: Mapping[str, type[Any]] = {each.name: each for each in _EVERY}
+TRACKERS: Mapping[str, type[Any]] = {
+    each.name: each for each in (WandbTracker, MlflowTracker, TensorboardTracker)
+}
 
 
 def open_tracker(name: str, output: Path) -> Tracker:
@@ -151,7 +152,10 @@ def refusals_told(name: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        words = re.sub(r"//[^/@\s]+@", "//", first_line(error))
+        file = (
+            f"{error.filename} cannot be written: " if isinstance(error, OSError) and error.filename else ""
+        )
+        words = re.sub(r"//[^/@\s]+@", "//", f"{file}{first_line(error)}")
         for key, value in os.environ.items():
             if _SECRET.search(key.upper()) and len(value) >= _LEAST:
                 words = words.replace(value, f"${key}")

@@ -25,6 +25,11 @@ def split_part(text: str) -> tuple[Path, str]:
     return (Path(before), label) if mark and not path.exists() and Path(before).exists() else (path, "")
 
 
+def is_local(text: str) -> bool:
+    """Whether a text is a path of this machine, which may end in the label of a network."""
+    return bool(text) and split_part(text)[0].exists()
+
+
 def find_object(reference: str) -> object:
     """The object of a name ``module:name``; None if the module has none.
 

@@ -39,6 +39,8 @@ def _command_of(name: str) -> Command[..., Any]:
     return next(each for each in vars(module).values() if isinstance(each, Command) and each.name == name)
 
 
+# of every command, since click keeps the option with which a command was first seen, alone or below others
+HELP = {"help_option_names": ["-h", "--help"]}
 COMMANDS = tuple(map(_command_of, chain.from_iterable(PANELS.values())))
 
 
@@ -49,7 +51,7 @@ def app_of(commands: Sequence[Command[..., Any]]) -> typer.Typer:
         pretty_exceptions_enable=False,
         rich_markup_mode="markdown",
         help="Which frozen vision backbone, and which of its layers, is best for which task?",
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings=HELP,
     )
     app.callback()(every_command)
     panels = {name: panel for panel, names in PANELS.items() for name in names}
@@ -58,9 +60,12 @@ def app_of(commands: Sequence[Command[..., Any]]) -> typer.Typer:
         group, _, name = each.name.rpartition(" ")
         panel = panels.get(each.name)
         if group not in groups:
-            groups[group] = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", help=GROUPS[group])
+            groups[group] = typer.Typer(
+                no_args_is_help=True, rich_markup_mode="markdown", help=GROUPS[group], context_settings=HELP
+            )
             app.add_typer(groups[group], name=group, rich_help_panel=panel)
-        groups[group].command(name, rich_help_panel=None if group else panel)(each.for_typer())
+        shown = None if group else panel
+        groups[group].command(name, context_settings=HELP, rich_help_panel=shown)(each.for_typer())
     return app
 
 

@@ -1,6 +1,5 @@
 """Following a training from within: `layerboard.Callback`."""
 
-import copy
 import random
 import sys
 import warnings
@@ -24,6 +23,7 @@ from layerboard.benchmark.trackers import Tracker, open_tracker, refusals_told
 from layerboard.leaderboards.writers.build import write_board
 from layerboard.zoo.errors import InputError, first_line, some
 from layerboard.zoo.libraries import is_there
+from layerboard.zoo.own.module.network import bare
 from layerboard.zoo.spec import Variant
 
 if TYPE_CHECKING:
@@ -140,11 +140,10 @@ class TrainingFollower:
         return frame.sort_values(["task", "step"], ignore_index=True)
 
     def _score(self, net: nn.Module, step: int) -> None:
-        bare, hints = _copied(net, self._part, self._network)
-        self._name = self._name or type(bare).__name__
-        options = {"verbose": self.board is None, **hints, "name": f"{self._name}@step{step}"}
-        network = from_module(bare, **options)
-        del bare  # the backbone is a copy of its own
+        chosen = _part_of(net, self._part)
+        self._name = self._name or type(chosen).__name__
+        options = {"verbose": self.board is None, **self._network, "name": f"{self._name}@step{step}"}
+        network = from_module(chosen, **options)
         request = Request.of(self._call, backbones=network)
         if self._call.log is not None and self._tracker is None:
             self._tracker = open_tracker(self._call.log, request.output)
@@ -213,16 +212,9 @@ def _own_randomness() -> Iterator[None]:
         random.setstate(python)
 
 
-def _copied(net: nn.Module, part: str, hints: Mapping[str, Any]) -> tuple[nn.Module, Mapping[str, Any]]:
-    """A copy of a network in training, or of a part of it, and of hints, which may be modules of it.
-
-    The copy is without what trainers put around a network.
-
-    Raises InputError if there is no such part, or if this process has not all of its parameters.
-    """
-    while isinstance(inner := getattr(net, "module", None), nn.Module) and "Parallel" in type(net).__name__:
-        net = inner
-    net = getattr(net, "_orig_mod", net)
+def _part_of(net: nn.Module, part: str) -> nn.Module:
+    """A part of a network in training; InputError if there is none, or not all of it in this process."""
+    net = bare(net)
     try:
         chosen = net.get_submodule(part)
     except AttributeError:
@@ -233,11 +225,7 @@ def _copied(net: nn.Module, part: str, hints: Mapping[str, Any]) -> tuple[nn.Mod
             "the parameters of the network are spread over processes (FSDP, ZeRO-3), so none can score it; "
             "save checkpoints, and run them with --series"
         )
-    copied, hints = copy.deepcopy((chosen, hints))
-    for module in copied.modules():
-        if "_original_forward" in vars(module):  # accelerate replaces the method, bound to the original
-            vars(module).pop("forward", None)
-    return copied, hints
+    return chosen
 
 
 def _libraries() -> Iterator[type]:

@@ -177,6 +177,6 @@ def _moved_path(text: str, start: Path, end: Path | None, *, sure: bool) -> str:
     if os.path.isabs(path) or _NO_PATH.match(path):
         return text
     whole, entry = os.path.normpath(start / path), start / entry_name(path)
-    if not (sure or mark or path.startswith(".") or os.path.isdir(whole) or entry.is_dir()):
+    if not (sure or mark or path.startswith(".") or os.path.exists(whole) or entry.is_dir()):
         return text
     return f"{mark}{os.path.relpath(whole, end) if end else whole}"

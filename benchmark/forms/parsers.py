@@ -16,7 +16,7 @@ from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.tasks.framework.registry import TASKS, find_tasks
 from layerboard.tasks.framework.sets import SETS
 from layerboard.zoo.errors import InputError, either, likely, shortened
-from layerboard.zoo.references import is_reference
+from layerboard.zoo.references import is_local, is_reference
 from layerboard.zoo.registry.find import all_specs, require_named
 from layerboard.zoo.spec import READ_TAPS, Dtype, Tap, VectorPooling, entry_name
 
@@ -244,7 +244,7 @@ def backbones(value: Any) -> tuple[str, ...]:  # noqa: ANN401  # networks among 
         raise WrongValueError("words", value)
     given = names([getattr(each, "reference", each) for each in several])
     for name in given:
-        entry = name if Path(name).is_dir() else entry_name(name)
+        entry = name if is_local(name) else entry_name(name)
         require_own_kind(entry, "backbones")
         require_named(entry)
     return given
@@ -273,7 +273,7 @@ def run_tasks(value: object) -> tuple[str, ...]:
 
 def require_own_kind(name: str, option: str) -> None:
     """Raise InputError for the name of something else, such as a task among backbones."""
-    kind = None if Path(name).is_dir() else kind_of_name(name)
+    kind = None if is_local(name) else kind_of_name(name)
     if kind is not None and kind[1] != option:
         raise InputError(f"--{option} has {name!r}, which is a {kind[0]}; did you mean --{kind[1]} {name}?")
     if "," in name:

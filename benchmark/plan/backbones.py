@@ -14,7 +14,7 @@ from layerboard.benchmark.plan.suites import Suite
 from layerboard.tasks.framework.sets import FREE, is_possible
 from layerboard.zoo.errors import InputError, some
 from layerboard.zoo.load.backbone import describe_backbone
-from layerboard.zoo.references import split_part
+from layerboard.zoo.references import is_local, split_part
 from layerboard.zoo.registry.find import all_specs, find_each, registry_first
 from layerboard.zoo.registry.local_names import read_local_names
 from layerboard.zoo.spec import OWN_POSITIONS, BackboneSpec, Variant
@@ -143,7 +143,7 @@ def _checkpoints(series: Series, request: Request, report: Reporter) -> list[Bac
 
 def named_variants(patterns: Sequence[str]) -> list[Variant]:
     """The variants that names of backbones mean; a directory keeps its name."""
-    return [Variant(text) if Path(text).is_dir() else Variant.of(text) for text in patterns]
+    return [Variant(text) if is_local(text) else Variant.of(text) for text in patterns]
 
 
 def _wanted(named: Variant, request: Request) -> list[Variant]:

@@ -19,7 +19,6 @@ from layerboard.zoo.spec.origin import origin_by_mark
 
 STEP = "step"  # column of a table of steps
 _NUMBER = re.compile(r"(?<!\d)(?<!\d\.)\d+(?!\d|\.\d)")  # a whole one, no part of 0.25
-_FILES = "a folder in Hugging Face format, or onnx:FILE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +111,6 @@ def _step(backbone: str, path: str, weights_of: str, pattern: str, table: Mappin
     opened = [number for number, part in enumerate(reversed(parts)) if has_magic(part)]
     after = opened[0] if opened else 0  # parts of the path after the one that the pattern leaves open
     whole = Path(abspath(path.partition(PART)[0]))
-    if not weights_of and whole.is_file() and backbone == path:
-        raise InputError(
-            f"{path} is a file of weights, which does not say of what network; give --weights "
-            f"NAME={pattern!r}, where NAME is a backbone of the registry with that architecture, or {_FILES}"
-        )
     part = whole.parts[-1 - after]
     numbers = _NUMBER.findall(Path(part).stem if whole.is_file() and not after else part)
     if table and str(whole) not in table:

@@ -148,7 +148,8 @@ def _heights(frame: pd.DataFrame) -> "pd.Series[float]":
 
 
 def _up(values: "pd.Series[float]", title: str, ticks: int) -> Spec:
-    return _axis("y", title, {"domain": [*_ends(values)], "nice": ticks}, {"tickCount": ticks})
+    whole = {"tickMinStep": 1} if values.any() and (values % 1 == 0).all() else {}  # there is no block 1.5
+    return _axis("y", title, {"domain": [*_ends(values)], "nice": ticks}, {"tickCount": ticks} | whole)
 
 
 def _axis(field: str, title: str, scale: Spec, axis: Spec) -> Spec:

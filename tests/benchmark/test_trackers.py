@@ -141,6 +141,15 @@ def test_a_tracker_that_is_missing_is_said_with_what_installs_it(
         open_tracker(name, tmp_path)
 
 
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    (tmp_path / "tensorboard").touch()
+    with pytest.raises(
+        InputError, match=rf"^--log tensorboard: {tmp_path}/tensorboard.* cannot be written: "
+    ):
+        open_tracker("tensorboard", tmp_path)
+
+
 def test_a_refusal_tells_no_key_and_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WANDB_API_KEY", "abcdef0123456789")
     monkeypatch.setenv("MY_TOKEN", "secret-of-mine")

@@ -63,10 +63,19 @@ def in_directory(directory: Path, revision: str | None = None) -> Checkpoint:
     return Checkpoint(weights, config, preprocessor, revision or files_digest(hashed))
 
 
-def of_user(directory: Path) -> Checkpoint:
-    """Files of a user's directory in Hugging Face format; its revision is a digest of all of them."""
-    checkpoint = in_directory(directory)
-    others = (directory / name for name in (WEIGHT_FILES[1], WEIGHT_FILES[3], *SMALL_FILES))
+def of_user(path: Path) -> Checkpoint:
+    """Files of a user's directory in Hugging Face format; its revision is a digest of all of them.
+
+    A file of weights is one of such a directory, or of one below it, as trainings save several.
+    """
+    if path.is_file():
+        folders = path.absolute().parents[:2]
+        beside = (filter(Path.is_file, (folder / name for folder in folders)) for name in SMALL_FILES)
+        config, preprocessor = (next(files, None) for files in beside)
+        hashed = filter(None, (path, config, preprocessor))
+        return Checkpoint((path,), config, preprocessor, files_digest(hashed))
+    checkpoint = in_directory(path)
+    others = (path / name for name in (WEIGHT_FILES[1], WEIGHT_FILES[3], *SMALL_FILES))
     return replace(checkpoint, revision=files_digest((*checkpoint.weights, *filter(Path.is_file, others))))
 
 
@@ -140,7 +149,8 @@ def _read_pickle(path: Path) -> dict[str, Any]:
             content = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
     except pickle.UnpicklingError as error:
         raise InputError(
-            f"{path} is refused: it is damaged, or holds more than tensors and plain data and could run code."
+            f"{path} is refused: it is damaged, or holds more than tensors and plain data and could run "
+            "code; save tensors only, as by torch.save(network.state_dict(), FILE)."
         ) from error
     except Exception as error:  # Any error: a damaged pickle can fail in many ways.
         reason = f"is not a readable file of weights ({cut_short(path) or first_line(error)})"

@@ -27,7 +27,7 @@ from layerboard.zoo.load.checkpoint import (
 from layerboard.zoo.load.described import images_in_words, shape_in_words, titled
 from layerboard.zoo.load.hub import fetch
 from layerboard.zoo.load.networks import LAYOUTS, Names, choice_in_words, networks_of
-from layerboard.zoo.references import PART, find_object, split_part
+from layerboard.zoo.references import PART, find_object, is_local, split_part
 from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.spec.weights import WeightFile
 
@@ -38,7 +38,7 @@ class FileLoader(OriginLoader):
     def find(self, text: str, cache_dir: Path | None) -> BackboneSpec:
         from layerboard.zoo.load.infer import infer
 
-        repository, _, revision = (text, "", "") if Path(text).is_dir() else text.partition("@")
+        repository, _, revision = (text, "", "") if is_local(text) else text.partition("@")
         return infer(repository, revision or None, cache_dir)
 
     def identify(self, spec: BackboneSpec, cache_dir: Path) -> BackboneIdentity:
@@ -53,9 +53,10 @@ class FileLoader(OriginLoader):
         return HookedBackbone(spec, self.network(spec, checkpoint), identity, device)
 
     def describe(self, spec: BackboneSpec, cache_dir: Path | None) -> str:
-        if spec.is_file:
+        if spec.is_file and not spec.path:
             return self.choice(spec)
-        preprocessor = locate(spec, cache_dir).preprocessor
+        path, _ = split_part(spec.repository)  # of a damaged file, more is said when it is identified
+        preprocessor = (of_user(path) if spec.path else locate(spec, cache_dir)).preprocessor
         values = {} if preprocessor is None else read_network_json(preprocessor)
         if values.get("do_normalize") is False:
             source = "preprocessor_config.json, which does not normalise"
@@ -136,12 +137,12 @@ def _located(spec: BackboneSpec, cache_dir: Path | None) -> Checkpoint:
             f"and give the file: --weights {spec.entry}=FILE."
         )
     local, part = split_part(spec.repository)
-    if local.is_file():  # as the authors of MoCo-v3 and MAE publish it
-        checkpoint = Checkpoint((local,), None, None, files_digest((local,)))
-    elif local.is_dir():
-        checkpoint = of_user(local)
-    else:
+    if not local.exists():
         return fetch(spec.repository, spec.revision, cache_dir)
+    checkpoint = of_user(local)
+    if local.is_file() and checkpoint.config and networks_of(read_weights((local,))):
+        # as the authors of MoCo-v3 and MAE publish it, whatever lies beside it
+        checkpoint = replace(checkpoint, config=None, revision=files_digest((local,)))
     if not part:
         return checkpoint
     return replace(checkpoint, part=part, revision=f"{checkpoint.revision}{PART}{part}")

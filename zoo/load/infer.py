@@ -1,6 +1,7 @@
 """The spec of a backbone outside the registry, inferred from its files in Hugging Face format."""
 
 import logging
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
@@ -12,6 +13,7 @@ from layerboard.zoo.errors import InputError, shortened
 from layerboard.zoo.load.checkpoint import Checkpoint, of_user, read_network_json
 from layerboard.zoo.load.config import read_network
 from layerboard.zoo.load.hub import fetch
+from layerboard.zoo.references import split_part
 from layerboard.zoo.spec import BackboneSpec, Normalisation
 from layerboard.zoo.view.views import REFERENCE_SIZE
 
@@ -31,16 +33,21 @@ _RECOLOURS = ("do_flip_channel_order", "do_grayscale", "do_color_quantize", "res
 
 
 def infer(repository: str, revision: str | None, cache_dir: Path | None) -> BackboneSpec:
-    """Spec of a Hub repository, of that commit, branch or tag, or of a local directory.
+    """Spec of a Hub repository, of that commit, branch or tag, or of a local directory or file of weights.
 
     Its name is the Hub id or the path as given, with ``@revision`` if one is requested. Nothing is downloaded
     if ``cache_dir`` is None. Raises InputError if its files are unavailable, or its model type is not
     supported.
     """
-    directory = Path(repository)
-    checkpoint = of_user(directory) if directory.is_dir() else fetch(repository, revision, cache_dir)
+    path, _ = split_part(repository)
+    checkpoint = of_user(path) if path.exists() else fetch(repository, revision, cache_dir)
     if checkpoint.config is None:
-        raise InputError(f"{repository} has no config.json, which says what network its weights belong to.")
+        where, folder = (" beside it or in the folder above", path.parent) if path.is_file() else ("", path)
+        raise InputError(
+            f"{repository} has no config.json{where}, which says what network its weights belong to; write "
+            f"it, network.config.save_pretrained({str(folder)!r}) for one of transformers, or give "
+            f"--weights NAME={shlex.quote(repository)}, where NAME is a backbone of the registry that it fits"
+        )
     values = read_network_json(checkpoint.config)
     architecture, _, facts = read_network(values, checkpoint.config)
     normalisation, side = _preprocessing(repository, checkpoint, architecture)

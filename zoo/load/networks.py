@@ -51,7 +51,7 @@ _PLAIN = frozenset(
 )
 # Prefixes of a training, which stand before every name in a file of transformers.
 _OF_TRANSFORMERS = re.compile(r"(^|\.)(embeddings|embedder)\.|(^|\.)encoder\.(layer|layers|stages)\.")
-_OF_TRAINING = {"module.", "model.", "net.", "network.", "backbone.", "state_dict."}
+_OF_TRAINING = {"module", "model", "net", "network", "backbone", "encoder", "trunk", "state_dict"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,11 +217,23 @@ def _choices(spec: BackboneSpec, networks: Iterable[FoundNetwork]) -> str:
 
 
 def without_prefix(tensors: Tensors) -> dict[str, Tensor]:
-    """Tensors under names without what a training has put before all of them."""
+    """Tensors under names without what a training has put before all of them.
+
+    Of a network in names of transformers, heads may stand beside that prefix, and are left out.
+    """
     names = {_WRAPPED.sub("", name): tensor for name, tensor in tensors.items()}
-    while len(firsts := {name[: name.find(".") + 1] for name in names}) == 1 and firsts <= _OF_TRAINING:
-        names = {name.partition(".")[2]: tensor for name, tensor in names.items()}
-    return names
+    while True:
+        below: dict[str, dict[str, Tensor]] = {}
+        for name, tensor in names.items():
+            first, _, rest = name.partition(".")
+            below.setdefault(first, {})[rest] = tensor
+        holding = [
+            first for first in below if has_names_of_transformers(f"{first}.{rest}" for rest in below[first])
+        ]
+        chosen = holding if holding and has_names_of_transformers(below[holding[0]]) else [*below]
+        if len(chosen) != 1 or chosen[0] not in _OF_TRAINING:
+            return names
+        names = below[chosen[0]]
 
 
 def of_transformers(content: Mapping[str, object], spec: BackboneSpec, label: str) -> dict[str, Tensor]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from layerboard.zoo.entries import SPECS
 from layerboard.zoo.errors import InputError, either, few_of
+from layerboard.zoo.references import is_local
 from layerboard.zoo.registry.local_names import named_locally
 from layerboard.zoo.spec import BackboneSpec
 from layerboard.zoo.spec.origin import TRANSFORMERS, origin_of
@@ -74,7 +75,7 @@ def require_named(text: str) -> None:
 
     A Hub id, a directory, an object, a file or a network of timm is read when it is loaded.
     """
-    if (origin := origin_of(text)) or Path(text).is_dir():
+    if (origin := origin_of(text)) or is_local(text):
         if origin and origin.example and {*text} & {*"*?["}:
             raise InputError(f"{text!r} is a pattern; {origin.mark} takes a name, such as {origin.example}")
         return
@@ -105,7 +106,7 @@ def _outside(text: str, cache_dir: Path | None) -> BackboneSpec:
     require_named(text)
     origin = origin_of(text)
     if origin is None:
-        repository, _, revision = (text, "", "") if Path(text).is_dir() else text.partition("@")
+        repository, _, revision = (text, "", "") if is_local(text) else text.partition("@")
         if (known := _of_registry(repository)) is not None:
             name, file = f"{known.name}@{revision}", known.file if revision == known.revision else NO_FILE
             return replace(known, name=name, revision=revision, file=file) if revision else known

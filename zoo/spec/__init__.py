@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
-from layerboard.zoo.references import split_part
+from layerboard.zoo.references import is_local, split_part
 from layerboard.zoo.spec.origin import TRANSFORMERS, Origin
 from layerboard.zoo.spec.seen import Training
 from layerboard.zoo.spec.weights import NO_FILE, WeightFile
@@ -280,9 +280,9 @@ class BackboneSpec:
 
     @property
     def path(self) -> str:
-        """Its whole path if it is a directory or an ONNX file of this machine; "" for any other."""
+        """Its whole path if it is a directory or a file of this machine that says what it is; else ""."""
         mark = self.origin.mark
-        is_path = self.origin.has_path and (mark or os.path.isdir(self.repository))
+        is_path = self.origin.has_path and (mark or is_local(self.repository))
         return os.path.abspath(self.repository.removeprefix(mark)) if is_path else ""
 
     @property

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from layerboard.benchmark.commands.app import COMMANDS, PANELS, app, repeat_options
+from layerboard.benchmark.commands.app import COMMANDS, PANELS, app, command_line, repeat_options
 from layerboard.benchmark.forms.option import declared
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.record import read_frame
@@ -64,6 +64,11 @@ def test_the_command_line_is_small(capsys: Capture) -> None:
     text = command(capsys, "--help").out
     assert re.findall("╭─ (.*?) ─", text) == ["Options", *PANELS]
     assert {*re.findall("^│ ([a-z]+) ", text, re.MULTILINE)} == tops
+
+
+def test_a_command_that_was_seen_alone_still_knows_its_short_help(capsys: Capture) -> None:
+    command_line().commands["show"].make_context("layerboard", [])
+    assert command(capsys, "show", "-h").code == 0
 
 
 @pytest.mark.parametrize("name", [(), ("submission",), *(tuple(name.split()) for name in NAMES)])

@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from transformers import ViTConfig, ViTModel
 
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.forms.request import Request
@@ -12,6 +14,7 @@ from layerboard.benchmark.plan.series import find_series
 from layerboard.benchmark.plan.suites import MINI_SUITE
 from layerboard.mini.checkpoints import WEIGHTS
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.load.files import FileLoader, locate
 from layerboard.zoo.registry.local_names import write_local_names
 from layerboard.zoo.spec.origin import ORIGINAL
 
@@ -82,7 +85,6 @@ def test_weights_of_a_backbone_and_steps_from_a_table() -> None:
     [
         ({"backbones": "onnx:run/*"}, "run/last.onnx has no whole number in 'last.onnx'"),
         ({"backbones": "onnx:run/n*"}, "are all step 1 of the training in"),
-        ({"backbones": "run/*.pt"}, r"give --weights NAME='run/\*\.pt'"),
         ({"backbones": "other/*"}, r"no file or folder matches 'other/\*'"),
         ({"backbones": "mini-dino"}, "--series found no checkpoints"),
         (
@@ -100,6 +102,44 @@ def test_wrong_checkpoints_are_refused(options: dict[str, Any], words: str) -> N
     Path("wrong.csv").write_text("file,step\nrun/n1.onnx,two\n")
     with pytest.raises(InputError, match=words):
         find_series(Request(**{"series": True, **options}))
+
+
+@pytest.mark.usefixtures("_here")
+def test_files_of_weights_are_networks_of_the_configuration_beside_them() -> None:
+    """As trainings save them, with heads and wrappers; the features are those of the network itself."""
+    config = ViTConfig(
+        hidden_size=12, num_hidden_layers=1, num_attention_heads=2, intermediate_size=12, image_size=16
+    )
+    net = ViTModel(config, add_pooling_layer=False)
+    tensors = {f"backbone.{name}": tensor for name, tensor in net.state_dict().items()}
+    tensors["head.weight"] = torch.zeros(4, 12)
+    saved = {
+        "a/1.pt": tensors,
+        "a/ckpts/2.pth": {"step": 2, "model": {f"module.{name}": each for name, each in tensors.items()}},
+        "b/10.pt": net.state_dict(),
+    }
+    for path, content in saved.items():
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        torch.save(content, path)
+    with pytest.raises(InputError, match=r"b/10.pt has no config.json beside it or in the folder above"):
+        find_backbones(Request("b/*.pt", series=True), MINI_SUITE, Silent())
+    config.save_pretrained("a")
+    config.save_pretrained("b")
+    request = Request(["a/*.pt", "a/*/*.pth", "b/*.pt"], series=True, floor=False, layers="1")
+    specs = find_backbones(request, MINI_SUITE, Silent())
+    assert [spec.name for spec in specs] == ["a@step1", "ckpts@step2", "b@step10"]
+    for spec in specs:
+        network = FileLoader().network(spec, locate(spec, None))
+        assert torch.equal(network.body.embeddings.cls_token, net.embeddings.cls_token)
+    before = locate(specs[0], None).revision
+    config.layer_norm_eps = 0.1
+    config.save_pretrained("a")
+    assert locate(specs[0], None).revision != before  # other features
+    Path("b/10.pt").write_bytes(b"PK")
+    broken = find_backbones(Request("b/*.pt", series=True, floor=False), MINI_SUITE, Silent())
+    assert [spec.name for spec in broken] == ["b@step10"]  # it fails when it is run, and alone
+    with pytest.raises(InputError, match=r"b/10.pt is refused: it is damaged"):
+        FileLoader().identify(broken[0], Path())
 
 
 @pytest.mark.usefixtures("_here")

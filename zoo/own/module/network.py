@@ -105,6 +105,13 @@ class ModuleLoader(OriginLoader):
         return HookedBackbone(spec, network, self.identify(spec, cache_dir), device)
 
 
+def bare(net: nn.Module) -> nn.Module:
+    """A network without what torch puts around it: DataParallel and its kind, and torch.compile."""
+    while isinstance(inner := getattr(net, "module", None), nn.Module) and "Parallel" in type(net).__name__:
+        net = inner
+    return getattr(net, "_orig_mod", net)
+
+
 def given_network(net: nn.Module, hints: ModuleHints) -> NetworkCopy:
     """A backbone made of a copy of a network, after trial forward passes that find where to hook.
 
@@ -112,13 +119,16 @@ def given_network(net: nn.Module, hints: ModuleHints) -> NetworkCopy:
     """
     if not isinstance(net, nn.Module):
         raise InputError(f"a network should be a torch.nn.Module; found {shortened(net)}")
-    net = getattr(net, "_orig_mod", net)  # as it was before torch.compile
+    net = bare(net)
     try:
         # copied together, so that blocks and norm given as modules are those of the copy
         copied, blocks, norm = copy.deepcopy((net, hints.blocks, hints.final_norm))
     except Exception as error:
         reason = f"cannot be copied ({type(error).__name__}: {error}); detach tensors that it keeps"
         raise InputError(f"{type(net).__name__} {reason}") from error
+    for module in copied.modules():
+        if "_original_forward" in vars(module):  # accelerate replaces the method, bound to the original
+            vars(module).pop("forward", None)
     copied.requires_grad_(False).train(False)
     if are_zero(copied.state_dict().values()):
         raise InputError(f"all weights of the {type(net).__name__} are zero; load trained ones into it")
