@@ -11,6 +11,7 @@ from layerboard.benchmark.commands.command import Command
 from layerboard.benchmark.forms.option import declared
 from layerboard.benchmark.forms.parsers import kind_of_name
 from layerboard.tasks.datasets.hub_spec import PREFIX
+from layerboard.tasks.framework.registry import TASKS
 from layerboard.zoo.errors import InputError, either, likely, shortened
 
 _HELP = ("help", "man", "usage")
@@ -184,16 +185,28 @@ def _unknown_command(
         return InputError(f"`{whole} {name}` is `{' '.join([whole, *asked])} --help`")
     if name in _VERSION:
         return InputError(f"there is no command '{name}'; `layerboard --version` shows the version")
-    kind = kind_of_name(name)
     hint = f"`{whole} -h` lists all"
+    kind = kind_of_name(name)
+    options = (
+        []
+        if words
+        else [option for each in below["run"].params for option in each.opts if option[:2] == "--"]
+    )
+    named = {option[2:].replace("-", "_"): option for option in options}
     if name in _MOVED:
         hint = _MOVED[name]
-    elif close := likely("command", name, [*below]):
-        hint = f"did you mean {either(f'`{whole} {each}`' for each in close)}?"
     elif kind and not words:
         hint = f"{name!r} is a {kind[0]}: did you mean `layerboard run --{kind[1]} {name}`?"
+    elif name in named:
+        hint = f"did you mean `layerboard run {named[name]}`?"
+    elif close := likely("command", name, [*below]):
+        hint = f"did you mean {either(f'`{whole} {each}`' for each in close)}?"
     elif not words and (_is_suite(name) or Path(name).exists()):
         hint = f"did you mean `layerboard run --{'suite' if _is_suite(name) else 'images'} {name}`?"
+    elif named and (close := likely("option", name, [*named])):
+        hint = f"did you mean {either(f'`layerboard run {named[each]}`' for each in close)}?"
+    elif not words and (close := likely("task", name, ["inside", *(task.name for task in TASKS)])):
+        hint = f"did you mean {either(f'`layerboard run --tasks {each}`' for each in close)}?"
     return InputError(f"there is no command {shortened(name)}; {hint}")
 
 

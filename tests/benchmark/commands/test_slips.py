@@ -89,6 +89,16 @@ SLIPS = (
     ("recomend", "did you mean `layerboard recommend`?"),
     ("knn", "did you mean `layerboard run --tasks knn`?"),
     ("photos", "did you mean `layerboard run --images photos`?"),
+    ("retrieval", "did you mean `layerboard run --tasks retrieval`?"),
+    ("compress", "did you mean `layerboard run --compress`?"),
+    ("int8", "did you mean `layerboard run --compress`?"),
+    ("batch", "did you mean `layerboard run --batch-size`?"),
+    ("whitening", "did you mean `layerboard run --transform`?"),
+    ("clustering", "did you mean `layerboard run --tasks cluster-image`"),
+    ("finetuned", "did you mean `layerboard compare`?"),
+    ("literature", "did you mean `layerboard recommend` or `layerboard reproduce`?"),
+    ("region", "did you mean `layerboard find`?"),
+    ("threshold", "did you mean `layerboard duplicates`?"),
 )
 
 

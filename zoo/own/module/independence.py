@@ -20,17 +20,21 @@ TRIES = 30  # more passes of a network that draws: a rare event, such as a dropp
 _DRAWS = "if it is shown once more: the network draws or remembers something, such as dropout that is not off"
 _MIXES = (
     "if other images are beside it: the network mixes the images of a batch, such as BatchNorm on statistics "
-    "of the batch, or a softmax over the wrong axis"
+    "of the batch, a softmax over the wrong axis, or numbers quantised by the range of a whole batch"
 )
 _PLACE = "in a batch of another size, or at another place in it"
-_REMEDY = "Give the network in evaluation mode, so that features depend on the image alone"
+_REMEDY = (
+    "Give the network in evaluation mode, or a file quantised with fixed ranges or for batches of one image, "
+    "so that features depend on the image alone"
+)
 
 
-def require_own_features(name: str, show: Show, side: int, most: int | None = None) -> None:
+def require_own_features(name: str, show: Show, side: int, most: int | None = None) -> float:
     """Raise InputError unless features of an image of that side in pixels depend on nothing but the image.
 
     It is shown alone, among images that differ much, among others, and alone again. ``most`` is the number of
-    images that the network takes at once, None for any number.
+    images that the network takes at once, None for any number. Returns the largest change of the features
+    with the batch, as a share of their length: rounding.
     """
     draw = torch.Generator().manual_seed(0)
     image = torch.randint(0, 256, (3, side, side), dtype=torch.uint8, generator=draw)
@@ -54,6 +58,7 @@ def require_own_features(name: str, show: Show, side: int, most: int | None = No
             (layer, here, moved, OTHER_SIZE, _PLACE),
             (layer, first[0], here, OTHER_SIZE, _PLACE),
         ]
+    shares = [0.0]
     for layer, tokens, other, tolerance, reason in pairs:
         share = _difference(tokens, other)
         if share > max(tolerance, torch.finfo(tokens.dtype).eps):
@@ -61,6 +66,8 @@ def require_own_features(name: str, show: Show, side: int, most: int | None = No
                 f"{name}: the features of an image change by {share:.2g} of their length at {layer} "
                 f"{reason}. {_REMEDY}"
             )
+        shares.append(share)
+    return max(shares)
 
 
 def _difference(one: Tensor, other: Tensor) -> float:

@@ -176,6 +176,7 @@ def examine(net: nn.Module, hints: ModuleHints) -> Examined:
         + " then ".join(dict.fromkeys(LAYOUT_WORDS[layout] for layout in layouts)),
         f"images of {spec.input_size} px ({trial.subject.size_source}); {normalisation_of(spec)} "
         f"({subject.normalisation_source})",
+        f"features of an image move by at most {trial.moved:.0e} of their length with the batch",
     ]
     if spec.prefix_tokens and reason:
         what = "a class token" if spec.has_cls else "no class token"

@@ -122,6 +122,7 @@ class Trial:
     subject: TrialNetwork
     readings: tuple[Reading, ...]
     final_norm: str  # its path; "" for none
+    moved: float  # share of their length by which features of an image change with the batch: rounding
     other_sizes: str  # why the network takes no images of other sizes; "" if it does
 
 
@@ -150,8 +151,8 @@ def try_out(subject: TrialNetwork, blocks: Paths | None, final_norm: str | None,
     norm = (norms[0] if norms else "") if final_norm is None else final_norm
     if norm:
         _require_norm(subject, norm, streams[-1])
-    _require_own_features(subject, every, norm)
-    return Trial(subject, tuple(every), norm, _other_sizes(subject, every, stride))
+    moved = _require_own_features(subject, every, norm)
+    return Trial(subject, tuple(every), norm, moved, _other_sizes(subject, every, stride))
 
 
 def _agreeing(where: str, stream: Tensor, possible: Sequence[Reading], size: int) -> list[Reading]:
@@ -234,8 +235,8 @@ def _require_norm(subject: TrialNetwork, path: str, stream: Tensor) -> None:
         )
 
 
-def _require_own_features(subject: TrialNetwork, every: Sequence[Reading], norm: str) -> None:
-    """Raise InputError unless features of an image depend on nothing but the image."""
+def _require_own_features(subject: TrialNetwork, every: Sequence[Reading], norm: str) -> float:
+    """Raise InputError unless features of an image depend on nothing but the image; how far they move."""
 
     def show(pixels: Tensor) -> dict[str, Tensor]:
         streams, _ = streams_of(subject, pixels / 255)
@@ -248,7 +249,7 @@ def _require_own_features(subject: TrialNetwork, every: Sequence[Reading], norm:
         pairs = zip(shown.items(), layouts, strict=True)
         return {layer: with_batch_first(stream, layout) for (layer, stream), layout in pairs}
 
-    require_own_features(subject.name, show, subject.size)
+    return require_own_features(subject.name, show, subject.size)
 
 
 def _other_sizes(subject: TrialNetwork, every: Sequence[Reading], stride: int) -> str:
