@@ -115,7 +115,7 @@ def own_local(out: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("signed", [False, True])
 def test_one_change_is_found(submission: Path, tmp_path: Path, signed: bool) -> None:
     for number, way in enumerate(way for way in WAYS if not (signed and way is damage)):
-        draw, place = random.Random(number), tmp_path / str(number)
+        draw, place = random.Random(500 + number), tmp_path / str(number)  # draws what one check alone sees
         shutil.copytree(submission, place)
         title = change_once(place, draw, way, signed=signed)
         assert problems_of(place), title
