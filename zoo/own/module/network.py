@@ -109,7 +109,8 @@ def bare(net: nn.Module) -> nn.Module:
     """A network without what torch puts around it: DataParallel and its kind, and torch.compile."""
     while isinstance(inner := getattr(net, "module", None), nn.Module) and "Parallel" in type(net).__name__:
         net = inner
-    return getattr(net, "_orig_mod", net)
+    inside: nn.Module = getattr(net, "_orig_mod", net)
+    return inside
 
 
 def given_network(net: nn.Module, hints: ModuleHints) -> NetworkCopy:
