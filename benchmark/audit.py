@@ -192,20 +192,25 @@ def _threshold_notes(found: Audit) -> Iterator[str]:
     listed = f"Listed are pairs of a cosine of at least {cosines}, and those whose thumbnails are copies."
     if np.isnan(threshold.wanted):
         yield (
-            f"{listed} No pairs are labelled, so no precision is known: it rests on a rule, a distance "
-            f"of at most {SHARE:g} of the usual one between neighbours here. Look at a pair before "
+            f"{listed} No pairs are labelled, so no precision is known: it rests on a rule, a "
+            f"distance of at most {SHARE:g} of the usual one between neighbours here. Look at a pair before "
             "you delete one of it. A table of some copies (--labels FILE, with the columns file and group: "
             "one group for the copies of one image) gives a threshold of the precision that you want."
         )
         return
+    if not threshold.judged:
+        yield f"{listed} None of these pairs is labelled, so no precision is known."
+        return
     low, high = (100 * end for end in threshold.interval)
     wanted = 100 * threshold.wanted
+    weight = f", where each wrong pair counts {threshold.times:.3g} times, since so many images are here"
     yield (
         f"{listed} Of {counted(threshold.judged, 'labelled pairs')} listed {threshold.right} are copies: "
-        f"precision {100 * threshold.right / max(threshold.judged, 1):.1f} % ({low:.0f} to {high:.0f} % with "
-        f"95 %), for images like the labelled ones; {threshold.missed} labelled copies are not listed."
+        f"precision in this folder {100 * threshold.precision:.1f} % ({low:.0f} to {high:.0f} % with 95 %)"
+        f"{f'{weight} for each labelled one' if threshold.times > 1 else ''}, if the other images are like "
+        f"the labelled ones; {threshold.missed} labelled copies are not listed."
     )
-    if threshold.right < threshold.wanted * threshold.judged or not threshold.judged:
+    if threshold.precision < threshold.wanted:
         yield f"No threshold has the precision of {wanted:g} % on the labelled pairs; this is the strictest."
     elif low < wanted:
         yield f"That is too few labelled pairs to show a precision of {wanted:g} % with 95 % confidence."

@@ -34,16 +34,25 @@ class FoundImage(NamedTuple):
     box: Box | None = None  # the region in pixel edges of the image; None for the whole image
 
 
+class Matches(NamedTuple):
+    """The best images of a folder."""
+
+    best: Sequence[FoundImage]  # best first
+    usual: float  # median score of all images that could be read, with which those of the best compare
+    lost: Sequence[str] = ()  # names of unreadable images
+
+
 def find_images(
     folder: Folder, backbone: Backbone, layer: Layer, pooling: Pooled, query: Image.Image, most: int
-) -> list[FoundImage]:
-    """The images of a folder whose vectors have the highest cosine with that of the query, best first."""
+) -> Matches:
+    """The images of a folder whose vectors have the highest cosine with that of the query."""
     spec = backbone.spec
     vectors = folder.vectors(spec.name, layer, pooling)
     asked = CutBackbone(backbone, layer, pooling, view_for(spec, VIEW))(query).cpu().numpy()
-    near, samples = nearest(vectors, asked, most), [*folder.samples.values()]
-    pairs = zip(near.index[0].tolist(), near.similarity[0].tolist(), strict=True)
-    return [FoundImage(samples[row], float(cosine)) for row, cosine in pairs]
+    near, samples = nearest(vectors, asked, len(vectors)), [*folder.samples.values()]
+    pairs = zip(near.index[0, :most].tolist(), near.similarity[0, :most].tolist(), strict=True)
+    best = [FoundImage(samples[row], cosine) for row, cosine in pairs]
+    return Matches(best, float(np.median(near.similarity)))
 
 
 class Search(NamedTuple):
@@ -57,8 +66,8 @@ class Search(NamedTuple):
 
 def find_regions(
     samples: Sequence[Sample], search: Search, query: tuple[Image.Image, Box], most: int, report: Reporter
-) -> tuple[list[FoundImage], list[str]]:
-    """The best region of each image, of the ``most`` best images, and names of unreadable images.
+) -> Matches:
+    """The best region of each image, of the ``most`` best images.
 
     ``query`` is an image and a box of it in pixel edges. Every image is shown once; its patch tokens are
     compared while they are in memory. What a token says of its position, the tokens of a black image, is
@@ -105,7 +114,7 @@ def find_regions(
         for row in order.tolist()
         if np.isfinite(scores[row])
     ]
-    return matches, lost
+    return Matches(matches, float(np.median(scores[np.isfinite(scores)])) if matches else np.nan, lost)
 
 
 def _in_cells(view: View, size: tuple[int, int], grid: tuple[int, int], box: Box) -> Box:

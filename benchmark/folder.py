@@ -103,6 +103,8 @@ def own_images(request: Request) -> OwnImages:
         return OwnImages(request, said, said, said.coverage.notes)
     tree = read_tree(Path(location))
     remarks = [*tree.notes, *tree.remarks]
+    if said is not None and (unknown := [note for note in said.coverage.notes if note not in tree.notes]):
+        remarks.append(f"of what is known: {'; '.join(unknown)}")
     if said is not None and len({sample.key for sample in images_of(said)}) == len(tree.images):
         return OwnImages(request, said, said, tuple(remarks))
     every = replace(request, labels=NO_LABELS, groups=None, target=None)

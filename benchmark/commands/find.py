@@ -20,13 +20,11 @@ from layerboard.benchmark.forms.request import (
 from layerboard.zoo.errors import InputError, some
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from PIL import Image
 
     from layerboard.benchmark.commands.known_layer import KnownLayer
     from layerboard.benchmark.engines.progress import Reporter
-    from layerboard.benchmark.find import FoundImage
+    from layerboard.benchmark.find import Matches
     from layerboard.zoo.spec import BackboneSpec
     from layerboard.zoo.view.geometry import Box
 
@@ -171,7 +169,7 @@ def one_backbone(request: "FindRequest", report: "Reporter") -> "BackboneSpec":
 
 def _matches(
     request: FindRequest, spec: "BackboneSpec", known: "KnownLayer", query: "Image.Image", report: "Reporter"
-) -> "tuple[Sequence[FoundImage], list[str]]":
+) -> "tuple[Matches, list[str]]":
     """The nearest images or regions, and what was left out, in sentences."""
     from layerboard.benchmark.engines.choose import find_device
     from layerboard.benchmark.find import Search, find_images, find_regions
@@ -190,14 +188,14 @@ def _matches(
         folder = read_vectors(images, report)
         nearest = find_images(folder, backbone, layer, known.pooling, query, request.top)  # type: ignore[arg-type]
         return nearest, [*folder.remarks]
-    matches, lost = find_regions(
+    matches = find_regions(
         [*images_of(images.data)],
         Search(backbone, layer, request.workers, asked.batch),
         (query, _edges(request.box)),
         request.top,
         report,
     )
-    return matches, [*images.remarks, *([left_out(lost)] if lost else [])]
+    return matches, [*images.remarks, *([left_out(matches.lost)] if matches.lost else [])]
 
 
 def _result(
@@ -205,7 +203,7 @@ def _result(
     spec: "BackboneSpec",
     known: "KnownLayer",
     query: "Image.Image",
-    found: "tuple[Sequence[FoundImage], Sequence[str]]",
+    found: "tuple[Matches, list[str]]",
 ) -> Files:
     """Write the page and the table."""
     import pandas as pd
@@ -221,15 +219,16 @@ def _result(
     compared = "patch tokens" if region else f"vectors ({known.pooling})"
     notes = [
         f"By {compared} of {spec.name}, layer {known.layer}: {known.why}.",
+        f"A cosine is no probability: half of the images here have at least {matches.usual:.3f}.",
         *([TOY.format(name=spec.name)] if spec.is_toy else []),
         *(f"{remark[:1].upper()}{remark[1:]}." for remark in remarks),
     ]
-    rows = [(each.sample.key, each.score, *(_sides(each.box) or ())) for each in matches]
+    rows = [(each.sample.key, each.score, *(_sides(each.box) or ())) for each in matches.best]
     columns = COLUMNS if region else COLUMNS[:2]
     frame = pd.DataFrame(rows, columns=list(columns))
     pictures = [
         [FoundPicture.of(each.sample.open(), each.sample.key, f"cosine {each.score:.3f}", _sides(each.box))]
-        for each in matches
+        for each in matches.best
     ]
     title = f"Found in {Path(request.images[0]).name}"
     sections = [

@@ -6,9 +6,9 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest
+from scipy.special import betaincinv
 
-from layerboard.tasks.audit.near_duplicates import SHARE
+from layerboard.tasks.audit.near_duplicates import SHARE, clusters_of
 from layerboard.tasks.metrics.arrays import Floats, Integers, Mask
 
 PRECISION = 0.95  # wanted of the listed pairs, by default
@@ -45,6 +45,8 @@ class DuplicateThreshold:
     wanted: float = float("nan")  # precision, 0 to 1; NaN without labelled pairs
     right: int = 0  # listed pairs that are labelled as copies
     judged: int = 0  # listed pairs that are labelled as copies or as different
+    independent: float = 0.0  # number of independent pairs that say as much as those
+    times: float = 1.0  # images of the folder for each labelled one, which is how often a wrong pair counts
     missed: int = 0  # further pairs among the candidates that are labelled as copies
 
     @classmethod
@@ -56,7 +58,9 @@ class DuplicateThreshold:
         """The loosest threshold at which labelled pairs have the precision; the strictest if none has.
 
         ``things`` [images] are equal for copies, and "" where that is not known. Pairs whose thumbnails are
-        copies are listed at any threshold. The rule remains if no candidate is labelled.
+        copies are listed at any threshold. The rule remains if no candidate is labelled. In the whole folder
+        an image meets more different ones than in the table, but not more copies if these are all in it: so
+        a listed pair of different images counts once for each labelled image's share of the folder.
         """
         known = (things[candidates.pairs] != "").all(axis=1)
         same = known & np.equal(*things[candidates.pairs].T)
@@ -68,11 +72,13 @@ class DuplicateThreshold:
         reached = np.searchsorted(candidates.relative[order], shares, "right")
         right = np.append(0, same[order].cumsum())[reached] + int((same & always).sum())
         judged = reached + int((known & always).sum())
-        precise = np.flatnonzero(right >= precision * judged)
+        times = len(things) / int((things != "").sum())
+        precise = np.flatnonzero(right >= precision * (right + times * (judged - right)))
         best = int(precise[-1]) if len(precise) else 0
         share = float(shares[best])
         usual = [(1 - cosine) / self.share for cosine in self.cosines]
         counts = int(right[best]), int(judged[best])
+        sizes = _dependent(things[candidates.pairs[known & candidates.listed(share)]])
         return replace(
             self,
             share=share,
@@ -80,13 +86,41 @@ class DuplicateThreshold:
             wanted=precision,
             right=counts[0],
             judged=counts[1],
+            independent=float(sizes.sum() ** 2 / max((sizes**2).sum(), 1)),
+            times=times,
             missed=int(same.sum()) - counts[0],
         )
 
     @property
+    def precision(self) -> float:
+        """Precision of the listed pairs of the whole folder, 0 to 1; NaN without labelled ones."""
+        return self._in_folder(self.right / self.judged) if self.judged else float("nan")
+
+    @property
     def interval(self) -> tuple[float, float]:
-        """Interval of the precision of the labelled pairs that are listed, 0 to 1; from 0 to 1 for none."""
+        """Interval of `precision`, 0 to 1; from 0 to 1 without labelled pairs.
+
+        It is the exact one of Clopper and Pearson for the number of independent pairs (Korn and Graubard,
+        Survey Methodology 24, 1998): pairs of things that are linked by listed pairs are not independent.
+        """
         if not self.judged:
             return 0.0, 1.0
-        low, high = binomtest(self.right, self.judged).proportion_ci(CONFIDENCE, method="exact")
-        return float(low), float(high)
+        right = self.independent * self.right / self.judged
+        wrong, tail = self.independent - right, (1 - CONFIDENCE) / 2
+        low = betaincinv(right, wrong + 1, tail) if right else 0.0
+        high = betaincinv(right + 1, wrong, 1 - tail) if wrong else 1.0
+        return self._in_folder(float(low)), self._in_folder(float(high))
+
+    def _in_folder(self, share: float) -> float:
+        """The precision in the folder, from the share of labelled pairs that are copies."""
+        return share / (share + (1 - share) * self.times)
+
+
+def _dependent(things: NDArray[np.str_]) -> Integers:
+    """Numbers of pairs that hang together: those of the same thing, or of things that pairs link.
+
+    ``things`` [pairs 2] are those of both images.
+    """
+    names, ends = np.unique(things, return_inverse=True)
+    ends = ends.reshape(-1, 2)
+    return np.bincount(clusters_of(len(names), [ends])[ends[:, 0]], minlength=1)

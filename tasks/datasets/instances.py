@@ -118,7 +118,7 @@ def instances(name: str, images: Iterable[Instance], where: str, coverage: Cover
         without = f"{counted(len(alone), 'queries')} without another{outside} ({some(alone, 2)})"
         raise InputError(
             f"expected a query and another image of one thing{outside} in {where}, found "
-            f"{without if alone else 'no query'}"
+            f"{'; '.join([without if alone else 'no query', *coverage.notes])}"
         )
     if len({image.thing for image in every}) < 2:
         raise InputError(f"expected images of two things, or distractors, in {where}, found one thing")

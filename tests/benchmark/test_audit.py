@@ -83,7 +83,7 @@ def test_labelled_copies_give_the_threshold_of_a_precision(planted: Path, tmp_pa
     found = searched(tmp_path, planted, labels=table, precision=0.9)
     assert any({*map(original, pair)} == {2} for pair in pairs(found))
     (said,) = (note for note in found.notes if "labelled pairs" in note and "are copies" in note)
-    assert "precision 100.0 %" in said
+    assert "precision in this folder 100.0 %" in said
     assert "No pairs are labelled" not in " ".join(found.notes)
 
 

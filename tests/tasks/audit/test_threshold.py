@@ -36,7 +36,7 @@ def test_it_is_the_loosest_with_the_wanted_precision() -> None:
     precise = DuplicateThreshold.of([0.2]).labelled(pairs, known, 0.95)
     assert (precise.share, precise.right, precise.judged, precise.missed) == (0.2, 2, 2, 2)
     assert precise.cosines == pytest.approx((1 - 0.2 * 0.2,))
-    loose = DuplicateThreshold.of([0.2]).labelled(pairs, known, 0.8)
+    loose = DuplicateThreshold.of([0.2]).labelled(pairs, known, 0.75)
     assert (loose.share, loose.right, loose.judged, loose.missed) == (0.5, 4, 5, 0)
     assert pairs.listed(loose.share).tolist() == [True] * 5 + [False]
 
@@ -55,6 +55,30 @@ def test_a_tie_with_a_different_pair_is_not_cut() -> None:
 
 
 def test_few_pairs_show_little() -> None:
-    low, high = DuplicateThreshold(0.3, (0.9,), 0.95, right=10, judged=10).interval
+    low, high = DuplicateThreshold(0.3, (0.9,), 0.95, right=10, judged=10, independent=10).interval
     assert (round(low, 3), high) == (0.692, 1.0)
     assert DuplicateThreshold(0.3, (0.9,), 0.95).interval == (0.0, 1.0)
+
+
+def test_a_wrong_pair_counts_as_often_as_the_folder_is_larger_than_the_table() -> None:
+    words = "s" * 40 + "d"
+    pairs, known = candidates([*np.linspace(0.1, 0.2, 40), 0.05]), things(words)
+    whole = DuplicateThreshold.of([0.2]).labelled(pairs, known, 0.9)
+    assert (whole.times, whole.right, whole.judged) == (1.0, 40, 41)
+    larger = np.append(known, [""] * 9 * len(known))
+    folder = DuplicateThreshold.of([0.2]).labelled(pairs, larger, 0.9)
+    assert (folder.times, folder.right, folder.judged, folder.share) == (10.0, 0, 0, 0.0)
+    loose = DuplicateThreshold.of([0.2]).labelled(pairs, larger, 0.8)
+    assert loose.precision == pytest.approx(40 / 50)
+    assert loose.interval[0] < whole.interval[0] - 0.3
+
+
+def test_pairs_of_one_thing_are_no_independent_evidence() -> None:
+    ends = np.array([(first, second) for first in range(6) for second in range(first)])
+    same = CandidatePairs(ends, np.full(15, 0.1), np.full(15, 0.02), np.zeros(15, np.bool_))
+    threshold = DuplicateThreshold.of([0.2]).labelled(same, np.full(6, "cat"), 0.9)
+    assert (threshold.right, threshold.judged, threshold.independent) == (15, 15, 1.0)
+    assert threshold.interval[0] == pytest.approx(0.025)
+    apart = DuplicateThreshold.of([0.2]).labelled(candidates([0.1] * 15), things("s" * 15), 0.9)
+    assert apart.independent == 15
+    assert apart.interval[0] == pytest.approx(0.782, abs=1e-3)
