@@ -77,6 +77,7 @@ def from_module(call: ModuleCall) -> "NetworkCopy":
         mine: 3 blocks of net..., 0 prefix tokens + 8x8 grid of patch 8, 16 channels, no final norm
           blocks as given; each returns feature maps [batch dim height width]
           images of 64 px (as given); mean (0.485, 0.456, 0.406) and std ... (assumed: ImageNet's)
+          features of an image move by at most ... of their length with the batch
           no norm takes the output of the last block; final_norm= names one
         >>> found = layerboard.run([mine, "mini-dino"], "knn", images="photos", floor=False, output="own")
         >>> sorted(set(found.frame["backbone"]))

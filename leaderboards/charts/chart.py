@@ -62,6 +62,6 @@ class Chart:
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> tuple[dict[str, Any], Any]:
         picture = self._rendered("png")
         assert isinstance(picture, bytes)
-        width, height = (side // SCALE for side in Image.open(BytesIO(picture)).size)
+        width, height = (side // SCALE for side in Image.open(BytesIO(picture), formats=["PNG"]).size)
         shown = {MIME: engine.written(self.spec), "image/png": picture, "text/plain": repr(self)}
         return shown, {"image/png": {"width": width, "height": height}}

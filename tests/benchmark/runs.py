@@ -23,6 +23,7 @@ import layerboard
 from layerboard.benchmark.commands.app import main
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.engines.log import LOG
+from layerboard.benchmark.forms.campaign import RUN_FILE
 from layerboard.benchmark.jobs import passes
 from layerboard.benchmark.passes.loading import Rendered
 from layerboard.benchmark.passes.one_pass import run_pass
@@ -178,9 +179,13 @@ def assert_same_records(found: pd.DataFrame, expected: pd.DataFrame, **options: 
 
 
 def files(*folders: Path) -> dict[Path, tuple[int, int]]:
-    """Size and time of every file below some folders but the log, to which every run adds a line."""
-    found = (path for folder in folders for path in folder.rglob("*") if path.is_file() and path.name != LOG)
-    return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in found}
+    """Size and time of every file below some folders but those that say of each run what it was."""
+    found = (path for folder in folders for path in folder.rglob("*") if path.is_file())
+    return {
+        path: (path.stat().st_size, path.stat().st_mtime_ns)
+        for path in found
+        if path.name not in (LOG, RUN_FILE)
+    }
 
 
 def shards(cache: Path) -> set[Path]:

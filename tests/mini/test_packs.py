@@ -8,6 +8,7 @@ import pytest
 
 from layerboard.benchmark.plan.suites import MINI_SUITE
 from layerboard.mini import packs
+from layerboard.mini.checkpoints import WEIGHTS
 from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.tasks.datasets.packs.pack import check_bytes
 from layerboard.tasks.datasets.reading.files import read_bytes
@@ -30,7 +31,8 @@ def test_every_byte_and_every_dataset_is_there() -> None:
 
 
 def test_data_and_weights_are_small() -> None:
-    files = (path for path in packs.DATA.parent.rglob("*") if path.is_file())
+    folders = (packs.DATA, WEIGHTS)
+    files = (path for folder in folders for path in folder.rglob("*") if path.is_file())
     assert sum(path.stat().st_size for path in files) < 40e6
 
 

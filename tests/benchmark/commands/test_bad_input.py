@@ -57,7 +57,10 @@ def records(tmp_path: Path) -> pd.DataFrame:
         (["--data", "{data}", "--device", "tpu"], "'tpu'"),
         (["--data", "{data}", "--device", "meta"], "'meta' is not supported"),
         (["--data", "{data}", "--device", "cuda:77"], "'cuda:77' is not there"),
-        (["--data", "{data}", "--poolings", "max"], "--poolings takes cls, mean or cls,mean, each"),
+        (
+            ["--data", "{data}", "--poolings", "max"],
+            "--poolings takes cls, mean or both, and with them any of cls+mean, gem, patchwise; found 'max'",
+        ),
         (["--data", "{data}", "--suite", "minni"], "did you mean 'mini'?"),
         (["--data", "{data}", "--suite", "mini"], "the suite 'mini' brings its own data"),
         (["--suite", "standard"], "needs the real datasets; give --data DIR"),

@@ -359,7 +359,7 @@ def test_a_row_is_read_with_its_precision(tmp_path):
         ({"protocol": "mine"}, "protocol must be one of standard, paper, "),
         ({"protocol": "none"}, "found the protocol none and the reason ''"),
         ({"not_comparable": "other data"}, "found the protocol standard and the reason 'other data'"),
-        ({"pooling": "max"}, "pooling must be one of cls, mean, patchwise, grid"),
+        ({"pooling": "max"}, "pooling must be one of cls, mean, cls+mean, gem, patchwise, grid"),
         ({"rule": "first"}, "rule must be one of best, layer, last, final, either, draws"),
         (
             {"rule": "final", "layer": "", "tap": "block"},

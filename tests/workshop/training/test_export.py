@@ -10,12 +10,13 @@ from safetensors.torch import load_file
 from transformers import AutoModel
 
 from layerboard.mini import checkpoints as mini
+from layerboard.zoo.entries.mini import ENTRIES
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.hub import quiet
 from layerboard.zoo.registry.find import find
-from layerboard.zoo.spec.origin import TRANSFORMERS
+from layerboard.zoo.spec.origin import PACKAGED, TRANSFORMERS
 from tests.workshop.training.toys import SIDE, shapes, toy, toy_spec
 from workshop.training.export import IN_FLOAT32, model_card, save_backbone
 from workshop.training.methods import METHODS
@@ -89,7 +90,7 @@ def test_the_card_says_how(tmp_path: Path) -> None:
 
 def test_the_packaged_cards_say_how_to_get_float32() -> None:
     folders = sorted(path.parent for path in mini.WEIGHTS.glob("*/model.safetensors"))
-    assert len(folders) == 13
+    assert len(folders) == sum(spec.origin == PACKAGED for spec in ENTRIES)
     for folder in folders:
         assert (folder / "README.md").read_text(encoding="utf-8").endswith(IN_FLOAT32)
     assert 'from_pretrained("path/to/this/directory", dtype=torch.float32)' in IN_FLOAT32
