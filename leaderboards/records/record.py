@@ -177,7 +177,8 @@ def _table_of(path: Path) -> pa.Table:
     """The fields of a file of records, before those of earlier versions get their defaults."""
     try:
         content = read_regular(path, LARGEST)
-        if has_checksum(content) or not (lacking := {*COLUMNS} - {*pq.read_schema(path).names}):
+        needed = {*COLUMNS} - ({*_DEFAULTS} if has_checksum(content) else set())
+        if not (lacking := needed - {*pq.read_schema(pa.BufferReader(content)).names}):
             return read_table(content, require_checked(content), _KINDS)
     except UNREADABLE as error:
         raise DamagedError(f"cannot read records {path}: {first_line(error)}") from error

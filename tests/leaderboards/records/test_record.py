@@ -70,6 +70,15 @@ def test_a_table_of_something_else_is_named_also_among_records(tmp_path, beside)
         read_records([tmp_path])
 
 
+def test_of_earlier_versions_only_fields_with_defaults_may_be_missing(tmp_path):
+    path = tmp_path / "a.parquet"
+    write_checked(frame([record()]).drop(columns="ci_low"), path)
+    assert np.isnan(read_frame(path)["ci_low"]).all()
+    write_checked(frame([record()]).drop(columns="metric"), path)
+    with pytest.raises(InputError, match=r"a\.parquet but found a table without metric; remove that file"):
+        read_records([tmp_path])
+
+
 def test_no_records_say_what_writes_them(tmp_path):
     with pytest.raises(InputError, match=r"found none; `layerboard run` writes them"):
         read_records([tmp_path])
