@@ -177,9 +177,11 @@ def _table_of(path: Path) -> pa.Table:
     """The fields of a file of records, before those of earlier versions get their defaults."""
     try:
         content = read_regular(path, LARGEST)
-        needed = {*COLUMNS} - ({*_DEFAULTS} if has_checksum(content) else set())
-        if not (lacking := needed - {*pq.read_schema(pa.BufferReader(content)).names}):
-            return read_table(content, require_checked(content), _KINDS)
+        facts = require_checked(content) if has_checksum(content) else None
+        schema = pq.read_schema(pa.BufferReader(content)) if facts is None else facts.schema
+        needed = {*COLUMNS} - ({*_DEFAULTS} if facts else set())
+        if not (lacking := needed - {*schema.names}):
+            return read_table(content, facts or require_checked(content), _KINDS)
     except UNREADABLE as error:
         raise DamagedError(f"cannot read records {path}: {first_line(error)}") from error
     names = ", ".join(name for name in COLUMNS if name in lacking)
