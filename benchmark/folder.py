@@ -166,6 +166,11 @@ def _show(setup: Setup, passes: Iterable[Job], report: Reporter) -> None:
         raise InputError(str(passed.failures[0]))
 
 
+def sentences(remarks: Iterable[str]) -> list[str]:
+    """Remarks on a folder, which are phrases, as sentences."""
+    return [f"{remark[:1].upper()}{remark[1:]}." for remark in remarks]
+
+
 def left_out(lost: Sequence[str]) -> str:
     """The names of images that could not be read, in a phrase."""
     return f"{counted(len(lost), 'images')} could not be read, and the others were compared: {some(lost)}"

@@ -4,9 +4,9 @@ from dataclasses import KW_ONLY
 from functools import partial
 from typing import TYPE_CHECKING
 
-from layerboard.benchmark.commands.command import command, ended_by_signals, say
+from layerboard.benchmark.commands.command import command, ended_by_signals, say_files
 from layerboard.benchmark.commands.find import TOY, USUAL, SearchOptions
-from layerboard.benchmark.commands.result import Files, Result
+from layerboard.benchmark.commands.result import PageFiles, Result
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import OnePath, Option, OptionalPath, Plain, of_form
 from layerboard.benchmark.forms.request import BACKBONES, Backbones, Images, Request
@@ -63,13 +63,11 @@ def duplicates_command(request: DuplicatesRequest) -> None:
     """
     with ended_by_signals("interrupted; vectors that were computed are kept") as report:
         written = of_form(duplicates)(request, report)
-    say(written.text())
-    for path in written.paths:
-        say(path)
+    say_files(written)
 
 
 @duplicates_command.python
-def duplicates(request: DuplicatesRequest, report: "Reporter | None" = None) -> Files:
+def duplicates(request: DuplicatesRequest, report: "Reporter | None" = None) -> PageFiles:
     """``frame`` has one row per finding: its kind (duplicate, label or series), and the files.
 
     ``cosine`` is that of a pair of duplicates; ``parts`` has the findings of each kind. ``paths`` are the
@@ -86,7 +84,7 @@ def duplicates(request: DuplicatesRequest, report: "Reporter | None" = None) -> 
     from layerboard.benchmark.audit import KINDS, audited, notes_of
     from layerboard.benchmark.commands.known_layer import OF_IMAGES, known_layer
     from layerboard.benchmark.engines.progress import reporter_for
-    from layerboard.benchmark.folder import measured_backbones, own_images, read_vectors
+    from layerboard.benchmark.folder import measured_backbones, own_images, read_vectors, sentences
     from layerboard.benchmark.plan.folders import require_writable_page
     from layerboard.leaderboards.blocks.csv import csv_text
     from layerboard.leaderboards.report.found import found_page
@@ -116,8 +114,8 @@ def duplicates(request: DuplicatesRequest, report: "Reporter | None" = None) -> 
         if f"{name} {each.layer} {each.pooling}" in used
     ]
     left = [*folder.remarks, *([f"without classes: {images.unlabelled}"] if images.unlabelled else [])]
-    remarks = [f"{remark[:1].upper()}{remark[1:]}." for remark in left]
-    notes = (*notes_of(checked, groups), *why, *(TOY.format(name=name) for name in toys[:1]), *remarks)
+    toy = (TOY.format(name=name) for name in toys[:1])
+    page = checked.page._replace(notes=(*notes_of(checked, groups), *why, *toy, *sentences(left)))
     frame, parts = checked.frame, []
     for name, kind in KINDS.items():
         rows = frame[frame["finding"] == name]
@@ -125,9 +123,9 @@ def duplicates(request: DuplicatesRequest, report: "Reporter | None" = None) -> 
         table = kind.table(rows).head(SHOWN)
         parts += [Result(title=kind.title, frame=rows, table=table, notes=more)] if len(rows) else []
     paths = request.to, request.to.with_suffix(".csv"), groups
-    contents = found_page(checked.page._replace(notes=notes)), csv_text(frame.astype(object)), checked.groups
+    contents = found_page(page), csv_text(frame.astype(object)), checked.groups
     for path, content in zip(paths, contents, strict=True):
         write_whole(path, content)
-    return Files(
-        title=checked.page.title, frame=frame, table=frame[:0], notes=notes, parts=tuple(parts), paths=paths
+    return PageFiles(
+        title=page.title, frame=frame, table=frame[:0], notes=page.notes, parts=tuple(parts), paths=paths
     )

@@ -1,12 +1,13 @@
 """Find an image, or a region of one, in a folder of images: the command `find` and `layerboard.find`."""
 
 from dataclasses import KW_ONLY
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from layerboard.benchmark.commands.command import command, ended_by_signals, say
+from layerboard.benchmark.commands.command import command, ended_by_signals, say_files
 from layerboard.benchmark.commands.load import layer
-from layerboard.benchmark.commands.result import Files
+from layerboard.benchmark.commands.result import PageFiles
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import OnePath, Option, Plain, of_form
 from layerboard.benchmark.forms.request import (
@@ -94,13 +95,11 @@ def find_command(request: FindRequest) -> None:
     """
     with ended_by_signals("interrupted; vectors that were computed are kept") as report:
         written = of_form(find)(request, report)
-    say(written.text())
-    for path in written.paths:
-        say(path)
+    say_files(written)
 
 
 @find_command.python
-def find(request: FindRequest, report: "Reporter | None" = None) -> Files:
+def find(request: FindRequest, report: "Reporter | None" = None) -> PageFiles:
     """``frame`` has one row per image, the nearest first: its name, the score, and with ``box`` the region.
 
     ``score`` is a cosine; of a region it is the mean over its patch tokens, less the mean token of each
@@ -178,19 +177,20 @@ def _matches(
     from layerboard.zoo.load.backbone import load_backbone
     from layerboard.zoo.spec import Layer
 
-    asked = Request.of(request, backbones=(spec.name,) if not request.backbones else request.backbones)
+    asked = Request.of(request, backbones=request.backbones or (spec.name,))
     images = own_images(asked)
     layer = Layer(spec.depth, "final") if known.layer == "final" else Layer(int(known.layer))
     if layer.tap == "block" and not 0 <= layer.index <= spec.depth:
         raise InputError(f"--layer takes a block of {spec.name} from 0 to {spec.depth}, found {known.layer}")
-    backbone = load_backbone(spec, device=find_device(request.device), cache_dir=request.cache)
+    load = partial(load_backbone, spec, device=find_device(request.device), cache_dir=request.cache)
     if request.box is None:
-        folder = read_vectors(images, report)
+        folder = read_vectors(images, report)  # with a copy of the backbone, which is not kept
+        backbone = load()
         nearest = find_images(folder, backbone, layer, known.pooling, query, request.top)  # type: ignore[arg-type]
         return nearest, [*folder.remarks]
     matches = find_regions(
         [*images_of(images.data)],
-        Search(backbone, layer, request.workers, asked.batch),
+        Search(load(), layer, request.workers, asked.batch),
         (query, _edges(request.box)),
         request.top,
         report,
@@ -204,10 +204,11 @@ def _result(
     known: "KnownLayer",
     query: "Image.Image",
     found: "tuple[Matches, list[str]]",
-) -> Files:
+) -> PageFiles:
     """Write the page and the table."""
     import pandas as pd
 
+    from layerboard.benchmark.folder import sentences
     from layerboard.leaderboards.blocks.csv import csv_text
     from layerboard.leaderboards.report.found import Found, FoundPicture, FoundSection, found_page
     from layerboard.zoo.atomic import write_whole
@@ -221,7 +222,7 @@ def _result(
         f"By {compared} of {spec.name}, layer {known.layer}: {known.why}.",
         f"A cosine is no probability: half of the images here have at least {matches.usual:.3f}.",
         *([TOY.format(name=spec.name)] if spec.is_toy else []),
-        *(f"{remark[:1].upper()}{remark[1:]}." for remark in remarks),
+        *sentences(remarks),
     ]
     rows = [(each.sample.key, each.score, *(_sides(each.box) or ())) for each in matches.best]
     columns = COLUMNS if region else COLUMNS[:2]
@@ -239,7 +240,7 @@ def _result(
     write_whole(request.to, found_page(Found(title, tuple(notes), sections)))
     write_whole(table, csv_text(frame))
     digits = dict.fromkeys(columns[1:], "{:.0f}".format) | {"score": "{:.4f}".format}
-    return Files(
+    return PageFiles(
         title=f"{what}: the nearest of {title.removeprefix('Found in ')}",
         frame=frame,
         table=frame.assign(**{column: frame[column].map(text) for column, text in digits.items()}),

@@ -1,6 +1,7 @@
 """The layer of a backbone that serves a kind of search best, and how that is known."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,49 +31,46 @@ def known_layer(spec: BackboneSpec, tasks: Sequence[str], output: Path) -> Known
 
     It is that of a run in ``output``, else of the packaged results, else of the literature, else the last.
     """
-    usual = spec.vectors or ("cls" if spec.has_cls else "mean")
-    for source in (_of_run, _packaged, _published):
-        for task in tasks:
-            if (known := source(spec.entry, task, output)) is not None:
-                return known._replace(pooling=known.pooling or usual)
+    usual, name = spec.vectors or ("cls" if spec.has_cls else "mean"), spec.entry
+    for known in chain(_of_run(name, tasks, output), _packaged(name, tasks), _published(name, tasks)):
+        return known._replace(pooling=known.pooling or usual)
     named = " or ".join(tasks)
     why = f"its last, since no result of {named} is known of it; `layerboard run` finds a better one"
     return KnownLayer(str(spec.depth), usual, why)
 
 
-def _of_run(name: str, task: str, output: Path) -> KnownLayer | None:
-    try:
-        advice = recommended(RecommendRequest(task, backbones=name, output=output))
-    except InputError:
-        return None
-    ((column, row),) = list(advice.picks[0].rows.items())[:1]
-    if row["tap"] != "block":
-        return None
-    return KnownLayer(
-        str(row["layer"]), _vectors(row["pooling"]), f"recommended for {column.heading} in {output}"
-    )
+def _of_run(name: str, tasks: Sequence[str], output: Path) -> Iterator[KnownLayer]:
+    """What is recommended by the run of a folder, by task; nothing where it has no results."""
+    for task in tasks:
+        try:
+            advice = recommended(RecommendRequest(task, backbones=name, output=output))
+        except InputError:
+            continue
+        column, row = next(iter(advice.picks[0].rows.items()))
+        if row["tap"] == "block":
+            why = f"recommended for {column.heading} in {output}"
+            yield KnownLayer(str(row["layer"]), _vectors(row["pooling"]), why)
 
 
-def _packaged(name: str, task: str, output: Path) -> KnownLayer | None:
-    del output
+def _packaged(name: str, tasks: Sequence[str]) -> Iterator[KnownLayer]:
+    """The best layer by the packaged results, by task."""
     rows = pd.read_csv(tables_folder() / f"{PACKAGED}.csv", keep_default_na=False, low_memory=False)
-    rows = rows[(rows["backbone"] == name) & (rows["task"] == task) & (rows["tap"] == "block")]
-    rows = rows[rows["best"].map(str) == "True"]
-    if rows.empty:
-        return None
-    row = rows.iloc[0]
-    why = f"the best of {task} on {row['dataset']} in the packaged results of the suite {PACKAGED}"
-    return KnownLayer(str(row["layer"]), _vectors(row["pooling"]), why)
+    rows = rows[(rows["backbone"] == name) & (rows["tap"] == "block") & (rows["best"].map(str) == "True")]
+    for task in tasks:
+        for row in rows[rows["task"] == task].to_dict("records"):
+            why = f"the best of {task} on {row['dataset']} in the packaged results of the suite {PACKAGED}"
+            yield KnownLayer(str(row["layer"]), _vectors(row["pooling"]), why)
 
 
-def _published(name: str, task: str, output: Path) -> KnownLayer | None:
-    del output
-    rows = [row for row in all_published() if (row.backbone, row.task) == (name, task) and row.tap == "block"]
-    if not (rows := [row for row in rows if row.layer is not None and row.rule == "best"]):
-        return None
-    best = max(rows, key=lambda row: row.value)
-    why = f"the best of {task} on {best.dataset} in the literature ({SOURCES.get(best.source, best.source)})"
-    return KnownLayer(str(best.layer), _vectors(best.pooling), why)
+def _published(name: str, tasks: Sequence[str]) -> Iterator[KnownLayer]:
+    """The best layer of the literature, by task: that of the highest score."""
+    every = [row for row in all_published() if (row.backbone, row.tap, row.rule) == (name, "block", "best")]
+    for task in tasks:
+        rows = [row for row in every if row.task == task and row.layer is not None]
+        for best in sorted(rows, key=lambda row: -row.value):
+            source = SOURCES.get(best.source, best.source)
+            why = f"the best of {task} on {best.dataset} in the literature ({source})"
+            yield KnownLayer(str(best.layer), _vectors(best.pooling), why)
 
 
 def _vectors(pooling: str) -> str:

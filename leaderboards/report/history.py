@@ -133,7 +133,8 @@ class History:
 
             leading = {"backbone": lambda row: self._linked(str(row["name"]), ""), "measured by": who}
             parts = {} if report.best.empty else best_parts(report, leading)
-            yield {"suite": board.suite, "page": board.page, "parts": parts, "others": _others(report)}
+            others = published_table(self._published[board.suite])
+            yield {"suite": board.suite, "page": board.page, "parts": parts, "others": others}
 
     def _linked(self, name: str, up: str) -> SortedCell:
         """The cell of a backbone, which leads to its page if it has one."""
@@ -231,9 +232,24 @@ class History:
             step_heads=sorted_heads({"date": "words", "submission": "words"} | CHANGES),
             steps=steps,
             chart=_chart(name, changes),
-            others=pd.concat([_others(report, entry_name(name)) for report, _ in own]),
-            literature=entry_name(name) if entry_name(name) in _published_names() else "",
+            others=pd.concat([self._others(report, entry_name(name)) for report, _ in own]),
+            literature=entry_name(name) if entry_name(name) in self._in_literature else "",
         )
+
+    @cached_property
+    def _published(self) -> dict[str, pd.DataFrame]:
+        """Published numbers beside measured ones, by suite."""
+        boards = (report.board for report in self.reports)
+        return {each.suite: answered(reproduction(each), each.published, each.plain) for each in boards}
+
+    def _others(self, report: Report, entry: str) -> pd.DataFrame:
+        """Published numbers of a backbone of the registry, which is not named, beside measured ones."""
+        frame = self._published[report.board.suite]
+        return published_table(frame[frame["backbone"] == entry]).drop(columns="backbone", errors="ignore")
+
+    @cached_property
+    def _in_literature(self) -> set[str]:
+        return {number.backbone for number in all_published()}
 
     # ---- the feed ---------------------------------------------------------------------------------------
 
@@ -254,10 +270,6 @@ def _urn(text: str) -> str:
 
 def _counts(rows: pd.DataFrame) -> str:
     return ", ".join(f"{count:,} {kind}" for kind, count in rows["change"].value_counts().items()) or "none"
-
-
-def _published_names() -> set[str]:
-    return {number.backbone for number in all_published()}
 
 
 def _cell(text: str, note: str = "", *, left: bool = True, key: str | None = None) -> SortedCell:
@@ -312,14 +324,6 @@ def _chart(name: str, changes: Sequence[_Change]) -> Markup:
     frame = pd.DataFrame(points, columns=["series", "x", "y"])
     plot = Plot(frame, "lines", f"{name} after each submission", "after submission no.", "best layer, %")
     return Markup(svg_element(plot, (), "time-"))  # noqa: S704 - escaped where it is written
-
-
-def _others(report: Report, entry: str = "") -> pd.DataFrame:
-    """Published numbers beside measured ones: of all backbones, or of one of the registry, not named then."""
-    board = report.board
-    frame = answered(reproduction(board), board.published, board.plain)
-    table = published_table(frame[frame["backbone"] == entry] if entry else frame)
-    return table.drop(columns="backbone", errors="ignore") if entry else table
 
 
 def _badge(words: str) -> str:

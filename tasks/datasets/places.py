@@ -3,7 +3,8 @@
 from layerboard.tasks.datasets.classes import ProbeSubset
 from layerboard.tasks.datasets.imagenet import ImageNetEntry
 
-# Zhou et al., TPAMI 2018, section 3: Places365-Standard, in its small form of 256 x 256 px.
+# Zhou et al., TPAMI 2018: Places365-Standard, in its small form of 256 x 256 px. Counts are those that the
+# documentation of torchvision's Places365 has; the layout of the archive is from memory, not looked up.
 PLACES_365 = ImageNetEntry(
     name="places365",
     folder="places365_standard",
@@ -14,8 +15,9 @@ PLACES_365 = ImageNetEntry(
     below="<class>/*.jpg",
     unsorted="take the archive in easy format, whose images lie in folders val/<class>/",
 )
-# Van Horn et al., CVPR 2021, arXiv:2103.16483, table 2: the full training set; its 500,000 images of
-# train_mini may lie in folder train instead, which is then said to be partial.
+# Van Horn et al., CVPR 2021, arXiv:2103.16483: the full training set; the 500,000 images of train_mini
+# may lie in folder train instead, which is then said to be partial. Counts and layout are from memory, not
+# looked up.
 INATURALIST_2021 = ImageNetEntry(
     name="inaturalist2021",
     folder="inat2021",

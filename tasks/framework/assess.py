@@ -168,8 +168,8 @@ def held_out_gain(
     `CROSSED` splits. It varies less than that of one split, by how much is unknown: its 95 % interval is as
     wide as theirs are on average (root mean square; docs/explanation/simulations.md has its coverage). It is
     the gain of candidates which are chosen on half of the units. For clusters, which have no values of items,
-    it is that of the held-out scores, without an interval. None if the candidates do not share 95 % of their
-    items, or if there are no halves.
+    it is that of the held-out scores, without an interval; nor has it one for fewer than `LEAST_COMPARED`
+    units of a stratum. None if the candidates do not share 95 % of their items, or if there are no halves.
     """
     every = [*first, *second]
     if not _comparable(every, metric):
@@ -198,6 +198,7 @@ def held_out_gain(
         gains.append(np.stack(paired_halves(measure(crossed, metric))))
     value, reach = _scale(layers, metric) * np.concatenate(gains, axis=1)
     mean, half_width = float(value.mean()), float(np.sqrt((reach**2).mean()))
+    half_width = half_width if _can_compare(layers, metric) else math.nan
     return HeldOutGain(mean, mean - half_width, mean + half_width)
 
 
@@ -306,13 +307,13 @@ def standing_of(rivals: Sequence[Sequence[Items]], metric: str) -> Standing | No
         return None
     layers = _common([layer for row in joined for layer in rivals[row]])
     measured = measure(layers, metric)
-    ranges = None
-    if len(joined) == len(rivals) > 1 and _can_compare(layers, metric):
+    ranges, compares = None, _can_compare(layers, metric)
+    if len(joined) == len(rivals) > 1 and compares:
         ranges = rank_ranges(measured, [row for row, each in enumerate(rivals) for _ in each])
     units = len({*layers[0].clusters})
     return Standing(
         ranks=None if ranges is None else [(int(first), int(last)) for first, last in ranges],
-        smallest=smallest_difference(measured) * _scale(layers, metric),
+        smallest=smallest_difference(measured) * _scale(layers, metric) if compares else math.nan,
         units=units,
         unit=layers[0].unit if units == len(layers[0].keys) else "groups",
     )

@@ -17,10 +17,8 @@ GREEDY, MOST = "greedy:3", 3  # forward selection of up to so many blocks: every
 CANDIDATES = 12  # blocks that forward selection is among, at most
 LOES = re.compile(r"loes:([2-9])")  # so many blocks, chosen by stored vectors without labels
 LOES_METRIC = "loes"  # of the records of such a set: the mean value of its layers (`tasks.metrics.loes`)
-GIVEN_METRIC, GREEDY_METRIC = (
-    "given",
-    "greedy",
-)  # of those of a set that was given by its blocks, or may be greedy
+# of those of a set that was given by its blocks, or that forward selection may reach
+GIVEN_METRIC, GREEDY_METRIC = "given", "greedy"
 FREE = re.compile(r"[0-9]{1,5}(\+[0-9]{1,5})+")  # blocks by number
 
 _TAKEN = f"{', '.join(SETS)}, {GREEDY}, loes:3, blocks such as 3+6+9"

@@ -1,4 +1,4 @@
-"""BestRegions of images by patch tokens: the part of a grid that looks most like a region of another one."""
+"""Regions of images by patch tokens: the part of a grid that looks most like a region of another one."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

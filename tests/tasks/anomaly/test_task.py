@@ -24,9 +24,11 @@ from layerboard.tasks.datasets.defects import Defects, Product, ScoredImage
 from layerboard.tasks.framework.assess import (
     below_best,
     group_difference,
+    held_out_gain,
     intervals_of,
     paired_differences,
     score_of,
+    standing_of,
 )
 from layerboard.tasks.framework.base import FINITE, Measurements, Outcome
 from layerboard.tasks.framework.checks import ALIKE, NOT_FINITE
@@ -250,6 +252,12 @@ def test_layers_are_not_compared_by_few_defects(tmp_path: Path, defects: int, kn
     assert groups is not None
     assert paired is not None
     assert [math.isfinite(p) for p in (groups.p, *paired.p[1:])] == [known] * 2
+    gain, standing = held_out_gain([second], [first], "AUROC"), standing_of([[first], [second]], "AUROC")
+    assert gain is not None
+    assert standing is not None
+    assert math.isfinite(gain.value)
+    assert [math.isfinite(gain.low), standing.ranks is not None] == [known] * 2
+    assert known or math.isnan(standing.smallest)
     assert paired.value[1] == pytest.approx(score_of(second, "AUROC") - score_of(first, "AUROC"))
 
 
