@@ -1,15 +1,22 @@
-"""The same records from a GPU as from the CPU, and no waiting for it."""
+"""The same records, trainings and matches from a GPU as from the CPU, and no waiting for it."""
 
 import warnings
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
+from torch import Tensor, nn
 
+import layerboard
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Layer
+from tests import fakes
 from tests.benchmark.runs import run, write_data
+from tests.zoo.own.module.networks import SIZE, Vit
 
 pytestmark = [
     pytest.mark.gpu,
@@ -46,3 +53,75 @@ def test_no_forward_waits_for_the_card(tmp_path: Path, *, compiled: bool) -> Non
     finally:
         torch.cuda.set_sync_debug_mode("default")
     assert len(seen) == 2 * len(backbone.spec.layers)
+
+
+@pytest.mark.parametrize("device", ["cuda", "cpu"])
+def test_a_training_on_a_gpu_is_followed_and_goes_on_as_without(tmp_path: Path, device: str) -> None:
+    fakes.write_fake_imagenet(tmp_path)
+    follow = layerboard.Callback(
+        "knn",
+        every=2,
+        name="run",
+        part="encoder",
+        network={"image_size": SIZE, "verbose": False},
+        images=tmp_path / "imagenet",
+        floor=False,
+        layers="1-3",
+        device=device,
+        output=tmp_path / "out",
+        cache=tmp_path / "cache",
+    )
+    alone, followed = _trained([]), _trained([follow])
+    assert all(torch.equal(alone[name], tensor) for name, tensor in followed.items())
+    scores = follow.scores
+    assert {*scores["step"]} == {0, 2, 4}
+    assert scores["value"].between(0, 100).all()
+
+
+def _trained(callbacks: list[Any]) -> dict[str, Tensor]:
+    """The weights after a training of four steps on the GPU, whose dropout draws there."""
+    torch.manual_seed(0)
+    encoder = Vit(0)
+    width = encoder(torch.zeros(1, 3, SIZE, SIZE)).flatten(1).shape[1]
+    net = nn.ModuleDict({"encoder": encoder, "drop": nn.Dropout(0.5), "head": nn.Linear(width, 4)}).to("cuda")
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    draw = torch.Generator().manual_seed(1)
+    for step in range(5):
+        if step:
+            images = torch.randn(4, 3, SIZE, SIZE, generator=draw).to("cuda")
+            features = net["drop"](net["encoder"](images).flatten(1))
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(net["head"](features), torch.arange(4, device="cuda")).backward()
+            optimizer.step()
+        for follow in callbacks:
+            if step % 2 == 0:
+                follow(net, step)
+    for follow in callbacks:
+        follow.finish()
+    return {name: tensor.cpu() for name, tensor in net.state_dict().items()}
+
+
+@pytest.mark.parametrize("box", [None, (32, 24, 64, 48)])
+def test_a_gpu_finds_the_same_images_and_regions(
+    tmp_path: Path, box: tuple[float, float, float, float] | None
+) -> None:
+    random = np.random.default_rng(0)
+    for number in range(8):
+        blobs = Image.fromarray(random.integers(0, 256, (6, 8, 3), np.uint8))
+        (tmp_path / "photos").mkdir(exist_ok=True)
+        blobs.resize((160, 120), Image.Resampling.BICUBIC).save(tmp_path / "photos" / f"{number}.png")
+    on_cpu, on_gpu = (
+        layerboard.find(
+            tmp_path / "photos" / "3.png",
+            tmp_path / "photos",
+            box=box,
+            device=device,
+            to=tmp_path / device / "found.html",
+            cache=tmp_path / device,
+        ).frame
+        for device in ("cpu", "cuda")
+    )
+    assert on_cpu["image"][0] == on_gpu["image"][0] == "3.png"
+    both = on_cpu.merge(on_gpu, on="image")
+    assert len(both) == len(on_cpu) == 8
+    assert np.allclose(both["score_x"], both["score_y"], atol=1e-3)
