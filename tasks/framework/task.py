@@ -9,13 +9,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, product
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from layerboard.tasks.datasets.base import Coverage, DatasetEntry, Sample
 from layerboard.tasks.framework.base import (
@@ -81,6 +81,8 @@ ALONE = Layer(0)  # stands for the layer whose vectors are scored, where it is n
 ALL = "all"  # pooling by the mean of all tokens, from the stored vectors of class token and patches
 LOOKED_AT = 512  # images by whose vectors sets are chosen, at most
 PARALLEL_BYTES = 1 << 30  # layers are scored in parallel while their vectors together are below this
+# vectors of a layer for each thread beyond two: work on fewer is mostly Python, one thread of which runs at once
+BYTES_OF_A_THREAD = 1 << 20
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
@@ -576,8 +578,11 @@ def map_in_parallel(
     function: Callable[[Piece], Result], jobs: list[Piece], workers: int, size: int
 ) -> list[Result]:
     """Results in order; small jobs run in parallel on one core each, large ones in turn on all cores."""
-    together = max(1, min(workers, PARALLEL_BYTES // max(size, 1), len(jobs)))
+    useful = max(2, size // BYTES_OF_A_THREAD)
+    together = max(1, min(workers, useful, PARALLEL_BYTES // max(size, 1), len(jobs)))
     if together == 1:
         return [function(job) for job in jobs]
-    with threadpool_limits(limits=1), ThreadPoolExecutor(together) as pool:
+    libraries = ThreadpoolController()
+    on_one_core = partial(libraries.limit, limits=1)  # OpenMP's limit is that of the thread that sets it
+    with on_one_core(), ThreadPoolExecutor(together, initializer=on_one_core) as pool:
         return list(pool.map(function, jobs))
