@@ -81,7 +81,7 @@ ALONE = Layer(0)  # stands for the layer whose vectors are scored, where it is n
 ALL = "all"  # pooling by the mean of all tokens, from the stored vectors of class token and patches
 LOOKED_AT = 512  # images by whose vectors sets are chosen, at most
 PARALLEL_BYTES = 1 << 30  # layers are scored in parallel while their vectors together are below this
-# vectors of a layer for each thread beyond two: work on fewer is mostly Python, one thread of which runs at once
+# vectors of a layer for each thread beyond two: work on fewer is mostly Python, which runs one thread at once
 BYTES_OF_A_THREAD = 1 << 20
 
 Piece = TypeVar("Piece")
