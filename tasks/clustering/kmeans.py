@@ -7,6 +7,7 @@ import numpy as np
 from layerboard.tasks.metrics.arrays import Features, Floats, Integers
 
 CHUNK_FLOATS = 1 << 22  # values compared with their centres at a time
+CACHED_FLOATS = 1 << 17  # values of a part that stays in the cache of a core
 
 
 def kmeans_starts(features: Features, k: int, seed: int, n_init: int) -> Integers:
@@ -29,7 +30,9 @@ def kmeans_starts(features: Features, k: int, seed: int, n_init: int) -> Integer
     from sklearn.exceptions import ConvergenceWarning
 
     draws = np.random.RandomState(seed)
-    model = KMeans(k, n_init=1, max_iter=300, tol=1e-4, algorithm="lloyd", random_state=draws)
+    model = KMeans(
+        k, init=spread_samples, n_init=1, max_iter=300, tol=1e-4, algorithm="lloyd", random_state=draws
+    )
     runs: list[tuple[float, Integers]] = []
     with warnings.catch_warnings(), config_context(assume_finite=True, skip_parameter_validation=True):
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct samples than clusters
@@ -38,6 +41,42 @@ def kmeans_starts(features: Features, k: int, seed: int, n_init: int) -> Integer
             labels = np.asarray(model.labels_, dtype=np.int64)
             runs.append((_inertia(features, model.cluster_centers_, labels), labels))
     return np.stack([labels for _, labels in sorted(runs, key=lambda run: run[0])])
+
+
+def spread_samples(features: Features, k: int, random_state: np.random.RandomState) -> Features:
+    """First centres of k-means among features [n dim], those of scikit-learn's ``kmeans_plusplus``: [k dim].
+
+    With the same random state both draw the same samples. For some hundred, this takes a third of the time:
+    scikit-learn checks and converts all features again for each centre.
+    """
+    n, weight, tries = len(features), np.ones(len(features), features.dtype), 2 + int(np.log(k))
+    parts: list[Features] = [features.astype(np.float64)] if features.size <= CHUNK_FLOATS else []
+    if not parts:  # would take much memory: converted again for each centre, in the cache
+        step = max(1, CACHED_FLOATS // features.shape[1])
+        parts = [features[start : start + step] for start in range(0, n, step)]
+    squares = np.concatenate([np.einsum("ij,ij->i", part, part, dtype=np.float64) for part in parts])
+
+    def distances(drawn: Integers) -> Features:
+        """Squared distances of the drawn samples to all: [drawn n]."""
+        known = -2 * features[drawn].astype(np.float64)
+        gaps = np.concatenate([known @ part.astype(np.float64, copy=False).T for part in parts], axis=1)
+        gaps += squares[drawn, None]
+        gaps += squares
+        squared: Features = np.maximum(gaps.astype(features.dtype, copy=False), 0)
+        return squared
+
+    chosen = [random_state.choice(n, p=weight / weight.sum())]
+    nearest = distances(np.array(chosen))[0]
+    total = nearest @ weight
+    for _ in range(1, k):
+        drawn = np.searchsorted(np.cumsum(nearest), random_state.uniform(size=tries) * total).clip(max=n - 1)
+        reached = np.minimum(nearest, distances(drawn))
+        totals = reached @ weight
+        best = int(totals.argmin())
+        nearest, total = reached[best], totals[best]
+        chosen.append(drawn[best])
+    centres: Features = features[chosen]
+    return centres
 
 
 def _inertia(features: Features, centres: Features, labels: Integers) -> float:
