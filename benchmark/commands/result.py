@@ -104,6 +104,8 @@ def rows_text(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     columns = [[_UNBROKEN.sub("\xa0\\1\xa0", text) for text in column] for column in zip(*cells, strict=True)]
     if sum(max(map(len, column)) + 2 for column in columns) > screen() + 2:
         columns = [[text.rstrip() for text in column] for column in columns]
+    if not columns:
+        return ""
     least = [max(len(word) for text in column for word in text.split(" ")) for column in columns]
     parts = [[0]]
     for number in range(1, len(columns)):

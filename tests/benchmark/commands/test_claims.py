@@ -9,6 +9,7 @@ import layerboard
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.record import to_frame
 from tests.benchmark.runs import command
+from tests.leaderboards.builder import record
 from tests.leaderboards.claims.test_verdicts import similarities
 
 Capture = pytest.CaptureFixture[str]
@@ -35,6 +36,17 @@ def test_python_and_the_command_say_the_same(run: Path, capsys: Capture) -> None
     assert [row["verdict"] for row in rows] == ["holds", "not measured"]
     assert rows[0]["estimate"] == pytest.approx(found.frame["estimate"][0])
     assert rows[1]["estimate"] is None
+
+
+def test_a_run_that_measured_no_claim_says_what_is_needed(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "records" / "mini-dino" / "knn.mini-imagenet.standard.parquet"
+    path.parent.mkdir(parents=True)
+    write_checked(to_frame([record()]), path)
+    for numbers in ([], ["26"]):
+        said = command(capsys, "claims", *numbers, "-o", tmp_path)
+        assert (said.code, said.err) == (0, "")
+        assert "Not measured, needs" in said.out
+        assert said.out.rstrip().endswith("not measured.")
 
 
 def test_every_claim_is_listed(run: Path) -> None:
