@@ -100,7 +100,7 @@ def parity(request: ParityRequest, report: "Reporter | None" = None) -> Parity:
     from layerboard.benchmark.plan.suites import SUITES
     from layerboard.tasks.datasets.catalogue import read_own
     from layerboard.tasks.datasets.classes import Classification
-    from layerboard.tasks.datasets.reading.zipped import unpacked
+    from layerboard.tasks.datasets.reading.archives import unpacked
     from layerboard.tasks.framework.protocols import STANDARD
 
     names = request.first, request.second
