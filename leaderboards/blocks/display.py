@@ -124,7 +124,7 @@ def interval_text(value: float, low: float, high: float, decimals: int) -> str:
 
 
 def cosine_text(value: float) -> str:
-    """A cosine threshold, rounded up, since a lower one is less precise, to more digits near 1; "" for NaN."""
+    """A cosine threshold, rounded up, since a lower one is less precise; more digits near 1; "" for NaN."""
     if math.isnan(value):
         return ""
     value, apart = min(value, 1.0), 1 - value  # beyond 1 by rounding

@@ -114,7 +114,7 @@ class DuplicateThreshold:
 
     @property
     def needed(self) -> int:
-        """The fewest independent pairs, all copies, whose `interval` shows the wanted precision; 0: none do."""
+        """The fewest independent pairs, all copies, whose `interval` shows the precision; 0: none do."""
         share = self.wanted * self.times / (1 - self.wanted + self.wanted * self.times)
         return 0 if share >= 1 else ceil(log((1 - CONFIDENCE) / 2) / log(share))
 
