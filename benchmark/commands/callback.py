@@ -228,7 +228,7 @@ def _part_of(net: nn.Module, part: str) -> nn.Module:
     return chosen
 
 
-def _is_spread(part: nn.Module | nn.Parameter) -> bool:
+def _is_spread(part: object) -> bool:
     """Whether FSDP (either version) or ZeRO-3 has marked a module or parameter as its own."""
     return any(hasattr(part, mark) for mark in ("full_tensor", "ds_id", "_is_fsdp_managed_module"))
 

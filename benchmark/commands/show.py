@@ -229,13 +229,14 @@ def _beyond(board: "Board") -> Iterator[Result]:
     from layerboard.leaderboards.sections.order import BEYOND
 
     for section in BEYOND:
-        blocks = section(board)
-        number = next((number for number, each in enumerate(blocks) if isinstance(each, Table)), None)
-        if number is None:
-            continue
-        (*_, heading) = (each for each in blocks[:number] if isinstance(each, Heading))
-        frame = blocks[number].frame.map(str)
-        more = len(frame) - MOST_BEYOND
-        note = "Differences are in points, with 95 % intervals; the page says how to read them"
-        note += f", and has {more} more rows." if more > 0 else "."
-        yield Result(title=heading.text, frame=frame, table=frame[:MOST_BEYOND], notes=(note,))
+        title = ""
+        for block in section(board):
+            if isinstance(block, Heading):
+                title = block.text
+            if isinstance(block, Table):
+                frame = block.frame.map(str)
+                more = len(frame) - MOST_BEYOND
+                note = "Differences are in points, with 95 % intervals; the page says how to read them"
+                note += f", and has {more} more rows." if more > 0 else "."
+                yield Result(title=title, frame=frame, table=frame[:MOST_BEYOND], notes=(note,))
+                break

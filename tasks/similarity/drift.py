@@ -72,7 +72,7 @@ def drift(backbone: StoredBackbone, reference: StoredBackbone, layer: Layer, poo
 class ParityTask(DriftTask):
     """The drift between any two backbones whose layers of the same name have the same shape."""
 
-    poolings = get_args(VectorPooling)  # type: ignore[assignment]
+    poolings = get_args(VectorPooling)
 
     def compares(self, first: BackboneSpec, second: BackboneSpec) -> bool:
         return first is not second

@@ -3,6 +3,7 @@
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 
 from layerboard.tasks.datasets.hub_spec import PREFIX
@@ -21,26 +22,25 @@ def unpacked(location: str, cache: Path) -> str:
     """
     if location.startswith(PREFIX):
         return location
-    places = [fetched(each, cache) for each in expanded(location)]
-    paths, name = [*map(Path, places)], set_name(location)
-    if len(paths) == 1 and not paths[0].is_file():
-        name, paths = paths[0].resolve().name, tars_below(paths[0])
-        if not paths:
-            return places[0]
+    copies = {each: fetched(each, cache) for each in expanded(location)}
+    files, name = {each: Path(copy) for each, copy in copies.items()}, set_name(location)
+    if len(files) == 1 and not (path := next(iter(files.values()))).is_file():
+        name, files = path.resolve().name, {str(each): each for each in tars_below(path)}
+        if not files:
+            return next(iter(copies.values()))
     try:
-        root = _unpack(paths, name, cache / "images")
+        root = _unpack(files, name, cache / "images")
     except (OSError, EOFError, RuntimeError, tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
-        what = paths[0] if len(paths) == 1 else location
-        raise InputError(f"cannot unpack {what} into {cache}: {first_line(error)}") from error
+        raise InputError(f"cannot unpack {location} into {cache}: {first_line(error)}") from error
     while len(below := [*root.iterdir()]) == 1 and below[0].is_dir():
         (root,) = below
     return str(root)
 
 
-def _unpack(paths: list[Path], name: str, place: Path) -> Path:
-    if all(path.name.lower().endswith(TAR) for path in paths):
-        return untar(paths, name, place)
-    (path,) = paths
+def _unpack(files: Mapping[str, Path], name: str, place: Path) -> Path:
+    if all(path.name.lower().endswith(TAR) for path in files.values()):
+        return untar(files, name, place)
+    (path,) = files.values()
     if not zipfile.is_zipfile(path):
         raise InputError(
             f"expected a folder, a .zip or a .tar for --images, found the file {path}; unpack it or name its "

@@ -9,7 +9,7 @@ import re
 import shutil
 import tarfile
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from glob import glob
 from hashlib import blake2b
 from io import FileIO
@@ -128,15 +128,16 @@ class TarShard(NamedTuple):
         return {image: facts.get(key, []) for key, image in images.items()}
 
 
-def untar(paths: Sequence[Path], name: str, place: Path) -> Path:
+def untar(tars: Mapping[str, Path], name: str, place: Path) -> Path:
     """The folder ``name`` below ``place`` with the content of .tar files, which are unpacked once.
 
-    The folder is known by their paths, sizes and times of change. Hidden files are left out. What the
-    samples of shards say of an image becomes a row of a table ``metadata.jsonl``; if all names of the
-    shards say a split, the images are in a folder of it. Raises InputError for links, names outside of the
-    folder, files that are there twice, no images or more than fit, and the errors of ``tarfile`` for a
-    damaged archive.
+    ``tars`` are files by what the user calls them. The folder is known by their paths, sizes and times of
+    change. Hidden files are left out. What the samples of shards say of an image becomes a row of a table
+    ``metadata.jsonl``; if all names of the shards say a split, the images are in a folder of it. Raises
+    InputError for links, names outside of the folder, files that are there twice, no images or more than
+    fit, and the errors of ``tarfile`` for a damaged archive.
     """
+    paths = [*tars.values()]
     if missing := next((path for path in paths if not path.is_file()), None):
         raise MissingDataError(f"expected the file {missing}, which does not exist")
     stamps = [(str(path.resolve()), *stamp(path)) for path in paths]
@@ -144,9 +145,8 @@ def untar(paths: Sequence[Path], name: str, place: Path) -> Path:
     if root.is_dir():
         return root
     remove_leftovers([place])
-    shards = [
-        TarShard(path, split, _members(path)) for path, split in zip(paths, _splits(paths), strict=True)
-    ]
+    splits = zip(paths, _splits([*map(PurePosixPath, tars)]), strict=True)
+    shards = [_shard(path, split) for path, split in splits]
     whole = sum(member.size for shard in shards for member in shard.members.values())
     with temporary_folder(place) as draft:
         require_free_bytes(whole, place, f"{name}{TAR} unpacks to")
@@ -154,7 +154,14 @@ def untar(paths: Sequence[Path], name: str, place: Path) -> Path:
         return move_once(draft / name, root)
 
 
-def _splits(paths: Sequence[Path]) -> list[str]:
+def _shard(path: Path, split: str) -> TarShard:
+    try:
+        return TarShard(path, split, _members(path))
+    except tarfile.TarError as error:
+        raise tarfile.ReadError(f"{path.name}: {first_line(error)}") from error
+
+
+def _splits(paths: Sequence[PurePosixPath]) -> list[str]:
     """The split of each shard; "" for all unless train and another are among them; raises InputError."""
     splits = [split_within(path.stem) or split_of(path.parent.name) for path in paths]
     if TRAIN not in splits or len({*splits}) == 1:
@@ -208,28 +215,33 @@ def _write(shards: Sequence[TarShard], root: Path) -> None:
     twice, labelled = _name_of_both(shards), False
     root.mkdir()
     table = root / METADATA[1]
-    with table.open("x", encoding="utf-8") as rows:
+    with table.open("x", encoding="utf-8") as file:
         for shard in shards:
             folder = PurePosixPath(shard.split, shard.path.stem if twice else "")
-            facts = shard.facts()
-            beside = {name for names in facts.values() for name in names}
-            with _Bounded(shard.path) as file, tarfile.open(fileobj=file, mode="r:") as archive:
-                for name, member in shard.members.items():
-                    if name in beside:
-                        continue
-                    (root / folder / name).parent.mkdir(parents=True, exist_ok=True)
-                    with _opened(archive, member) as source, (root / folder / name).open("xb") as target:
-                        shutil.copyfileobj(source, target)
-                    if names := facts.get(name):
-                        row = _row(archive, [shard.members[each] for each in names], shard.path)
-                        labelled |= not {*map(str.lower, row)}.isdisjoint(LABEL_COLUMNS)
-                        rows.write(json.dumps({**row, FILE_COLUMNS[0]: str(folder / name)}) + "\n")
+            for row in _written(shard, root, folder):
+                labelled |= not {*map(str.lower, row)}.isdisjoint(LABEL_COLUMNS)
+                file.write(json.dumps(row) + "\n")
     if not table.stat().st_size:
         table.unlink()
     if twice and not labelled:  # the folders of shards would be classes
         raise InputError(
             f"expected each file once, found {twice} in several shards; rename it in one of them"
         )
+
+
+def _written(shard: TarShard, root: Path, folder: PurePosixPath) -> Iterator[dict[str, object]]:
+    """Write the files of a shard into a folder below a root, and yield the rows of its images."""
+    facts = shard.facts()
+    beside = {name for names in facts.values() for name in names}
+    with _Bounded(shard.path) as file, tarfile.open(fileobj=file, mode="r:") as archive:
+        for name in sorted({*shard.members} - beside, key=lambda name: shard.members[name].offset):
+            target = root / folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with _opened(archive, shard.members[name]) as source, target.open("xb") as copy:
+                shutil.copyfileobj(source, copy)
+            if names := facts.get(name):
+                row = _row(archive, [shard.members[each] for each in names], shard.path)
+                yield {**row, FILE_COLUMNS[0]: str(folder / name)}
 
 
 def _name_of_both(shards: Sequence[TarShard]) -> str:

@@ -126,6 +126,10 @@ def test_shards_at_an_address(tmp_path: Path) -> None:
         assert [(each.name, len(said(each))) for each in data] == [("shards", 12)] * 2
         with pytest.raises(InputError, match=r"memory://shards/002.tar"):
             read("memory://shards/{000..002}.tar", tmp_path / "c")
+        for split in ("train", "val"):
+            system.pipe(f"/shards/{split}/0.tar", path.read_bytes())
+        sides = said(read("memory://shards/{train,val}/0.tar", tmp_path / "c"))
+        assert sides["val/00010.png"] == "val elm"
     finally:
         system.rm("/shards", recursive=True)
 
