@@ -213,7 +213,16 @@ def _threshold_notes(found: Audit) -> Iterator[str]:
     if threshold.precision < threshold.wanted:
         yield f"No threshold has the precision of {wanted:g} % on the labelled pairs; this is the strictest."
     elif low < wanted:
-        yield f"That is too few labelled pairs to show a precision of {wanted:g} % with 95 % confidence."
+        takes = f"that takes {threshold.needed:,} independent pairs, all of them copies"
+        yield (
+            f"That is too few labelled pairs to show a precision of {wanted:g} % with 95 % confidence: "
+            f"{takes if threshold.needed else 'no number of pairs shows it'}."
+        )
+    if threshold.share == 0 and threshold.right and not threshold.missed:
+        yield (
+            "All labelled copies are found by their thumbnails, so they say no cosine: to have one, label "
+            "copies that are cropped or otherwise edited, too."
+        )
 
 
 def _rounded_up(cosine: float) -> str:

@@ -27,9 +27,9 @@ from layerboard.tasks.datasets.catalogue import read_own
 from layerboard.tasks.datasets.classes import Classification, Unlabelled
 from layerboard.tasks.datasets.folder import NO_LABELS
 from layerboard.tasks.datasets.instances import Instances
+from layerboard.tasks.datasets.reading.archives import unpacked
 from layerboard.tasks.datasets.reading.labels import AS_IT_IS, Labelling
 from layerboard.tasks.datasets.reading.tree import read_tree
-from layerboard.tasks.datasets.reading.zipped import unpacked
 from layerboard.tasks.framework.base import Source
 from layerboard.tasks.framework.identity import own_name
 from layerboard.tasks.framework.sources import CHUNK, IMAGES, consecutive_groups

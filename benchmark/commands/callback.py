@@ -220,12 +220,17 @@ def _part_of(net: nn.Module, part: str) -> nn.Module:
     except AttributeError:
         there = some((name for name, _ in net.named_children()), 6)
         raise InputError(f"part={part!r} names no module of {type(net).__name__}; it has {there}") from None
-    if any(hasattr(each, "full_tensor") or hasattr(each, "ds_id") for each in chosen.parameters()):
+    if any(map(_is_spread, (*chosen.modules(), *chosen.parameters()))):
         raise InputError(
             "the parameters of the network are spread over processes (FSDP, ZeRO-3), so none can score it; "
             "save checkpoints, and run them with --series"
         )
     return chosen
+
+
+def _is_spread(part: object) -> bool:
+    """Whether FSDP (either version) or ZeRO-3 has marked a module or parameter as its own."""
+    return any(hasattr(part, mark) for mark in ("full_tensor", "ds_id", "_is_fsdp_managed_module"))
 
 
 def _libraries() -> Iterator[type]:

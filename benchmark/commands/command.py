@@ -225,12 +225,12 @@ def drawn(
     return draw
 
 
-def records_of(output: Path, *, empty: bool = False) -> "pd.DataFrame":
+def records_of(output: Path, *, empty: bool = False, missing: bool = False) -> "pd.DataFrame":
     """All records of an output folder; raises InputError if there is no such folder, or no record in it.
 
-    With ``empty``, a folder without records is allowed.
+    With ``empty``, a folder without records is allowed, and with ``missing`` that there is none.
     """
-    if not output.is_dir():
+    if not output.is_dir() and not missing:
         raise InputError(
             f"expected a folder of records and tables at {output}, which does not exist; "
             "`layerboard run` writes one, --output names it"

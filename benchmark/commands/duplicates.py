@@ -21,7 +21,7 @@ class DuplicatesRequest(SearchOptions, kw_only=False):
     """Options of `duplicates`: the folder, and what is known of its images."""
 
     images: Images = Option(
-        ..., "Folder of images, with all folders in it, or a .zip.", parsers.images, several=False
+        ..., "Folder of images, with all folders in it, or its .zip or .tar.", parsers.images, several=False
     )
     _: KW_ONLY
     precision: Plain[float] = Option(

@@ -17,6 +17,7 @@ from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Paths,
 from layerboard.benchmark.forms.request import Cache, ResultsOptions, cache_option
 from layerboard.leaderboards.records.files import safe_name
 from layerboard.zoo.errors import InputError, printable, unknown
+from layerboard.zoo.spec import VectorPooling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,10 +138,10 @@ class OnnxOptions(Form):
         str,
         usual="the last block",
     )
-    pooling: Plain[Literal["auto", "cls", "mean", "grid", "patchwise"]] = Option(
+    pooling: Plain[Literal["auto", "grid", VectorPooling]] = Option(
         "auto",
-        "Output of each layer. cls: the class token; mean: mean of the patch tokens; grid: patch "
-        "tokens in their places; patchwise: as in `run`, for a ConvNet; auto: class token and grid.",
+        "Output of each layer, as in `run --poolings`: cls, mean, cls+mean, gem or patchwise; grid: patch "
+        "tokens in their places; auto: class token and grid.",
     )
     batch: Plain[int | None] = Option(None, "Fixed batch size.", least=1, usual="any number")
     images: Paths = Option(

@@ -54,7 +54,7 @@ class FindRequest(SearchOptions, kw_only=False):
     )
     images: Images = Option(
         ...,
-        "Folder of images to search, with all folders in it, or a .zip.",
+        "Folder of images to search, with all folders in it, or its .zip or .tar.",
         parsers.images,
         also="--in",
         positional=False,

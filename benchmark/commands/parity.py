@@ -100,7 +100,7 @@ def parity(request: ParityRequest, report: "Reporter | None" = None) -> Parity:
     from layerboard.benchmark.plan.suites import SUITES
     from layerboard.tasks.datasets.catalogue import read_own
     from layerboard.tasks.datasets.classes import Classification
-    from layerboard.tasks.datasets.reading.zipped import unpacked
+    from layerboard.tasks.datasets.reading.archives import unpacked
     from layerboard.tasks.framework.protocols import STANDARD
 
     names = request.first, request.second
@@ -108,7 +108,9 @@ def parity(request: ParityRequest, report: "Reporter | None" = None) -> Parity:
     specs = find_backbones(asked, SUITES[0], Silent())
     layers = ",".join(map(str, _shared(specs)))
     if vectors := specs[0].vectors or specs[1].vectors:  # an ONNX file of these alone
-        asked = replace(asked, poolings=("mean", vectors) if vectors == "patchwise" else (vectors,))
+        asked = replace(
+            asked, poolings=(vectors,) if vectors in parsers.USUAL_POOLINGS else ("mean", vectors)
+        )
     # without a folder, the images are those of the mini suite, which have classes
     classes = all(
         isinstance(read_own(unpacked(folder, request.cache)), Classification) for folder in request.images

@@ -23,7 +23,7 @@ class ReproduceRequest(ResultsOptions):
     tasks: Words = Option((), "Tasks to show.", parsers.run_tasks, also="-t", usual="all")
     source: Words = Option((), "Sources of the published numbers, by file name.", usual="all")
     format: Plain[Literal["table", "csv", "json"]] = Option("table", "A table, or everything as CSV or JSON.")
-    all: Plain[bool] = Option(False, "Also show numbers that were not run or are not comparable.")
+    all: Plain[bool] = Option(False, "Also show what was not run or is not comparable; needs no run.")
     published: Paths = Option((), PUBLISHED)
 
 
@@ -50,7 +50,7 @@ def reproduce_command(request: ReproduceRequest) -> int:
     from layerboard.zoo.registry.find import all_specs
 
     chosen = _chosen((*own_published(request.published), *all_published()), request)
-    records = records_of(request.output, empty=True)
+    records = records_of(request.output, empty=True, missing=request.all)
     frame = reproduce(records, chosen, {spec.name for spec in all_specs()})
     verdicts, disputed = counts(frame), disputes(concerned(chosen))
     disputed = (*disputed, *settlements(records, chosen))

@@ -280,6 +280,7 @@ def run(call: RunCall) -> RunResult:
         best=answers.frame,
         failures=failures,
         pages=summary.pages,
+        parts=answers.parts,
         draw=answers.draw,
     )
 

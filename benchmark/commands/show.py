@@ -1,7 +1,7 @@
 """The best of each task in an output folder: the command `show`, `layerboard.best`, `layerboard.show`."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 NO_FAILURES = "No failures to show: the folder has none, or keeps no examples of these tasks."
 WORST = 5  # rows shown of each table of failures
+MOST_BEYOND = 12  # rows shown of each table of what other sizes, formats, poolings, sets, steps, ... change
+
+
+class Failures(Result):
+    """What the best backbone of a task gets wrong."""
 
 
 class ShowRequest(JsonOption, ResultsOptions):
@@ -57,10 +62,20 @@ def show_command(request: ShowRequest) -> None:
         return
     content: list[dict[str, object]] = []
     for name, answers in suites.items():
-        content.append({"suite": name, "answers": rows_of(answers.frame.drop(columns="suite"))})
+        beyond, failures = list[object](), list[object]()
+        for part in answers.parts:
+            rows = {"title": part.title, "rows": rows_of(part.frame)}
+            (failures if isinstance(part, Failures) else beyond).append(rows)
+        content.append(
+            {
+                "suite": name,
+                "answers": rows_of(answers.frame.drop(columns="suite")),
+                "notes": [*answers.notes],
+                "beyond": beyond,
+            }
+        )
         if request.failures:
-            parts = [{"title": part.title, "rows": rows_of(part.frame)} for part in answers.parts]
-            content[-1]["failures"] = parts
+            content[-1]["failures"] = failures
     say_json(content)
 
 
@@ -85,8 +100,8 @@ def best(request: ShowRequest) -> Result:
     """``frame`` has one row per task and dataset, with the columns of ``leaderboards.answers.answer_frame``.
 
     After ``suite`` come scores in percent with 95 % intervals, the maximum ``loss`` against the true best,
-    the held-out score, and what is not shown to be worse (``rivals``, ``layers``). Failures are ``parts``,
-    whose frames have all rows.
+    the held-out score, and what is not shown to be worse (``rivals``, ``layers``). What variants, poolings,
+    sets and checkpoints change, and failures, are ``parts``, whose frames have all rows.
 
     Example:
         >>> import layerboard
@@ -159,9 +174,9 @@ def _with_failures(answers: Result, board: "Board", request: ShowRequest) -> Res
         table = frame.head(WORST).map(lambda cell: f"{cell:.0f}" if isinstance(cell, float) else str(cell))
         more = len(frame) - len(table)
         notes = (f"{more} more rows: --json and .frame have them.",) if more else ()
-        parts.append(Result(title=title, frame=frame, table=table, notes=notes))
+        parts.append(Failures(title=title, frame=frame, table=table, notes=notes))
     none = () if parts else (NO_FAILURES,)
-    return replace(answers, notes=(*answers.notes, *none), parts=tuple(parts))
+    return replace(answers, notes=(*answers.notes, *none), parts=(*answers.parts, *parts))
 
 
 def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
@@ -204,4 +219,24 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
     disturbed = [DISTURBANCE.format(**each) for each in disturbances(costs, device)]
     notes = (*board.warnings, *answer_notes(answers), *unscored(board), *disturbed)
     draw = drawn(board, ["layers", "*-layers", "cost-*"])
-    return Result(title=title, frame=frame, table=table, notes=notes, draw=draw)
+    parts = tuple(_beyond(board))
+    return Result(title=title, frame=frame, table=table, notes=notes, parts=parts, draw=draw)
+
+
+def _beyond(board: "Board") -> Iterator[Result]:
+    """The first table of each section on what is asked beside single layers of backbones as they are."""
+    from layerboard.leaderboards.blocks.blocks import Heading, Table
+    from layerboard.leaderboards.sections.order import BEYOND
+
+    for section in BEYOND:
+        title = ""
+        for block in section(board):
+            if isinstance(block, Heading):
+                title = block.text
+            if isinstance(block, Table):
+                frame = block.frame.map(str)
+                more = len(frame) - MOST_BEYOND
+                note = "Differences are in points, with 95 % intervals; the page says how to read them"
+                note += f", and has {more} more rows." if more > 0 else "."
+                yield Result(title=title, frame=frame, table=frame[:MOST_BEYOND], notes=(note,))
+                break

@@ -303,11 +303,16 @@ def protocols(value: object) -> tuple[str, ...]:
 def images(value: object) -> tuple[str, ...]:
     """Folders of images and ``hf:`` datasets, as texts; a dataset in memory becomes a folder of the cache.
 
-    A list of texts and paths names several datasets; the items of any other list are images.
+    A list of texts and paths names several datasets, of which shards of one set are one; the items of any
+    other list are images.
     """
     given = value if isinstance(value, list | tuple) else (value,)
     if all(isinstance(each, str | Path) for each in given):
-        return names(value)
+        if len(given) < 2:
+            return names(value)
+        from layerboard.tasks.datasets.reading.tarred import together
+
+        return together(names(value))
     is_data = isinstance(value, Iterable) or (hasattr(value, "__len__") and hasattr(value, "__getitem__"))
     if not is_data:
         raise WrongValueError("folders of image files, hf:DATASET, or a dataset in memory", value)

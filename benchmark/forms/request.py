@@ -41,8 +41,9 @@ ENGINES = {  # where the function is that makes an engine (`benchmark.engines.ch
 
 IMAGES = (
     "Your own images; each folder is one dataset: one folder per class, optionally inside train and val; "
-    "images with a metadata.csv or --labels; images without labels; a .zip of any of these; or hf:DATASET "
-    "from the Hub; from Python also a dataset of datasets or torch, or a list of images."
+    "images with a metadata.csv or --labels; images without labels; a .zip or .tar of any of these; "
+    "shards of WebDataset ('photos-{000..003}.tar', or their folder); or hf:DATASET from the Hub; from "
+    "Python also a dataset of datasets or torch, or a list of images."
 )
 DATA = "Folder of the official datasets, or hf:PACK for a folder or Hub dataset written by `pack`."
 BACKBONES = (

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from layerboard.tasks.datasets.base import Data
 from layerboard.tasks.framework.sources import ProbedClasses
 from layerboard.tasks.metrics.neighbours import Vectors
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import Variant
 
 LAYERS = 4  # blocks whose vectors are compared, evenly spaced up to the last
 
@@ -27,26 +29,42 @@ def count_near_duplicates(backbones: Sequence[BackboneJobs], output: Path, repor
     """Add the images of each dataset that has no groups to the table of the output folder, once.
 
     Things that are shown by several images are no near-duplicates of each other: tasks on them are left out.
+    Of a training the latest checkpoint counts, since images are alike to a network that has learned little.
     """
-    counts = read_near_duplicates(output)
-    before = {*counts}
-    for jobs in backbones:
+    before = read_near_duplicates(output)
+    counts = {**before}
+    for jobs in sorted(backbones, key=lambda jobs: -_step(jobs.setup.spec.name)):
         for job in () if jobs.setup.spec.is_floor else jobs.scores:
-            task = job.task
-            if task.dataset in counts or task.entry.role == "instances" or not task.vector_sources:
+            task, name = job.task, jobs.setup.spec.name
+            if task.entry.role == "instances" or not task.vector_sources:
+                continue
+            if not _is_later(name, counts.get(task.dataset)):
                 continue
             data = task.data.images if isinstance(task.data, ProbedClasses) else task.data
             if isinstance(data, Data) and any(group for _, _, group, _ in data.described()):
                 continue
             with suppress(InputError, KeyError, OSError):  # of a pass that failed, which was said
-                name = jobs.setup.spec.name
                 with report.bar(f"{name}  near-duplicates", 1, "datasets"):
                     layers = [*_layers(job)]
                     share = share_with_near_duplicate(layers)
                 images = len(layers[0]) if layers else 0
                 counts[task.dataset] = NearDuplicates(task.dataset, name, images, share)
-    if {*counts} != before:
+    if counts != before:
         write_near_duplicates(counts, output)
+
+
+def _step(name: str) -> float:
+    """The step of a checkpoint; that of a backbone that is none comes after all."""
+    step = Variant.of(name).checkpoint[1]
+    return inf if step < 0 else step
+
+
+def _is_later(name: str, counted: NearDuplicates | None) -> bool:
+    """Whether a backbone is to count: nobody has, or an earlier checkpoint of the same training."""
+    if counted is None:
+        return True
+    (series, _), (before, _) = (Variant.of(each).checkpoint for each in (name, counted.backbone))
+    return series == before and _step(name) > _step(counted.backbone)
 
 
 def _layers(job: ScoreJob) -> Iterator[Vectors]:

@@ -8,9 +8,9 @@ from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.plan.suites import Suite
 from layerboard.mini.packs import packaged_data
 from layerboard.tasks.datasets.base import Data, DatasetEntry
+from layerboard.tasks.datasets.reading.archives import unpacked
 from layerboard.tasks.datasets.reading.files import data_root, is_packed, require_local
 from layerboard.tasks.datasets.reading.labels import AS_IT_IS, Labelling
-from layerboard.tasks.datasets.reading.zipped import unpacked
 from layerboard.tasks.framework.protocols import STANDARD, EvaluationProtocol, find_protocol
 from layerboard.zoo.errors import InputError
 

@@ -124,7 +124,9 @@ def interval_text(value: float, low: float, high: float, decimals: int) -> str:
 
 
 def cosine_text(value: float) -> str:
-    """A cosine threshold, rounded up, since a lower one is less precise; near 1 with more digits."""
+    """A cosine threshold, rounded up, since a lower one is less precise; more digits near 1; "" for NaN."""
+    if math.isnan(value):
+        return ""
     value, apart = min(value, 1.0), 1 - value  # beyond 1 by rounding
     decimals = max(3, 1 - math.floor(math.log10(apart))) if apart > 1e-9 else 3
     return f"{math.ceil(round(value * 10**decimals, 6)) / 10**decimals:.{decimals}f}"

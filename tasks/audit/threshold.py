@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import ceil, log
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -110,6 +111,12 @@ class DuplicateThreshold:
         low = betaincinv(right, wrong + 1, tail) if right else 0.0
         high = betaincinv(right + 1, wrong, 1 - tail) if wrong else 1.0
         return self._in_folder(float(low)), self._in_folder(float(high))
+
+    @property
+    def needed(self) -> int:
+        """The fewest independent pairs, all copies, whose `interval` shows the precision; 0: none do."""
+        share = self.wanted * self.times / (1 - self.wanted + self.wanted * self.times)
+        return 0 if share >= 1 else ceil(log((1 - CONFIDENCE) / 2) / log(share))
 
     def _in_folder(self, share: float) -> float:
         """The precision in the folder, from the share of labelled pairs that are copies."""

@@ -21,9 +21,9 @@ from layerboard.tasks.datasets.imagenet import IMAGENET
 from layerboard.tasks.datasets.instances import CUB, SOP, copies_of, has_queries, read_queries
 from layerboard.tasks.datasets.partimagenet import PARTIMAGENET
 from layerboard.tasks.datasets.places import INATURALIST_2021, PLACES_365
+from layerboard.tasks.datasets.reading.archives import unpacked
 from layerboard.tasks.datasets.reading.files import exists, is_packed, require_local
 from layerboard.tasks.datasets.reading.labels import AS_IT_IS, Labelling
-from layerboard.tasks.datasets.reading.zipped import unpacked
 from layerboard.tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
 from layerboard.tasks.datasets.scenes import ADE20K, VOC_2012, VOC_2012_AUG
 from layerboard.tasks.datasets.spair import SPAIR_71K_TEST

@@ -14,7 +14,7 @@ from layerboard.tasks.framework.sources import ProbedImages
 from layerboard.tasks.framework.stored import StoredBackbone
 from layerboard.tasks.framework.task import ComparisonTask
 from layerboard.tasks.metrics.arrays import Floats
-from layerboard.zoo.spec import WHOLE_BACKBONE, BackboneSpec, Dtype, Layer
+from layerboard.zoo.spec import WHOLE_BACKBONE, BackboneSpec, Dtype, Layer, VectorPooling
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ def drift(backbone: StoredBackbone, reference: StoredBackbone, layer: Layer, poo
 class ParityTask(DriftTask):
     """The drift between any two backbones whose layers of the same name have the same shape."""
 
-    poolings = ("cls", "mean", "patchwise")  # type: ignore[assignment]
+    poolings = get_args(VectorPooling)
 
     def compares(self, first: BackboneSpec, second: BackboneSpec) -> bool:
         return first is not second

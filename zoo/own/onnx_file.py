@@ -30,7 +30,8 @@ from layerboard.zoo.spec.origin import ONNX
 from layerboard.zoo.view.views import REFERENCE_SIZE
 
 _TYPES = {"tensor(uint8)": torch.uint8, "tensor(float16)": torch.float16, "tensor(float)": torch.float32}
-_OUTPUT = re.compile(r"([1-9]\d{0,3}|final)\.(cls|mean|patchwise|grid)")  # names of outputs in an export
+_KINDS = "|".join(map(re.escape, ("grid", *get_args(VectorPooling))))
+_OUTPUT = re.compile(rf"([1-9]\d{{0,3}}|final)\.({_KINDS})")  # names of outputs in an export
 _MOST = 4096  # pixels a side of an image, images at once, and blocks
 _MOST_PIXELS = 1 << 26  # of the images at once
 _NUMBER = re.compile(r"[1-9][0-9]{0,3}")  # of metadata
@@ -156,9 +157,9 @@ def _said(error: Exception) -> str:
 class OnnxNetwork:
     """A network in an ONNX file as a backbone (`zoo.features.Visitable`) for images of one size.
 
-    Outputs named ``8.cls``, ``8.mean``, ``8.patchwise``, ``8.grid`` or ``final.grid``, [batch dim] or [batch
-    rows columns dim], belong to that layer, and vectors alone are of that pooling. Those of any other file
-    are its one layer: a vector [batch dim], a grid [batch dim rows columns], [batch rows columns dim] or
+    Outputs named by a layer and a pooling or ``grid``, such as ``8.cls`` or ``final.grid``, [batch dim] or
+    [batch rows columns dim], belong to that layer, and vectors alone are of that pooling. Those of any other
+    file are its one layer: a vector [batch dim], a grid [batch dim rows columns], [batch rows columns dim] or
     [batch tokens dim], whose last tokens are a square, or one of each; others are ignored. Raises InputError
     if there is none, or more than that.
     """
@@ -229,8 +230,13 @@ class OnnxNetwork:
         if len(vectors) > 1 or len(grids) > 1:
             return None
         if not grids:  # a grid of one cell
-            cls = vectors[0] if self._vectors == "cls" else None
-            return LayerFeatures(layer, cls, vectors[0][:, None, None])
+            (vector,) = vectors
+            cls = vector if self._vectors == "cls" else None
+            if self._vectors == "cls+mean":
+                if vector.shape[1] % 2:
+                    return None
+                cls, vector = vector.chunk(2, dim=1)
+            return LayerFeatures(layer, cls, vector[:, None, None])
         ((prefix, cells),) = grids
         first = None if prefix is None else prefix[:, 0]
         cls = vectors[0] if vectors else first

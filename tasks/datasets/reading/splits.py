@@ -38,7 +38,7 @@ def _words(name: str) -> list[str]:
     return [piece for word in words for piece in re.sub(r"(?<=.)(set|data)$", r" \1", word).split()]
 
 
-def _said_within(name: str) -> str:
+def split_within(name: str) -> str:
     """The split that one word of a name says, such as ``train`` for ``flowers-train``; "" for any other."""
     splits = {_WORDS[word] for word in _words(name) if word in _WORDS}
     return splits.pop() if len(splits) == 1 else ""
@@ -79,7 +79,7 @@ def _splits(root: Path, tops: Mapping[str, Sequence[str]], *, at_top: bool) -> d
     named = {top: split for top in tops if (split := split_of(top))}
     others = sorted({*tops} - {*named})
     if TRAIN not in named.values():
-        named = {top: split for top in tops if (split := split_of(top) or _said_within(top))}
+        named = {top: split for top in tops if (split := split_of(top) or split_within(top))}
         return _of_common_classes(root, named, tops) if len(named) == len(tops) else {}
     if others and not (at_top and TRAIN in map(str.lower, named)):  # the words of splits may be classes, too
         return _of_common_classes(root, named, tops)
@@ -160,7 +160,7 @@ def require_own_classes(root: Path, labels: Collection[str]) -> list[str]:
     remarks = (
         [f"classes of one name in several folders are told apart ({some(several, 2)})"] if several else []
     )
-    said = {_said_within(label.rpartition("/")[2]) for label in labels}
+    said = {split_within(label.rpartition("/")[2]) for label in labels}
     if TRAIN in said and len(said) > 1 and "" not in said:
         classes = some(sorted(labels), 4)
         remarks.append(

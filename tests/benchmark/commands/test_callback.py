@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 import layerboard
 from layerboard.benchmark.commands import callback as module
+from layerboard.leaderboards.board.near_duplicates import read_near_duplicates
 from layerboard.zoo.errors import InputError
 from tests import fakes
 from tests.zoo.own.module.networks import SIZE, Vit
@@ -159,6 +160,8 @@ def test_a_training_is_the_same_and_its_steps_are_scored(train: Any, follow: Any
     assert scores["step"].tolist() == [0, 2, 4, BATCHES]
     assert scores["value"].between(scores["ci_low"], scores["ci_high"]).all()
     assert follow.written == [follow.board.suite] * 2
+    (counted,) = read_near_duplicates(tmp_path / "out").values()
+    assert counted.backbone == f"run@step{BATCHES}"  # to an untrained network all images are alike
     # the last step is scored as it is by itself
     own = layerboard.from_module(net.encoder, name="own", **HINTS)
     alone = layerboard.run(
@@ -222,6 +225,57 @@ def test_a_part_that_is_not_there_and_parameters_that_are_elsewhere(follow: Any)
     next(net.encoder.parameters()).ds_id = 1  # type: ignore[attr-defined]  # as ZeRO-3 marks them
     with pytest.raises(InputError, match="spread over processes"):
         follow(net, 0)
+
+
+@pytest.mark.filterwarnings("ignore:FSDP is switching")  # since one process shards nothing
+@pytest.mark.parametrize("shard", ["FullyShardedDataParallel", "fully_shard"])
+def test_parameters_that_fsdp_has_spread(shard: str, follow: Any) -> None:
+    fsdp = pytest.importorskip("torch.distributed.fsdp")
+    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+    try:
+        net = Classifier()
+        own = {"device_id": torch.device("cpu")} if shard == "FullyShardedDataParallel" else {}
+        mesh = torch.distributed.device_mesh.init_device_mesh("cpu", (1,))
+        spread = getattr(fsdp, shard)(net, **(own or {"mesh": mesh}))
+        for each in (spread, net):  # trainers hand over the wrapper, or what is in it
+            follow._last = -1
+            with pytest.raises(InputError, match="spread over processes"):
+                follow(each, 0)
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def train_in_two(rank: int, photos: Path, place: Path) -> None:
+    """Train without and with a callback, whose second evaluation fails, in one of two processes."""
+    address = f"file://{place}/meeting"
+    torch.distributed.init_process_group("gloo", init_method=address, rank=rank, world_size=2)
+    weights, scores = [], None
+    for follows in (False, True):
+        net = Classifier()
+        together = nn.parallel.DistributedDataParallel(net)
+        optimizer = torch.optim.SGD(net.parameters(), 0.1)
+        options = {"images": photos, "floor": False, "output": place / "out", "cache": place / "cache"}
+        follow = layerboard.Callback("knn", name="run", part="encoder", network=HINTS, layers="3", **options)
+        for step, batch in enumerate([None, *torch.utils.data.DataLoader(examples()[rank::2], 2)]):
+            if batch is not None:
+                optimizer.zero_grad()
+                together(**batch)["loss"].backward()
+                optimizer.step()
+            if follows and step in (0, 1, BATCHES):
+                follow._network = {**HINTS, "image_size": 7} if step == 1 else HINTS
+                follow(together, step)
+        weights.append({name: each.clone() for name, each in net.state_dict().items()})
+        scores = follow.scores["step"].tolist()
+    same = all(torch.equal(each, weights[1][name]) for name, each in weights[0].items())
+    (place / f"{rank}.txt").write_text(f"{same} {scores}")
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.slow
+def test_of_two_processes_the_first_scores_and_the_training_is_the_same(photos: Path, tmp_path: Path) -> None:
+    torch.multiprocessing.spawn(train_in_two, (photos, tmp_path), nprocs=2)  # type: ignore[no-untyped-call]
+    said = [(tmp_path / f"{rank}.txt").read_text() for rank in range(2)]
+    assert said == [f"True {[0, BATCHES]}", "True []"]
 
 
 def test_the_loop_of_the_page(

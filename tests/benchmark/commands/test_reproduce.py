@@ -119,6 +119,11 @@ def test_an_output_that_is_not_there_is_named(capsys: Capture, tmp_path: Path) -
         f"{tmp_path / 'none'}, which does not exist"
         in command(capsys, "reproduce", "-o", tmp_path / "none").error
     )
+    listed = command(
+        capsys, "reproduce", "-o", tmp_path / "none", "--all", "-t", "retrieval", "-b", "dinov3-7b16"
+    )
+    assert listed.code == 0  # what is published needs no run
+    assert "published numbers disagree: 72.8 by dinov3-card" in listed.out
     assert not (tmp_path / "none").exists()
 
 

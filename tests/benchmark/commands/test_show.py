@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from layerboard.benchmark.engines.log import LOG
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import command
 
@@ -39,6 +40,27 @@ def test_for_machines(capsys: Capture, whole: Whole) -> None:
     assert suite["answers"][0]["score"] == scores.max()
     one = command(capsys, "show", "-o", whole.place / "out", "-t", "knn", "--suite", "standard", "--json").out
     assert json.loads(one)[0]["answers"] == suite["answers"][:1]
+
+
+def test_what_goes_on_and_what_variants_change_is_said_to_people_and_machines(
+    capsys: Capture, again: Path, data: Path
+) -> None:
+    place = ("-o", again / "out")
+    options = ("-b", "mini-fs", "-t", "knn", "--layers", "1,12", "--no-floor", "--compress", "pca:8,int8")
+    places = ("--data", data, "--cache", again / "cache", *place)
+    said = command(capsys, "run", *options, "--poolings", "cls,mean,gem", *places).out
+    assert said.index("What other taps and poolings gain") < said.index("What variants of a backbone change")
+    folder = again / "out"
+    (folder / LOG).write_text(f"{(folder / LOG).read_text()}2026-01-02 03:04:05  begins again\n")
+    (suite,) = json.loads(command(capsys, "show", *place, "--json").out)
+    shown = " ".join(command(capsys, "show", *place).out.split())
+    assert "was killed after 2026-01-02 03:04:05" in suite["notes"][0]
+    assert suite["notes"][0] in shown
+    poolings, variants = suite["beyond"]
+    assert [row["features"] for row in poolings["rows"]] == ["pooling cls", "pooling mean", "pooling gem"]
+    rows = {row["variant"]: row["knn top-1 †"] for row in variants["rows"]}
+    assert {*rows} == {"pca:8", "int8"}
+    assert all(change in shown for change in rows.values())
 
 
 def test_failures_stand_below_the_answers(capsys: Capture, whole: Whole, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """A threshold is that of the layer that is named beside it, wherever one is named."""
 
+import math
+
 import pytest
 
 from layerboard.benchmark.commands.recommend import code_of
@@ -67,7 +69,14 @@ def test_a_task_without_thresholds_has_none_and_one_that_was_not_scored_says_so(
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.9201, "0.921"), (0.92, "0.920"), (0.99012, "0.9902"), (0.99987, "0.99987"), (1.0 + 1e-7, "1.000")],
+    [
+        (0.9201, "0.921"),
+        (0.92, "0.920"),
+        (0.99012, "0.9902"),
+        (0.99987, "0.99987"),
+        (1.0 + 1e-7, "1.000"),
+        (math.nan, ""),
+    ],
 )
 def test_a_threshold_is_rounded_up_and_has_digits_near_1(value: float, text: str) -> None:
     assert cosine_text(value) == text

@@ -1,5 +1,7 @@
 """The threshold of duplicates, by a rule or by labelled pairs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -58,6 +60,15 @@ def test_few_pairs_show_little() -> None:
     low, high = DuplicateThreshold(0.3, (0.9,), 0.95, right=10, judged=10, independent=10).interval
     assert (round(low, 3), high) == (0.692, 1.0)
     assert DuplicateThreshold(0.3, (0.9,), 0.95).interval == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(("wanted", "times"), [(0.95, 1), (0.5, 1), (0.95, 20)])
+def test_how_many_pairs_would_do(wanted: float, times: float) -> None:
+    threshold = DuplicateThreshold(0.3, (0.9,), wanted, times=times)
+    for pairs, shown in ((threshold.needed - 1, False), (threshold.needed, True)):
+        every = replace(threshold, right=pairs, judged=pairs, independent=pairs)
+        assert (every.interval[0] >= wanted) == shown
+    assert DuplicateThreshold(0.3, (0.9,), 1.0).needed == 0
 
 
 def test_a_wrong_pair_counts_as_often_as_the_folder_is_larger_than_the_table() -> None:

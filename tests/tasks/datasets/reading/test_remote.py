@@ -5,6 +5,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from pathlib import Path
+from tarfile import TarFile
 from threading import Thread
 from zipfile import ZipFile
 
@@ -13,8 +14,8 @@ import pytest
 from PIL import Image
 
 from layerboard.tasks.datasets.catalogue import read_own
+from layerboard.tasks.datasets.reading.archives import unpacked
 from layerboard.tasks.datasets.reading.remote import fetched
-from layerboard.tasks.datasets.reading.zipped import unpacked
 from layerboard.zoo.errors import InputError, MissingDataError
 
 
@@ -68,8 +69,16 @@ def test_a_local_server(tmp_path: Path) -> None:
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(place)))
     Thread(target=server.serve_forever, daemon=True).start()
     try:
-        folder = Path(fetched(f"http://127.0.0.1:{server.server_port}/", tmp_path / "cache"))
+        address = f"http://127.0.0.1:{server.server_port}"
+        folder = Path(fetched(f"{address}/", tmp_path / "cache"))
         assert {str(path.relative_to(folder)) for path in folder.rglob("*.png")} == {*FILES}
+        for number, name in enumerate(("oak", "elm")):
+            with TarFile(place / f"s-{number}.tar", "w") as shard:
+                shard.add(place / name, name)
+        folder = Path(unpacked(f"{address}/s-{{0..1}}.tar", tmp_path / "cache"))
+        assert {str(path.relative_to(folder)) for path in folder.rglob("*.png")} == {*FILES}
+        with pytest.raises(InputError, match=r"cannot copy http://127.0.0.1:\d+/s-2.tar"):
+            unpacked(f"{address}/s-{{0..2}}.tar", tmp_path / "cache")
     finally:
         server.shutdown()
         server.server_close()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from layerboard.tasks.datasets.catalogue import State, inspect_images, read_own
-from layerboard.tasks.datasets.reading.zipped import unpacked
+from layerboard.tasks.datasets.reading.archives import unpacked
 from layerboard.zoo.errors import InputError, MissingDataError
 from tests.tasks.datasets.test_folder import pictures
 
@@ -98,11 +98,6 @@ def test_damaged_encrypted_and_other_files_are_refused(tmp_path: Path) -> None:
     encrypted.write_bytes(content)
     with pytest.raises(InputError, match="is encrypted; unpack it"):
         unpacked(str(encrypted), tmp_path / "cache")
-    (tmp_path / "photos.tar").write_bytes(b"tar")
-    with pytest.raises(
-        InputError, match=r"a folder or a .zip for --images, found the file .*photos.tar; unpack"
-    ):
-        unpacked(str(tmp_path / "photos.tar"), tmp_path / "cache")
 
 
 @pytest.mark.parametrize(
