@@ -215,9 +215,11 @@ def _write(shards: Sequence[TarShard], root: Path) -> None:
     twice, labelled = _name_of_both(shards), False
     root.mkdir()
     table = root / METADATA[1]
+    stems = Counter(shard.path.stem for shard in shards)
     with table.open("x", encoding="utf-8") as file:
-        for shard in shards:
-            folder = PurePosixPath(shard.split, shard.path.stem if twice else "")
+        for number, shard in enumerate(shards):
+            stem = shard.path.stem if stems[shard.path.stem] == 1 else f"{number}-{shard.path.stem}"
+            folder = PurePosixPath(shard.split, stem if twice else "")
             for row in _written(shard, root, folder):
                 labelled |= not {*map(str.lower, row)}.isdisjoint(LABEL_COLUMNS)
                 file.write(json.dumps(row) + "\n")

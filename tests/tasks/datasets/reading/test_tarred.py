@@ -105,6 +105,14 @@ def test_splits_are_said_by_shards_or_by_folders_in_them(tmp_path: Path) -> None
         read(tmp_path / "a", tmp_path / "c")
 
 
+def test_shards_of_one_name_in_two_folders(tmp_path: Path) -> None:
+    for part in "ab":
+        tar(tmp_path / f"in/{part}/0.tar", samples(0))
+    labels = said(read(tmp_path / "in", tmp_path / "c"))
+    assert len(labels) == 12
+    assert sorted(labels.values()) == ["elm"] * 6 + ["oak"] * 6
+
+
 def test_a_tar_of_folders_numbers_and_captions(tmp_path: Path) -> None:
     folders = {f"photos/{name}/{number}.v2.png": png(9 * number) for name in "ab" for number in range(3)}
     data = read(tar(tmp_path / "x.tar", {**folders, "photos/._a": b""}), tmp_path / "c")
