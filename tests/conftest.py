@@ -24,6 +24,7 @@ from layerboard.zoo.view import photos
 if "PYTEST_XDIST_WORKER" in os.environ:
     torch.set_num_threads(1)
 
+
 @pytest.fixture(scope="session", autouse=True)
 def _unflushed() -> Iterator[None]:
     """What tests write may be lost with the machine: waiting for the disk takes a 25th of their time."""
