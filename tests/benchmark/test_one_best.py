@@ -30,7 +30,7 @@ def mini(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An output folder with the committed scores of some backbones of the mini suite."""
     numbers = read_numbers(tables_folder() / "mini.csv", TIDY)
     rows = numbers[(numbers["other"] == "") & (numbers["best"] != "")]  # of the primary metrics
-    rows = rows[rows["backbone"].isin(["mini-dino", "mini-clip", "mini-fs", "mini-resnet"])]
+    rows = rows[rows["backbone"].isin(["mini-dino", "mini-beit", "mini-mae", "mini-resnet"])]
     rows = rows.drop(columns=["best", "loss", "other", "other_layer", "other_tap"])
     depths = rows["layer"].astype(int).groupby(rows["backbone"]).max()
     without_token = {*rows["backbone"]} - {*rows.loc[rows["pooling"] == "cls", "backbone"]}
