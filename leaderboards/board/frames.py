@@ -80,7 +80,7 @@ def latest(records: pd.DataFrame) -> pd.DataFrame:
         records = records.assign(reason=reason, value=records["value"].mask(infinite))
     texts = [column for column, dtype in records.dtypes.items() if isinstance(dtype, pd.StringDtype)]
     # column by column: `astype` of a frame puts all of its columns together again, which takes twice as long
-    plain = {column: records[column].astype(object) for column in texts}
+    plain = {str(column): records[column].astype(object) for column in texts}
     return records.assign(**plain).copy() if texts else records
 
 
