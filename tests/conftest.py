@@ -24,28 +24,6 @@ from layerboard.zoo.view import photos
 if "PYTEST_XDIST_WORKER" in os.environ:
     torch.set_num_threads(1)
 
-TOGETHER = (
-    "benchmark/commands/test_docstrings.py",
-    "benchmark/commands/test_result.py",
-    "benchmark/test_extending.py",
-    "benchmark/engines/test_ray.py",
-    "benchmark/test_look.py",
-    "benchmark/test_own_images.py",
-    "benchmark/test_resume.py",
-    "benchmark/test_sets.py",
-    "benchmark/test_several_datasets.py",
-    "benchmark/test_transforms.py",
-    "benchmark/test_tutorials.py",
-    "leaderboards/exchange/test_repository.py",
-    "leaderboards/inside/test_drawings.py",
-    "leaderboards/report/test_browser.py",
-    "leaderboards/report/test_look_browser.py",
-    "tests/test_conformance.py",
-    "tests/test_house.py",
-    "workshop/training/test_train.py",
-)
-"""Files whose tests share what takes seconds to make: one process runs all of a file."""
-
 
 @pytest.fixture(scope="session", autouse=True)
 def _unflushed() -> Iterator[None]:
@@ -81,13 +59,11 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Tests go one by one to the processes that are free, those of a file of `TOGETHER` to one."""
-    from xdist.scheduler import LoadScopeScheduling
+    """Each process takes neighbouring tests, and half of the rest of another when it has done its own.
 
-    class Together(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.split("::")[0]
-            return file if file.endswith(TOGETHER) else nodeid
+    So what the tests of a file or of a room share, such as fixtures and imports, is made in one process.
+    """
+    from xdist.scheduler import WorkStealingScheduling
 
     gc.enable()  # of the process that gives tests away and collects none
-    return Together(config, log) if config.getvalue("dist") == "load" else None
+    return WorkStealingScheduling(config, log) if config.getvalue("dist") == "load" else None

@@ -2,6 +2,7 @@
 
 import ast
 from collections import Counter, defaultdict
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -18,32 +19,43 @@ EXCEPTIONS = {
 """By file: where such a name is the noun."""
 
 
+@dataclass(frozen=True)
+class Module:
+    """A file of the packages: its name, and every node of what is written in it, those of its body first."""
+
+    name: str
+    body: list[ast.stmt]
+    nodes: list[ast.AST]
+
+
 @cache
-def modules() -> list[tuple[str, ast.Module]]:
-    """Every file of the packages: its name, and what is written in it."""
+def modules() -> list[Module]:
+    """Every file of the packages; to walk through all takes as long as to read them, and is done once."""
     paths = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in paths}
     return [
-        (path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))) for path in paths
+        Module(path.relative_to(ROOT).as_posix(), tree.body, [*ast.walk(tree)])
+        for path, tree in trees.items()
     ]
 
 
 def test_no_two_public_classes_have_one_name() -> None:
     classes = defaultdict(list)
-    for name, tree in modules():
-        for node in ast.walk(tree):
+    for module in modules():
+        for node in module.nodes:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                classes[node.name].append(f"{name}:{node.lineno}")
+                classes[node.name].append(f"{module.name}:{node.lineno}")
     assert {name: places for name, places in classes.items() if len(places) > 1} == {}
 
 
 def test_a_name_that_is_imported_means_one_thing() -> None:
     """A public function or class of a module that another file imports is defined in one file alone."""
     defined, imported = defaultdict(list), set()
-    for name, tree in modules():
-        for node in tree.body:
+    for module in modules():
+        for node in module.body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
-                defined[node.name].append(f"{name}:{node.lineno}")
-        nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+                defined[node.name].append(f"{module.name}:{node.lineno}")
+        nodes = [node for node in module.nodes if isinstance(node, ast.ImportFrom)]
         imported |= {each.name for node in nodes if _is_ours(node.module) for each in node.names}
     imported -= {"main", "find"}  # where a program starts; the command, and the function of the registry
     assert {name: defined[name] for name in sorted(imported) if len(defined[name]) > 1} == {}
@@ -55,11 +67,11 @@ def _is_ours(module: str | None) -> bool:
 
 def test_variables_are_nouns() -> None:
     vague: Counter[str] = Counter()
-    for name, tree in modules():
-        for node in ast.walk(tree):
+    for module in modules():
+        for node in module.nodes:
             bound = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id
-            if bound in VAGUE and bound not in EXCEPTIONS.get(name, ()):
-                vague[f"{name}: {bound}"] += 1
+            if bound in VAGUE and bound not in EXCEPTIONS.get(module.name, ()):
+                vague[f"{module.name}: {bound}"] += 1
     assert vague == {}
 
 

@@ -1,8 +1,9 @@
 """Libraries that are missing or cannot be imported, in one sentence. Imports nothing heavy."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
 from importlib.util import find_spec
@@ -172,10 +173,17 @@ def _distribution(name: str) -> str:
         version(name)
     except PackageNotFoundError:
         known = {"faiss": "faiss-cpu", "PIL": "Pillow", "sklearn": "scikit-learn", "yaml": "PyYAML"}
-        return known.get(name) or (packages_distributions().get(name) or [name.replace("_", "-")])[0]
+        return known.get(name) or (_distributions(*sys.path).get(name) or [name.replace("_", "-")])[0]
     except Exception:  # damaged metadata raise all kinds of errors
         return name
     return name
+
+
+@cache
+def _distributions(*folders: str) -> Mapping[str, list[str]]:
+    """The distributions of every module in the folders of ``sys.path``: to read all takes half a second."""
+    del folders
+    return packages_distributions()
 
 
 def _needs(name: str, other: str) -> bool:

@@ -102,12 +102,20 @@ class Column(RecordGroup):
         hidden = self.scored[self.scored["pooling"] != self.scored["backbone"].map(self.poolings)]
         return tuple(sorted({str(pooling) for pooling in hidden["pooling"]}, key=pooling_rank))
 
+    @cached_property
+    def _shown(self) -> "pd.Series[str]":
+        """The pooling in which the backbone of each of its rows is shown."""
+        return self.rows["backbone"].map(self.poolings)
+
+    @cached_property
+    def _in_shown(self) -> pd.DataFrame:
+        return self.rows[self.rows["pooling"] == self._shown]
+
     def in_pooling(self, pooling: str | None = None) -> pd.DataFrame:
         """Its rows, all metrics, as shown; or for another pooling, those of backbones not shown in it."""
-        shown = self.rows["backbone"].map(self.poolings)
         if pooling is None:
-            return self.rows[self.rows["pooling"] == shown]
-        return self.rows[(self.rows["pooling"] == pooling) & (shown != pooling)]
+            return self._in_shown
+        return self.rows[(self.rows["pooling"] == pooling) & (self._shown != pooling)]
 
     @cached_property
     def candidates(self) -> pd.DataFrame:

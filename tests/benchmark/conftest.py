@@ -26,7 +26,10 @@ BACKBONES = ("mini-fs", "mini-resnet")
 
 @pytest.fixture(scope="package", autouse=True)
 def _quiet_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No network, no cache of the user, and one thread: equal numbers, and fast on small networks."""
+    """No network, no cache of the user, one processor, one thread: equal numbers, fast on small networks.
+
+    With more, a run of several small backbones starts processes, each of which imports torch for seconds.
+    """
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     own = tmp_path_factory.mktemp("own")
@@ -35,6 +38,7 @@ def _quiet_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         keep_backbones(patch)
         keep_tables(patch)
         keep_charts(patch)
+        patch.setattr("os.sched_getaffinity", lambda _: {0}, raising=False)
         patch.setenv("HF_HUB_OFFLINE", "1")
         patch.setenv("LAYERBOARD_CACHE", str(own / "layerboard"))
         patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)

@@ -15,7 +15,7 @@ from layerboard.leaderboards.sections.features import feature_blocks, feature_ga
 from layerboard.leaderboards.sections.sets import set_gains
 from layerboard.leaderboards.sections.variants import Gain
 from layerboard.zoo.errors import InputError
-from tests.benchmark.runs import Tally, files
+from tests.benchmark.runs import Tally, files, leave_pages_out
 
 CLASSES, EACH, SIDE, CELL = 8, 14, 32, 8
 CODE = slice(2, 10)  # channels of the class; the first two are large, and of no class
@@ -87,12 +87,14 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Board:
     mine = layerboard.from_module(net, blocks=list(net.blocks), final_norm=net.norm, **shown)
     options = {"images": images, "output": out, "cache": place / "cache", "floor": False}
     options |= {"taps": "block,block-normed", "poolings": "cls,mean,gem"}
-    with Tally().watching() as tally:
+    with Tally().watching() as tally, pytest.MonkeyPatch.context() as patch:
+        leave_pages_out(patch)
         made = layerboard.run(mine, "knn", fuse="greedy:3,loes:2,1+2+4,1+3+4", **options)
     assert made.failures == ()
     assert set(tally.rows.values()) == {CLASSES * EACH}  # all of this in one forward pass
     before = files(out / "records")
-    with Tally().watching() as tally:
+    with Tally().watching() as tally, pytest.MonkeyPatch.context() as patch:
+        leave_pages_out(patch)
         layerboard.run(mine, "knn", fuse="1+3+4,loes:2,2+1+4,greedy:3", **options)
     assert not tally.rows
     assert files(out / "records") == before

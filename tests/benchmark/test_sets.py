@@ -16,6 +16,7 @@ from layerboard.leaderboards.sections.sets import blocks_of, set_gains
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.zoo.registry.find import find
 from tests.benchmark.runs import PUBLIC, Tally, command, files, run
+from tests.leaderboards.shown import write_pages
 
 NUMBERS = ["value", "ci_low", "ci_high", "chosen", "held_out", "maybe_best", "n", "reason", "data"]
 PLACE = ["backbone", "task", "dataset", "transform", "layer", "tap", "pooling", "metric"]
@@ -36,9 +37,7 @@ class Fused:
 def made(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Fused:
     place = tmp_path_factory.mktemp("fused")
     with Tally().watching() as tally:
-        records = run(
-            place, BACKBONES, *NAMES, data=data, fuse=["last4", "pairs"], layers="10-12,9", pages=True
-        )
+        records = run(place, BACKBONES, *NAMES, data=data, fuse=["last4", "pairs"], layers="10-12,9")
     return Fused(place, records, tally)
 
 
@@ -111,13 +110,14 @@ def test_gains_are_paired_and_the_last_of_each_is_chosen_on_other_data(made: Fus
         assert fair.held_out.value == pytest.approx(fair.best.score - fair.plain.score, abs=0.5)
 
 
-def test_the_page_has_a_table_of_its_own(made: Fused) -> None:
-    page = (made.place / "out/tables/standard.md").read_text()
+def test_the_page_has_a_table_of_its_own(made: Fused, tmp_path: Path) -> None:
+    rows = made.records[made.records["task"] == "knn"]
+    numbers, page = (path.read_text() for path in write_pages(rows, tmp_path, made.place / "out/items"))
     before, _, after = page.partition("## What sets of layers gain")
     assert "last4" not in before
     assert "| last4 " in after
     assert "| 9-12 " in after
-    assert "9+10" not in (made.place / "out/tables/standard.csv").read_text()
+    assert "9+10" not in numbers
 
 
 def test_what_makes_no_sense_is_one_sentence(

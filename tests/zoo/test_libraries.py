@@ -10,7 +10,14 @@ import pytest
 
 from layerboard.benchmark.passes.failures import failure
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.libraries import BrokenLibraryError, explained, imports_explained, optional
+from layerboard.zoo.libraries import (
+    BrokenLibraryError,
+    explained,
+    imports_explained,
+    installed,
+    named,
+    optional,
+)
 from layerboard.zoo.references import find_object
 from layerboard.zoo.view import photos
 
@@ -109,6 +116,15 @@ def test_only_a_library_that_is_absent_is_said_to_be_missing(shadow: Path) -> No
         BrokenLibraryError, match=r"^torchvision_of_nobody is not installed, and timm 1\.0\.31"
     ):
         optional("timm", "get timm")
+
+
+def test_the_version_is_that_of_the_distribution_which_has_the_module(shadow: Path) -> None:
+    library(shadow, "inner_name", "")
+    info = shadow / "outer_name-3.2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outer-name\nVersion: 3.2\n")
+    (info / "RECORD").write_text("inner_name/__init__.py,,\n")
+    assert (named("inner_name"), installed("absent_library")) == ("inner_name 3.2", "")
 
 
 def test_errors_of_no_import_pass(tmp_path: Path) -> None:

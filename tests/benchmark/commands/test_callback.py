@@ -12,13 +12,13 @@ import torch
 from torch import Tensor, nn
 
 import layerboard
-from layerboard.benchmark.commands import callback as module
 from layerboard.leaderboards.board.near_duplicates import read_near_duplicates
 from layerboard.zoo.errors import InputError
 from tests import fakes
 from tests.zoo.own.module.networks import SIZE, Vit
 
 BATCHES = 5
+CALLBACK = "layerboard.benchmark.commands.callback"  # imports Lightning, which takes seconds, when it is used
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "training.md"
 HINTS = {"image_size": SIZE, "verbose": False}
 
@@ -51,8 +51,8 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def follow(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A callback that scores each second step; its pages are named, not written."""
     written: list[str] = []
-    monkeypatch.setattr(module, "write_board", lambda board, folder: written.append(board.suite))
-    monkeypatch.setattr(module, "report_of_suite", lambda output, suite: written.append(suite) or ())
+    monkeypatch.setattr(f"{CALLBACK}.write_board", lambda board, folder: written.append(board.suite))
+    monkeypatch.setattr(f"{CALLBACK}.report_of_suite", lambda output, suite: written.append(suite) or ())
     found = layerboard.Callback(
         "knn",
         every=2,
@@ -284,7 +284,7 @@ def test_the_loop_of_the_page(
     (loop,) = re.findall(r"<!-- walk -->\n```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "photos").symlink_to(photos)
-    monkeypatch.setattr(module, "report_of_suite", lambda output, suite: ())
+    monkeypatch.setattr(f"{CALLBACK}.report_of_suite", lambda output, suite: ())
     names: dict[str, Any] = {"__name__": "loop"}
     exec(loop, names)  # the page's own words
     assert capsys.readouterr().out.startswith("run1@step0: 3 blocks of net.")
