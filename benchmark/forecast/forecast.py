@@ -28,6 +28,7 @@ from layerboard.benchmark.jobs.passes import BackboneCache, run_job
 from layerboard.benchmark.jobs.prepare import Prepared, plan_of, prepare
 from layerboard.benchmark.passes.failures import Failure, noting
 from layerboard.benchmark.passes.loading import KEPT_BYTES, KeptViews
+from layerboard.benchmark.plan.lock import given_weights
 from layerboard.benchmark.plan.plan import VECTORS, patch_tokens
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
@@ -306,5 +307,7 @@ def _notes(work: Prepared, failures: Iterable[Failure]) -> Iterator[str]:
         yield f"Not counted: {', '.join(sorted(asked))}."
     if work.run.request.engine == "ray":
         yield "Counted for this machine alone; the workers of the cluster share it."
+    if given := given_weights(work.lock):
+        yield f"Counted with {given}."
     yield from (f"Left out: {reason}." for reason in work.run.plan.tasks.left_out)
     yield from (f"Would fail: {each}" for each in dict.fromkeys((*work.failures, *failures)))
