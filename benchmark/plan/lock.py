@@ -105,9 +105,9 @@ def locked_weights(spec: BackboneSpec, identity: BackboneIdentity) -> Lock:
 
 
 def given_weights(lock: Lock) -> str:
-    """What is said of weights that a user gave under names of the registry, unless they are the published ones.
+    """What a run says of weights that the user gave under names of the registry; "" if nothing.
 
-    "" if nothing is to be said.
+    That is which are no published files, and of which nobody knows.
     """
     other, unknown = [], []
     for name in sorted(name for name, row in lock.items() if name in _REGISTRY and not row.repository):
