@@ -234,7 +234,7 @@ def alike_codes(bank: NDArray[np.uint8], queries: NDArray[np.uint8], most: int) 
         index = faiss.IndexBinaryFlat(64)
         index.add(bank)
         ends, _, similar = index.range_search(queries, most + 1)
-        counts: Integers = np.diff(np.asarray(ends, np.int64))
+        counts = (ends[1:] - ends[:-1]).astype(np.int64)
         return np.stack([similar, np.repeat(np.arange(len(queries)), counts)], axis=1)
     words, asked = (np.ascontiguousarray(each).view(np.uint64) for each in (bank, queries))
     parts = [
