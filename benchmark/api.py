@@ -20,7 +20,7 @@ from layerboard.benchmark.jobs.prepare import Prepared, plan_of, prepare, settle
 from layerboard.benchmark.jobs.scores import compare_all, run_scores
 from layerboard.benchmark.passes.one_pass import PassResult
 from layerboard.benchmark.plan.facts import known_specs, with_seen
-from layerboard.benchmark.plan.lock import write_run
+from layerboard.benchmark.plan.lock import given_weights, write_run
 from layerboard.benchmark.plan.plan import Plan
 from layerboard.benchmark.records.records import file_under
 from layerboard.leaderboards.board.board import Board
@@ -75,6 +75,8 @@ def _execute(
         file_under(files, prepared.run.suite)
     for failure in prepared.failures if prepared.backbones else ():  # before hours of other work
         report.say(f"will fail: {failure}")
+    if (given := given_weights(prepared.lock)) and prepared.backbones:
+        report.say(given)
     former = set() if request.examples else named_thumbnails(request.output)
 
     begin = perf_counter()

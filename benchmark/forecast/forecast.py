@@ -28,6 +28,7 @@ from layerboard.benchmark.jobs.passes import BackboneCache, run_job
 from layerboard.benchmark.jobs.prepare import Prepared, plan_of, prepare
 from layerboard.benchmark.passes.failures import Failure, noting
 from layerboard.benchmark.passes.loading import KEPT_BYTES, KeptViews
+from layerboard.benchmark.plan.lock import given_weights
 from layerboard.benchmark.plan.plan import VECTORS, patch_tokens
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import View
@@ -36,8 +37,11 @@ from layerboard.zoo.view.views import View
 SHARE, FLOOR = 0.1, 4.0
 # target seconds of a timed batch; minimum number of its images (the maximum is a batch)
 BATCH_SECONDS, LEAST = 0.5, 4
-# seconds to load a backbone, until one was loaded, and to write the pages at the end of a run
-LOAD, PAGES = 2.0, 4.0
+# seconds to load a backbone, until one was loaded
+LOAD = 2.0
+# seconds to write the pages at the end of a run: in any case, and for each task of each backbone
+# (measured once: 30 s for the suite mini with all analyses, 169 tasks of nine backbones together)
+PAGES, TASK_PAGES = 4.0, 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,8 @@ def forecast_run(request: Request, report: Reporter, detect: float | None = None
     engine = find_engine([jobs.setup.spec for jobs in work.backbones], here, work.run.devices)
     shared = len(work.run.devices) > 1  # several devices share a backbone in pieces
     workers = max(1, engine.workers if shared else min(len(work.backbones), engine.workers))
-    starts = imports * (1 + (workers > 1)) + planned + PAGES
+    pages = PAGES + TASK_PAGES * len(work.run.plan.backbones) * len(work.run.plan.tasks.every)
+    starts = imports * (1 + (workers > 1)) + planned + pages
     apart = [*_steps_apart(work), ForecastStep("", "start and pages", seconds=starts)]
     timings = _Timings(work, request.workers * KEPT_BYTES // workers)
 
@@ -306,5 +311,7 @@ def _notes(work: Prepared, failures: Iterable[Failure]) -> Iterator[str]:
         yield f"Not counted: {', '.join(sorted(asked))}."
     if work.run.request.engine == "ray":
         yield "Counted for this machine alone; the workers of the cluster share it."
+    if given := given_weights(work.lock):
+        yield f"Counted with {given}."
     yield from (f"Left out: {reason}." for reason in work.run.plan.tasks.left_out)
     yield from (f"Would fail: {each}" for each in dict.fromkeys((*work.failures, *failures)))

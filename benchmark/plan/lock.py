@@ -17,7 +17,7 @@ from layerboard.zoo.references import split_part
 from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.spec import BackboneSpec
 
-_REGISTRY = {spec.name for spec in all_specs()}
+_REGISTRY = {spec.name: spec for spec in all_specs()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +102,23 @@ def locked_weights(spec: BackboneSpec, identity: BackboneIdentity) -> Lock:
         return {}
     repository = "" if given else spec.repository
     return {spec.entry: LockedWeights(repository, identity.revision, identity.sha256)}
+
+
+def given_weights(lock: Lock) -> str:
+    """What a run says of weights that the user gave under names of the registry; "" if nothing.
+
+    That is which are no published files, and of which nobody knows.
+    """
+    other, unknown = [], []
+    for name in sorted(name for name, row in lock.items() if name in _REGISTRY and not row.repository):
+        published = _REGISTRY[name].file
+        if not (published.name and published.sha256):
+            unknown.append(name)
+        elif not lock[name].sha256.startswith(published.sha256):
+            other.append(name)
+    said = [f"{', '.join(other)}: other files than the published ones, by their SHA-256"] if other else []
+    said += [f"{', '.join(unknown)}: no SHA-256 of the published files is known"] if unknown else []
+    return f"weights that you gave: {'; '.join(said)}" if said else ""
 
 
 def require_locked(weights: Lock, lock: Lock, request: Request) -> None:

@@ -172,9 +172,11 @@ def _candidates(
     """
     copied = near_duplicates.copied_pictures(grey)
     neighbours = [near_duplicates.near_pairs(nearby, np.inf) for nearby in every]
-    pairs = np.unique(np.concatenate([copied, *neighbours]), axis=0)
-    alone, other = (np.not_equal(*each[pairs].T) for each in apart)
-    pairs = pairs[alone | (other & near_duplicates.equal_pictures(grey, pairs))]
+    pairs = near_duplicates.ordered_pairs(np.concatenate([copied, *neighbours]), len(grey))
+    kept, other = (np.not_equal(*each[pairs].T) for each in apart)
+    serial = np.flatnonzero(other & ~kept)
+    kept[serial] = near_duplicates.equal_pictures(grey, pairs[serial])
+    pairs = pairs[kept]
     usual = np.array([usual_distance(nearby) for nearby in every])[:, None]
     distances = np.stack([near_duplicates.distances(space.unit, pairs) for space in spaces])
     # if all images are alike, none is nearer than usual

@@ -12,7 +12,15 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from layerboard.tasks.metrics.arrays import Features, Floats, Integers, Mask
-from layerboard.tasks.metrics.neighbours import Neighbours, Vectors, chunks, nearest
+from layerboard.tasks.metrics.neighbours import (
+    CACHED_FLOATS,
+    Neighbours,
+    Vectors,
+    alike_codes,
+    chunks,
+    in_threads,
+    nearest,
+)
 
 BITS = 64
 SMALL = (9, 8)  # width and height of the grey thumbnail that is hashed
@@ -37,16 +45,14 @@ def copied_pictures(grey: NDArray[np.uint8]) -> Integers:
     """
     both = grey, grey[:, :, ::-1]
     plain, mirrored = ((each[:, :, 1:] > each[:, :, :-1]).reshape(len(grey), BITS) for each in both)
-    _, first, alike = np.unique(np.packbits(plain, axis=1), axis=0, return_index=True, return_inverse=True)
-    signs = [2 * each[first].astype(np.float32) - 1 for each in (plain, mirrored)]
+    codes = [np.packbits(each, axis=1) for each in (plain, mirrored)]
+    _, first, alike = np.unique(codes[0], axis=0, return_index=True, return_inverse=True)
     random = np.random.default_rng(0).integers(0, len(plain), (2, PAIRS if len(plain) else 0))
     apart = (plain[random[0]] != plain[random[1]]).sum(axis=1)[random[0] != random[1]]
     most = min(NEAREST_BITS, SHARE * np.median(apart)) if len(apart) else 0
     candidates = [np.stack([first[alike], np.arange(len(plain))], axis=1)]
-    for rows in chunks(len(first), len(first)):
-        bits = [(BITS - signs[0][rows] @ each.T) / 2 for each in signs]
-        candidates.append(first[np.argwhere(np.minimum(*bits) <= most) + np.array([rows.start, 0])])
-    pairs = _ordered(np.concatenate(candidates))
+    candidates += [first[alike_codes(codes[0][first], each[first], int(most))] for each in codes]
+    pairs = ordered_pairs(np.concatenate(candidates), len(plain))
     units = [_standardised(each) for each in both]
     correlation = [np.einsum("nd,nd->n", units[0][pairs[:, 0]], each[pairs[:, 1]]) for each in units]
     return np.asarray(pairs[np.maximum(*correlation) >= ALIKE])
@@ -85,16 +91,19 @@ def usual_distance(found: Neighbours) -> float:
 def distances(unit: Features, pairs: Integers) -> Floats:
     """1 - cosine of pairs of unit vectors [images dim]: [pairs]."""
     apart = np.empty(len(pairs))
-    for rows in chunks(len(pairs), unit.shape[1]):
+
+    def fill(rows: slice) -> None:
         first, second = (unit[pairs[rows, side]].astype(np.float64) for side in (0, 1))
         apart[rows] = np.maximum(1.0 - np.einsum("nd,nd->n", first, second), 0.0)
+
+    in_threads(fill, chunks(len(pairs), unit.shape[1], CACHED_FLOATS))
     return apart
 
 
 def near_pairs(found: Neighbours, usual: float) -> Integers:
     """Index pairs [pairs 2] of neighbours at most `SHARE` of the usual distance apart, lower index first."""
     rows, ranks = np.nonzero(1.0 - found.similarity <= SHARE * usual)
-    return _ordered(np.stack([rows, found.index[rows, ranks]], axis=1))
+    return ordered_pairs(np.stack([rows, found.index[rows, ranks]], axis=1), len(found.index))
 
 
 def clusters_of(count: int, pairs: Sequence[Integers]) -> Integers:
@@ -127,7 +136,8 @@ def share_with_near_duplicate(layers: Iterable[Vectors]) -> float:
     return float((np.median(relative, axis=0) <= NEAR).mean()) if relative else 0.0
 
 
-def _ordered(pairs: Integers) -> Integers:
-    """Distinct pairs of two different indices, the lower one first."""
-    pairs = np.sort(pairs, axis=1)
-    return np.unique(pairs[pairs[:, 0] < pairs[:, 1]], axis=0)
+def ordered_pairs(pairs: Integers, count: int) -> Integers:
+    """Distinct pairs of two different indices below ``count``, the lower one first, in order."""
+    first, second = pairs.min(axis=1), pairs.max(axis=1)
+    keys = np.unique((first * count + second)[first < second])
+    return np.stack(np.divmod(keys, count), axis=1)

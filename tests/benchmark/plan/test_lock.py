@@ -8,8 +8,9 @@ import pytest
 
 import layerboard
 from layerboard.benchmark.forms.campaign import RUN_FILE
-from layerboard.benchmark.plan.lock import LockedWeights, read_lock
+from layerboard.benchmark.plan.lock import LockedWeights, given_weights, read_lock
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.registry.find import all_specs
 from tests.benchmark.runs import run
 from tests.zoo.load.test_infer import save
 
@@ -107,3 +108,16 @@ def test_pins_are_what_a_run_writes(tmp_path: Path) -> None:
         (tmp_path / RUN_FILE).write_text(bad)
         with pytest.raises(InputError, match=r"run\.yaml.*remove the file to accept the weights of today"):
             read_lock(tmp_path)
+
+
+def test_weights_that_were_given_say_whether_they_are_the_published_ones() -> None:
+    published = next(spec for spec in all_specs() if spec.file.name and spec.file.sha256)
+    unknown = next(spec for spec in all_specs() if not spec.file.sha256 and not spec.origin.supply)
+    same, other = published.file.sha256.ljust(64, "0"), "f" * 64
+    assert given_weights({published.name: LockedWeights("", "sha256:1", same)}) == ""
+    assert given_weights({published.name: LockedWeights("owner/name", FIRST, other)}) == ""
+    sentence = given_weights(
+        {name: LockedWeights("", "sha256:1", other) for name in (published.name, unknown.name)}
+    )
+    assert f"{published.name}: other files than the published ones" in sentence
+    assert f"{unknown.name}: no SHA-256 of the published files is known" in sentence
