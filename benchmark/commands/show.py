@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 NO_FAILURES = "No failures to show: the folder has none, or keeps no examples of these tasks."
 WORST = 5  # rows shown of each table of failures
 MOST_BEYOND = 12  # rows shown of each table of what other sizes, formats, poolings, sets, steps, ... change
+# backbones of all tasks together up to which these are shown: for more, they take up to half a minute
+MOST_COMPARED = 24
 
 
 class Failures(Result):
@@ -224,11 +226,15 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
 
 
 def _beyond(board: "Board") -> Iterator[Result]:
-    """The first table of each section on what is asked beside single layers of backbones as they are."""
+    """The first table of each section on what is asked beside single layers of backbones as they are.
+
+    None of a board with many backbones and tasks: its page has them.
+    """
     from layerboard.leaderboards.blocks.blocks import Heading, Table
     from layerboard.leaderboards.sections.order import BEYOND
 
-    for section in BEYOND:
+    compared = sum(not backbone.floor for column in board.columns for backbone in column.backbones)
+    for section in BEYOND if compared <= MOST_COMPARED else ():
         title = ""
         for block in section(board):
             if isinstance(block, Heading):

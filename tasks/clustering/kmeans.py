@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 
 from layerboard.tasks.metrics.arrays import Features, Floats, Integers
+from layerboard.tasks.metrics.neighbours import CACHED_FLOATS, chunks
 
 CHUNK_FLOATS = 1 << 22  # values compared with their centres at a time
-CACHED_FLOATS = 1 << 17  # values of a part that stays in the cache of a core
 
 
 def kmeans_starts(features: Features, k: int, seed: int, n_init: int) -> Integers:
@@ -52,8 +52,7 @@ def spread_samples(features: Features, k: int, random_state: np.random.RandomSta
     n, weight, tries = len(features), np.ones(len(features), features.dtype), 2 + int(np.log(k))
     parts: list[Features] = [features.astype(np.float64)] if features.size <= CHUNK_FLOATS else []
     if not parts:  # would take much memory: converted again for each centre, in the cache
-        step = max(1, CACHED_FLOATS // features.shape[1])
-        parts = [features[start : start + step] for start in range(0, n, step)]
+        parts = [features[rows] for rows in chunks(n, features.shape[1], CACHED_FLOATS)]
     squares = np.concatenate([np.einsum("ij,ij->i", part, part, dtype=np.float64) for part in parts])
 
     def distances(drawn: Integers) -> Features:

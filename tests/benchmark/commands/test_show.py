@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from layerboard.benchmark.commands import show
 from layerboard.benchmark.engines.log import LOG
 from tests.benchmark.conftest import BACKBONES, Whole
 from tests.benchmark.runs import command
@@ -43,7 +44,7 @@ def test_for_machines(capsys: Capture, whole: Whole) -> None:
 
 
 def test_what_goes_on_and_what_variants_change_is_said_to_people_and_machines(
-    capsys: Capture, again: Path, data: Path
+    capsys: Capture, again: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = ("-o", again / "out")
     options = ("-b", "mini-fs", "-t", "knn", "--layers", "1,12", "--no-floor", "--compress", "pca:8,int8")
@@ -61,6 +62,8 @@ def test_what_goes_on_and_what_variants_change_is_said_to_people_and_machines(
     rows = {row["variant"]: row["knn top-1 †"] for row in variants["rows"]}
     assert {*rows} == {"pca:8", "int8"}
     assert all(change in shown for change in rows.values())
+    monkeypatch.setattr(show, "MOST_COMPARED", 0)
+    assert json.loads(command(capsys, "show", *place, "--json").out)[0]["beyond"] == []
 
 
 def test_failures_stand_below_the_answers(capsys: Capture, whole: Whole, tmp_path: Path) -> None:
