@@ -58,7 +58,8 @@ class Collector(ABC):
 def to_host(arrays: Mapping[Name, Tensor]) -> dict[Name, Tensor]:
     """Copy arrays to host memory, contiguous, with one copy for each device and dtype.
 
-    Separate copies would make the host wait for the device once for each array.
+    Separate copies would make the host wait for the device once for each array. Arrays of a copy share its
+    memory, which is freed with the last of them.
     """
     there = {name: array.contiguous() for name, array in arrays.items() if array.device.type == "cpu"}
     kinds: dict[tuple[torch.device, torch.dtype], list[Name]] = {}
@@ -72,8 +73,7 @@ def to_host(arrays: Mapping[Name, Tensor]) -> dict[Name, Tensor]:
         host = whole.cpu() if pinned is None else pinned.copy_(whole)
         parts = torch.split(host, [arrays[name].numel() for name in names])
         for name, part in zip(names, parts, strict=True):
-            # each owns its memory: files are written from it, and the whole buffer is freed
-            there[name] = part.view(arrays[name].shape).clone()
+            there[name] = part.view(arrays[name].shape)
     return {name: there[name] for name in arrays}
 
 

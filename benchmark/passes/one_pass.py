@@ -1,8 +1,11 @@
 """One pass: each image of a source goes through a backbone once for all listeners, in batches that fit."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from math import inf
+
+from torch import Tensor
 
 from layerboard.benchmark.engines.progress import Reporter
 from layerboard.benchmark.passes.collectors import Collector
@@ -65,7 +68,7 @@ def run_pass(
     """Show every image of the shards that a listener misses to the backbone, once; raises InputError.
 
     Memory is bounded by one batch at the input size, what measurers keep of their group, and the results of
-    one shard. A listener that raises is left out from then on and keeps the reason; the others go on. A batch
+    two shards: one is written while the next is shown. A listener that raises is left out from then on and keeps the reason; the others go on. A batch
     that does not fit into memory is split, down to one image. The view of the source is scaled to the
     backbone.
     """
@@ -73,7 +76,8 @@ def run_pass(
     shards = sorted(set().union(*(each.missing for each in listeners)))
     splitter = BatchSplitter(backbone, source.joint, report.say)
     title, total = f"{spec.name}  {source.name}", sum(map(source.shard_images, shards))
-    with report.bar(title, total, "images") as advance:
+    writing: Future[None] | None = None
+    with ThreadPoolExecutor(1, "shards") as writer, report.bar(title, total, "images") as advance:
         pinned = backbone.device.type == "cuda"
         for event in loader.batches(source, shards, batch_size, spec.input_size, pinned=pinned):
             if all(listener.failure for listener in listeners):
@@ -90,20 +94,31 @@ def run_pass(
                     unreadable.append(event.reason)
                     advance(1)
                 case ShardEnd():
-                    _store(event.shard, source.shard_groups(event.shard), listeners)
+                    collected = _collected(event.shard, source.shard_groups(event.shard), listeners)
+                    if writing is not None:
+                        writing.result()
+                    writing = writer.submit(_write, event.shard, collected)
+        if writing is not None:
+            writing.result()
     return PassResult(images, tuple(unreadable))
 
 
-def _store(shard: int, groups: range, listeners: Listeners) -> None:
+def _collected(shard: int, groups: range, listeners: Listeners) -> list[tuple[Listener, dict[str, Tensor]]]:
+    """What listeners have collected of a shard that they miss."""
+    collected = []
     for listener in listeners:
         if shard in listener.missing and listener.failure is None:
             try:
-                arrays = listener.collector.finish(groups)
+                collected.append((listener, listener.collector.finish(groups)))
             except Exception as error:
                 listener.failure = error
-                continue
-            listener.store.write(shard, arrays)
-            listener.missing.discard(shard)
+    return collected
+
+
+def _write(shard: int, collected: Sequence[tuple[Listener, dict[str, Tensor]]]) -> None:
+    for listener, arrays in collected:
+        listener.store.write(shard, arrays)
+        listener.missing.discard(shard)
 
 
 Seen = dict[str, frozenset[Layer]]  # by name of a listener, the layers of a batch that it has seen

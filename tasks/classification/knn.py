@@ -19,7 +19,6 @@ from layerboard.tasks.framework.task import JointVectorTask
 from layerboard.tasks.framework.transformed import Vectors
 from layerboard.tasks.metrics.arrays import SHORTEST, Floats, Integers
 from layerboard.tasks.metrics.neighbours import (
-    BANK_ROWS,
     EXTRA,
     Cosines,
     Key,
@@ -273,8 +272,7 @@ def nearest_of_layers(
     is the mean of its members' cosines; ties are ordered by bank index. The products of a member are computed
     once, however many layers have it. They are in float64, so that the cosines, rounded to float32, depend
     neither on the blocks nor on the device. The unit vectors of all members are in memory in float32,
-    together with as many similarities as a search of one layer needs and the neighbours of a chunk of
-    queries.
+    together with the similarities of each member and the neighbours of a chunk of queries for all layers.
 
     Each member has a bank [n dim] and queries [m dim], finite and of any length. A zero vector has cosine 0
     with every vector. If n < k, n neighbours are returned. Yields the neighbours of each layer for
@@ -295,6 +293,6 @@ def nearest_of_layers(
     product_device = None if device is None or device.type == "mps" else device  # MPS has no float64
     cosines = {name: Cosines([units[member] for member in members]) for name, members in layers.items()}
     wanted = min(k + EXTRA, stored)
-    for rows in chunks(asked, min(stored, BANK_ROWS)):
+    for rows in chunks(asked, wanted * len(layers)):
         candidates = products_of_layers(units, layers, rows, wanted, product_device, torch.float64)
         yield {name: settled(cosines[name].of(rows), each, k) for name, each in candidates.items()}

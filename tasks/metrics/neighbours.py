@@ -71,8 +71,8 @@ def search(bank: Vectors, queries: Vectors, k: int, device: torch.device | None)
     if WITH_FAISS and device is None and len(queries):
         candidates = Neighbours(*faiss.knn(queries, bank, wanted, metric=faiss.METRIC_INNER_PRODUCT))
     else:
-        parts = chunks(len(queries), min(len(bank), BANK_ROWS))
         units, alone = {0: (bank, queries)}, {0: (0,)}
+        parts = chunks(len(queries), wanted)
         candidates = concatenate_neighbours(
             [products_of_layers(units, alone, rows, wanted, device)[0] for rows in parts], wanted
         )
@@ -87,36 +87,41 @@ def products_of_layers(
     device: torch.device | None,
     dtype: torch.dtype = torch.float32,
 ) -> dict[Key, Neighbours]:
-    """Nearest bank vectors of some queries for each layer, by matrix products; ties in any order.
+    """The k <= n nearest bank vectors of some queries for each layer, by products; ties in any order.
 
     The similarity of a layer is the mean of its members' similarities. ``units`` has the bank [n dim] and the
     queries [m dim] of each member: unit vectors, in the same order for all. ``layers`` lists the members of
-    each layer. All members together have as many similarities in memory as `BANK_ROWS` rows for these
-    queries. The products run on the CPU if the device is None, and are rounded to float32.
+    each layer. Every bank vector is copied to the device once. At a time, there are `BANK_ROWS` bank vectors
+    in its memory, `CHUNK_FLOATS` similarities of each member, and k neighbours of all these queries for each
+    layer. The products run on the CPU if the device is None, and are rounded to float32.
     """
-    best: dict[Key, tuple[Tensor, Tensor]] = {}
-    block = max(k, BANK_ROWS // len(units))
     banks = {member: torch.from_numpy(bank) for member, (bank, _) in units.items()}
     asked = {
         member: torch.from_numpy(queries[rows]).to(device, dtype) for member, (_, queries) in units.items()
     }
-    for start in range(0, len(next(iter(banks.values()))), block):
-        some = slice(start, start + block)
-        alike = {member: asked[member] @ bank[some].to(device, dtype).T for member, bank in banks.items()}
-        for name, members in layers.items():
-            mean = mean_of([alike[member] for member in members])
-            value, index = mean.topk(min(k, mean.shape[1]), dim=1)
-            index += start
-            if name in best:
-                value, index = (
-                    torch.cat(pair, dim=1) for pair in zip(best[name], (value, index), strict=True)
-                )
-                value, kept = value.topk(min(k, value.shape[1]), dim=1)
-                index = index.gather(1, kept)
-            best[name] = value, index
+    stored, count = (len(next(iter(every.values()))) for every in (banks, asked))
+    block, width = max(k, BANK_ROWS // len(units)), min(stored, BANK_ROWS)
+    best = {
+        name: (
+            torch.full((count, k), -math.inf, dtype=dtype, device=device),
+            torch.zeros((count, k), dtype=torch.int64, device=device),
+        )
+        for name in layers
+    }
+    for start in range(0, stored, block):
+        some = {member: bank[start : start + block].to(device, dtype).T for member, bank in banks.items()}
+        for part in chunks(count, width):
+            alike = {member: asked[member][part] @ bank for member, bank in some.items()}
+            for name, members in layers.items():
+                mean = mean_of([alike[member] for member in members])
+                value, index = mean.topk(min(k, mean.shape[1]), dim=1)
+                similarity, indices = (each[part] for each in best[name])  # views, changed in place
+                value, order = torch.cat([similarity, value], dim=1).topk(k, dim=1)
+                indices.copy_(torch.cat([indices, index + start], dim=1).gather(1, order))
+                similarity.copy_(value)
     return {
-        name: Neighbours(value.float().cpu().numpy(), index.cpu().numpy())
-        for name, (value, index) in best.items()
+        name: Neighbours(similarity.float().cpu().numpy(), index.cpu().numpy())
+        for name, (similarity, index) in best.items()
     }
 
 

@@ -1,6 +1,7 @@
 """A pass shows each image once, feeds every listener, and stores whole shards only."""
 
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
@@ -160,6 +161,36 @@ def test_a_stored_shard_is_not_computed_again(tmp_path: Path) -> None:
     assert [sorted(one.missing) for one in again] == [[], [1]]
     run(src, again, backbone)
     assert sum(backbone.batches) == 2
+
+
+def test_a_shard_is_written_while_the_next_is_shown_and_an_error_of_its_file_is_raised(
+    tmp_path: Path,
+) -> None:
+    src = source([[1], [2], [3]])
+    shown: list[int] = []
+    second = Event()
+
+    class Slow(Shards):
+        def write(self, index, arrays):  # type: ignore[no-untyped-def]
+            if index == 0:
+                assert second.wait(20), "the second shard is not shown before the first is written"
+            super().write(index, arrays)
+            if index == 2:
+                raise OSError("no space left on device")
+
+    class Watched(CountingBackbone):
+        def visit(self, pixels, visitor, layers=None):  # type: ignore[no-untyped-def]
+            shown.append(len(pixels))
+            if len(shown) == 2:
+                second.set()
+            super().visit(pixels, visitor, layers)
+
+    found = listeners(src, tmp_path, dense=False)
+    found[0].store = Slow(tmp_path / "vectors", 3)
+    with pytest.raises(OSError, match="no space"):
+        run(src, found, Watched(), batch_size=1)
+    assert len(shown) == 3
+    assert found[0].missing == {2}
 
 
 def test_a_failing_listener_does_not_stop_the_others(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from layerboard.tasks.classification import knn
 from layerboard.tasks.classification.knn import nearest_of_layers
 from layerboard.tasks.framework.transformed import side_by_side
 from layerboard.tasks.metrics import memory_search
@@ -55,7 +54,6 @@ def searched(*arguments) -> dict[str, search.Neighbours]:
 @pytest.mark.parametrize("rows", [1 << 16, 50])
 def test_neighbours_of_sets_are_those_of_vectors_side_by_side(monkeypatch, rows):
     monkeypatch.setattr(search, "BANK_ROWS", rows)
-    monkeypatch.setattr(knn, "BANK_ROWS", rows)
     monkeypatch.setattr(search, "CHUNK_FLOATS", 2000)
     banks, queries = layers(240), layers(30)
     for bank in banks.values():
