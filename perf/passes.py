@@ -1,19 +1,26 @@
 """A pass that keeps every layer, or measures attention, against the bare forward pass of the same model."""
 
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import get_args
 
 import torch
 
+from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.passes.collectors import Collector, MeasuredCollector, VectorCollector
+from layerboard.benchmark.passes.loading import Loader
+from layerboard.benchmark.passes.one_pass import Listener, run_pass
+from layerboard.benchmark.passes.shards import Shards
 from layerboard.tasks.analyses.attention import AttentionDistance, AttentionShares
 from layerboard.tasks.analyses.attention_maps import AttentionMapsTask
 from layerboard.tasks.analyses.saliency import IMAGES_PER_GROUP, SaliencyTask
-from layerboard.tasks.datasets.base import Coverage
+from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.coco import CocoRegion, RegionImage, Regions
+from layerboard.tasks.framework.base import Group, Source
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.framework.sources import IMAGES
@@ -36,6 +43,36 @@ def pass_rows(setting: Setting) -> Iterator[Row]:
     yield beside_bare(backbone, pixels, setting).row(what, ("pass", "bare"), Budget(1.05))
     times, note = forwards(backbone, pixels), f"{len(backbone.spec.layers)} layers"
     yield Row("forwards an image, for all layers", times, budget=Budget(1), note=note)
+    yield whole_pass_row(backbone, pixels, setting, f"{size}, {SHOWN_BATCHES} batches of {batch}")
+
+
+SHOWN_BATCHES = 8
+
+
+def whole_pass_row(backbone: Backbone, pixels: torch.Tensor, setting: Setting, size: str) -> Row:
+    """A pass as `run_pass` makes it, from images in memory to files, over as many bare forward passes.
+
+    Every batch is a shard, so that each is written while the next is shown.
+    """
+    images = {FileSample(f"image {number}", ""): each.cpu()[None] for number, each in enumerate(pixels)}
+    groups = tuple(Group(f"batch {number}", tuple(images)) for number in range(SHOWN_BATCHES))
+    source = replace(one_batch(0).probe, groups=groups)
+    loader = Loader(4, lambda sample, _: (images[sample], (SIDE, SIDE)))  # type: ignore[index]
+
+    def show_all() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            store = Shards(Path(folder), len(groups))
+            collector = vector_collector(backbone, 0, source)
+            listener = Listener("vectors", collector, store, {*store.missing})
+            run_pass(source, [listener], backbone, len(pixels), loader, Silent())
+
+    def show_bare() -> None:
+        for _ in groups:
+            show_batch(backbone, pixels)
+
+    rounds = take_turns(setting, {"bare": show_bare, "pass": show_all}, 0.5)
+    what = f"a whole pass, from images in memory to files of all layers, over bare forwards ({size})"
+    return rounds.row(what, ("pass", "bare"), Budget(1.11))
 
 
 def gram_rows(setting: Setting) -> Iterator[Row]:
@@ -63,10 +100,10 @@ def beside_bare(
     return take_turns(setting, {"bare": lambda: show_batch(backbone, pixels), "pass": show_all}, times)
 
 
-def vector_collector(backbone: Backbone, count: int) -> Collector:
-    """The collector of class token and mean of all layers, for one batch of ``count`` images."""
+def vector_collector(backbone: Backbone, count: int, source: Source | None = None) -> Collector:
+    """The collector of class token and mean of all layers, for a source or one batch of ``count`` images."""
     layers, poolings = frozenset(backbone.spec.layers), backbone.spec.poolings_of(("cls", "mean"))
-    return VectorCollector(one_batch(count).probe, layers, poolings, torch.float32)
+    return VectorCollector(source or one_batch(count).probe, layers, poolings, torch.float32)
 
 
 def grams(backbone: Backbone, count: int) -> Collector:

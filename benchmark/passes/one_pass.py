@@ -68,9 +68,9 @@ def run_pass(
     """Show every image of the shards that a listener misses to the backbone, once; raises InputError.
 
     Memory is bounded by one batch at the input size, what measurers keep of their group, and the results of
-    two shards: one is written while the next is shown. A listener that raises is left out from then on and keeps the reason; the others go on. A batch
-    that does not fit into memory is split, down to one image. The view of the source is scaled to the
-    backbone.
+    two shards: one is written while the next is shown. A listener that raises is left out from then on and
+    keeps the reason; the others go on. A batch that does not fit into memory is split, down to one image. The
+    view of the source is scaled to the backbone.
     """
     spec, images, unreadable = backbone.spec, 0, []
     shards = sorted(set().union(*(each.missing for each in listeners)))

@@ -235,9 +235,9 @@ def _forward(backbone: Backbone, pixels: Tensor, layers: Layers) -> list[float]:
 def _pixels(backbone: Backbone, batch: int, size: ViewSize) -> Tensor:
     """Random noise as images of a size on the device, uint8 [batch * tiles 3 height width]."""
     width, height = size.shown
-    seeded = torch.Generator().manual_seed(0)
+    seeded = torch.Generator(backbone.device).manual_seed(0)
     shape = batch * size.tiles, 3, height, width
-    return torch.randint(0, 256, shape, dtype=torch.uint8, generator=seeded).to(backbone.device)
+    return torch.randint(0, 256, shape, dtype=torch.uint8, generator=seeded, device=backbone.device)
 
 
 def _peak(backbone: Backbone, pixels: Tensor, layers: Layers) -> int:

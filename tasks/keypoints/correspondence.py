@@ -60,19 +60,21 @@ def _norm(tokens: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     inner products of tokens at most one step apart; the weights are products of bilinear weights.
     """
     exact = tokens.to(torch.float64)
-    height, width = exact.shape[-3:-1]
-    square = exact.new_zeros((*exact.shape[:-3], len(rows), len(columns)))
-    for down in (0, 1):
-        for across in (-1, 0, 1) if down else (0, 1):
-            near = exact[..., : height - down, max(0, -across) : width - max(0, across), :]
-            far = exact[..., down:, max(0, across) : width - max(0, -across), :]
-            product = (near * far).sum(-1)
-            pair_rows = rows[:, : height - down] * rows[:, down:]
-            near_columns = columns[:, max(0, -across) : width - max(0, across)]
-            pair_columns = near_columns * columns[:, max(0, across) : width - max(0, -across)]
-            twice = 2.0 if down or across else 1.0
-            square += twice * (pair_rows @ (product @ pair_columns.T))
+    above, below = exact[..., :-1, :, :], exact[..., 1:, :, :]
+    left, right = exact[..., :-1, :], exact[..., 1:, :]
+    same = torch.cat([_products(exact, exact), 2 * _products(left, right)], dim=-1)
+    diagonal = _products(above[..., :-1, :], below[..., 1:, :])
+    diagonal = diagonal + _products(above[..., 1:, :], below[..., :-1, :])
+    next_row = 2 * torch.cat([_products(above, below), diagonal], dim=-1)
+    down, across = (
+        torch.cat([weights.square(), weights[:, :-1] * weights[:, 1:]], dim=1) for weights in (rows, columns)
+    )
+    square = down @ (torch.cat([same, next_row], dim=-2) @ across.T)
     return square.clamp_min(0).sqrt()
+
+
+def _products(first: Tensor, second: Tensor) -> Tensor:
+    return (first * second).sum(-1)
 
 
 def _argmax(similarity: Tensor) -> Tensor:
