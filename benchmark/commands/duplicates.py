@@ -1,6 +1,7 @@
 """Find duplicates, doubtful labels and series in a folder: `duplicates` and `layerboard.duplicates`."""
 
-from dataclasses import KW_ONLY
+from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,10 @@ from layerboard.benchmark.forms.option import OnePath, Option, OptionalPath, Pla
 from layerboard.benchmark.forms.request import BACKBONES, Backbones, Images, Request
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from layerboard.benchmark.audit import Checked
+    from layerboard.benchmark.commands.known_layer import KnownLayer
     from layerboard.benchmark.engines.progress import Reporter
 
 SHOWN = 10  # findings of each kind that are printed
@@ -79,9 +84,7 @@ def duplicates(request: DuplicatesRequest, report: "Reporter | None" = None) -> 
         >>> found.frame[found.frame["finding"] == "duplicate"][["file", "other"]].shape[1]
         2
     """
-    from dataclasses import replace
-
-    from layerboard.benchmark.audit import KINDS, audited, notes_of
+    from layerboard.benchmark.audit import audited, notes_of
     from layerboard.benchmark.commands.known_layer import OF_IMAGES, known_layer
     from layerboard.benchmark.engines.progress import reporter_for
     from layerboard.benchmark.folder import measured_backbones, own_images, read_vectors, sentences
@@ -99,33 +102,44 @@ def duplicates(request: DuplicatesRequest, report: "Reporter | None" = None) -> 
     known = {
         name: known_layer(setup.spec, OF_IMAGES, request.output) for name, setup in folder.setups.items()
     }
-    checked = audited(
-        folder,
-        {name: f"{each.layer} {each.pooling}" for name, each in known.items()},
-        report,
-        request.precision,
-    )
+    spaces = {name: each.vectors for name, each in known.items()}
+    checked = audited(folder, spaces, report, request.precision)
     groups = request.to.with_name(f"{request.to.stem}-groups.csv")
-    toys = [name for name, setup in folder.setups.items() if setup.spec.is_toy]
-    used = {space.name for space in checked.audit.spaces}
-    why = [
-        f"{name}, layer {each.layer}: {each.why}."
-        for name, each in known.items()
-        if f"{name} {each.layer} {each.pooling}" in used
-    ]
     left = [*folder.remarks, *([f"without classes: {images.unlabelled}"] if images.unlabelled else [])]
-    toy = (TOY.format(name=name) for name in toys[:1])
-    page = checked.page._replace(notes=(*notes_of(checked, groups), *why, *toy, *sentences(left)))
-    frame, parts = checked.frame, []
-    for name, kind in KINDS.items():
-        rows = frame[frame["finding"] == name]
-        more = (f"{len(rows) - SHOWN} more rows: the table has them.",) if len(rows) > SHOWN else ()
-        table = kind.table(rows).head(SHOWN)
-        parts += [Result(title=kind.title, frame=rows, table=table, notes=more)] if len(rows) else []
+    notes = (*notes_of(checked, groups), *_used(checked, known), *sentences(left))
+    page = checked.page._replace(notes=notes)
+    frame = checked.frame
     paths = request.to, request.to.with_suffix(".csv"), groups
     contents = found_page(page), csv_text(frame.astype(object)), checked.groups
     for path, content in zip(paths, contents, strict=True):
         write_whole(path, content)
     return PageFiles(
-        title=page.title, frame=frame, table=frame[:0], notes=page.notes, parts=tuple(parts), paths=paths
+        title=page.title,
+        frame=frame,
+        table=frame[:0],
+        notes=page.notes,
+        parts=tuple(_by_kind(frame)),
+        paths=paths,
     )
+
+
+def _used(checked: "Checked", known: "Mapping[str, KnownLayer]") -> Iterator[str]:
+    """Which layers of which backbones were used, and why; and that a toy network is among the backbones."""
+    used = {space.name for space in checked.audit.spaces}
+    for name, each in known.items():
+        if f"{name} {each.vectors}" in used:
+            yield f"{name}, layer {each.layer}: {each.why}."
+    for name in [name for name, setup in checked.folder.setups.items() if setup.spec.is_toy][:1]:
+        yield TOY.format(name=name)
+
+
+def _by_kind(findings: "pd.DataFrame") -> Iterator[Result]:
+    """The findings of each kind, of which the table has the first."""
+    from layerboard.benchmark.audit import KINDS
+
+    for name, kind in KINDS.items():
+        rows = findings[findings["finding"] == name]
+        if len(rows):
+            more = (f"{len(rows) - SHOWN} more rows: the table has them.",) if len(rows) > SHOWN else ()
+            table = kind.table(rows).head(SHOWN)
+            yield Result(title=kind.title, frame=rows, table=table, notes=more)

@@ -84,8 +84,6 @@ def recommend_command(request: RecommendRequest) -> None:
 
     Example: `layerboard recommend --tasks knn spair --max-loss 1 --max-ms 10 --licence commercial`
     """
-    from layerboard.leaderboards.findings.recommendation import pareto_table, pick_table
-
     if request.literature:
         answer = from_literature(request)
         if request.json:
@@ -99,10 +97,16 @@ def recommend_command(request: RecommendRequest) -> None:
         notes = (*advice.warnings, *advice.notes, *advice.details)
         say_json({**content, "device": advice.device, "notes": notes, "python": advice.code})
         return
+    _say_advice(advice, every=request.details)
+
+
+def _say_advice(advice: "Recommendation", *, every: bool) -> None:
+    """Print the recommendation in words; ``every``: also the reason for each task, fronts and Python."""
+    from layerboard.leaderboards.findings.recommendation import pareto_table, pick_table
+
     for warning in advice.warnings:
         say(wrap_text(warning) + "\n")
     say(table_text(pick_table(advice)) + "\n")
-    every = request.details
     for rank, pick in enumerate(advice.picks, start=1):
         reason = advice.reason(pick) if every else advice.summary(pick)
         say(wrap_text(f"{rank}. {pick.backbone}: {reason}."))
@@ -225,8 +229,7 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     from layerboard.benchmark.plan.facts import known_facts
     from layerboard.leaderboards.board.board import Board
     from layerboard.leaderboards.board.costs import (
-        DISTURBANCE,
-        disturbances,
+        disturbed_notes,
         find_measured_device,
         layer_costs,
         pareto_front,
@@ -253,20 +256,9 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     names = {backbone.name for backbone in named.backbones}
     offered = {column: rows[rows["backbone"].isin(names)] for column, rows in every.items()}
     command = _measuring(offered, request.output)
-    if command and request.max_ms is not None and all(rows["ms"].isna().all() for rows in offered.values()):
-        raise InputError(f"--max-ms needs times, and none were measured; `{command}` measures them")
     reasons = unscored(named.only(named.records[named.records["task"].isin([each.task for each in columns])]))
-    if all(rows.empty for rows in offered.values()):
-        raise InputError(" ".join(reasons).removesuffix(".") or "no backbone has a score")
+    _require_offers(offered, request.max_ms, command, reasons)
     candidates, details = _within(offered, request)
-    left_out = [*reasons]
-    if request.max_ms is not None and (spared := _spared(offered, request.max_ms)):
-        left_out.append(
-            f"--max-ms {request.max_ms:g} is not applied to times that other work disturbed, of {spared}."
-        )
-    if compressed is not None and compressed.empty:
-        left_out.append("No compressed vectors were scored; `run --compress pca:64+int8` scores some.")
-    left_out += [DISTURBANCE.format(**each) for each in disturbances(named.costs.records, device)]
     compared_columns = {
         column: compare_candidates(rows, every[column], _bounds(board, column, compressed), request.max_loss)
         for column, rows in candidates.items()
@@ -280,13 +272,33 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         {column: pareto_front(each.rows) for column, each in compared_columns.items()},
         device or "",
         (
-            *left_out,
+            *reasons,
+            *_lacking(offered, request.max_ms, compressed),
+            *disturbed_notes(named.costs.records, device),
             *_notes(compared_columns, picks[0], device, command, commercial=request.licence == "commercial"),
         ),
         tuple(code_of(pick, read_local_names(request.output)) for pick in picks),
         (*details, *_details(compared_columns, picks[0])),
         tuple(_warnings(columns, board)),
     )
+
+
+def _require_offers(
+    offered: "Candidates", max_ms: float | None, command: str, reasons: Sequence[str]
+) -> None:
+    """Raise InputError if nothing has a score, or no time although ``max_ms`` limits it."""
+    if command and max_ms is not None and all(rows["ms"].isna().all() for rows in offered.values()):
+        raise InputError(f"--max-ms needs times, and none were measured; `{command}` measures them")
+    if all(rows.empty for rows in offered.values()):
+        raise InputError(" ".join(reasons).removesuffix(".") or "no backbone has a score")
+
+
+def _lacking(offered: "Candidates", max_ms: float | None, compressed: "pd.DataFrame | None") -> Iterator[str]:
+    """Sentences on limits that cannot be applied to every candidate."""
+    if max_ms is not None and (spared := _spared(offered, max_ms)):
+        yield f"--max-ms {max_ms:g} is not applied to times that other work disturbed, of {spared}."
+    if compressed is not None and compressed.empty:
+        yield "No compressed vectors were scored; `run --compress pca:64+int8` scores some."
 
 
 def _bounds(board: "Board", column: "Column", compressed: "pd.DataFrame | None") -> "Bounds":

@@ -111,13 +111,7 @@ def run_command(given: RunForm) -> int:
     """
     request = Request.of(given)
     if not given.json:
-        where = str(request.data or "") or ", ".join(request.images)
-        suite = request.suite or ("standard" if where else "mini")
-        named = request.backbones or (request.weights if request.series else ())
-        backbones = ", ".join(named) or "the suite's backbones"
-        tasks = ", ".join(request.tasks) or "all tasks"
-        on = f" on {where}" if where else ""
-        say(f"layerboard {VERSION}: suite {suite}{on}; {backbones}; {tasks}")
+        say(f"layerboard {VERSION}: {_in_short(request)}")
     require_names(request)
     if given.plan:
         _plan(given)
@@ -140,6 +134,16 @@ def run_command(given: RunForm) -> int:
     elif answered.notes:
         say("\n".join(answered.notes))
     return exit_code(summary.done.failures) or int(bool(unlogged))
+
+
+def _in_short(request: Request) -> str:
+    """Suite, data, backbones and tasks of a request, as given."""
+    where = str(request.data or "") or ", ".join(request.images)
+    suite = request.suite or ("standard" if where else "mini")
+    named = request.backbones or (request.weights if request.series else ())
+    backbones = ", ".join(named) or "the suite's backbones"
+    on = f" on {where}" if where else ""
+    return f"suite {suite}{on}; {backbones}; {', '.join(request.tasks) or 'all tasks'}"
 
 
 @contextmanager
@@ -269,7 +273,10 @@ def run(call: RunCall) -> RunResult:
 
     with tracked(call.log, call.output) as log:
         summary = execute(Request.of(call), reporter_for(call.progress))
-        failures = (*map(str, summary.done.failures), *log(summary))
+        return _run_result(summary, (*map(str, summary.done.failures), *log(summary)))
+
+
+def _run_result(summary: "RunSummary", failures: tuple[str, ...]) -> RunResult:
     answers = answers_to(summary.board)
     left_out = [f"Left out: {reason}." for reason in (*summary.plan.tasks.left_out, *summary.done.unreadable)]
     return RunResult(

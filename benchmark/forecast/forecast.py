@@ -95,11 +95,7 @@ def forecast_run(request: Request, report: Reporter, detect: float | None = None
     timings = _Timings(work, request.workers * KEPT_BYTES // workers)
 
     def expected() -> float:
-        busy: defaultdict[str, float] = defaultdict(float)
-        for step in timings.steps():
-            busy[step.backbone] += step.seconds
-        longest = 0.0 if shared else max(busy.values(), default=0.0)
-        return max(longest, sum(busy.values()) / workers) + sum(step.seconds for step in apart)
+        return _expected(timings.steps(), workers, shared) + sum(step.seconds for step in apart)
 
     threads = torch.get_num_threads()
     if workers > 1 and not shared:
@@ -121,6 +117,15 @@ def forecast_run(request: Request, report: Reporter, detect: float | None = None
         disk=sum(step.disk for step in steps),
         detections=() if detect is None else detections(work.run.plan.tasks.every, request.output, detect),
     )
+
+
+def _expected(steps: Iterable[ForecastStep], workers: int, shared: bool) -> float:
+    """Seconds of the steps of backbones, side by side; ``shared``: workers share one in pieces."""
+    busy: defaultdict[str, float] = defaultdict(float)
+    for step in steps:
+        busy[step.backbone] += step.seconds
+    longest = 0.0 if shared else max(busy.values(), default=0.0)
+    return max(longest, sum(busy.values()) / workers)
 
 
 class _Kind(NamedTuple):
