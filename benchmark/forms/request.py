@@ -60,6 +60,7 @@ Images = Option[str | Path | Sequence[str | Path] | object, tuple[str, ...]]  # 
 Weights = Option[str | Sequence[str] | Mapping[str, str | Path], Mapping[str, Path]]
 Cache = Option[str | Path | None, Path]
 Workers = Option[int | None, int]
+Device = Option[str | Sequence[str], str]
 
 
 def cache_option(help: str, usual: str = "below the user's cache folder") -> Cache:  # noqa: A002
@@ -108,11 +109,6 @@ class DataOptions(OfficialData):
         "What the labels are: class, one class per image; number, one or several columns of numbers "
         "(regression); or labels, several labels per image, separated by | or given as columns of 0 and 1.",
         usual="inferred from the table",
-    )
-    copies: Plain[bool] = Option(
-        False,
-        "With --images: make copies of each image (compressed, cropped, rotated, ...) and score how well "
-        "images and copies retrieve each other (near-duplicates).",
     )
 
 
@@ -170,7 +166,16 @@ class LayerOptions(Form):
     )
 
 
-class TapOptions(LayerOptions):
+class PositionOptions(LayerOptions):
+    """The layers, and the positions at other resolutions."""
+
+    PANEL = "Layers and vectors"
+    interpolation: Plain[InterpolationChoice] = Option(
+        "auto", "Interpolation of position embeddings at other resolutions; auto: as the authors do it."
+    )
+
+
+class TapOptions(PositionOptions):
     """The layers, and what is read in each."""
 
     PANEL = "Layers and vectors"
@@ -182,16 +187,15 @@ class TapOptions(LayerOptions):
         partial(parsers.some_of, choices=parsers.TAPS),
         several=False,
     )
-    interpolation: Plain[InterpolationChoice] = Option(
-        "auto", "Interpolation of position embeddings at other resolutions; auto: as the authors do it."
-    )
 
 
 class DeviceOptions(Form):
     """Where a backbone runs, and what it leaves there."""
 
     PANEL = "Machine"
-    device: Plain[str] = Option("auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.")
+    device: Device = Option(
+        "auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.", parsers.commas, several=False
+    )
     cache: Cache = cache_option("Folder of downloads, vectors and unpacked images, which later calls reuse.")
 
 
@@ -213,17 +217,36 @@ class MachineOptions(DeviceOptions):
     )
 
 
-class ClusterOptions(Form):
+class ClusterOptions(MachineOptions):
     """Several devices or machines."""
 
     PANEL = "Machine"
-    devices: Words = Option(
-        (), "Several devices, one process each: cuda:0,cuda:1 or all.", parsers.listed, usual="only --device"
+    device: Device = Option(
+        "auto",
+        "Device of the forward passes: auto, cpu, cuda or cuda:N; or several, with one process each: "
+        "cuda:0,cuda:1 or all.",
+        parsers.commas,
+        also="--devices",
+        several=False,
     )
     engine: Plain[str] = Option(
-        "auto", "Where to compute: this process (local), several processes or a Ray cluster.", choices=ENGINES
+        "auto",
+        "Where to compute: this process (local), several processes, or a Ray cluster: a new one (ray), or "
+        "the one at ray:HOST:PORT.",
+        partial(parsers.engine, choices=ENGINES),
+        choices=ENGINES,
     )
-    address: Plain[str | None] = Option(None, "Address of an existing Ray cluster.", usual="a new one")
+
+    @property
+    def engine_name(self) -> str:
+        """The engine without an address."""
+        return self.engine.partition(":")[0]
+
+    @property
+    def cluster(self) -> str | None:
+        """Address of an existing Ray cluster, as Ray takes it; None for a new one, and without Ray."""
+        address = self.engine.partition(":")[2]
+        return f"ray:{address}" if address.startswith("//") else address or None
 
 
 class ResultsOptions(Form):
@@ -243,7 +266,7 @@ class JsonOption(Form):
 
 
 class VariantOptions(Form):
-    """Backbones shown otherwise; names of backbones say the same of single ones, such as NAME@448."""
+    """Backbones shown otherwise; names of backbones say the same of single ones, such as NAME@448px."""
 
     PANEL = "Machine"
     input_size: Option[int | str | Sequence[int | str] | None, tuple[int, ...]] = Option(
@@ -263,11 +286,6 @@ class VariantOptions(Form):
         several=False,
         choices=parsers.DTYPES,
     )
-    fast_resize: Plain[bool] = Option(
-        False,
-        "Also run each backbone on images resized by torch (NAME@fast-resize): faster than Pillow, but some "
-        "pixels differ by one or two grey levels; a table compares the two.",
-    )
     compile: Plain[bool] = Option(
         False, "Compile the blocks of transformers (torch.compile): slow start, then faster forward passes."
     )
@@ -279,6 +297,12 @@ class PassOptions(
 ):
     """What to show to which backbones, for which tasks, and which vectors to keep."""
 
+    copies: Plain[bool] = Option(
+        False,
+        "With --images: make copies of each image (compressed, cropped, rotated, ...) and score how well "
+        "images and copies retrieve each other (near-duplicates).",
+        panel="Data",
+    )
     poolings: Words = Option(
         "cls,mean",
         "Image vectors: cls (class token), mean (mean of the patch tokens), cls+mean (both, one after the "

@@ -74,7 +74,7 @@ SLIPS = (
     ("run --layer 3", "did you mean --layers?"),
     ("run --batchsize 4", "did you mean --batch-size?"),
     ("run --num-workers 4", "did you mean --workers?"),
-    ("run --gpu", "did you mean --device or --devices?"),
+    ("run --gpu", "did you mean --device?"),
     ("run -x", "there is no option '-x'"),
     ("recommend --suite mini", "recommend has no option --suite; `run`, `show` and `report` have;"),
     ("run mini", "did you mean `layerboard run --suite mini`?"),
