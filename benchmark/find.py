@@ -105,7 +105,7 @@ def find_regions(
     return Matches(matches, float(np.median(scores[np.isfinite(scores)])) if matches else np.nan, lost)
 
 
-def _scored_regions(tokens: Tensor, grids: Tensor, beside: Floats) -> tuple[Floats, Floats]:
+def _scored_regions(tokens: list[Tensor], grids: Tensor, beside: Floats) -> tuple[Floats, Floats]:
     """Score and box, in shares of the view, of the region of each grid that is most like the tokens.
 
     ``beside`` is how far the box asked for is beside its whole cells, in sizes of the region.

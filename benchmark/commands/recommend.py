@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from layerboard.benchmark.commands.command import command, drawn, records_of, rows_of, say, say_json
-from layerboard.benchmark.commands.export import chosen, fitting
+from layerboard.benchmark.commands.export import chosen
 from layerboard.benchmark.commands.result import Result, table_text, wrap_text
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Option, Plain, Words
 from layerboard.benchmark.forms.request import JsonOption, ResultsOptions
 from layerboard.leaderboards.blocks.display import HELD_OUT, enough_text, score_text
-from layerboard.zoo.errors import InputError, counted, require_known, some
+from layerboard.zoo.errors import InputError, counted, fitting, require_known, some
 from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.registry.local_names import as_path, read_local_names
 from layerboard.zoo.spec import Variant

@@ -14,6 +14,7 @@ from layerboard.benchmark.commands.show import answers_to
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Form, Option, Plain, called_with, of_form
 from layerboard.benchmark.forms.request import Request
+from layerboard.leaderboards.blocks.display import bytes_text
 from layerboard.leaderboards.records.files import VERSION
 from layerboard.zoo.errors import InputError, counted
 
@@ -324,7 +325,7 @@ def _planned(foreseen: "Forecast", detect: float | None) -> Result:
         steps = frame[frame["backbone"] == name]
         scores = steps["what"].str.startswith(("scoring", "comparing"))
         times = [as_time(float(steps.loc[chosen, "seconds"].sum())) for chosen in (~scores, scores)]
-        images, disk = f"{int(steps['images'].sum()):,}", as_size(float(steps["disk"].sum()))
+        images, disk = f"{int(steps['images'].sum()):,}", bytes_text(float(steps["disk"].sum()))
         rows.append([name or "together", images, *times, disk])
     table = pd.DataFrame(rows, columns=["", "images", "passes", "scores", "disk"])
     side = "one after the other" if foreseen.workers == 1 else f"{foreseen.workers} side by side"
@@ -332,9 +333,9 @@ def _planned(foreseen: "Forecast", detect: float | None) -> Result:
     notes = (
         f"{foreseen.images:,} images each; {foreseen.forwards:,} forwards of {backbones} backbones are not "
         f"stored yet, {side} on {foreseen.device}.",
-        f"About {as_time(foreseen.seconds)} in all; {as_size(foreseen.disk)} more in the cache; "
-        f"{as_size(foreseen.memory)} of memory. (The estimate took {as_time(foreseen.warm_up)}; no results "
-        "were stored.)",
+        f"About {as_time(foreseen.seconds)} in all; {bytes_text(foreseen.disk)} more in the cache; "
+        f"{bytes_text(foreseen.memory)} of memory. (The estimate took {as_time(foreseen.warm_up)}; no "
+        "results were stored.)",
         *foreseen.notes,
         *_detected(foreseen, detect),
     )
@@ -357,11 +358,3 @@ def as_time(seconds: float) -> str:
         if seconds >= 2 * length:
             return f"{seconds / length:.1f} {unit}"
     return f"{seconds:.0f} s"
-
-
-def as_size(count: float) -> str:
-    """Bytes in decimal units."""
-    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
-        if count >= size:
-            return f"{count / size:.1f} {unit}"
-    return f"{count / 1e3:.0f} kB"

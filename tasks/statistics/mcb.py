@@ -97,7 +97,7 @@ def _margins_of_hits(
     [best candidates], too. No more is possible than that all are hits.
     """
     margin = step * _margins(lead / step, error / step, _differing(measured)[best] / step**2, reach)
-    return np.minimum(margin, step / (_weights(measured) ** 2).sum() - lead)
+    return np.asarray(np.minimum(margin, step / (_weights(measured) ** 2).sum() - lead), np.float64)
 
 
 def _tested(height: Floats, error: Floats, normal: Floats, near: Mask) -> tuple[Mask, Floats, Floats]:
