@@ -10,7 +10,8 @@ from PIL import Image
 
 import layerboard
 from layerboard.benchmark.commands.app import COMMANDS, named_command, repeat_options
-from layerboard.benchmark.commands.slips import FORMER, require_understood
+from layerboard.benchmark.commands.slips import require_understood
+from layerboard.benchmark.forms.former import FORMER
 from layerboard.zoo.errors import InputError
 from tests.benchmark.runs import command
 
