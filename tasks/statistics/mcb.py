@@ -19,7 +19,7 @@ from layerboard.tasks.statistics.draws import (
     z_scores,
 )
 from layerboard.tasks.statistics.uncertainty import LEVEL, Uncertainty, WeightedScores, without_rounding
-from layerboard.tasks.statistics.weighted import Ratios, group_members
+from layerboard.tasks.statistics.weighted import Ratios
 
 GROUP_DRAWS = 20_000  # simulated values for two groups, whose p-values are corrected for several comparisons
 ALONE = float(ndtri((1 + LEVEL) / 2))  # least quantile, so that one statement alone is wrong in at most 2.5 %
@@ -97,7 +97,7 @@ def _margins_of_hits(
     [best candidates], too. No more is possible than that all are hits.
     """
     margin = step * _margins(lead / step, error / step, _differing(measured)[best] / step**2, reach)
-    return np.asarray(np.minimum(margin, step / (_weights(measured) ** 2).sum() - lead), np.float64)
+    return np.asarray(np.minimum(margin, step / (measured.weights**2).sum() - lead), np.float64)
 
 
 def _tested(height: Floats, error: Floats, normal: Floats, near: Mask) -> tuple[Mask, Floats, Floats]:
@@ -173,20 +173,10 @@ def _quantile(normal: Floats, error: Floats, candidate: int, rivals: Mask) -> fl
     return max(ALONE, quantile_of(largest_difference(normal, error, candidate, np.flatnonzero(rivals))))
 
 
-def _weights(measured: Ratios) -> Floats:
-    """Weight of each unit in a score, with sum 1: [units]."""
-    weight = np.zeros(len(measured.counts))
-    groups = [members for members in group_members(measured.group) if measured.counts[members].any()]
-    for members in groups:
-        weight[members] = measured.counts[members] / (measured.counts[members].sum() * len(groups))
-    return weight
-
-
 def _differing(measured: Ratios) -> Floats:
     """Sum over the units of the squared differences of two scores: [scores scores]."""
-    weight = np.divide(
-        _weights(measured), measured.counts, out=np.zeros(len(measured.counts)), where=measured.counts > 0
-    )
+    counts = measured.counts
+    weight = np.divide(measured.weights, counts, out=np.zeros(len(counts)), where=counts > 0)
     parts = measured.totals * weight[:, None]
     products = parts.T @ parts
     each = np.diag(products)
