@@ -25,11 +25,6 @@ if TYPE_CHECKING:
     from layerboard.benchmark.passes.failures import Failure
     from layerboard.tasks.decompose.task import Given
 
-FEATURES = (
-    ", and with what features: of the best block, or of the output of the final norm, PROTOCOL+final, and "
-    "transformed, PROTOCOL+debias:K or PROTOCOL+final+debias:K."
-)
-
 
 class DecomposeRequest(
     ResultsOptions, ClusterOptions, PositionOptions, BackboneOptions, ExtentOptions, OfficialData
@@ -37,8 +32,13 @@ class DecomposeRequest(
     """Options of `decompose`: a task, two protocols, and on what to compare them."""
 
     task: Plain[str] = Option(..., "Task: spair or davis.")
-    start: Plain[str] = Option("standard", f"First protocol{FEATURES}", also="--from")
-    to: Plain[str] = Option("paper", f"Second protocol{FEATURES}")
+    start: Plain[str] = Option(
+        "standard",
+        "First protocol. NAME+final reads the output of the final norm in place of the best block, "
+        "NAME+debias:K transforms the features, NAME+final+debias:K both.",
+        also="--from",
+    )
+    to: Plain[str] = Option("paper", "Second protocol, named in the same way.")
 
 
 @command("decompose", DecomposeRequest)

@@ -84,30 +84,17 @@ def duplicates(request: DuplicatesRequest, report: "Reporter | None" = None) -> 
         >>> found.frame[found.frame["finding"] == "duplicate"][["file", "other"]].shape[1]
         2
     """
-    from layerboard.benchmark.audit import audited, notes_of
-    from layerboard.benchmark.commands.known_layer import OF_IMAGES, known_layer
+    from layerboard.benchmark.audit import notes_of
     from layerboard.benchmark.engines.progress import reporter_for
-    from layerboard.benchmark.folder import measured_backbones, own_images, read_vectors, sentences
     from layerboard.benchmark.plan.folders import require_writable_page
     from layerboard.leaderboards.blocks.csv import csv_text
     from layerboard.leaderboards.report.found import found_page
-    from layerboard.tasks.framework.identity import own_name
     from layerboard.zoo.atomic import write_whole
 
-    report = report or reporter_for(None)
     require_writable_page(request.to, request.cache)
-    images = own_images(Request.of(request))
-    names = request.backbones or measured_backbones(request.output, own_name(images.data)) or (USUAL,)
-    folder = read_vectors(images._replace(request=replace(images.request, backbones=names)), report)
-    known = {
-        name: known_layer(setup.spec, OF_IMAGES, request.output) for name, setup in folder.setups.items()
-    }
-    spaces = {name: each.vectors for name, each in known.items()}
-    checked = audited(folder, spaces, report, request.precision)
+    checked, further = _checked(request, report or reporter_for(None))
     groups = request.to.with_name(f"{request.to.stem}-groups.csv")
-    left = [*folder.remarks, *([f"without classes: {images.unlabelled}"] if images.unlabelled else [])]
-    notes = (*notes_of(checked, groups), *_used(checked, known), *sentences(left))
-    page = checked.page._replace(notes=notes)
+    page = checked.page._replace(notes=(*notes_of(checked, groups), *further))
     frame = checked.frame
     paths = request.to, request.to.with_suffix(".csv"), groups
     contents = found_page(page), csv_text(frame.astype(object)), checked.groups
@@ -123,8 +110,27 @@ def duplicates(request: DuplicatesRequest, report: "Reporter | None" = None) -> 
     )
 
 
+def _checked(request: DuplicatesRequest, report: "Reporter") -> "tuple[Checked, list[str]]":
+    """The folder and what its audit found, and notes on the layers that were used and on what is left out."""
+    from layerboard.benchmark.audit import audited
+    from layerboard.benchmark.commands.known_layer import OF_IMAGES, known_layer
+    from layerboard.benchmark.folder import measured_backbones, own_images, read_vectors, sentences
+    from layerboard.tasks.framework.identity import own_name
+
+    images = own_images(Request.of(request))
+    names = request.backbones or measured_backbones(request.output, own_name(images.data)) or (USUAL,)
+    folder = read_vectors(images._replace(request=replace(images.request, backbones=names)), report)
+    known = {
+        name: known_layer(setup.spec, OF_IMAGES, request.output) for name, setup in folder.setups.items()
+    }
+    spaces = {name: each.vectors for name, each in known.items()}
+    checked = audited(folder, spaces, report, request.precision)
+    left = [*folder.remarks, *([f"without classes: {images.unlabelled}"] if images.unlabelled else [])]
+    return checked, [*_used(checked, known), *sentences(left)]
+
+
 def _used(checked: "Checked", known: "Mapping[str, KnownLayer]") -> Iterator[str]:
-    """Which layers of which backbones were used, and why; and that a toy network is among the backbones."""
+    """The layers that were used, and why; and a note on a toy network among the backbones."""
     used = {space.name for space in checked.audit.spaces}
     for name, each in known.items():
         if f"{name} {each.vectors}" in used:

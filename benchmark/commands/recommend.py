@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from layerboard.benchmark.commands.command import command, drawn, records_of, rows_of, say, say_json
 from layerboard.benchmark.commands.export import chosen
@@ -226,16 +226,8 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     Raises InputError if there are no records, if a task, backbone or device is unknown, if latency is limited
     but was not measured, or if nothing is within the limits.
     """
-    from layerboard.benchmark.plan.facts import known_facts
-    from layerboard.leaderboards.board.board import Board
-    from layerboard.leaderboards.board.costs import (
-        disturbed_notes,
-        find_measured_device,
-        layer_costs,
-        pareto_front,
-    )
+    from layerboard.leaderboards.board.costs import disturbed_notes, pareto_front
     from layerboard.leaderboards.findings.answers import unscored
-    from layerboard.leaderboards.findings.limits import candidates_of
     from layerboard.leaderboards.findings.recommendation import (
         Recommendation,
         compare_candidates,
@@ -245,18 +237,11 @@ def recommended(request: RecommendRequest) -> "Recommendation":
 
     if request.max_loss < 0:
         raise InputError(f"--max-loss takes a number of at least 0; found {request.max_loss:g}")
-    records, items = records_of(request.output), request.output / "items"
-    board = Board.of(records, items=items)
-    named = Board.of(chosen(records, request.backbones), items=items) if request.backbones else board
-    columns = _columns(board, named, request.tasks)
-    device = find_measured_device(named.costs.records, request.device)
-    costs, facts = layer_costs(board.costs.records, device), known_facts()
-    compressed = None if request.max_bytes is None else board.compressed
-    every = candidates_of(columns, costs, facts, compressed)
-    names = {backbone.name for backbone in named.backbones}
-    offered = {column: rows[rows["backbone"].isin(names)] for column, rows in every.items()}
+    board, named, device, every, compressed = offer = _offer(request)
+    offered = offer.rows
     command = _measuring(offered, request.output)
-    reasons = unscored(named.only(named.records[named.records["task"].isin([each.task for each in columns])]))
+    tasks = named.records["task"].isin([column.task for column in every])
+    reasons = unscored(named.only(named.records[tasks]))
     _require_offers(offered, request.max_ms, command, reasons)
     candidates, details = _within(offered, request)
     compared_columns = {
@@ -279,8 +264,41 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         ),
         tuple(code_of(pick, read_local_names(request.output)) for pick in picks),
         (*details, *_details(compared_columns, picks[0])),
-        tuple(_warnings(columns, board)),
+        tuple(_warnings([*every], board)),
     )
+
+
+class _Offer(NamedTuple):
+    """What there is to choose from."""
+
+    board: "Board"  # of all backbones that were run
+    named: "Board"  # of those to choose from
+    device: str | None  # whose times count
+    every: "Candidates"  # of all backbones
+    compressed: "pd.DataFrame | None"  # scores of compressed vectors; None if they are no candidates
+
+    @property
+    def rows(self) -> "Candidates":
+        """The candidates of the backbones to choose from."""
+        names = {backbone.name for backbone in self.named.backbones}
+        return {column: rows[rows["backbone"].isin(names)] for column, rows in self.every.items()}
+
+
+def _offer(request: RecommendRequest) -> _Offer:
+    """What there is to choose from; raises InputError for unknown tasks, backbones or devices."""
+    from layerboard.benchmark.plan.facts import known_facts
+    from layerboard.leaderboards.board.board import Board
+    from layerboard.leaderboards.board.costs import find_measured_device, layer_costs
+    from layerboard.leaderboards.findings.limits import candidates_of
+
+    records, items = records_of(request.output), request.output / "items"
+    board = Board.of(records, items=items)
+    named = Board.of(chosen(records, request.backbones), items=items) if request.backbones else board
+    columns = _columns(board, named, request.tasks)
+    device = find_measured_device(named.costs.records, request.device)
+    compressed = None if request.max_bytes is None else board.compressed
+    costs = layer_costs(board.costs.records, device)
+    return _Offer(board, named, device, candidates_of(columns, costs, known_facts(), compressed), compressed)
 
 
 def _require_offers(

@@ -29,7 +29,7 @@ class Given:
 
     @classmethod
     def of(cls, name: str) -> "Given":
-        """That of a `name`, such as ``insid3+final+debias:20``; raises InputError for any other."""
+        """The protocol and features of a `name`, such as ``insid3+final+debias:20``; raises InputError."""
         protocol, *features = name.split("+")
         tap: Read = "final" if features[:1] == ["final"] else "block"
         transforms = features[tap == "final" :]

@@ -197,6 +197,11 @@ def test_rules_with_the_same_view_share_a_pass(data: Path) -> None:
         assert sum(len(each.measured) for each in plan.passes) == len(every)
 
 
+@pytest.mark.parametrize("name", ["paper", "insid3+final", "insid3+debias:4", "insid3+final+debias:20"])
+def test_a_protocol_with_its_features_goes_by_one_name(name: str) -> None:
+    assert Given.of(name).name == name
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
