@@ -128,10 +128,9 @@ FORMS: dict[str, Callable[["pd.DataFrame", "ExportRequest"], FileTexts] | None] 
 }
 
 
-class OnnxOptions(Form):
+class OnnxOptions(Form, panel="Networks (onnx)"):
     """Options of `export onnx`."""
 
-    PANEL = "Networks (onnx)"
     layer: Option[int | str | None, str | None] = Option(
         None,
         "Layer where the network ends, a block or 'final'; or a list, with one output each.",

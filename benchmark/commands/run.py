@@ -28,19 +28,17 @@ if TYPE_CHECKING:
 MOST_NAMED = 5  # unreadable images that are named one by one
 
 
-class ProgressOption(Form):
+class ProgressOption(Form, panel="Output"):
     """Whether a Python function shows how far it is."""
 
-    PANEL = "Output"
     progress: Plain[bool | None] = Option(
         None, "Show progress (Python only).", usual="in a notebook or a terminal"
     )
 
 
-class DetectOption(Form):
+class DetectOption(Form, panel="Output"):
     """The difference of scores that a planned run is to show."""
 
-    PANEL = "Output"
     detect: Plain[float | None] = Option(
         None,
         "With --plan: also say how many images, videos, ... would show, in 80 % of cases, that a layer is so "
@@ -49,10 +47,9 @@ class DetectOption(Form):
     )
 
 
-class LogOption(Form):
+class LogOption(Form, panel="Output"):
     """The tracker that follows a run."""
 
-    PANEL = "Output"
     log: Plain[Literal["wandb", "mlflow", "tensorboard"] | None] = Option(
         None,
         "Log the scores of every layer, the best layer and the report to a tracker: to the run that is "
@@ -61,10 +58,9 @@ class LogOption(Form):
     )
 
 
-class RunForm(LogOption, DetectOption, Request):
+class RunForm(LogOption, DetectOption, Request, panel="Output"):
     """Options of a run, and those that only plan it."""
 
-    PANEL = "Output"
     plan: Plain[bool] = Option(
         False, "Estimate images, forward passes, time, disk and memory from a short warm-up, without running."
     )

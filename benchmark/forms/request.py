@@ -78,17 +78,15 @@ class GivenNetwork(Protocol):
 Backbones = str | Path | GivenNetwork | Sequence[str | Path | GivenNetwork]
 
 
-class OfficialData(Form):
+class OfficialData(Form, panel="Data"):
     """The official datasets."""
 
-    PANEL = "Data"
     data: OptionalPath = Option(None, DATA, parsers.datasets)
 
 
-class DataOptions(OfficialData):
+class DataOptions(OfficialData, panel="Data"):
     """The data, and what their labels are."""
 
-    PANEL = "Data"
     images: Images = Option((), IMAGES, parsers.images)
     labels: OptionalPath = Option(
         None,
@@ -112,10 +110,9 @@ class DataOptions(OfficialData):
     )
 
 
-class ExtentOptions(Form):
+class ExtentOptions(Form, panel="Data"):
     """How much of the data."""
 
-    PANEL = "Data"
     suite: Plain[str | None] = Option(
         None, "Named set of datasets and backbones; see `list suites`.", usual="mini, or standard with data"
     )
@@ -127,10 +124,9 @@ class ExtentOptions(Form):
     )
 
 
-class BackboneOptions(Form, kw_only=False):
+class BackboneOptions(Form, kw_only=False, panel="Backbones"):
     """The backbones."""
 
-    PANEL = "Backbones"
     backbones: Option[Backbones, tuple[str, ...]] = Option(
         (), BACKBONES, parsers.backbones, also="-b", usual="the suite's"
     )
@@ -138,10 +134,9 @@ class BackboneOptions(Form, kw_only=False):
     weights: Weights = Option((), WEIGHTS, parsers.weights)
 
 
-class TaskOptions(Form, kw_only=False):
+class TaskOptions(Form, kw_only=False, panel="Tasks"):
     """The tasks, and by which numbers."""
 
-    PANEL = "Tasks"
     tasks: Words = Option(
         (), "Tasks, see `list tasks`.", parsers.tasks, also="-t", usual="all that the data allow"
     )
@@ -155,10 +150,9 @@ class TaskOptions(Form, kw_only=False):
     )
 
 
-class LayerOptions(Form):
+class LayerOptions(Form, panel="Layers and vectors"):
     """The layers."""
 
-    PANEL = "Layers and vectors"
     layers: Plain[str] = Option(
         "all",
         "Layers: all, or a list such as 4,8-12,final; 0 is the input of the first block.",
@@ -166,19 +160,17 @@ class LayerOptions(Form):
     )
 
 
-class PositionOptions(LayerOptions):
+class PositionOptions(LayerOptions, panel="Layers and vectors"):
     """The layers, and the positions at other resolutions."""
 
-    PANEL = "Layers and vectors"
     interpolation: Plain[InterpolationChoice] = Option(
         "auto", "Interpolation of position embeddings at other resolutions; auto: as the authors do it."
     )
 
 
-class TapOptions(PositionOptions):
+class TapOptions(PositionOptions, panel="Layers and vectors"):
     """The layers, and what is read in each."""
 
-    PANEL = "Layers and vectors"
     taps: Option[str | Sequence[str], tuple[Tap, ...]] = Option(
         "block",
         "Tensors to read of each block (taps), comma-separated: block, input, norm1, query, key, value, "
@@ -189,20 +181,18 @@ class TapOptions(PositionOptions):
     )
 
 
-class DeviceOptions(Form):
+class DeviceOptions(Form, panel="Machine"):
     """Where a backbone runs, and what it leaves there."""
 
-    PANEL = "Machine"
     device: Device = Option(
         "auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.", parsers.commas, several=False
     )
     cache: Cache = cache_option("Folder of downloads, vectors and unpacked images, which later calls reuse.")
 
 
-class MachineOptions(DeviceOptions):
+class MachineOptions(DeviceOptions, panel="Machine"):
     """How this machine works through many images."""
 
-    PANEL = "Machine"
     batch_size: Option[int | str, int | Literal["auto"]] = Option(
         64,
         "Images per batch; auto: 64 on a CPU; on a GPU the fastest batch size, as the task cost measures it.",
@@ -217,10 +207,9 @@ class MachineOptions(DeviceOptions):
     )
 
 
-class ClusterOptions(MachineOptions):
+class ClusterOptions(MachineOptions, panel="Machine"):
     """Several devices or machines."""
 
-    PANEL = "Machine"
     device: Device = Option(
         "auto",
         "Device of the forward passes: auto, cpu, cuda or cuda:N; or several, with one process each: "
@@ -249,26 +238,23 @@ class ClusterOptions(MachineOptions):
         return f"ray:{address}" if address.startswith("//") else address or None
 
 
-class ResultsOptions(Form):
+class ResultsOptions(Form, panel="Output"):
     """Where the results of a run are, or go."""
 
-    PANEL = "Output"
     output: OnePath = Option(
         "results", "Output folder of a run: records, per-item scores and tables.", also="-o"
     )
 
 
-class JsonOption(Form):
+class JsonOption(Form, panel="Output"):
     """Output for machines."""
 
-    PANEL = "Output"
     json: Plain[bool] = Option(False, "Print JSON.")
 
 
-class VariantOptions(Form):
+class VariantOptions(Form, panel="Machine"):
     """Backbones shown otherwise; names of backbones say the same of single ones, such as NAME@448px."""
 
-    PANEL = "Machine"
     input_size: Option[int | str | Sequence[int | str] | None, tuple[int, ...]] = Option(
         (),
         "Input resolution in pixels; with several (224,448), every backbone is run at each and a table "
