@@ -19,7 +19,7 @@ from layerboard.tasks.audit.audit import Audit, audit, choose_space
 from layerboard.tasks.audit.finding import DUPLICATE, LABEL, SERIES, Finding
 from layerboard.tasks.audit.label_doubt import WRONG
 from layerboard.tasks.audit.near_duplicates import SHARE, SMALL
-from layerboard.tasks.audit.threshold import PRECISION
+from layerboard.tasks.audit.threshold import PRECISION, DuplicateThreshold
 from layerboard.tasks.datasets.base import Sample
 from layerboard.tasks.datasets.instances import Instances
 from layerboard.zoo.errors import counted
@@ -201,6 +201,11 @@ def _threshold_notes(found: Audit) -> Iterator[str]:
     if not threshold.judged:
         yield f"{listed} None of these pairs is labelled, so no precision is known."
         return
+    yield from _precision_notes(threshold, listed)
+
+
+def _precision_notes(threshold: DuplicateThreshold, listed: str) -> Iterator[str]:
+    """What the labelled pairs say of the precision, after a sentence on what is listed."""
     low, high = (100 * end for end in threshold.interval)
     wanted = 100 * threshold.wanted
     weight = f", where each wrong pair counts {threshold.times:.3g} times, since so many images are here"

@@ -1,6 +1,6 @@
 """Search of a folder for an image, by vectors of one layer, or for a region of it, by patch tokens."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -76,15 +76,7 @@ def find_regions(
     """
     spec, view = search.backbone.spec, view_of(search.backbone.spec)
     cut = CutBackbone(search.backbone, search.layer, "grid", view)
-    positions: dict[tuple[int, ...], Tensor] = {}  # tokens of a black image, by its size
-
-    def tokens_of(pixels: Tensor) -> Tensor:
-        size = tuple(pixels.shape[2:])
-        with torch.inference_mode():
-            if size not in positions:
-                positions[size] = cut(pixels.new_zeros(1, 3, *size))
-            return cut(pixels) - positions[size]
-
+    tokens_of = _without_position(cut)
     (grid,) = tokens_of(cut.preprocess(query[0])[None])
     box = np.array(_in_cells(view, query[0].size, tuple(grid.shape[:2]), query[1]))
     whole = _whole_cells(box, grid.shape[1::-1])
@@ -101,12 +93,8 @@ def find_regions(
                 lost.append(samples[event.group * CHUNK + event.position].key)
                 advance(1)
             elif isinstance(event, Batch):
-                regions = best_regions(tokens, grids := tokens_of(event.pixels))
                 rows = [member.group * CHUNK + member.position for member in event.members]
-                scores[rows] = regions.score.cpu().numpy()
-                boxed = regions.box.cpu().numpy()
-                boxed += beside * np.tile(boxed[:, 2:] - boxed[:, :2], 2)
-                boxes[rows] = boxed / np.tile(grids.shape[2:0:-1], 2)
+                scores[rows], boxes[rows] = _scored_regions(tokens, tokens_of(event.pixels), beside)
                 advance(len(rows))
     order = np.argsort(-scores, kind="stable")[:most]
     matches = [
@@ -115,6 +103,31 @@ def find_regions(
         if np.isfinite(scores[row])
     ]
     return Matches(matches, float(np.median(scores[np.isfinite(scores)])) if matches else np.nan, lost)
+
+
+def _scored_regions(tokens: list[Tensor], grids: Tensor, beside: Floats) -> tuple[Floats, Floats]:
+    """Score and box, in shares of the view, of the region of each grid that is most like the tokens.
+
+    ``beside`` is how far the box asked for is beside its whole cells, in sizes of the region.
+    """
+    regions = best_regions(tokens, grids)
+    boxed = regions.box.cpu().numpy()
+    boxed += beside * np.tile(boxed[:, 2:] - boxed[:, :2], 2)
+    return regions.score.cpu().numpy(), boxed / np.tile(grids.shape[2:0:-1], 2)
+
+
+def _without_position(cut: CutBackbone) -> Callable[[Tensor], Tensor]:
+    """The grid of patch tokens of pixels, less that of a black image of their size."""
+    positions: dict[tuple[int, ...], Tensor] = {}  # tokens of a black image, by its size
+
+    def tokens_of(pixels: Tensor) -> Tensor:
+        size = tuple(pixels.shape[2:])
+        with torch.inference_mode():
+            if size not in positions:
+                positions[size] = cut(pixels.new_zeros(1, 3, *size))
+            return cut(pixels) - positions[size]
+
+    return tokens_of
 
 
 def _in_cells(view: View, size: tuple[int, int], grid: tuple[int, int], box: Box) -> Box:

@@ -1,6 +1,7 @@
 """Errors for bad input, and text that is safe to show."""
 
 import errno
+import fnmatch
 import re
 from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
@@ -106,6 +107,16 @@ def require_known(what: str, names: Iterable[str], known: Collection[str]) -> No
     for name in names:
         if name not in known:
             raise unknown(what, name, known)
+
+
+def fitting(names: Collection[str], patterns: Iterable[str]) -> set[str]:
+    """The names of backbones that fit a pattern; raises InputError for a pattern without one."""
+    wanted: set[str] = set()
+    for pattern in patterns:
+        if not (matches := fnmatch.filter(names, pattern)):
+            raise unknown("backbone", pattern, sorted(names))
+        wanted |= {*matches}
+    return wanted
 
 
 def about_file(error: OSError) -> str | None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 from layerboard.benchmark.commands.command import command, ended_by_signals, say
 from layerboard.benchmark.commands.result import table_text
@@ -11,13 +11,11 @@ from layerboard.benchmark.forms.request import (
     BackboneOptions,
     ClusterOptions,
     ExtentOptions,
-    MachineOptions,
     OfficialData,
+    PositionOptions,
     Request,
     ResultsOptions,
-    TapOptions,
 )
-from layerboard.tasks.framework.transforms import parse_transform
 from layerboard.zoo.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,32 +25,20 @@ if TYPE_CHECKING:
     from layerboard.benchmark.passes.failures import Failure
     from layerboard.tasks.decompose.task import Given
 
-EndTap = Literal["block", "final"]  # what a protocol may read, as in `tasks.decompose.paths`
-
-
-def transform(value: Any) -> str:  # noqa: ANN401  # words of any kind
-    """One transform, or "" for none."""
-    return parse_transform(value) if value else ""
-
 
 class DecomposeRequest(
-    ResultsOptions, ClusterOptions, MachineOptions, TapOptions, BackboneOptions, ExtentOptions, OfficialData
+    ResultsOptions, ClusterOptions, PositionOptions, BackboneOptions, ExtentOptions, OfficialData
 ):
     """Options of `decompose`: a task, two protocols, and on what to compare them."""
 
     task: Plain[str] = Option(..., "Task: spair or davis.")
-    start: Plain[str] = Option("standard", "First protocol.", also="--from")
-    to: Plain[str] = Option("paper", "Second protocol.")
-    from_tap: Plain[EndTap] = Option(
-        "block", "Features of the first protocol: the best block, or the output of the final norm."
+    start: Plain[str] = Option(
+        "standard",
+        "First protocol. NAME+final reads the output of the final norm in place of the best block, "
+        "NAME+debias:K transforms the features, NAME+final+debias:K both.",
+        also="--from",
     )
-    to_tap: Plain[EndTap] = Option("block", "The same for the second protocol.", also="--tap")
-    from_transform: Plain[str] = Option(
-        "", "Transform of the features of the first protocol: debias:K.", transform, usual="nothing"
-    )
-    to_transform: Plain[str] = Option(
-        "", "The same for the second protocol.", transform, also="--transform", usual="nothing"
-    )
+    to: Plain[str] = Option("paper", "Second protocol, named in the same way.")
 
 
 @command("decompose", DecomposeRequest)
@@ -66,11 +52,9 @@ def decompose_command(given: DecomposeRequest) -> int:
     with ended_by_signals("interrupted; finished work is kept, run again to continue") as report:
         from layerboard.leaderboards.sections.decomposition import changes_table
         from layerboard.tasks.decompose.task import Given
-        from layerboard.tasks.framework.protocols import find_protocol
 
-        first = Given(find_protocol(given.start), given.from_tap, given.from_transform)
-        second = Given(find_protocol(given.to), given.to_tap, given.to_transform)
-        changed, files, failures = decompose(Request.of(given), given.task, (first, second), report)
+        ends = Given.of(given.start), Given.of(given.to)
+        changed, files, failures = decompose(Request.of(given), given.task, ends, report)
     for backbone, rows in changed[changed["chosen"] == "best"].groupby("backbone", sort=False):
         say(f"\n{backbone}\n\n{table_text(changes_table(rows))}")
     for failure in failures:

@@ -1,6 +1,7 @@
 """Find duplicates, doubtful labels and series in a folder: `duplicates` and `layerboard.duplicates`."""
 
-from dataclasses import KW_ONLY
+from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,10 @@ from layerboard.benchmark.forms.option import OnePath, Option, OptionalPath, Pla
 from layerboard.benchmark.forms.request import BACKBONES, Backbones, Images, Request
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from layerboard.benchmark.audit import Checked
+    from layerboard.benchmark.commands.known_layer import KnownLayer
     from layerboard.benchmark.engines.progress import Reporter
 
 SHOWN = 10  # findings of each kind that are printed
@@ -79,53 +84,68 @@ def duplicates(request: DuplicatesRequest, report: "Reporter | None" = None) -> 
         >>> found.frame[found.frame["finding"] == "duplicate"][["file", "other"]].shape[1]
         2
     """
-    from dataclasses import replace
-
-    from layerboard.benchmark.audit import KINDS, audited, notes_of
-    from layerboard.benchmark.commands.known_layer import OF_IMAGES, known_layer
+    from layerboard.benchmark.audit import notes_of
     from layerboard.benchmark.engines.progress import reporter_for
-    from layerboard.benchmark.folder import measured_backbones, own_images, read_vectors, sentences
     from layerboard.benchmark.plan.folders import require_writable_page
     from layerboard.leaderboards.blocks.csv import csv_text
     from layerboard.leaderboards.report.found import found_page
-    from layerboard.tasks.framework.identity import own_name
     from layerboard.zoo.atomic import write_whole
 
-    report = report or reporter_for(None)
     require_writable_page(request.to, request.cache)
+    checked, further = _checked(request, report or reporter_for(None))
+    groups = request.to.with_name(f"{request.to.stem}-groups.csv")
+    page = checked.page._replace(notes=(*notes_of(checked, groups), *further))
+    frame = checked.frame
+    paths = request.to, request.to.with_suffix(".csv"), groups
+    contents = found_page(page), csv_text(frame.astype(object)), checked.groups
+    for path, content in zip(paths, contents, strict=True):
+        write_whole(path, content)
+    return PageFiles(
+        title=page.title,
+        frame=frame,
+        table=frame[:0],
+        notes=page.notes,
+        parts=tuple(_by_kind(frame)),
+        paths=paths,
+    )
+
+
+def _checked(request: DuplicatesRequest, report: "Reporter") -> "tuple[Checked, list[str]]":
+    """The folder and what its audit found, and notes on the layers that were used and on what is left out."""
+    from layerboard.benchmark.audit import audited
+    from layerboard.benchmark.commands.known_layer import OF_IMAGES, known_layer
+    from layerboard.benchmark.folder import measured_backbones, own_images, read_vectors, sentences
+    from layerboard.tasks.framework.identity import own_name
+
     images = own_images(Request.of(request))
     names = request.backbones or measured_backbones(request.output, own_name(images.data)) or (USUAL,)
     folder = read_vectors(images._replace(request=replace(images.request, backbones=names)), report)
     known = {
         name: known_layer(setup.spec, OF_IMAGES, request.output) for name, setup in folder.setups.items()
     }
-    checked = audited(
-        folder,
-        {name: f"{each.layer} {each.pooling}" for name, each in known.items()},
-        report,
-        request.precision,
-    )
-    groups = request.to.with_name(f"{request.to.stem}-groups.csv")
-    toys = [name for name, setup in folder.setups.items() if setup.spec.is_toy]
-    used = {space.name for space in checked.audit.spaces}
-    why = [
-        f"{name}, layer {each.layer}: {each.why}."
-        for name, each in known.items()
-        if f"{name} {each.layer} {each.pooling}" in used
-    ]
+    spaces = {name: each.vectors for name, each in known.items()}
+    checked = audited(folder, spaces, report, request.precision)
     left = [*folder.remarks, *([f"without classes: {images.unlabelled}"] if images.unlabelled else [])]
-    toy = (TOY.format(name=name) for name in toys[:1])
-    page = checked.page._replace(notes=(*notes_of(checked, groups), *why, *toy, *sentences(left)))
-    frame, parts = checked.frame, []
+    return checked, [*_used(checked, known), *sentences(left)]
+
+
+def _used(checked: "Checked", known: "Mapping[str, KnownLayer]") -> Iterator[str]:
+    """The layers that were used, and why; and a note on a toy network among the backbones."""
+    used = {space.name for space in checked.audit.spaces}
+    for name, each in known.items():
+        if f"{name} {each.vectors}" in used:
+            yield f"{name}, layer {each.layer}: {each.why}."
+    for name in [name for name, setup in checked.folder.setups.items() if setup.spec.is_toy][:1]:
+        yield TOY.format(name=name)
+
+
+def _by_kind(findings: "pd.DataFrame") -> Iterator[Result]:
+    """The findings of each kind, of which the table has the first."""
+    from layerboard.benchmark.audit import KINDS
+
     for name, kind in KINDS.items():
-        rows = frame[frame["finding"] == name]
-        more = (f"{len(rows) - SHOWN} more rows: the table has them.",) if len(rows) > SHOWN else ()
-        table = kind.table(rows).head(SHOWN)
-        parts += [Result(title=kind.title, frame=rows, table=table, notes=more)] if len(rows) else []
-    paths = request.to, request.to.with_suffix(".csv"), groups
-    contents = found_page(page), csv_text(frame.astype(object)), checked.groups
-    for path, content in zip(paths, contents, strict=True):
-        write_whole(path, content)
-    return PageFiles(
-        title=page.title, frame=frame, table=frame[:0], notes=page.notes, parts=tuple(parts), paths=paths
-    )
+        rows = findings[findings["finding"] == name]
+        if len(rows):
+            more = (f"{len(rows) - SHOWN} more rows: the table has them.",) if len(rows) > SHOWN else ()
+            table = kind.table(rows).head(SHOWN)
+            yield Result(title=kind.title, frame=rows, table=table, notes=more)

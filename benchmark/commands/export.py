@@ -2,7 +2,7 @@
 
 import fnmatch
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY
 from functools import partial
@@ -16,7 +16,7 @@ from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Paths, Plain, Words, of_form
 from layerboard.benchmark.forms.request import Cache, ResultsOptions, cache_option
 from layerboard.leaderboards.records.files import safe_name
-from layerboard.zoo.errors import InputError, printable, unknown
+from layerboard.zoo.errors import InputError, fitting, printable
 from layerboard.zoo.spec import VectorPooling
 
 if TYPE_CHECKING:
@@ -128,10 +128,9 @@ FORMS: dict[str, Callable[["pd.DataFrame", "ExportRequest"], FileTexts] | None] 
 }
 
 
-class OnnxOptions(Form):
+class OnnxOptions(Form, panel="Networks (onnx)"):
     """Options of `export onnx`."""
 
-    PANEL = "Networks (onnx)"
     layer: Option[int | str | None, str | None] = Option(
         None,
         "Layer where the network ends, a block or 'final'; or a list, with one output each.",
@@ -258,16 +257,6 @@ def _network(request: ExportRequest) -> Files:
     ]
     frame = pd.DataFrame(differences, columns=["output", "largest", "share"])
     return Files(title=f"{spec.name} as ONNX", frame=frame, notes=tuple(notes), paths=(path,))
-
-
-def fitting(names: Collection[str], patterns: Sequence[str]) -> set[str]:
-    """The names of backbones that fit a pattern; raises InputError for a pattern without one."""
-    wanted: set[str] = set()
-    for pattern in patterns:
-        if not (matches := fnmatch.filter(names, pattern)):
-            raise unknown("backbone", pattern, sorted(names))
-        wanted |= {*matches}
-    return wanted
 
 
 def chosen(records: "pd.DataFrame", patterns: Sequence[str]) -> "pd.DataFrame":

@@ -20,7 +20,7 @@ def features_command(given: PassOptions) -> int:
 
     Features that are not in the cache are extracted first. One file per layer and pooling:
     OUTPUT/features/BACKBONE/TASK.DATASET.PROTOCOL/LAYER.POOLING.npz (.npy for cka). The options are those of
-    `run`, as far as they concern vectors; names such as dino-b16@448 or dino-b16@bfloat16 are variants.
+    `run`, as far as they concern vectors; names such as dino-b16@448px or dino-b16@bfloat16 are variants.
 
     Example: `layerboard features -b dino-b16 -t knn --images MY_FOLDER --layers 8-12 --poolings cls`
     """

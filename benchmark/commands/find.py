@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from layerboard.benchmark.commands.known_layer import KnownLayer
     from layerboard.benchmark.engines.progress import Reporter
     from layerboard.benchmark.find import Matches
+    from layerboard.leaderboards.report.found import FoundSection
     from layerboard.zoo.spec import BackboneSpec
     from layerboard.zoo.view.geometry import Box
 
@@ -127,8 +128,7 @@ def find(request: FindRequest, report: "Reporter | None" = None) -> PageFiles:
     known = known_layer(spec, OF_IMAGES if request.box is None else OF_REGIONS, request.output)
     if request.layer is not None:
         known = known._replace(layer=request.layer, why="as asked")
-    matches, remarks = _matches(request, spec, known, query, report)
-    return _result(request, spec, known, query, (matches, remarks))
+    return _result(request, spec, known, query, _matches(request, spec, known, query, report))
 
 
 def _edges(box: "Box") -> "Box":
@@ -218,32 +218,37 @@ def _result(
     name = request.query.name if isinstance(request.query, Path) else "the query"
     what = f"a region of {name}" if region else name
     compared = "patch tokens" if region else f"vectors ({known.pooling})"
-    notes = [
+    notes = (
         f"By {compared} of {spec.name}, layer {known.layer}: {known.why}.",
         f"A cosine is no probability: half of the images here have at least {matches.usual:.3f}.",
         *([TOY.format(name=spec.name)] if spec.is_toy else []),
         *sentences(remarks),
-    ]
+    )
     rows = [(each.sample.key, each.score, *(_sides(each.box) or ())) for each in matches.best]
     columns = COLUMNS if region else COLUMNS[:2]
     frame = pd.DataFrame(rows, columns=list(columns))
-    pictures = [
-        [FoundPicture.of(each.sample.open(), each.sample.key, f"cosine {each.score:.3f}", _sides(each.box))]
-        for each in matches.best
-    ]
     title = f"Found in {Path(request.images[0]).name}"
-    sections = [
-        FoundSection("Looked for", (), [[FoundPicture.of(query, name, "", request.box)]]),
-        FoundSection(f"{'Regions' if region else 'Images'}, the nearest first", (), pictures),
-    ]
+    asked = FoundSection("Looked for", (), [[FoundPicture.of(query, name, "", request.box)]])
+    sections = [asked, _shown_matches(matches, "Regions" if region else "Images")]
     table = request.to.with_suffix(".csv")
-    write_whole(request.to, found_page(Found(title, tuple(notes), sections)))
+    write_whole(request.to, found_page(Found(title, notes, sections)))
     write_whole(table, csv_text(frame))
     digits = dict.fromkeys(columns[1:], "{:.0f}".format) | {"score": "{:.4f}".format}
     return PageFiles(
         title=f"{what}: the nearest of {title.removeprefix('Found in ')}",
         frame=frame,
         table=frame.assign(**{column: frame[column].map(text) for column, text in digits.items()}),
-        notes=tuple(notes),
+        notes=notes,
         paths=(request.to, table),
     )
+
+
+def _shown_matches(matches: "Matches", what: str) -> "FoundSection":
+    """The section of a page with the matches, the nearest first."""
+    from layerboard.leaderboards.report.found import FoundPicture, FoundSection
+
+    pictures = [
+        [FoundPicture.of(each.sample.open(), each.sample.key, f"cosine {each.score:.3f}", _sides(each.box))]
+        for each in matches.best
+    ]
+    return FoundSection(f"{what}, the nearest first", (), pictures)

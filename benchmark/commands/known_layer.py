@@ -25,6 +25,11 @@ class KnownLayer(NamedTuple):
     pooling: str
     why: str
 
+    @property
+    def vectors(self) -> str:
+        """Layer and pooling, as the audit names them."""
+        return f"{self.layer} {self.pooling}"
+
 
 def known_layer(spec: BackboneSpec, tasks: Sequence[str], output: Path) -> KnownLayer:
     """The recommended layer of a backbone for the first of some tasks of which it is known.

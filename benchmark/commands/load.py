@@ -141,21 +141,10 @@ def compression(call: CompressionCall) -> "Callable[[ArrayLike], NDArray[np.floa
         (5, 32)
     """
     import numpy as np
-    import torch
 
     from layerboard.tasks.framework.transformed import fit_compression
 
-    def array(vectors: "ArrayLike") -> "NDArray[np.float32]":
-        there = vectors.cpu() if isinstance(vectors, torch.Tensor) else vectors
-        return np.asarray(there, np.float32)
-
-    def compressed(vectors: "ArrayLike") -> "NDArray[np.float32]":
-        asked = array(vectors)
-        if asked.shape[1:] != known.shape[1:]:
-            raise InputError(f"expected vectors [m {known.shape[1]}], found an array of {asked.shape}")
-        return change(asked)
-
-    known = array(call.known)
+    known = _float32(call.known)
     if known.ndim != 2 or not known.size:
         raise InputError(f"expected vectors [n dim] of finite numbers, found an array of {known.shape}")
     if lost := np.count_nonzero(~np.isfinite(known).all(axis=1)):
@@ -166,7 +155,22 @@ def compression(call: CompressionCall) -> "Callable[[ArrayLike], NDArray[np.floa
     if reason := misfit(call.name, *known.shape):
         raise InputError(reason)
     change = fit_compression(call.name, [known])
+
+    def compressed(vectors: "ArrayLike") -> "NDArray[np.float32]":
+        asked = _float32(vectors)
+        if asked.shape[1:] != known.shape[1:]:
+            raise InputError(f"expected vectors [m {known.shape[1]}], found an array of {asked.shape}")
+        return change(asked)
+
     return compressed
+
+
+def _float32(vectors: "ArrayLike") -> "NDArray[np.float32]":
+    """Vectors of any kind, tensors on any device included, as an array."""
+    import numpy as np
+    import torch
+
+    return np.asarray(vectors.cpu() if isinstance(vectors, torch.Tensor) else vectors, np.float32)
 
 
 def _view(request: LoadRequest) -> "View":

@@ -18,7 +18,6 @@ from layerboard.benchmark.forms.request import (
     Request,
     Weights,
 )
-from layerboard.zoo.spec import Dtype
 
 if TYPE_CHECKING:
     from layerboard.benchmark.engines.progress import Reporter
@@ -59,7 +58,6 @@ class LookRequest(LayerOptions, DeviceOptions, kw_only=False):
         usual="about 40 cells across, at least each backbone's own",
     )
     weights: Weights = Option((), WEIGHTS, parsers.weights)
-    dtype: Plain[Dtype] = Option("float32", "Dtype of the forward passes.")
 
 
 @command("look", LookRequest)

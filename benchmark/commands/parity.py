@@ -41,10 +41,9 @@ ROUNDINGS = 4
 JUMP = 2.0
 
 
-class ParityOptions(DeviceOptions):
+class ParityOptions(DeviceOptions, panel="With --parity"):
     """On what to compare two backbones that should be the same."""
 
-    PANEL = "With --parity"
     images: Images = Option((), IMAGES, parsers.images, usual="those of the mini suite")
     weights: Weights = Option((), WEIGHTS, parsers.weights)
 

@@ -7,16 +7,16 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from layerboard.benchmark.commands.command import command, drawn, records_of, rows_of, say, say_json
-from layerboard.benchmark.commands.export import chosen, fitting
+from layerboard.benchmark.commands.export import chosen
 from layerboard.benchmark.commands.result import Result, table_text, wrap_text
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Option, Plain, Words
 from layerboard.benchmark.forms.request import JsonOption, ResultsOptions
 from layerboard.leaderboards.blocks.display import HELD_OUT, enough_text, score_text
-from layerboard.zoo.errors import InputError, counted, require_known, some
+from layerboard.zoo.errors import InputError, counted, fitting, require_known, some
 from layerboard.zoo.registry.find import all_specs
 from layerboard.zoo.registry.local_names import as_path, read_local_names
 from layerboard.zoo.spec import Variant
@@ -84,8 +84,6 @@ def recommend_command(request: RecommendRequest) -> None:
 
     Example: `layerboard recommend --tasks knn spair --max-loss 1 --max-ms 10 --licence commercial`
     """
-    from layerboard.leaderboards.findings.recommendation import pareto_table, pick_table
-
     if request.literature:
         answer = from_literature(request)
         if request.json:
@@ -99,10 +97,16 @@ def recommend_command(request: RecommendRequest) -> None:
         notes = (*advice.warnings, *advice.notes, *advice.details)
         say_json({**content, "device": advice.device, "notes": notes, "python": advice.code})
         return
+    _say_advice(advice, every=request.details)
+
+
+def _say_advice(advice: "Recommendation", *, every: bool) -> None:
+    """Print the recommendation in words; ``every``: also the reason for each task, fronts and Python."""
+    from layerboard.leaderboards.findings.recommendation import pareto_table, pick_table
+
     for warning in advice.warnings:
         say(wrap_text(warning) + "\n")
     say(table_text(pick_table(advice)) + "\n")
-    every = request.details
     for rank, pick in enumerate(advice.picks, start=1):
         reason = advice.reason(pick) if every else advice.summary(pick)
         say(wrap_text(f"{rank}. {pick.backbone}: {reason}."))
@@ -222,17 +226,8 @@ def recommended(request: RecommendRequest) -> "Recommendation":
     Raises InputError if there are no records, if a task, backbone or device is unknown, if latency is limited
     but was not measured, or if nothing is within the limits.
     """
-    from layerboard.benchmark.plan.facts import known_facts
-    from layerboard.leaderboards.board.board import Board
-    from layerboard.leaderboards.board.costs import (
-        DISTURBANCE,
-        disturbances,
-        find_measured_device,
-        layer_costs,
-        pareto_front,
-    )
+    from layerboard.leaderboards.board.costs import disturbed_notes, pareto_front
     from layerboard.leaderboards.findings.answers import unscored
-    from layerboard.leaderboards.findings.limits import candidates_of
     from layerboard.leaderboards.findings.recommendation import (
         Recommendation,
         compare_candidates,
@@ -242,31 +237,13 @@ def recommended(request: RecommendRequest) -> "Recommendation":
 
     if request.max_loss < 0:
         raise InputError(f"--max-loss takes a number of at least 0; found {request.max_loss:g}")
-    records, items = records_of(request.output), request.output / "items"
-    board = Board.of(records, items=items)
-    named = Board.of(chosen(records, request.backbones), items=items) if request.backbones else board
-    columns = _columns(board, named, request.tasks)
-    device = find_measured_device(named.costs.records, request.device)
-    costs, facts = layer_costs(board.costs.records, device), known_facts()
-    compressed = None if request.max_bytes is None else board.compressed
-    every = candidates_of(columns, costs, facts, compressed)
-    names = {backbone.name for backbone in named.backbones}
-    offered = {column: rows[rows["backbone"].isin(names)] for column, rows in every.items()}
+    board, named, device, every, compressed = offer = _offer(request)
+    offered = offer.rows
     command = _measuring(offered, request.output)
-    if command and request.max_ms is not None and all(rows["ms"].isna().all() for rows in offered.values()):
-        raise InputError(f"--max-ms needs times, and none were measured; `{command}` measures them")
-    reasons = unscored(named.only(named.records[named.records["task"].isin([each.task for each in columns])]))
-    if all(rows.empty for rows in offered.values()):
-        raise InputError(" ".join(reasons).removesuffix(".") or "no backbone has a score")
+    tasks = named.records["task"].isin([column.task for column in every])
+    reasons = unscored(named.only(named.records[tasks]))
+    _require_offers(offered, request.max_ms, command, reasons)
     candidates, details = _within(offered, request)
-    left_out = [*reasons]
-    if request.max_ms is not None and (spared := _spared(offered, request.max_ms)):
-        left_out.append(
-            f"--max-ms {request.max_ms:g} is not applied to times that other work disturbed, of {spared}."
-        )
-    if compressed is not None and compressed.empty:
-        left_out.append("No compressed vectors were scored; `run --compress pca:64+int8` scores some.")
-    left_out += [DISTURBANCE.format(**each) for each in disturbances(named.costs.records, device)]
     compared_columns = {
         column: compare_candidates(rows, every[column], _bounds(board, column, compressed), request.max_loss)
         for column, rows in candidates.items()
@@ -280,13 +257,66 @@ def recommended(request: RecommendRequest) -> "Recommendation":
         {column: pareto_front(each.rows) for column, each in compared_columns.items()},
         device or "",
         (
-            *left_out,
+            *reasons,
+            *_lacking(offered, request.max_ms, compressed),
+            *disturbed_notes(named.costs.records, device),
             *_notes(compared_columns, picks[0], device, command, commercial=request.licence == "commercial"),
         ),
         tuple(code_of(pick, read_local_names(request.output)) for pick in picks),
         (*details, *_details(compared_columns, picks[0])),
-        tuple(_warnings(columns, board)),
+        tuple(_warnings([*every], board)),
     )
+
+
+class _Offer(NamedTuple):
+    """What there is to choose from."""
+
+    board: "Board"  # of all backbones that were run
+    named: "Board"  # of those to choose from
+    device: str | None  # whose times count
+    every: "Candidates"  # of all backbones
+    compressed: "pd.DataFrame | None"  # scores of compressed vectors; None if they are no candidates
+
+    @property
+    def rows(self) -> "Candidates":
+        """The candidates of the backbones to choose from."""
+        names = {backbone.name for backbone in self.named.backbones}
+        return {column: rows[rows["backbone"].isin(names)] for column, rows in self.every.items()}
+
+
+def _offer(request: RecommendRequest) -> _Offer:
+    """What there is to choose from; raises InputError for unknown tasks, backbones or devices."""
+    from layerboard.benchmark.plan.facts import known_facts
+    from layerboard.leaderboards.board.board import Board
+    from layerboard.leaderboards.board.costs import find_measured_device, layer_costs
+    from layerboard.leaderboards.findings.limits import candidates_of
+
+    records, items = records_of(request.output), request.output / "items"
+    board = Board.of(records, items=items)
+    named = Board.of(chosen(records, request.backbones), items=items) if request.backbones else board
+    columns = _columns(board, named, request.tasks)
+    device = find_measured_device(named.costs.records, request.device)
+    compressed = None if request.max_bytes is None else board.compressed
+    costs = layer_costs(board.costs.records, device)
+    return _Offer(board, named, device, candidates_of(columns, costs, known_facts(), compressed), compressed)
+
+
+def _require_offers(
+    offered: "Candidates", max_ms: float | None, command: str, reasons: Sequence[str]
+) -> None:
+    """Raise InputError if nothing has a score, or no time although ``max_ms`` limits it."""
+    if command and max_ms is not None and all(rows["ms"].isna().all() for rows in offered.values()):
+        raise InputError(f"--max-ms needs times, and none were measured; `{command}` measures them")
+    if all(rows.empty for rows in offered.values()):
+        raise InputError(" ".join(reasons).removesuffix(".") or "no backbone has a score")
+
+
+def _lacking(offered: "Candidates", max_ms: float | None, compressed: "pd.DataFrame | None") -> Iterator[str]:
+    """Sentences on limits that cannot be applied to every candidate."""
+    if max_ms is not None and (spared := _spared(offered, max_ms)):
+        yield f"--max-ms {max_ms:g} is not applied to times that other work disturbed, of {spared}."
+    if compressed is not None and compressed.empty:
+        yield "No compressed vectors were scored; `run --compress pca:64+int8` scores some."
 
 
 def _bounds(board: "Board", column: "Column", compressed: "pd.DataFrame | None") -> "Bounds":

@@ -1,5 +1,6 @@
 """HTML pages and figures of the results: the command `report` and `layerboard.report`."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,6 +12,7 @@ from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPat
 from layerboard.zoo.errors import InputError, first_line, require_known
 
 if TYPE_CHECKING:
+    from layerboard.leaderboards.board.board import Board
     from layerboard.leaderboards.exchange.repository import Repository
     from layerboard.leaderboards.exchange.submission import Submission
 
@@ -108,6 +110,15 @@ def _site(request: ReportRequest, repository: "Repository") -> PageFiles:
         return _report(replace(request, to=request.to or request.site), Path(folder), repository)
 
 
+def _require_fitting(request: ReportRequest, boards: "Sequence[Board]") -> None:
+    """Raise InputError for a site that is a file, or a backbone to highlight that no board has."""
+    if request.site is not None and request.site.is_file():
+        raise InputError(f"--site takes a folder; found the file {request.site}")
+    if request.highlight is not None:
+        labels = {name for board in boards for name in board.labels}
+        require_known("backbone", [request.highlight], sorted(labels))
+
+
 def _report(request: ReportRequest, output: Path, repository: "Repository | None" = None) -> PageFiles:
     """Write the report of an output folder, and the site if it was merged from a results repository."""
     import pandas as pd
@@ -127,11 +138,7 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
     records = records_of(output)
     records = repository.marked(records) if repository else records
     boards = boards_of(records, output, request.suite, published)
-    if request.site is not None and request.site.is_file():
-        raise InputError(f"--site takes a folder; found the file {request.site}")
-    if request.highlight is not None:
-        labels = {name for board in boards for name in board.labels}
-        require_known("backbone", [request.highlight], sorted(labels))
+    _require_fitting(request, boards)
     reports = [report_of(board, known_facts(), request.highlight or "") for board in boards]
     folder = request.to or output / "report"
     pages = {

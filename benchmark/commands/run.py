@@ -14,6 +14,7 @@ from layerboard.benchmark.commands.show import answers_to
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Form, Option, Plain, called_with, of_form
 from layerboard.benchmark.forms.request import Request
+from layerboard.leaderboards.blocks.display import bytes_text
 from layerboard.leaderboards.records.files import VERSION
 from layerboard.zoo.errors import InputError, counted
 
@@ -27,19 +28,17 @@ if TYPE_CHECKING:
 MOST_NAMED = 5  # unreadable images that are named one by one
 
 
-class ProgressOption(Form):
+class ProgressOption(Form, panel="Output"):
     """Whether a Python function shows how far it is."""
 
-    PANEL = "Output"
     progress: Plain[bool | None] = Option(
         None, "Show progress (Python only).", usual="in a notebook or a terminal"
     )
 
 
-class DetectOption(Form):
+class DetectOption(Form, panel="Output"):
     """The difference of scores that a planned run is to show."""
 
-    PANEL = "Output"
     detect: Plain[float | None] = Option(
         None,
         "With --plan: also say how many images, videos, ... would show, in 80 % of cases, that a layer is so "
@@ -48,10 +47,9 @@ class DetectOption(Form):
     )
 
 
-class LogOption(Form):
+class LogOption(Form, panel="Output"):
     """The tracker that follows a run."""
 
-    PANEL = "Output"
     log: Plain[Literal["wandb", "mlflow", "tensorboard"] | None] = Option(
         None,
         "Log the scores of every layer, the best layer and the report to a tracker: to the run that is "
@@ -60,10 +58,9 @@ class LogOption(Form):
     )
 
 
-class RunForm(LogOption, DetectOption, Request):
+class RunForm(LogOption, DetectOption, Request, panel="Output"):
     """Options of a run, and those that only plan it."""
 
-    PANEL = "Output"
     plan: Plain[bool] = Option(
         False, "Estimate images, forward passes, time, disk and memory from a short warm-up, without running."
     )
@@ -111,13 +108,7 @@ def run_command(given: RunForm) -> int:
     """
     request = Request.of(given)
     if not given.json:
-        where = str(request.data or "") or ", ".join(request.images)
-        suite = request.suite or ("standard" if where else "mini")
-        named = request.backbones or (request.weights if request.series else ())
-        backbones = ", ".join(named) or "the suite's backbones"
-        tasks = ", ".join(request.tasks) or "all tasks"
-        on = f" on {where}" if where else ""
-        say(f"layerboard {VERSION}: suite {suite}{on}; {backbones}; {tasks}")
+        say(f"layerboard {VERSION}: {_in_short(request)}")
     require_names(request)
     if given.plan:
         _plan(given)
@@ -140,6 +131,16 @@ def run_command(given: RunForm) -> int:
     elif answered.notes:
         say("\n".join(answered.notes))
     return exit_code(summary.done.failures) or int(bool(unlogged))
+
+
+def _in_short(request: Request) -> str:
+    """Suite, data, backbones and tasks of a request, as given."""
+    where = str(request.data or "") or ", ".join(request.images)
+    suite = request.suite or ("standard" if where else "mini")
+    named = request.backbones or (request.weights if request.series else ())
+    backbones = ", ".join(named) or "the suite's backbones"
+    on = f" on {where}" if where else ""
+    return f"suite {suite}{on}; {backbones}; {', '.join(request.tasks) or 'all tasks'}"
 
 
 @contextmanager
@@ -269,7 +270,10 @@ def run(call: RunCall) -> RunResult:
 
     with tracked(call.log, call.output) as log:
         summary = execute(Request.of(call), reporter_for(call.progress))
-        failures = (*map(str, summary.done.failures), *log(summary))
+        return _run_result(summary, (*map(str, summary.done.failures), *log(summary)))
+
+
+def _run_result(summary: "RunSummary", failures: tuple[str, ...]) -> RunResult:
     answers = answers_to(summary.board)
     left_out = [f"Left out: {reason}." for reason in (*summary.plan.tasks.left_out, *summary.done.unreadable)]
     return RunResult(
@@ -317,7 +321,7 @@ def _planned(foreseen: "Forecast", detect: float | None) -> Result:
         steps = frame[frame["backbone"] == name]
         scores = steps["what"].str.startswith(("scoring", "comparing"))
         times = [as_time(float(steps.loc[chosen, "seconds"].sum())) for chosen in (~scores, scores)]
-        images, disk = f"{int(steps['images'].sum()):,}", as_size(float(steps["disk"].sum()))
+        images, disk = f"{int(steps['images'].sum()):,}", bytes_text(float(steps["disk"].sum()))
         rows.append([name or "together", images, *times, disk])
     table = pd.DataFrame(rows, columns=["", "images", "passes", "scores", "disk"])
     side = "one after the other" if foreseen.workers == 1 else f"{foreseen.workers} side by side"
@@ -325,9 +329,9 @@ def _planned(foreseen: "Forecast", detect: float | None) -> Result:
     notes = (
         f"{foreseen.images:,} images each; {foreseen.forwards:,} forwards of {backbones} backbones are not "
         f"stored yet, {side} on {foreseen.device}.",
-        f"About {as_time(foreseen.seconds)} in all; {as_size(foreseen.disk)} more in the cache; "
-        f"{as_size(foreseen.memory)} of memory. (The estimate took {as_time(foreseen.warm_up)}; no results "
-        "were stored.)",
+        f"About {as_time(foreseen.seconds)} in all; {bytes_text(foreseen.disk)} more in the cache; "
+        f"{bytes_text(foreseen.memory)} of memory. (The estimate took {as_time(foreseen.warm_up)}; no "
+        "results were stored.)",
         *foreseen.notes,
         *_detected(foreseen, detect),
     )
@@ -350,11 +354,3 @@ def as_time(seconds: float) -> str:
         if seconds >= 2 * length:
             return f"{seconds / length:.1f} {unit}"
     return f"{seconds:.0f} s"
-
-
-def as_size(count: float) -> str:
-    """Bytes in decimal units."""
-    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
-        if count >= size:
-            return f"{count / size:.1f} {unit}"
-    return f"{count / 1e3:.0f} kB"

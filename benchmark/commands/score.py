@@ -59,10 +59,9 @@ SEVERAL_FILES = ("cka", "index")  # tasks that take them
 SEVERAL_K = ("knn",)
 
 
-class FileOptions(Form):
+class FileOptions(Form, panel="Files"):
     """The files to score."""
 
-    PANEL = "Files"
     features: Paths = Option(
         (),
         "An .npz archive of vectors or grids; spair: a folder of [<category>/]<image>.npy, each a grid [side "
@@ -81,10 +80,9 @@ class FileOptions(Form):
     )
 
 
-class NumberOptions(Form):
+class NumberOptions(Form, panel="Numbers"):
     """Numbers that replace those of the protocol."""
 
-    PANEL = "Numbers"
     protocol: Plain[str | None] = Option(
         None, "Protocol whose numbers apply; see `list protocols`.", usual="standard"
     )

@@ -186,7 +186,7 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
 
     If only costs were measured or asked for, it has the cost of each whole backbone instead.
     """
-    from layerboard.leaderboards.board.costs import DISTURBANCE, disturbances, find_measured_device
+    from layerboard.leaderboards.board.costs import disturbed_notes, find_measured_device
     from layerboard.leaderboards.findings.answers import (
         answer_frame,
         answer_notes,
@@ -199,8 +199,8 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
 
     if board and tasks:
         board = board.only(board.records[board.records["task"].isin([*tasks, COST])])
-    nothing = answer_frame(())
     if board is None:
+        nothing = answer_frame(())
         return Result(title="no scores", frame=nothing, table=nothing)
     answers, costs = answers_of(board), board.costs.records
     device = find_measured_device(costs)
@@ -213,16 +213,21 @@ def answers_to(board: "Board | None", tasks: Sequence[str] = ()) -> Result:
         frame = costs[costs["layer"] == -1].pivot_table("value", "backbone", "metric").reset_index()
         title, table = f"suite {board.suite}, on {device}", whole_table(costs)
     else:
-        reasons = unscored(board)
-        analyses = "; what analyses found is on pages of their own, in the folder tables"
-        title = f"no scores{analyses if board.analyses.records['value'].notna().any() else ''}"
-        return Result(title=title, frame=nothing, table=nothing, notes=reasons, draw=drawn(board, []))
+        return _without_scores(board)
     frame.insert(0, "suite", board.suite)
-    disturbed = [DISTURBANCE.format(**each) for each in disturbances(costs, device)]
-    notes = (*board.warnings, *answer_notes(answers), *unscored(board), *disturbed)
+    notes = (*board.warnings, *answer_notes(answers), *unscored(board), *disturbed_notes(costs, device))
     draw = drawn(board, ["layers", "*-layers", "cost-*"])
-    parts = tuple(_beyond(board))
-    return Result(title=title, frame=frame, table=table, notes=notes, parts=parts, draw=draw)
+    return Result(title=title, frame=frame, table=table, notes=notes, parts=tuple(_beyond(board)), draw=draw)
+
+
+def _without_scores(board: "Board") -> Result:
+    """Why a suite has no scores, and where to read what analyses found."""
+    from layerboard.leaderboards.findings.answers import answer_frame, unscored
+
+    analyses = "; what analyses found is on pages of their own, in the folder tables"
+    title = f"no scores{analyses if board.analyses.records['value'].notna().any() else ''}"
+    frame = answer_frame(())
+    return Result(title=title, frame=frame, table=frame, notes=unscored(board), draw=drawn(board, []))
 
 
 def _beyond(board: "Board") -> Iterator[Result]:

@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from layerboard.benchmark.commands.command import Command
+from layerboard.benchmark.forms.former import FORMER
 from layerboard.benchmark.forms.option import declared
 from layerboard.benchmark.forms.parsers import kind_of_name
 from layerboard.tasks.datasets.hub_spec import PREFIX
@@ -20,35 +21,6 @@ _KINDS = {float: "a number", int: "a whole number", tuple[int, ...]: "whole numb
 _VERSION = ("version", "-V", "-v")
 _TRAINING = "in a checkout, `python -m workshop.pretrain` trains the mini backbones"
 _MOVED = dict.fromkeys(("pretrain", "train", "fit"), _TRAINING)  # what no command does, and where it is
-# Commands and options that are gone, and the line that does it now, with capitals for what the user has.
-FORMER: Mapping[str, str] = {
-    "check --backbones": "duplicates DIR --backbones NAME",
-    "check --digests": "check --all",
-    "check --features": "duplicates DIR",
-    "cost": "run --tasks cost",
-    "cost --index": "score index --features FILE",
-    "data": "pack DIR --to PACK",
-    "decompose --dtype --input-size": "decompose spair --backbones NAME@VALUE",
-    "decompose --fast-resize": "decompose spair --backbones NAME@fast-resize",
-    "decompose --images --labels --groups --target --copies": "decompose spair --data DIR",
-    "decompose --store-dtype --compile": "decompose spair",
-    "doctor": "check",
-    "features --compile": "features",
-    "features --dtype --input-size": "features --backbones NAME@VALUE",
-    "features --fast-resize": "features --backbones NAME@fast-resize",
-    "leaderboard --format": "export csv",
-    "leaderboard --format=hub": "export hub",
-    "leaderboard --format=latex": "export latex",
-    "parity": "compare FIRST SECOND --parity",
-    "recommend --may-lose": "recommend --max-loss POINTS",
-    "score clustering --assignments": "score clustering --predictions FILE",
-    "score retrieval --similarity": "score retrieval --predictions FILE --ground-truth FILE",
-    "score spair --dataset": "score spair --ground-truth DIR",
-    "score task": "score NAME --features FILE",
-    "submit": "submission write FOLDER",
-    "verify": "submission verify FOLDER",
-    "verify --weights": "check --weights NAME",
-}
 
 
 def require_understood(

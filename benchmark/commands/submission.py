@@ -1,6 +1,7 @@
 """Results for a results repository: the commands `submission`, `layerboard.submit` and `.verify`."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -13,6 +14,7 @@ from layerboard.zoo.errors import InputError, require_known, some
 
 if TYPE_CHECKING:
     from layerboard.benchmark.engines.progress import Reporter
+    from layerboard.leaderboards.exchange.merge import StoredResult
 
 Claim = Literal["submitted", "authors"]
 
@@ -130,7 +132,7 @@ def verify(request: VerifyRequest, report: "Reporter | None" = None) -> Result:
     from layerboard.benchmark.engines.progress import Silent
     from layerboard.benchmark.plan.facts import known_names
     from layerboard.benchmark.records.rescore import rescore
-    from layerboard.benchmark.repeat import drawn_results, measured_again, other_weights
+    from layerboard.benchmark.repeat import other_weights
     from layerboard.leaderboards.exchange.submission import read_submission, weights_by_backbone
     from layerboard.leaderboards.records.manifest import mark_verified, marks_file, of_others
 
@@ -148,17 +150,29 @@ def verify(request: VerifyRequest, report: "Reporter | None" = None) -> Result:
     scored, numbers = sum(count for count, _ in rescored), int(rows["value"].notna().sum())
     notes = [f"{len(results)} results; of {numbers:,} numbers {scored:,} were scored again from their items."]
     if request.again or request.data:
-        seed = random.SystemRandom().randrange(10**6) if request.seed is None else request.seed
-        run = Request.of(request, again=False)
-        drawn, reasons = drawn_results(results, run, seed)
-        problems += [why for result in drawn if (why := measured_again(result, run, report or Silent()))]
-        names = [each.name.as_posix() for each in drawn]
-        notes += [f"Measured again, drawn with --seed {seed}: {', '.join(names) or 'none'}."]
-        if reasons:
-            notes += [f"{len(reasons)} more were drawn but cannot be measured here, such as {reasons[0]}"]
-        if not names:
-            problems += ["nothing that was drawn could be measured again; another --seed draws other results"]
+        names, unlike, said = _measured_again(results, request, report or Silent())
+        problems += unlike
+        notes += said
         if request.mark and names and not problems:
             notes += [f"wrote {mark_verified(request.folder, names)}"]
     title = f"{request.folder}: {len(problems) or 'no'} problems"
     return Result(title=title, frame=pd.DataFrame({"problem": problems}, dtype=object), notes=(*notes, title))
+
+
+def _measured_again(
+    results: "Sequence[StoredResult]", request: VerifyRequest, report: "Reporter"
+) -> tuple[list[str], list[str], list[str]]:
+    """Names of the results that were drawn and measured again, what is wrong with them, and notes."""
+    from layerboard.benchmark.repeat import drawn_results, measured_again
+
+    seed = random.SystemRandom().randrange(10**6) if request.seed is None else request.seed
+    run = Request.of(request, again=False)
+    drawn, reasons = drawn_results(results, run, seed)
+    problems = [why for result in drawn if (why := measured_again(result, run, report))]
+    names = [each.name.as_posix() for each in drawn]
+    notes = [f"Measured again, drawn with --seed {seed}: {', '.join(names) or 'none'}."]
+    if reasons:
+        notes += [f"{len(reasons)} more were drawn but cannot be measured here, such as {reasons[0]}"]
+    if not names:
+        problems += ["nothing that was drawn could be measured again; another --seed draws other results"]
+    return names, problems, notes

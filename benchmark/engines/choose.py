@@ -68,12 +68,14 @@ def find_engine(backbones: Specs, request: Request, devices: Devices) -> Engine:
     ``backbones`` are those with work left, ``devices`` those of `find_devices`. Raises InputError if Ray is
     not installed, or if a backbone is a network of this process and the engine uses others.
     """
-    if (request.engine not in ("auto", "local") or len(devices) > 1) and (staying := _staying(backbones)):
+    if (request.engine_name not in ("auto", "local") or len(devices) > 1) and (
+        staying := _staying(backbones)
+    ):
         raise InputError(
             f"{staying[0].name} is a network of this process and cannot run in another; leave out --engine "
-            f"{request.engine} and --devices, or name it as a Python object (module:function)"
+            f"{request.engine_name} and several --device, or name it as a Python object (module:function)"
         )
-    return cast("EngineMaker", find_object(ENGINES[request.engine]))(backbones, request, devices)
+    return cast("EngineMaker", find_object(ENGINES[request.engine_name]))(backbones, request, devices)
 
 
 def suited_engine(backbones: Specs, request: Request, devices: Devices) -> Engine:
@@ -121,39 +123,36 @@ def find_devices(request: Request) -> tuple[torch.device, ...]:
     """The devices that a request names; work done once for all uses the first. Raises InputError."""
     names = _device_names(request)
     devices = tuple(find_device(name) for name in names)
-    if not request.devices:
+    if len(devices) == 1:
         return devices
     # cuda is the first GPU
     devices = tuple(each if each.type == "cpu" else torch.device("cuda", each.index or 0) for each in devices)
     if len({device.type for device in devices}) > 1:
-        raise InputError(f"--devices takes devices of one kind; found {', '.join(names)}")
+        raise InputError(f"--device takes devices of one kind; found {', '.join(names)}")
     if devices[0].type == "cuda" and len({*devices}) < len(devices):
-        raise InputError(f"--devices takes each GPU once; found {', '.join(names)}")
-    if request.engine == "local" and len(devices) > 1:
-        raise InputError("--engine local runs on one device; leave it out, or name one of --devices")
+        raise InputError(f"--device takes each GPU once; found {', '.join(names)}")
+    if request.engine_name == "local":
+        raise InputError("--engine local runs on one device; leave it out, or name one --device")
     return devices
 
 
 def _device_names(request: Request) -> Sequence[str]:
     """Names of the devices that a request names; raises InputError for options that contradict each other."""
-    if request.address and request.engine != "ray":
-        raise InputError("--address is that of a Ray cluster; give --engine ray, too, or leave it out")
-    if request.engine == "ray":
-        if request.devices:
-            raise InputError("--engine ray takes every GPU of its cluster; leave out --devices")
+    names = request.device.split(",")
+    if request.engine_name == "ray":
+        if len(names) > 1 or names == ["all"]:
+            raise InputError("--engine ray takes every GPU of its cluster; leave out --device")
         optional("ray", _NO_RAY)  # before anything is read
         return ("cpu" if request.device == "cpu" else "auto",)
-    if not request.devices:
-        return (request.device,)
-    if request.device != "auto":
-        raise InputError("--device and --devices both say where to run; give one of them")
-    if request.devices == ("all",):
+    if names == ["all"]:
         if not (gpus := torch.cuda.device_count()):
-            raise InputError("--devices all takes every GPU, and this machine has none; leave it out")
+            raise InputError("--device all takes every GPU, and this machine has none; leave it out")
         return [f"cuda:{number}" for number in range(gpus)]
-    if wrong := [name for name in request.devices if name in ("auto", "all")]:
-        raise InputError(f"--devices takes all alone, or names such as cuda:0,cuda:1; found {wrong[0]!r}")
-    return request.devices
+    if len(names) > 1 and (wrong := [name for name in names if name in ("auto", "all")]):
+        raise InputError(
+            f"--device takes {wrong[0]} alone, or names such as cuda:0,cuda:1; found {request.device!r}"
+        )
+    return names
 
 
 def find_dtypes(

@@ -187,7 +187,7 @@ def _cluster(request: Request) -> Iterator[None]:
     main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGTERM) if main else None
     with ExitStack() as stack:
-        folder = None if request.address else stack.enter_context(_private_folder())
+        folder = None if request.cluster else stack.enter_context(_private_folder())
         stack.enter_context(_environment(private=folder is not None))
         stack.callback(ray.shutdown)
         _connect(request, folder)
@@ -227,11 +227,11 @@ def _connect(request: Request, folder: Path | None) -> None:
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "critical"}
     if folder is None:
         try:
-            if at := re.fullmatch(r"(?:ray://)?\[?(.+?)\]?:(\d+)", str(request.address)):
+            if at := re.fullmatch(r"(?:ray://)?\[?(.+?)\]?:(\d+)", str(request.cluster)):
                 _require_http2(at[1], int(at[2]))
-            ray.init(address=request.address, **options)
+            ray.init(address=request.cluster, **options)
         except (OSError, OverflowError, RuntimeError, ValueError, RayError) as error:
-            address, reason = shortened(request.address), _reason(error)
+            address, reason = shortened(request.cluster), _reason(error)
             raise InputError(f"there is no Ray cluster at {address}: {reason}") from error
         return
     options |= {"include_dashboard": False, "object_store_memory": STORE_BYTES, "_temp_dir": str(folder)}

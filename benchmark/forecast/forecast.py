@@ -85,7 +85,7 @@ def forecast_run(request: Request, report: Reporter, detect: float | None = None
     begin, imports = perf_counter(), process_time()
     work = prepare(plan_of(request, report, writes=False))
     planned = perf_counter() - begin
-    here = replace(request, engine="auto") if request.engine == "ray" else request
+    here = replace(request, engine="auto") if request.engine_name == "ray" else request
     engine = find_engine([jobs.setup.spec for jobs in work.backbones], here, work.run.devices)
     shared = len(work.run.devices) > 1  # several devices share a backbone in pieces
     workers = max(1, engine.workers if shared else min(len(work.backbones), engine.workers))
@@ -95,11 +95,7 @@ def forecast_run(request: Request, report: Reporter, detect: float | None = None
     timings = _Timings(work, request.workers * KEPT_BYTES // workers)
 
     def expected() -> float:
-        busy: defaultdict[str, float] = defaultdict(float)
-        for step in timings.steps():
-            busy[step.backbone] += step.seconds
-        longest = 0.0 if shared else max(busy.values(), default=0.0)
-        return max(longest, sum(busy.values()) / workers) + sum(step.seconds for step in apart)
+        return _expected(timings.steps(), workers, shared) + sum(step.seconds for step in apart)
 
     threads = torch.get_num_threads()
     if workers > 1 and not shared:
@@ -121,6 +117,15 @@ def forecast_run(request: Request, report: Reporter, detect: float | None = None
         disk=sum(step.disk for step in steps),
         detections=() if detect is None else detections(work.run.plan.tasks.every, request.output, detect),
     )
+
+
+def _expected(steps: Iterable[ForecastStep], workers: int, shared: bool) -> float:
+    """Seconds of the steps of backbones, side by side; ``shared``: workers share one in pieces."""
+    busy: defaultdict[str, float] = defaultdict(float)
+    for step in steps:
+        busy[step.backbone] += step.seconds
+    longest = 0.0 if shared else max(busy.values(), default=0.0)
+    return max(longest, sum(busy.values()) / workers)
 
 
 class _Kind(NamedTuple):
@@ -309,7 +314,7 @@ def _peak_bytes() -> int:
 def _notes(work: Prepared, failures: Iterable[Failure]) -> Iterator[str]:
     if asked := {job.task.entry.name for jobs in work.backbones for job in jobs.backbone_tasks}:
         yield f"Not counted: {', '.join(sorted(asked))}."
-    if work.run.request.engine == "ray":
+    if work.run.request.engine_name == "ray":
         yield "Counted for this machine alone; the workers of the cluster share it."
     if given := given_weights(work.lock):
         yield f"Counted with {given}."

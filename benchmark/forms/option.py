@@ -30,6 +30,7 @@ from typing import (
 )
 
 from layerboard.benchmark.forms import parsers
+from layerboard.benchmark.forms.former import line_now
 from layerboard.zoo.errors import InputError, either, likely, shortened
 from layerboard.zoo.libraries import imports_explained
 
@@ -74,14 +75,13 @@ class Option(Generic[Given, Kept]):
     least: int | None = None
     usual: str = ""  # the default in words, if it depends on something else
     instead: Callable[[], Kept] | None = None  # returns the kept value for the default None
-    panel: str = ""  # heading of its group in the help; "": that of the class that declares it, its ``PANEL``
+    panel: str = ""  # heading of its group in the help; "": that of the class that declares it
     name: str = field(init=False)
     accepts: Any = field(init=False)
     kind: Any = field(init=False)  # type of the kept value, apart from None
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
-        self.panel = self.panel or vars(owner).get("PANEL", "")
         self.accepts, keeps = get_args(owner.__annotations__[name])
         self.kind = get_args(keeps)[0] if type(None) in get_args(keeps) else keeps
         if get_origin(self.kind) is Literal:
@@ -156,9 +156,15 @@ Wholes = Option[int | Sequence[int], tuple[int, ...]]
 # mypy would take options that a frozen class inherits for what they accept, not for what they keep
 @dataclass_transform(kw_only_default=True)
 class Form:
-    """Options of a command or a function: each subclass is a frozen dataclass of options."""
+    """Options of a command or a function: each subclass is a frozen dataclass of options.
 
-    def __init_subclass__(cls, *, kw_only: bool = True) -> None:
+    ``panel`` is the heading of its own options in the help of commands.
+    """
+
+    def __init_subclass__(cls, *, kw_only: bool = True, panel: str = "") -> None:
+        for option in vars(cls).values():
+            if isinstance(option, Option):
+                option.panel = option.panel or panel
         dataclass(frozen=True, kw_only=kw_only)(cls)
 
     @classmethod
@@ -250,6 +256,7 @@ def _require_options(
     for each in (each for each in kwargs if each not in signature.parameters):
         close = likely("option", each, [*signature.parameters])
         hint = f"did you mean {either(close)}?" if close else f"help(layerboard.{name}) lists all"
+        hint = f"`layerboard {line}` does that now" if (line := line_now(name, each)) else hint
         raise InputError(f"{name}() has no option {shortened(each)}; {hint}")
     try:
         return signature.bind(*args, **kwargs).arguments

@@ -69,6 +69,12 @@ def choice(value: Any, choices: Collection[str]) -> Any:  # noqa: ANN401  # a li
     return value
 
 
+def engine(value: object, choices: Collection[str]) -> str:
+    """One of the choices; ``ray`` may be followed by the address of a cluster, ray:HOST:PORT."""
+    name, _, address = str(value).partition(":")
+    return text(value) if name == "ray" and address else str(choice(value, choices))
+
+
 def switch(value: object) -> bool:
     """True or False."""
     if not isinstance(value, bool):
@@ -149,6 +155,11 @@ def names(value: object) -> tuple[str, ...]:
 def listed(value: object) -> tuple[str, ...]:
     """Texts, which may also be separated by commas."""
     return tuple(text(part.strip()) for each in names(value) for part in each.split(","))
+
+
+def commas(value: object) -> str:
+    """Texts, separated by commas."""
+    return ",".join(listed(value))
 
 
 def some_of(value: object, choices: Collection[Any], expected: str = "", advice: str = "") -> tuple[Any, ...]:

@@ -60,6 +60,7 @@ Images = Option[str | Path | Sequence[str | Path] | object, tuple[str, ...]]  # 
 Weights = Option[str | Sequence[str] | Mapping[str, str | Path], Mapping[str, Path]]
 Cache = Option[str | Path | None, Path]
 Workers = Option[int | None, int]
+Device = Option[str | Sequence[str], str]
 
 
 def cache_option(help: str, usual: str = "below the user's cache folder") -> Cache:  # noqa: A002
@@ -77,17 +78,15 @@ class GivenNetwork(Protocol):
 Backbones = str | Path | GivenNetwork | Sequence[str | Path | GivenNetwork]
 
 
-class OfficialData(Form):
+class OfficialData(Form, panel="Data"):
     """The official datasets."""
 
-    PANEL = "Data"
     data: OptionalPath = Option(None, DATA, parsers.datasets)
 
 
-class DataOptions(OfficialData):
+class DataOptions(OfficialData, panel="Data"):
     """The data, and what their labels are."""
 
-    PANEL = "Data"
     images: Images = Option((), IMAGES, parsers.images)
     labels: OptionalPath = Option(
         None,
@@ -109,17 +108,11 @@ class DataOptions(OfficialData):
         "(regression); or labels, several labels per image, separated by | or given as columns of 0 and 1.",
         usual="inferred from the table",
     )
-    copies: Plain[bool] = Option(
-        False,
-        "With --images: make copies of each image (compressed, cropped, rotated, ...) and score how well "
-        "images and copies retrieve each other (near-duplicates).",
-    )
 
 
-class ExtentOptions(Form):
+class ExtentOptions(Form, panel="Data"):
     """How much of the data."""
 
-    PANEL = "Data"
     suite: Plain[str | None] = Option(
         None, "Named set of datasets and backbones; see `list suites`.", usual="mini, or standard with data"
     )
@@ -131,10 +124,9 @@ class ExtentOptions(Form):
     )
 
 
-class BackboneOptions(Form, kw_only=False):
+class BackboneOptions(Form, kw_only=False, panel="Backbones"):
     """The backbones."""
 
-    PANEL = "Backbones"
     backbones: Option[Backbones, tuple[str, ...]] = Option(
         (), BACKBONES, parsers.backbones, also="-b", usual="the suite's"
     )
@@ -142,10 +134,9 @@ class BackboneOptions(Form, kw_only=False):
     weights: Weights = Option((), WEIGHTS, parsers.weights)
 
 
-class TaskOptions(Form, kw_only=False):
+class TaskOptions(Form, kw_only=False, panel="Tasks"):
     """The tasks, and by which numbers."""
 
-    PANEL = "Tasks"
     tasks: Words = Option(
         (), "Tasks, see `list tasks`.", parsers.tasks, also="-t", usual="all that the data allow"
     )
@@ -159,10 +150,9 @@ class TaskOptions(Form, kw_only=False):
     )
 
 
-class LayerOptions(Form):
+class LayerOptions(Form, panel="Layers and vectors"):
     """The layers."""
 
-    PANEL = "Layers and vectors"
     layers: Plain[str] = Option(
         "all",
         "Layers: all, or a list such as 4,8-12,final; 0 is the input of the first block.",
@@ -170,10 +160,17 @@ class LayerOptions(Form):
     )
 
 
-class TapOptions(LayerOptions):
+class PositionOptions(LayerOptions, panel="Layers and vectors"):
+    """The layers, and the positions at other resolutions."""
+
+    interpolation: Plain[InterpolationChoice] = Option(
+        "auto", "Interpolation of position embeddings at other resolutions; auto: as the authors do it."
+    )
+
+
+class TapOptions(PositionOptions, panel="Layers and vectors"):
     """The layers, and what is read in each."""
 
-    PANEL = "Layers and vectors"
     taps: Option[str | Sequence[str], tuple[Tap, ...]] = Option(
         "block",
         "Tensors to read of each block (taps), comma-separated: block, input, norm1, query, key, value, "
@@ -182,23 +179,20 @@ class TapOptions(LayerOptions):
         partial(parsers.some_of, choices=parsers.TAPS),
         several=False,
     )
-    interpolation: Plain[InterpolationChoice] = Option(
-        "auto", "Interpolation of position embeddings at other resolutions; auto: as the authors do it."
-    )
 
 
-class DeviceOptions(Form):
+class DeviceOptions(Form, panel="Machine"):
     """Where a backbone runs, and what it leaves there."""
 
-    PANEL = "Machine"
-    device: Plain[str] = Option("auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.")
+    device: Device = Option(
+        "auto", "Device of the forward passes: auto, cpu, cuda or cuda:N.", parsers.commas, several=False
+    )
     cache: Cache = cache_option("Folder of downloads, vectors and unpacked images, which later calls reuse.")
 
 
-class MachineOptions(DeviceOptions):
+class MachineOptions(DeviceOptions, panel="Machine"):
     """How this machine works through many images."""
 
-    PANEL = "Machine"
     batch_size: Option[int | str, int | Literal["auto"]] = Option(
         64,
         "Images per batch; auto: 64 on a CPU; on a GPU the fastest batch size, as the task cost measures it.",
@@ -213,39 +207,54 @@ class MachineOptions(DeviceOptions):
     )
 
 
-class ClusterOptions(Form):
+class ClusterOptions(MachineOptions, panel="Machine"):
     """Several devices or machines."""
 
-    PANEL = "Machine"
-    devices: Words = Option(
-        (), "Several devices, one process each: cuda:0,cuda:1 or all.", parsers.listed, usual="only --device"
+    device: Device = Option(
+        "auto",
+        "Device of the forward passes: auto, cpu, cuda or cuda:N; or several, with one process each: "
+        "cuda:0,cuda:1 or all.",
+        parsers.commas,
+        also="--devices",
+        several=False,
     )
     engine: Plain[str] = Option(
-        "auto", "Where to compute: this process (local), several processes or a Ray cluster.", choices=ENGINES
+        "auto",
+        "Where to compute: this process (local), several processes, or a Ray cluster: a new one (ray), or "
+        "the one at ray:HOST:PORT.",
+        partial(parsers.engine, choices=ENGINES),
+        choices=ENGINES,
     )
-    address: Plain[str | None] = Option(None, "Address of an existing Ray cluster.", usual="a new one")
+
+    @property
+    def engine_name(self) -> str:
+        """The engine without an address."""
+        return self.engine.partition(":")[0]
+
+    @property
+    def cluster(self) -> str | None:
+        """Address of an existing Ray cluster, as Ray takes it; None for a new one, and without Ray."""
+        address = self.engine.partition(":")[2]
+        return f"ray:{address}" if address.startswith("//") else address or None
 
 
-class ResultsOptions(Form):
+class ResultsOptions(Form, panel="Output"):
     """Where the results of a run are, or go."""
 
-    PANEL = "Output"
     output: OnePath = Option(
         "results", "Output folder of a run: records, per-item scores and tables.", also="-o"
     )
 
 
-class JsonOption(Form):
+class JsonOption(Form, panel="Output"):
     """Output for machines."""
 
-    PANEL = "Output"
     json: Plain[bool] = Option(False, "Print JSON.")
 
 
-class VariantOptions(Form):
-    """Backbones shown otherwise; names of backbones say the same of single ones, such as NAME@448."""
+class VariantOptions(Form, panel="Machine"):
+    """Backbones shown otherwise; names of backbones say the same of single ones, such as NAME@448px."""
 
-    PANEL = "Machine"
     input_size: Option[int | str | Sequence[int | str] | None, tuple[int, ...]] = Option(
         (),
         "Input resolution in pixels; with several (224,448), every backbone is run at each and a table "
@@ -263,11 +272,6 @@ class VariantOptions(Form):
         several=False,
         choices=parsers.DTYPES,
     )
-    fast_resize: Plain[bool] = Option(
-        False,
-        "Also run each backbone on images resized by torch (NAME@fast-resize): faster than Pillow, but some "
-        "pixels differ by one or two grey levels; a table compares the two.",
-    )
     compile: Plain[bool] = Option(
         False, "Compile the blocks of transformers (torch.compile): slow start, then faster forward passes."
     )
@@ -279,6 +283,12 @@ class PassOptions(
 ):
     """What to show to which backbones, for which tasks, and which vectors to keep."""
 
+    copies: Plain[bool] = Option(
+        False,
+        "With --images: make copies of each image (compressed, cropped, rotated, ...) and score how well "
+        "images and copies retrieve each other (near-duplicates).",
+        panel="Data",
+    )
     poolings: Words = Option(
         "cls,mean",
         "Image vectors: cls (class token), mean (mean of the patch tokens), cls+mean (both, one after the "

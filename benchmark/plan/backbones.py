@@ -114,8 +114,6 @@ def _found(
         raise InputError("--backbones names input sizes (NAME@448px); leave these or --input-size out")
     if request.dtype != ("float32",) and any(variant.dtype for variant in variants):
         raise InputError("a backbone's name gives a format (NAME@bfloat16); leave it or --dtype out")
-    if request.fast_resize and any(variant.fast_resize for variant in variants):
-        raise InputError("--backbones names NAME@fast-resize; leave these or --fast-resize out")
     named: dict[str, list[Variant]] = {}
     for variant in variants:
         for spec in meant[variant.entry]:
@@ -149,10 +147,8 @@ def named_variants(patterns: Sequence[str]) -> list[Variant]:
 def _wanted(named: Variant, request: Request) -> list[Variant]:
     """What is run of a backbone: what its name leaves open, the options say."""
     dtypes = (named.dtype,) if named.dtype else request.dtype
-    resizings = (False, True) if request.fast_resize else (named.fast_resize,)
     sizes = (named.input_size,) if named.input_size else request.input_size or (None,)
-    ways = product(dtypes, resizings, sizes)
-    return [Variant(named.entry, size, dtype, fast) for dtype, fast, size in ways]
+    return [replace(named, input_size=size, dtype=dtype) for dtype, size in product(dtypes, sizes)]
 
 
 def shown_as(spec: BackboneSpec, variant: Variant) -> BackboneSpec:

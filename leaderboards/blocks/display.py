@@ -151,7 +151,7 @@ def bytes_text(value: float) -> str:
     """A number of bytes in a unit that fits: ``384 B``, ``24.6 kB``; "" if unknown."""
     if math.isnan(value):
         return ""
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if value >= size:
             return f"{value / size:.3g} {unit}" if value < 999.5 * size else f"{value / size:.0f} {unit}"
     return f"{value:.0f} B"

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import pandas as pd
 
-from layerboard.leaderboards.blocks.display import metric_rank, pooling_rank
+from layerboard.leaderboards.blocks.display import metric_rank, place_text, pooling_rank, score_text
 from layerboard.leaderboards.board.frames import (
     RecordGroup,
     best_rows,
@@ -46,6 +46,11 @@ class Side:
     @property
     def place(self) -> Place:
         return self.layer, self.tap, self.pooling
+
+    @property
+    def text(self) -> str:
+        """The score with its layer: ``61.2 (9/12 cls)``."""
+        return f"{score_text(self.score)} ({place_text(self.layer, self.depth, self.pooling)})"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -124,6 +124,11 @@ def disturbances(costs: pd.DataFrame, device: str | None) -> list[dict[str, str]
     return [{"names": ", ".join(names), "device": str(device), "again": again}] if names else []
 
 
+def disturbed_notes(costs: pd.DataFrame, device: str | None) -> list[str]:
+    """`DISTURBANCE` as sentences."""
+    return [DISTURBANCE.format(**each) for each in disturbances(costs, device)]
+
+
 def pareto_front(rows: pd.DataFrame, cost: str = "ms") -> pd.DataFrame:
     """The Pareto front: rows that no other beats in ``value`` at the same or less cost, the cheapest first.
 

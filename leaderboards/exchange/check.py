@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pandas as pd
@@ -26,7 +25,7 @@ from layerboard.leaderboards.records.key import (
 )
 from layerboard.leaderboards.records.record import read_records, suites_of
 from layerboard.leaderboards.writers.figures import figure_differences
-from layerboard.zoo.errors import InputError, counted, some, unknown
+from layerboard.zoo.errors import InputError, counted, fitting, some
 
 _DESCRIBING = (".inside.csv", ".cka.csv", ".cost.csv")  # suffixes of files whose numbers do not rank
 
@@ -163,17 +162,9 @@ def moved_numbers(
     patterns, all if empty; for comparisons either side counts. Raises InputError for one that matches nothing
     in the baseline.
     """
-    names = sorted({*baseline["backbone"]})
-    for pattern in backbones:
-        if not any(fnmatchcase(name, pattern) for name in names):
-            raise unknown("backbone", pattern, names)
+    wanted = fitting({*baseline["backbone"], *baseline["other"]} - {""}, backbones)
     rows, today = text_rows(baseline), text_rows(now)
-    keys = [
-        key
-        for key in rows
-        if not backbones
-        or any(fnmatchcase(name, pattern) for name in (key.backbone, key.other) for pattern in backbones)
-    ]
+    keys = [key for key in rows if not backbones or {key.backbone, key.other} & wanted]
     moved = []
     for key in keys:
         row, other = rows[key], today.get(key)

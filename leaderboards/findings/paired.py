@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.blocks.display import fixed, place_text, score_text
+from layerboard.leaderboards.blocks.display import fixed
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import COLUMN_FIELDS, Column, Side
 from layerboard.leaderboards.board.differences import best_side, sides_of
@@ -204,8 +204,8 @@ def match_table(result: Match) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "task": versus.column.heading,
-            first: _score(versus.first, versus),
-            second: _score(versus.second, versus),
+            first: versus.first.text,
+            second: versus.second.text,
             "difference": _number(versus.difference, "+.1f"),
             "95 % interval": " to ".join(filter(None, (fixed(versus.ci_low, 1), fixed(versus.ci_high, 1)))),
             "p": _number(versus.p, ".2g"),
@@ -233,11 +233,6 @@ def _where(result: Match, higher: str) -> str:
         return ", ".join(counts)
     total = Counter(versus.column.heading for versus in result.rows)
     return ", ".join(f"{heading} at {count} of {total[heading]} depths" for heading, count in counts.items())
-
-
-def _score(side: Side, versus: Versus) -> str:
-    """A score with its layer."""
-    return f"{score_text(side.score)} ({place_text(side.layer, side.depth, side.pooling)})"
 
 
 def _number(value: float, form: str) -> str:

@@ -402,6 +402,23 @@ def alike() -> Spec:
     tips.append(_CKA_TIP)
     colour = _CKA | {"legend": _CKA["legend"] | {"offset": 30}}  # above the words
     cells = _plotted(CELL, places | {"color": colour, "tooltip": tips})
+    nearest = ("datum.first != datum.second", "datum.column_at == datum.most")
+    order = {"order": {"field": "row_at"}}
+    lines = [
+        _plotted(
+            {"type": "line", "color": colour, "strokeWidth": width, "aria": False}, places | order, *nearest
+        )
+        for colour, width in (("#000000", 3.2), ("#ffffff", 1.4))
+    ]
+    text = {"type": "text", "align": "left", "baseline": "bottom", "color": INK, "fontSize": 12}
+    said = {"x": {"value": 0}, "y": {"value": -8}, "text": {"field": "said"}}
+    words = _plotted(text, said, "datum.row_at == 0 && datum.column_at == 0")
+    layers = [cells, *lines, words]
+    return _turned_matrix() | {"layer": layers, "width": "{size}", "height": "{size}"}
+
+
+def _turned_matrix() -> Spec:
+    """The numbers of the matrix of two backbones, whichever of them is stored first."""
     either = (
         "datum.first == {=first} && datum.second == {=second}",
         "datum.first == {=second} && datum.second == {=first}",
@@ -417,18 +434,7 @@ def alike() -> Spec:
         _calculate("most", f"({here} ? datum.nearest : datum.turned_nearest)[datum.row_at]"),
         *(_calculate(name, f"{{={name}}}") for name in ("first", "second")),
     ]
-    nearest = ("datum.first != datum.second", "datum.column_at == datum.most")
-    order = {"order": {"field": "row_at"}}
-    lines = [
-        _plotted(
-            {"type": "line", "color": colour, "strokeWidth": width, "aria": False}, places | order, *nearest
-        )
-        for colour, width in (("#000000", 3.2), ("#ffffff", 1.4))
-    ]
-    text = {"type": "text", "align": "left", "baseline": "bottom", "color": INK, "fontSize": 12}
-    said = {"x": {"value": 0}, "y": {"value": -8}, "text": {"field": "said"}}
-    words = _plotted(text, said, "datum.row_at == 0 && datum.column_at == 0")
-    return spec | {"layer": [cells, *lines, words], "width": "{size}", "height": "{size}"}
+    return spec
 
 
 def matrices() -> Spec:

@@ -90,13 +90,14 @@ def figures_of(report: Report) -> Iterator[tuple[str, Spec]]:
     of a later run are the same.
     """
     names: Counter[str] = Counter()
-    for name, spec in chain(_figures(report), _cost_figures(report)):
+    every = (_task_figures(report), _backbone_figures(report), _cka_figures(report), _cost_figures(report))
+    for name, spec in chain.from_iterable(every):
         plain = re.sub(r"[^\w.-]+", "-", name)[:80].strip(".-")
         names[plain] += 1
         yield plain if names[plain] == 1 else f"{plain}-{names[plain]}", spec
 
 
-def _figures(report: Report) -> Iterator[tuple[str, Spec]]:
+def _task_figures(report: Report) -> Iterator[tuple[str, Spec]]:
     row: list[tuple[pd.DataFrame, Words]] = []
     tasks, costs = report.columns["task"].value_counts(), cost_words(report)
     measures = measure_words(report)
@@ -130,10 +131,16 @@ def _figures(report: Report) -> Iterator[tuple[str, Spec]]:
         row.append((lines, words))
     if row:
         yield "layers", _row(report, row)
+
+
+def _backbone_figures(report: Report) -> Iterator[tuple[str, Spec]]:
     for backbone, layers in report.layers.groupby("backbone", sort=False):
         order = [name for name in report.columns["column"] if name in set(layers["column"])]
         wide = max(WIDTH, 26 * int(layers["layer"].max()))
         yield f"{backbone}-tasks", _drawn("task_map", [layers], {"tasks": order, "order": order}, wide)
+
+
+def _cka_figures(report: Report) -> Iterator[tuple[str, Spec]]:
     for cka in report.cka:
         for picture, kind in zip(map_pictures(cka), ("", "-pairs"), strict=False):
             spec = picture_spec(picture, report.labels)

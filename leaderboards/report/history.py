@@ -25,7 +25,7 @@ from layerboard.leaderboards.records.manifest import MANIFEST
 from layerboard.leaderboards.report.content import FIRST, MAYBE, SCORE, UNTESTED, WORSE, Report
 from layerboard.leaderboards.report.packing import script_digest
 from layerboard.leaderboards.report.page import ASSETS
-from layerboard.leaderboards.report.table import SortedCell, best_parts, sorted_heads
+from layerboard.leaderboards.report.table import SortedCell, best_parts, sorted_cell, sorted_heads
 from layerboard.leaderboards.report.templates.environment import filled
 from layerboard.leaderboards.sections.published import AGREES, published_table
 from layerboard.zoo.atomic import file_sha256
@@ -129,7 +129,7 @@ class History:
             def who(row: Mapping[Any, Any], board: Board = board) -> SortedCell:
                 name = str(row["name"])
                 sent = ", ".join(each.name for each in self.submissions if each.name in senders.get(name, ()))
-                return _cell(board.measured_by.get(name, ""), note=sent)
+                return sorted_cell(board.measured_by.get(name, ""), note=sent)
 
             leading = {"backbone": lambda row: self._linked(str(row["name"]), ""), "measured by": who}
             parts = {} if report.best.empty else best_parts(report, leading)
@@ -139,13 +139,13 @@ class History:
     def _linked(self, name: str, up: str) -> SortedCell:
         """The cell of a backbone, which leads to its page if it has one."""
         address = f"{up}backbones/{quote(safe_name(name))}.html"
-        return _link(address, name) if name in self.backbones else _cell(name)
+        return _link(address, name) if name in self.backbones else sorted_cell(name)
 
     def _sent(self) -> dict[str, Any]:
         """The table of all submissions, the newest first."""
         rows = [
             self._submission(each)
-            + [_cell(", ".join(names)) for names in (each.manifest.weights, each.tasks)]
+            + [sorted_cell(", ".join(names)) for names in (each.manifest.weights, each.tasks)]
             for each in reversed(self.submissions)
         ]
         return {"heads": sorted_heads(SUBMISSIONS | {"backbones": "words", "tasks": "words"}), "rows": rows}
@@ -153,7 +153,7 @@ class History:
     def _submission(self, each: Submission, up: str = "") -> list[SortedCell]:
         """The cells of a submission by the heads `SUBMISSIONS`."""
         name = _link(f"{up}submissions/{quote(each.name)}.html", each.name, self._replaced(each))
-        return [name, _cell(each.manifest.date[:10]), _cell(each.measured)]
+        return [name, sorted_cell(each.manifest.date[:10]), sorted_cell(each.measured)]
 
     def _replaced(self, submission: Submission) -> str:
         """Which submissions replaced one, as a phrase; "" for none."""
@@ -211,7 +211,11 @@ class History:
             for row in each.rows.to_dict("records")
         ]
         sent = [
-            [_cell(f"{each.number}", left=False), *self._submission(each.submission, "../"), _cell(weights)]
+            [
+                sorted_cell(f"{each.number}", left=False),
+                *self._submission(each.submission, "../"),
+                sorted_cell(weights),
+            ]
             for each in reversed(changes)
             if (weights := each.submission.manifest.weights.get(name))
         ]
@@ -272,18 +276,14 @@ def _counts(rows: pd.DataFrame) -> str:
     return ", ".join(f"{count:,} {kind}" for kind, count in rows["change"].value_counts().items()) or "none"
 
 
-def _cell(text: str, note: str = "", *, left: bool = True, key: str | None = None) -> SortedCell:
-    return {"text": text, "note": note, "left": left, "key": str(text) if key is None else key}
-
-
 def _link(address: str, text: str, note: str = "") -> SortedCell:
-    return _cell(Markup('<a href="{}">{}</a>').format(address, text), note, key=text)
+    return sorted_cell(Markup('<a href="{}">{}</a>').format(address, text), note, key=text)
 
 
 def _change_cells(row: Mapping[Any, Any]) -> list[SortedCell]:
     """The cells of a change by the heads `CHANGES`."""
     sides = [
-        _cell(
+        sorted_cell(
             f"{fixed(float(value), 1)} ({row[f'layer_{side}']} {row[f'pooling_{side}']})" if value else "",
             left=False,
             key=value,
@@ -291,18 +291,18 @@ def _change_cells(row: Mapping[Any, Any]) -> list[SortedCell]:
         for side in ("before", "now")
         for value in [row[f"value_{side}"]]
     ]
-    task = _cell(f"{row['task']} {row['metric']}", f"{row['dataset']} ({row['protocol']})")
-    return [task, *sides, _cell(row["change"])]
+    task = sorted_cell(f"{row['task']} {row['metric']}", f"{row['dataset']} ({row['protocol']})")
+    return [task, *sides, sorted_cell(row["change"])]
 
 
 def _best_cells(row: Mapping[Any, Any]) -> list[SortedCell]:
     """The cells of a best layer by the heads `BEST`."""
     return [
-        _cell(row["column"]),
-        _cell(row[SCORE], left=False, key=fixed(row["value"], 4)),
-        _cell(place_text(row["layer"], row["depth"], row["pooling"])),
-        _cell(f"{row['rank']:.0f} of {row['among']}", left=False, key=f"{row['rank']:.0f}"),
-        _cell(row["group"] if row["tested"] else UNTESTED),
+        sorted_cell(row["column"]),
+        sorted_cell(row[SCORE], left=False, key=fixed(row["value"], 4)),
+        sorted_cell(place_text(row["layer"], row["depth"], row["pooling"])),
+        sorted_cell(f"{row['rank']:.0f} of {row['among']}", left=False, key=f"{row['rank']:.0f}"),
+        sorted_cell(row["group"] if row["tested"] else UNTESTED),
     ]
 
 

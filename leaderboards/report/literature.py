@@ -20,6 +20,7 @@ from layerboard.leaderboards.findings.reproduce import disputes
 from layerboard.leaderboards.published.literature import Published
 from layerboard.leaderboards.report.packing import packed, script_digest
 from layerboard.leaderboards.report.page import ASSETS
+from layerboard.leaderboards.report.table import sorted_cell
 from layerboard.leaderboards.report.templates.environment import filled
 from layerboard.zoo.errors import printable
 
@@ -33,7 +34,6 @@ HEADS = {"backbone": "words", "task": "words", "score": "numbers", "layer": "wor
 """Columns of the table of numbers, and how each is sorted."""
 
 _Row = Mapping[Hashable, Any]
-_Cell = dict[str, Any]  # arguments of `tables.html` for a cell; ``key`` is the sort key
 
 
 def literature_files(
@@ -73,21 +73,17 @@ def _row(row: _Row) -> dict[str, Any]:
     rank: str = "" if pd.isna(row["rank"]) else f"{row['rank']} of {row['networks']}"
     unit = "lower is better" if row["better"] == "lower" else ""
     cells = [
-        _cell(row["backbone"], "" if row["registered"] else "not in the registry"),
-        _cell(row["task"], f"{row['dataset']} {row['metric']}"),
-        _cell(printed_value(row), unit, left=False, key=row["value"]),
-        _cell(printed_layer(row), key="" if pd.isna(row["layer"]) else f"{row['layer']:04d}"),
-        _cell(row["pooling"] and pooling_name(row["pooling"])),
-        _cell(rank, left=False, key="" if pd.isna(row["rank"]) else row["rank"]),
-        _cell(_linked(row["group"]), key=row["group"]),
-        _cell(row["source"], source_text(row).removeprefix(f"{row['source']}, ")),
+        sorted_cell(row["backbone"], "" if row["registered"] else "not in the registry"),
+        sorted_cell(row["task"], f"{row['dataset']} {row['metric']}"),
+        sorted_cell(printed_value(row), unit, left=False, key=row["value"]),
+        sorted_cell(printed_layer(row), key="" if pd.isna(row["layer"]) else f"{row['layer']:04d}"),
+        sorted_cell(row["pooling"] and pooling_name(row["pooling"])),
+        sorted_cell(rank, left=False, key="" if pd.isna(row["rank"]) else row["rank"]),
+        sorted_cell(_linked(row["group"]), key=row["group"]),
+        sorted_cell(row["source"], source_text(row).removeprefix(f"{row['source']}, ")),
     ]
     words = (task_display(row["task"]).title, row["publication"])
     return {"cells": cells, "attributes": {"data-find": " ".join(words)}}
-
-
-def _cell(text: str, note: str = "", *, left: bool = True, key: object = None) -> _Cell:
-    return {"text": text, "note": note, "left": left, "key": str(text if key is None else key)}
 
 
 def _linked(group: str) -> Markup:

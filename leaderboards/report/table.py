@@ -80,6 +80,11 @@ def sorted_heads(kinds: Mapping[str, str], now: Mapping[str, str] = MappingProxy
     return [{"text": name, "sort": kind, "now": now.get(name, "none")} for name, kind in kinds.items()]
 
 
+def sorted_cell(text: str, note: str = "", *, left: bool = True, key: object = None) -> SortedCell:
+    """A cell of a table that can be sorted, by its text or by a key."""
+    return {"text": text, "note": note, "left": left, "key": str(text if key is None else key)}
+
+
 def _named(backbone: _Row, report: Report) -> SortedCell:
     """The cell of a backbone's name, with its swatch and who measured it."""
     name = str(backbone["backbone"])

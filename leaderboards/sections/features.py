@@ -16,7 +16,7 @@ from layerboard.leaderboards.board.differences import (
     sides_of,
 )
 from layerboard.leaderboards.board.frames import is_floor
-from layerboard.leaderboards.sections.variants import NO_ITEMS, Gain, difference_text, side_text
+from layerboard.leaderboards.sections.variants import NO_ITEMS, Gain, difference_text
 from layerboard.zoo.spec import NORMED, READ_TAPS, Layer
 
 TITLE = "What other taps and poolings gain"
@@ -102,8 +102,8 @@ def feature_blocks(board: Board) -> list[Block]:
             "column": gain.column.heading,
             "backbone": board.labels[gain.best.backbone],
             "features": gain.names[0],
-            "score": side_text(gain.best),
-            "best block": side_text(gain.plain),
+            "score": gain.best.text,
+            "best block": gain.plain.text,
             "gain": difference_text(gain.gain),
             "held-out gain": difference_text(gain.held_out),
         }

@@ -23,13 +23,7 @@ from layerboard.leaderboards.board.differences import (
     sides_of,
 )
 from layerboard.leaderboards.board.frames import backbones_of, is_floor
-from layerboard.leaderboards.sections.variants import (
-    NO_ITEMS,
-    Gain,
-    difference_text,
-    missing_blocks,
-    side_text,
-)
+from layerboard.leaderboards.sections.variants import NO_ITEMS, Gain, difference_text, missing_blocks
 from layerboard.tasks.framework.assess import Choose, pick_highest
 from layerboard.tasks.framework.sets import (
     GIVEN_METRIC,
@@ -150,7 +144,7 @@ def _ways(
 
 def _against_text(side: Side) -> str:
     """The layer, or the set, that a set is compared with, and its score."""
-    return f"{score_text(side.score)} ({side.tap})" if stands_for_set(side.tap) else side_text(side)
+    return f"{score_text(side.score)} ({side.tap})" if stands_for_set(side.tap) else side.text
 
 
 def set_blocks(board: Board) -> list[Block]:

@@ -12,7 +12,7 @@ from itertools import chain
 import pandas as pd
 
 from layerboard.leaderboards.blocks.blocks import Block, Bullets, Heading, Plot, Table, said
-from layerboard.leaderboards.blocks.display import fixed, natural, place_text, score_text, signed_text
+from layerboard.leaderboards.blocks.display import fixed, natural, signed_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.column import Column, Side
 from layerboard.leaderboards.board.costs import Vector, bytes_of
@@ -174,7 +174,7 @@ def _tables(board: Board, gains: Sequence[Gain]) -> Iterator[Block]:
     for words, rows, text in (
         ("At the best layer of the backbone:", gains, lambda gain: difference_text(gain.same_layer)),
         ("With layers chosen on held-out data:", gains, lambda gain: difference_text(gain.held_out)),
-        ("Scores and best layers:", [*plain.values(), *gains], lambda gain: side_text(gain.best)),
+        ("Scores and best layers:", [*plain.values(), *gains], lambda gain: gain.best.text),
     ):
         for table in _table(board, rows, text, f"{TITLE}: {words[:1].lower()}{words[1:-1]}"):
             yield from (said(words), table)
@@ -222,11 +222,6 @@ def _bytes_blocks(board: Board, gains: Sequence[Gain]) -> Iterator[Block]:
     # a layer whose size in float32 is unknown has no point
     frame = pd.DataFrame(points, columns=["panel", "series", "x", "y"]).drop_duplicates()
     yield Plot(frame, "points", title, "bytes", "score, %", shared=False, name="bytes", log=True)
-
-
-def side_text(side: Side) -> str:
-    """A score with its layer: ``61.2 (9/12 cls)``."""
-    return f"{score_text(side.score)} ({place_text(side.layer, side.depth, side.pooling)})"
 
 
 def difference_text(difference: Estimate) -> str:

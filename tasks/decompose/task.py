@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from layerboard.tasks.decompose.paths import End, Read, Steps, steps_between
-from layerboard.tasks.framework.protocols import EvaluationProtocol
+from layerboard.tasks.framework.protocols import EvaluationProtocol, find_protocol
 from layerboard.tasks.framework.registry import TaskEntry, config_of, find_tasks
 from layerboard.tasks.framework.task import Task
-from layerboard.tasks.framework.transforms import of_tokens
+from layerboard.tasks.framework.transforms import of_tokens, parse_transform
 from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.tasks.propagation.task import PropagationTask
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, shortened
 
 RULES = ("spair", "davis")  # tasks whose protocols can be decomposed
 
@@ -26,6 +26,19 @@ class Given:
     protocol: EvaluationProtocol
     tap: Read = "block"
     transform: str = ""
+
+    @classmethod
+    def of(cls, name: str) -> "Given":
+        """The protocol and features of a `name`, such as ``insid3+final+debias:20``; raises InputError."""
+        protocol, *features = name.split("+")
+        tap: Read = "final" if features[:1] == ["final"] else "block"
+        transforms = features[tap == "final" :]
+        try:
+            (transform,) = map(parse_transform, transforms) if transforms else ("",)
+        except (InputError, ValueError):
+            example = "insid3, insid3+final, insid3+debias:20 or insid3+final+debias:20"
+            raise InputError(f"expected a protocol, such as {example}; found {shortened(name)}") from None
+        return cls(find_protocol(protocol), tap, transform)
 
     @property
     def name(self) -> str:

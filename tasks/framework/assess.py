@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, get_args
 
@@ -175,9 +175,8 @@ def held_out_gain(
     if not _comparable(every, metric):
         return None
     if every[0].statistics[metric].over == "partition":
-        chosen = (choices_on_halves(side, metric) for side in (first, second))
-        ends = [math.fsum(each.chosen * each.held_out for each in side if each.chosen > 0) for side in chosen]
-        return HeldOutGain(ends[0] - ends[1], math.nan, math.nan)
+        gain = _held_out_score(first, metric) - _held_out_score(second, metric)
+        return HeldOutGain(gain, math.nan, math.nan)
     layers = [_of_metric(each, metric) for each in _common(every)]
     measured = measure(layers, metric)
     mask = halves(measured.stratum, CROSSED, 0)
@@ -187,19 +186,27 @@ def held_out_gain(
         return None
     unit = np.unique(np.asarray(layers[0].clusters, str), return_inverse=True)[1]
     sides = (slice(len(first)), choose), (slice(len(first), None), pick_highest)
-    gains: list[Floats] = []
-    for rows in np.array_split(np.flatnonzero(there), -(-int(there.sum()) // AT_ONCE)):
-        crossed: list[Items] = []
+
+    def crossed(rows: NDArray[np.intp]) -> Iterator[Items]:
+        """The items of either side for some splits, each half as the choice on the other scores it."""
         for part, rule in sides:
             chosen_on = (without_last_digits(each[rows, part]) for each in scores)
             for half, *both in zip(mask[rows], *chosen_on, strict=True):
                 picks = [layers[part][rule(row)] for row in both]  # on the first half, and on the second
-                crossed.append(_crossed(picks[1], picks[0], half[unit]))
-        gains.append(np.stack(paired_halves(measure(crossed, metric))))
+                yield _crossed(picks[1], picks[0], half[unit])
+
+    parts = np.array_split(np.flatnonzero(there), -(-int(there.sum()) // AT_ONCE))
+    gains = [np.stack(paired_halves(measure([*crossed(rows)], metric))) for rows in parts]
     value, reach = _scale(layers, metric) * np.concatenate(gains, axis=1)
-    mean, half_width = float(value.mean()), float(np.sqrt((reach**2).mean()))
-    half_width = half_width if _can_compare(layers, metric) else math.nan
+    mean = float(value.mean())
+    half_width = float(np.sqrt((reach**2).mean())) if _can_compare(layers, metric) else math.nan
     return HeldOutGain(mean, mean - half_width, mean + half_width)
+
+
+def _held_out_score(side: Sequence[Items], metric: str) -> float:
+    """The mean held-out score of what is chosen among candidates, over the splits."""
+    choices = choices_on_halves(side, metric)
+    return math.fsum(each.chosen * each.held_out for each in choices if each.chosen > 0)
 
 
 def _of_metric(items: Items, metric: str) -> Items:

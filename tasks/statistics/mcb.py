@@ -19,7 +19,7 @@ from layerboard.tasks.statistics.draws import (
     z_scores,
 )
 from layerboard.tasks.statistics.uncertainty import LEVEL, Uncertainty, WeightedScores, without_rounding
-from layerboard.tasks.statistics.weighted import Ratios, group_members
+from layerboard.tasks.statistics.weighted import Ratios
 
 GROUP_DRAWS = 20_000  # simulated values for two groups, whose p-values are corrected for several comparisons
 ALONE = float(ndtri((1 + LEVEL) / 2))  # least quantile, so that one statement alone is wrong in at most 2.5 %
@@ -75,25 +75,47 @@ def compare_with_best(measured: WeightedScores, seed: int = 0) -> WithBest | Non
     height = z_scores(scores, error, freedom)
     near = height >= -HOPELESS
     normal = normal_draws(uncertainty.covariance, DRAWS, seed)
-    least = height.max(axis=1)
-    maybe, inner, outer = least <= 0, *np.full((2, len(scores)), ALONE)
-    beyond = -ndtri((1 - LEVEL) / max(2, 10 * len(scores)))  # where none may be the best (Bonferroni)
-    for each in np.flatnonzero(least <= beyond).tolist():
-        inner[each] = _quantile(normal, error[each], each, near[each])
-        maybe[each] = least[each] <= inner[each]
-        if maybe[each] and not near[each].all():
-            outer[each] = _quantile(normal, error[each], each, np.ones_like(near[each]))
+    maybe, inner, outer = _tested(height, error, normal, near)
     best = np.flatnonzero(maybe)
     quantile = np.where(near[best], inner[best, None], np.maximum(inner, outer)[best, None])
     error, freedom = plain.pairs()
     reach = stdtrit(freedom[best], ndtr(quantile))
     lead, margin = -above[best], reach * error[best]
     if isinstance(measured, Ratios) and (step := unit_step(measured)):
-        margin = step * _margins(lead / step, error[best] / step, _differing(measured)[best] / step**2, reach)
-        margin = np.minimum(margin, step / (_weights(measured) ** 2).sum() - lead)  # no more than all hits
+        margin = _margins_of_hits(measured, step, best, lead, reach, error[best])
     upper = np.maximum(0, lead + margin)
     upper[np.arange(len(best)), best] = 0  # no candidate is below itself
     return WithBest(upper.max(axis=0), maybe)
+
+
+def _margins_of_hits(
+    measured: Ratios, step: float, best: Integers, lead: Floats, reach: Floats, error: Floats
+) -> Floats:
+    """How far true differences of shares of hits may be beyond measured ones: [best candidates].
+
+    ``step`` is what one hit changes; ``lead``, the quantiles ``reach`` and the standard ``error`` are
+    [best candidates], too. No more is possible than that all are hits.
+    """
+    margin = step * _margins(lead / step, error / step, _differing(measured)[best] / step**2, reach)
+    return np.asarray(np.minimum(margin, step / (measured.weights**2).sum() - lead), np.float64)
+
+
+def _tested(height: Floats, error: Floats, normal: Floats, near: Mask) -> tuple[Mask, Floats, Floats]:
+    """Which candidates may be the best, and the quantiles that decide that: [candidates] each.
+
+    ``height`` [candidate rival] says by how many standard errors a rival is above, ``error`` is its standard
+    error, ``normal`` are draws of the scores, and ``near`` [candidate rival] marks rivals that are not
+    hopelessly below. The first quantile is over these rivals, the second one over all.
+    """
+    least, count = height.max(axis=1), len(height)
+    maybe, inner, outer = least <= 0, *np.full((2, count), ALONE)
+    beyond = -ndtri((1 - LEVEL) / max(2, 10 * count))  # where none may be the best (Bonferroni)
+    for each in np.flatnonzero(least <= beyond).tolist():
+        inner[each] = _quantile(normal, error[each], each, near[each])
+        maybe[each] = least[each] <= inner[each]
+        if maybe[each] and not near[each].all():
+            outer[each] = _quantile(normal, error[each], each, np.ones_like(near[each]))
+    return maybe, inner, outer
 
 
 def compare_with_others(
@@ -151,20 +173,10 @@ def _quantile(normal: Floats, error: Floats, candidate: int, rivals: Mask) -> fl
     return max(ALONE, quantile_of(largest_difference(normal, error, candidate, np.flatnonzero(rivals))))
 
 
-def _weights(measured: Ratios) -> Floats:
-    """Weight of each unit in a score, with sum 1: [units]."""
-    weight = np.zeros(len(measured.counts))
-    groups = [members for members in group_members(measured.group) if measured.counts[members].any()]
-    for members in groups:
-        weight[members] = measured.counts[members] / (measured.counts[members].sum() * len(groups))
-    return weight
-
-
 def _differing(measured: Ratios) -> Floats:
     """Sum over the units of the squared differences of two scores: [scores scores]."""
-    weight = np.divide(
-        _weights(measured), measured.counts, out=np.zeros(len(measured.counts)), where=measured.counts > 0
-    )
+    counts = measured.counts
+    weight = np.divide(measured.weights, counts, out=np.zeros(len(counts)), where=counts > 0)
     parts = measured.totals * weight[:, None]
     products = parts.T @ parts
     each = np.diag(products)

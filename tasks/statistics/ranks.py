@@ -61,18 +61,25 @@ def rank_ranges(
     normal = normal_draws(uncertainty.covariance[pairs], draws, seed)
     tested = owner[kept] != owner[kept][:, None]
     lower = _shown_lower(height[pairs], error[pairs], tested, normal)
-    names = np.unique(owner)
-    # the row's is worse than the column's: each layer than one of the other's, [candidates candidates]
-    worse = np.array(
+    worse = _shown_worse(lower, owner[kept], np.unique(owner))
+    return np.stack([1 + worse.sum(axis=1), len(worse) - worse.sum(axis=0)], axis=1)
+
+
+def _shown_worse(lower: Mask, owner: Integers, candidates: Integers) -> Mask:
+    """Whether the row's candidate is shown to be worse than the column's: [candidates candidates].
+
+    ``lower`` [scores scores] says it of single scores, whose candidates are ``owner`` [scores]: all scores of
+    the one are lower than some score of the other.
+    """
+    return np.array(
         [
             [
-                first != second and lower[np.ix_(owner[kept] == first, owner[kept] == second)].all(0).any()
-                for second in names
+                first != second and lower[np.ix_(owner == first, owner == second)].all(0).any()
+                for second in candidates
             ]
-            for first in names
+            for first in candidates
         ]
     )
-    return np.stack([1 + worse.sum(axis=1), len(names) - worse.sum(axis=0)], axis=1)
 
 
 def _shown_lower(height: Floats, error: Floats, tested: Mask, normal: Floats) -> Mask:

@@ -74,14 +74,8 @@ def refitted_values(
     if count < 2:
         return given
     if count * len(unit) <= CELLS:
-        kept = unit != np.arange(count)[:, None]
-        falls = {name: np.zeros((count, len(targets))) for name in metrics}
-        changes = held_out.changes()
-        for number, (target, (true, guess)) in enumerate(zip(targets, columns, strict=True)):
-            others = guess + changes[target][np.ix_(tested, units)].T
-            for name, metric in metrics.items():
-                rest = metric.without(true, others, kept)
-                falls[name][:, number] = np.where(np.isnan(rest), 0, given[name][:, number].mean() - rest)
+        changes = held_out.changes()[[*targets]][:, tested][:, :, units].swapaxes(1, 2)
+        falls = _falls(metrics, columns, changes, unit != np.arange(count)[:, None], given)
         return {
             name: given[name].mean(axis=0) + _spread(fall * (count - 1) / count, unit)
             for name, fall in falls.items()
@@ -93,6 +87,27 @@ def refitted_values(
             slope[np.ix_(tested, np.asarray(targets))] = np.stack(rows, axis=1)
     rises = held_out.moved(np.nan_to_num(slopes, posinf=0, neginf=0))[:, units][:, :, targets]
     return {name: given[name] - _spread(rise, unit) for name, rise in zip(metrics, rises, strict=True)}
+
+
+def _falls(
+    metrics: Mapping[str, Metric],
+    columns: Sequence[tuple[Floats, Floats]],
+    changes: Floats,
+    kept: Mask,
+    given: Mapping[str, Floats],
+) -> dict[str, Floats]:
+    """How far each metric falls if a unit is not learnt from and not tested: [units targets].
+
+    ``columns`` are the true and predicted values of each target, ``changes`` [targets units images] what is
+    added to the predictions, ``kept`` [units images] marks the images of other units, and the means of
+    ``given`` [images targets] are the metrics of all.
+    """
+    falls = {name: np.zeros((len(kept), len(columns))) for name in metrics}
+    for number, ((true, guess), change) in enumerate(zip(columns, changes, strict=True)):
+        for name, metric in metrics.items():
+            rest = metric.without(true, guess + change, kept)
+            falls[name][:, number] = np.where(np.isnan(rest), 0, given[name][:, number].mean() - rest)
+    return falls
 
 
 def _spread(falls: Floats, unit: Integers) -> Floats:

@@ -197,6 +197,11 @@ def test_rules_with_the_same_view_share_a_pass(data: Path) -> None:
         assert sum(len(each.measured) for each in plan.passes) == len(every)
 
 
+@pytest.mark.parametrize("name", ["paper", "insid3+final", "insid3+debias:4", "insid3+final+debias:20"])
+def test_a_protocol_with_its_features_goes_by_one_name(name: str) -> None:
+    assert Given.of(name).name == name
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -204,9 +209,11 @@ def test_rules_with_the_same_view_share_a_pass(data: Path) -> None:
         (("spair", "--to", "pe"), "the protocol pe is of davis, not of spair"),
         (("knn", "--to", "paper"), "protocols of spair and davis can be decomposed, not of knn"),
         (("spair", "--from", "standart"), "did you mean 'standard'"),
-        (("spair", "--to", "insid3", "--transform", "whiten"), "whiten acts on vectors of images"),
-        (("spair", "--to", "insid3", "--to-transform", "debias"), "--transform takes debias:K"),
-        (("spair", "--to", "insid3", "--to-tap", "norm1"), "block or final"),
+        (("spair", "--to", "insid3+whiten"), "whiten acts on vectors of images"),
+        (("spair", "--to", "insid3+debias"), "insid3+debias:20 or insid3+final+debias:20; found"),
+        (("spair", "--to", "insid3+norm1"), "insid3+debias:20 or insid3+final+debias:20; found"),
+        (("spair", "--to", "insid3+debias:2+debias:3"), "insid3+final+debias:20; found"),
+        (("spair", "--to-tap", "final"), "is `layerboard decompose spair --to PROTOCOL+final` now"),
     ],
 )
 def test_what_cannot_be_decomposed(

@@ -159,14 +159,23 @@ def spec_from_config(architecture: Architecture, config: PreTrainedConfig) -> Ba
     if architecture.layout == "maps":
         return _convolutional_facts(facts, config)
     if "*" in architecture.blocks:  # stages, between which tokens become fewer and wider
-        heads = getattr(config, "num_heads", None)
-        if isinstance(config, HieraConfig):
-            stages = _hiera_stages(config)
-        else:
-            widths = [int(config.embed_dim) * 2**index for index in range(len(config.depths))]
-            stages = _stages(config.depths, widths, _side(config.patch_size))
-        heads = int(heads[-1]) if heads else None
-        return replace(facts, stages=stages, heads=heads, trained_size=_side(config.image_size))
+        return _hierarchical_facts(facts, config)
+    return _plain_facts(facts, architecture, config)
+
+
+def _hierarchical_facts(facts: BackboneSpec, config: PreTrainedConfig) -> BackboneSpec:
+    heads = getattr(config, "num_heads", None)
+    if isinstance(config, HieraConfig):
+        stages = _hiera_stages(config)
+    else:
+        widths = [int(config.embed_dim) * 2**index for index in range(len(config.depths))]
+        stages = _stages(config.depths, widths, _side(config.patch_size))
+    heads = int(heads[-1]) if heads else None
+    return replace(facts, stages=stages, heads=heads, trained_size=_side(config.image_size))
+
+
+def _plain_facts(facts: BackboneSpec, architecture: Architecture, config: PreTrainedConfig) -> BackboneSpec:
+    """The facts about a transformer with equal tokens in all blocks."""
     # BEiT averages tokens before its norm if the configuration says so, except the pre-trained network
     lacks_norm = not architecture.is_named and bool(getattr(config, "use_mean_pooling", False))
     first = getattr(config, "n_cls_tokens", architecture.prefix_tokens)  # Pixio has several

@@ -1,5 +1,6 @@
 """Builds the network of a backbone from its files, with every weight accounted for."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from inspect import signature
 from typing import Any
@@ -118,13 +119,7 @@ def _fill(
 ) -> PreTrainedModel:
     """The model with the tensors in it; transformers itself renames those of older layouts."""
     unused = (*NEVER_NEEDED, *architecture.unused)
-    for name in needed(tensors, unused):
-        if not tensors[name].is_floating_point():
-            kind = str(tensors[name].dtype).removeprefix("torch.")
-            raise InputError(
-                f"{spec.name}: the weights of {spec.repository} should be floating-point numbers; {name} "
-                f"holds {kind}; give the checkpoint as it was trained, not quantised."
-            )
+    _require_floats(spec, tensors, unused)
     network = model_class(architecture)
     pools = "add_pooling_layer" in signature(network).parameters
     options: dict[str, Any] = {"add_pooling_layer": False} if pools else {}
@@ -156,7 +151,23 @@ def _fill(
                 f"{spec.name}: the weights of {spec.repository} {verb} tensors of a {config.model_type} "
                 f"network: {some(sorted(names))}{_prefixed(tensors)}."
             )
-    state = model.state_dict()
+    _require_trained(spec, model.state_dict())
+    return model
+
+
+def _require_floats(spec: BackboneSpec, tensors: Tensors, unused: Collection[str]) -> None:
+    """Raise InputError for tensors of a checkpoint that are needed and hold no floating-point numbers."""
+    for name in needed(tensors, unused):
+        if not tensors[name].is_floating_point():
+            kind = str(tensors[name].dtype).removeprefix("torch.")
+            raise InputError(
+                f"{spec.name}: the weights of {spec.repository} should be floating-point numbers; {name} "
+                f"holds {kind}; give the checkpoint as it was trained, not quantised."
+            )
+
+
+def _require_trained(spec: BackboneSpec, state: Tensors) -> None:
+    """Raise InputError for weights of a model that are all zero, or not finite."""
     if are_zero(state.values()):
         raise InputError(f"{spec.name}: all weights in {spec.repository} are zero; give a trained network's.")
     for name in needed(state, NEVER_NEEDED):
@@ -165,7 +176,6 @@ def _fill(
                 f"{spec.name}: the weights of {spec.repository} should be finite; {name} holds a NaN or an "
                 "infinity; fetch the file again, or give another checkpoint."
             )
-    return model
 
 
 def _prefixed(tensors: Tensors) -> str:

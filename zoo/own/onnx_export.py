@@ -76,11 +76,35 @@ def write_onnx(
     pixels = torch.cat([view.render(image) for image in images])
     reader, names = _Reader(backbone, outputs), [f"{layer}.{pooling}" for layer, pooling in outputs]
     program = _translated(reader, names, batch)
-    depth = max(layer.index for layer, _ in outputs)
-    facts = {
+    facts = _facts(backbone, outputs, view)
+    program.model.metadata_props.update({name: str(fact) for name, fact in facts.items()})
+    for node in program.model.graph.all_nodes():
+        node.metadata_props.clear()  # the source lines that each node comes from
+    with temporary_folder(path.parent) as folder:
+        program.save(folder / path.name)
+        differences = [*_differences(folder / path.name, reader, names, pixels)]
+        _require_alike(spec.name, differences)
+        for file in sorted(folder.iterdir(), reverse=True):  # the weights beside it before the file
+            os.replace(file, path.with_name(file.name))
+    return differences
+
+
+def _require_alike(name: str, differences: Sequence[Misfit]) -> None:
+    for output, largest, share in differences:
+        if not share <= TOLERANCE:  # NaN, too
+            raise InputError(
+                f"{name}: as ONNX, {output} differs from torch by {largest:.2g}, {share:.2g} of its largest "
+                f"number; {TOLERANCE:g} may be, so no file was kept."
+            )
+
+
+def _facts(backbone: HookedBackbone, outputs: Outputs, view: View) -> dict[str, object]:
+    """What an exported network was made of, and how images enter it, by the name of its metadata."""
+    spec = backbone.spec
+    return {
         "backbone": spec.entry,
         "revision": backbone.revision,
-        "blocks": depth,
+        "blocks": max(layer.index for layer, _ in outputs),
         "layers": ", ".join(dict.fromkeys(str(layer) for layer, _ in outputs)),
         "poolings": ", ".join(dict.fromkeys(pooling for _, pooling in outputs)),
         "input_size": spec.input_size,
@@ -89,21 +113,6 @@ def write_onnx(
         "std": json.dumps(spec.std),
         "pixels": "uint8 RGB; the network normalises them by mean and std",
     }
-    program.model.metadata_props.update({name: str(fact) for name, fact in facts.items()})
-    for node in program.model.graph.all_nodes():
-        node.metadata_props.clear()  # the source lines that each node comes from
-    with temporary_folder(path.parent) as folder:
-        program.save(folder / path.name)
-        differences = [*_differences(folder / path.name, reader, names, pixels)]
-        for output, largest, share in differences:
-            if not share <= TOLERANCE:  # NaN, too
-                raise InputError(
-                    f"{spec.name}: as ONNX, {output} differs from torch by {largest:.2g}, {share:.2g} of "
-                    f"its largest number; {TOLERANCE:g} may be, so no file was kept."
-                )
-        for file in sorted(folder.iterdir(), reverse=True):  # the weights beside it before the file
-            os.replace(file, path.with_name(file.name))
-    return differences
 
 
 def _translated(reader: _Reader, names: Sequence[str], batch: int | None) -> Any:  # noqa: ANN401  # torch.onnx.ONNXProgram

@@ -174,14 +174,9 @@ class OnnxNetwork:
         last = Layer(self.session.whole_number("blocks") or 1, "final")
         batch = self.session.batch or 2
         outputs = self.session(torch.zeros(batch, 3, self._side, self._side, dtype=torch.uint8))
-        self._numbers: dict[Layer, list[int]] = {}  # outputs of each layer
         kinds = {name.partition(".")[2] for name in names} if self._is_export else set()
         self._vectors = next((each for each in get_args(VectorPooling) if kinds == {each}), None)
-        for number, (name, output) in enumerate(zip(names, outputs, strict=True)):
-            index = name.partition(".")[0] if self._is_export else "1"
-            if len(output) == batch and output.numel() and (output.ndim == 2 or self._cells(output)):
-                layer = last if index == "final" else Layer(int(index))
-                self._numbers.setdefault(layer, []).append(number)
+        self._numbers = self._layer_outputs(outputs, batch, last)
         deepest = max((layer.index for layer in self._numbers), default=0)
         if Layer(deepest, "final") not in self._numbers and last in self._numbers:
             raise InputError(
@@ -214,6 +209,15 @@ class OnnxNetwork:
     def used(self) -> list[str]:
         """Names of the outputs that are layers."""
         return [self.session.names[number] for numbers in self._numbers.values() for number in numbers]
+
+    def _layer_outputs(self, outputs: Sequence[Tensor], batch: int, last: Layer) -> dict[Layer, list[int]]:
+        """Numbers of the outputs that are vectors or grids, by layer; ``last`` is the final one."""
+        numbers: dict[Layer, list[int]] = {}
+        for number, (name, output) in enumerate(zip(self.session.names, outputs, strict=True)):
+            index = name.partition(".")[0] if self._is_export else "1"
+            if len(output) == batch and output.numel() and (output.ndim == 2 or self._cells(output)):
+                numbers.setdefault(last if index == "final" else Layer(int(index)), []).append(number)
+        return numbers
 
     def visit(self, pixels: Tensor, visitor: Visitor, layers: Collection[Layer] | None = None) -> None:
         outputs = self.session(pixels)

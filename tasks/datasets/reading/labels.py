@@ -249,13 +249,8 @@ def match_rows(
             twice += 1
         else:
             rows[path] = (row, table)
-    if not rows and missing:
-        raise InputError(
-            f"expected {name} to name images below {tree.root}, such as {tree.images[0]}, found none "
-            f"of its {len(missing):,} files there ({some(missing)}); names are relative to the folder"
-        )
     if not rows:
-        raise InputError(f"expected a {noun[0]} in the rows of {name}, found none")
+        raise _no_rows(name, tree, missing, noun[0])
     columns = " and ".join(dict.fromkeys(table.columns for table in tables))
     again = [f"{counted(twice, 'rows')} repeating another row"] if twice else []
     unnamed = sorted({*tree.images} - {*rows} - nameless)
@@ -268,6 +263,16 @@ def match_rows(
     files = [row._replace(path=path) for path, (row, _) in sorted(rows.items())]
     said_of = [table.remark for table in tables if table.remark]
     return files, [f"{noun[1]} from {name} ({columns})", *said_of, *again], notes
+
+
+def _no_rows(name: str, tree: ImageTree, missing: Sequence[str], noun: str) -> InputError:
+    """The error for tables of which no row names an image that is there, or none has a value."""
+    if not missing:
+        return InputError(f"expected a {noun} in the rows of {name}, found none")
+    return InputError(
+        f"expected {name} to name images below {tree.root}, such as {tree.images[0]}, found none "
+        f"of its {len(missing):,} files there ({some(missing)}); names are relative to the folder"
+    )
 
 
 def _image_finder(tree: ImageTree) -> Callable[[LabelTable, LabelledFile], str | None]:

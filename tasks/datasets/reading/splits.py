@@ -129,25 +129,7 @@ def require_own_classes(root: Path, labels: Collection[str]) -> list[str]:
     Raises InputError for sibling folders that hold the same class names, if these are at least half of the
     folders beside each other: they are splits or sources, and each class would count several times.
     """
-    below: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for label in labels:
-        parts = label.split("/")
-        for depth, part in enumerate(parts):
-            below["/".join(parts[:depth])][part].add(_folded("/".join(parts[depth + 1 :])))
-    for parent, children in sorted(below.items()):
-        nested = {child: classes - {""} for child, classes in children.items() if classes != {""}}
-        if not (pairs := _repeated(nested)):
-            continue
-        if 2 * len({child for pair in pairs for child in pair}) >= len(children):
-            first, second = pairs[0]
-            same = sorted(nested[first] & nested[second])
-            where = root / parent if parent else root
-            example = f" (such as --images {where / first})" if (where / first).is_dir() else ""
-            raise InputError(
-                f"expected folders of different class names in {where}, found {first} and {second}, which "
-                f"both hold {some(same)}; rename them train and val if they are splits, give one of them "
-                f"alone{example}, or say the class of each image by --labels FILE.csv"
-            )
+    _require_no_repetition(root, labels)
     holders = defaultdict[str, set[str]](set)
     for label in labels:
         above, _, name = label.rpartition("/")
@@ -167,6 +149,29 @@ def require_own_classes(root: Path, labels: Collection[str]) -> list[str]:
             f"every class says a split ({classes}): move them into folders train and val if they are"
         )
     return remarks
+
+
+def _require_no_repetition(root: Path, labels: Collection[str]) -> None:
+    """Raise InputError if folders beside each other, half of them or more, hold the same class names."""
+    below: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for label in labels:
+        parts = label.split("/")
+        for depth, part in enumerate(parts):
+            below["/".join(parts[:depth])][part].add(_folded("/".join(parts[depth + 1 :])))
+    for parent, children in sorted(below.items()):
+        nested = {child: classes - {""} for child, classes in children.items() if classes != {""}}
+        if not (pairs := _repeated(nested)):
+            continue
+        if 2 * len({child for pair in pairs for child in pair}) >= len(children):
+            first, second = pairs[0]
+            same = sorted(nested[first] & nested[second])
+            where = root / parent if parent else root
+            example = f" (such as --images {where / first})" if (where / first).is_dir() else ""
+            raise InputError(
+                f"expected folders of different class names in {where}, found {first} and {second}, which "
+                f"both hold {some(same)}; rename them train and val if they are splits, give one of them "
+                f"alone{example}, or say the class of each image by --labels FILE.csv"
+            )
 
 
 def _repeated(folders: Mapping[str, set[str]]) -> list[tuple[str, str]]:

@@ -10,7 +10,8 @@ from PIL import Image
 
 import layerboard
 from layerboard.benchmark.commands.app import COMMANDS, named_command, repeat_options
-from layerboard.benchmark.commands.slips import FORMER, require_understood
+from layerboard.benchmark.commands.slips import require_understood
+from layerboard.benchmark.forms.former import FORMER
 from layerboard.zoo.errors import InputError
 from tests.benchmark.runs import command
 
@@ -74,7 +75,7 @@ SLIPS = (
     ("run --layer 3", "did you mean --layers?"),
     ("run --batchsize 4", "did you mean --batch-size?"),
     ("run --num-workers 4", "did you mean --workers?"),
-    ("run --gpu", "did you mean --device or --devices?"),
+    ("run --gpu", "did you mean --device?"),
     ("run -x", "there is no option '-x'"),
     ("recommend --suite mini", "recommend has no option --suite; `run`, `show` and `report` have;"),
     ("run mini", "did you mean `layerboard run --suite mini`?"),

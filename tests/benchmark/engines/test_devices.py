@@ -23,17 +23,12 @@ from tests.benchmark.runs import comparable, run
 from tests.zoo.own.module.networks import SIZE, Vit
 
 WRONG: tuple[tuple[dict[str, object], str], ...] = (
-    (
-        {"device": "cpu", "devices": "cpu,cpu"},
-        "--device and --devices both say where to run; give one of them",
-    ),
-    ({"devices": "all"}, "--devices all takes every GPU, and this machine has none; leave it out"),
-    ({"devices": "cpu,all"}, "--devices takes all alone, or names such as cuda:0,cuda:1; found 'all'"),
-    ({"devices": "cpu,gpu"}, "there is no device 'gpu'; expected auto, cpu, cuda or cuda:N"),
-    ({"devices": "cpu,cuda:7"}, "device 'cuda:7' is not there: this machine has 0 CUDA devices"),
-    ({"devices": "cpu,cpu", "engine": "local"}, "--engine local runs on one device; leave it out"),
-    ({"devices": "cpu,cpu", "engine": "ray"}, "--engine ray takes every GPU of its cluster; leave out"),
-    ({"address": "head:6379"}, "--address is that of a Ray cluster; give --engine ray, too, or leave it out"),
+    ({"device": "all"}, "--device all takes every GPU, and this machine has none; leave it out"),
+    ({"device": "cpu,all"}, "--device takes all alone, or names such as cuda:0,cuda:1; found 'cpu,all'"),
+    ({"device": "cpu,gpu"}, "there is no device 'gpu'; expected auto, cpu, cuda or cuda:N"),
+    ({"device": "cpu,cuda:7"}, "device 'cuda:7' is not there: this machine has 0 CUDA devices"),
+    ({"device": "cpu,cpu", "engine": "local"}, "--engine local runs on one device; leave it out"),
+    ({"device": "cpu,cpu", "engine": "ray"}, "--engine ray takes every GPU of its cluster; leave out"),
 )
 
 
@@ -57,13 +52,13 @@ def test_wrong_devices_are_one_sentence(
 @pytest.mark.usefixtures("cards")
 def test_gpus_by_name() -> None:
     def found(*names: str) -> list[str]:
-        return [str(one) for one in find_devices(Request(devices=names))]
+        return [str(one) for one in find_devices(Request(device=names))]
 
     assert found("all") == ["cuda:0", "cuda:1", "cuda:2"]
     assert found("cuda:2,cuda") == ["cuda:2", "cuda:0"]
     assert [str(one) for one in find_devices(Request())] == ["cuda"]
     for wrong in ("cuda:0,cuda", "cuda:0,cpu"):
-        with pytest.raises(InputError, match="--devices takes"):
+        with pytest.raises(InputError, match="--device takes"):
             found(wrong)
 
 
@@ -72,7 +67,7 @@ def test_each_device_has_a_process_with_its_share_of_the_processors(monkeypatch:
     specs = find(BACKBONES)
 
     def places(workers: int, *devices: str, engine: str = "auto") -> list[WorkerSlot]:
-        request = Request(devices=devices, workers=workers, engine=engine)  # type: ignore[arg-type]
+        request = Request(device=devices, workers=workers, engine=engine)  # type: ignore[arg-type]
         found = find_engine(specs, request, [torch.device(name) for name in devices])
         assert isinstance(found, ProcessEngine)
         return found._slots
@@ -158,7 +153,7 @@ def test_several_devices_share_datasets_and_give_the_same_bytes(
 ) -> None:
     monkeypatch.setattr(pieces, "LEAST_SECONDS", 0.0)
     tasks = ["knn", "davis", "spair", "cka"]
-    records = run(new_place(), BACKBONES, *tasks, data=data, devices="cpu,cpu,cpu")
+    records = run(new_place(), BACKBONES, *tasks, data=data, device="cpu,cpu,cpu")
     assert records.attrs["failures"] == []
     expected = whole.records.query("task in @tasks")
     pd.testing.assert_frame_equal(comparable(records), comparable(expected), check_exact=True)

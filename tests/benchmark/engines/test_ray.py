@@ -267,7 +267,7 @@ def test_a_cluster_that_is_not_there_is_one_sentence(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(engine.ray, "shutdown", lambda: None)
     before = dict(os.environ)
     with answering(engine.SETTINGS) as address:
-        request = Request(engine="ray", address=address)
+        request = Request(engine=f"ray:{address}")
         with pytest.raises(InputError, match=f"there is no Ray cluster at '{address}': 'Is there one"):
             RayEngine(request).run(halved, ListQueue([2]), Heard())
     monkeypatch.setattr(engine, "ATTEMPTS", 1)
@@ -283,7 +283,7 @@ def test_an_address_of_nobody_is_answered_soon(monkeypatch: pytest.MonkeyPatch, 
         address = f"{scheme}127.0.0.1:{server.getsockname()[1]}"
     begin = time.monotonic()
     with pytest.raises(InputError, match=f"no Ray cluster at '{address}': 'Connection refused'"):
-        RayEngine(Request(engine="ray", address=address)).run(halved, ListQueue([2]), Heard())
+        RayEngine(Request(engine=f"ray:{address}")).run(halved, ListQueue([2]), Heard())
     assert time.monotonic() - begin < engine.ANSWER
 
 
@@ -292,7 +292,7 @@ def test_what_listens_and_is_not_ray_is_told_soon(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(engine.ray, "is_initialized", lambda: False)
     monkeypatch.setattr(engine, "ANSWER", 0.5)
     with answering(answer) as address, pytest.raises(InputError, match="what listens there is not Ray"):
-        RayEngine(Request(engine="ray", address=address)).run(halved, ListQueue([2]), Heard())
+        RayEngine(Request(engine=f"ray:{address}")).run(halved, ListQueue([2]), Heard())
 
 
 @pytest.mark.parametrize(("answer", "tls"), [(engine.SETTINGS, ""), (b"", "1")])
@@ -306,4 +306,4 @@ def test_what_may_be_ray_is_connected_to(monkeypatch: pytest.MonkeyPatch, answer
 
     monkeypatch.setattr(engine.ray, "init", init)
     with answering(answer) as address, pytest.raises(InputError, match=f"asked {address}"):
-        RayEngine(Request(engine="ray", address=address)).run(halved, ListQueue([2]), Heard())
+        RayEngine(Request(engine=f"ray:{address}")).run(halved, ListQueue([2]), Heard())

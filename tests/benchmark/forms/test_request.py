@@ -70,10 +70,10 @@ EXAMPLES: tuple[tuple[str, tuple[str, ...], object, object], ...] = (
     ("output", ("out",), "out", Path("out")),
     ("cache", ("cache",), Path("cache"), Path("cache")),
     ("device", ("cuda:1",), "cuda:1", "cuda:1"),
-    ("devices", ("cuda:0, cuda:1",), ["cuda:0", "cuda:1"], ("cuda:0", "cuda:1")),
-    ("devices", ("all",), "all", ("all",)),
+    ("device", ("cuda:0, cuda:1",), ["cuda:0", "cuda:1"], "cuda:0,cuda:1"),
+    ("device", ("all",), "all", "all"),
     ("engine", ("ray",), "ray", "ray"),
-    ("address", ("head:6379",), "head:6379", "head:6379"),
+    ("engine", ("ray:head:6379",), "ray:head:6379", "ray:head:6379"),
     ("dtype", ("float32,bfloat16",), "float32,bfloat16", ("float32", "bfloat16")),
     ("store_dtype", ("float16",), "float16", "float16"),
     ("batch_size", ("3",), 3, 3),
@@ -113,8 +113,9 @@ WRONG: tuple[tuple[str, object, str], ...] = (
     ("suite", "", "--suite takes a word; found ''"),
     ("data", "", "--data takes a path; found ''"),
     ("output", None, "--output takes a path; found None"),
-    ("devices", "cuda:0,", "--devices takes a word; found ''"),
+    ("device", "cuda:0,", "--device takes a word; found ''"),
     ("engine", "dask", "--engine takes auto, local, processes or ray; found 'dask'"),
+    ("engine", "local:head:6379", "--engine takes auto, local, processes or ray; found 'local:head:6379'"),
     ("dtype", "float64", "--dtype takes auto, or some of float32, amp-bfloat16, float16, bfloat16; found"),
     ("store_dtype", None, "--store-dtype takes float32 or float16; found None"),
     ("batch_size", 0, "--batch-size takes auto, or a whole number of at least 1; found 0"),
@@ -228,6 +229,10 @@ def test_the_python_call_passes_on_a_request(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(InterruptedError):
         layerboard.run("mini-dino", "knn", poolings="cls", store_dtype="float16")
     assert found == [Request(backbones="mini-dino", tasks="knn", poolings="cls", store_dtype="float16")]
+    with pytest.raises(
+        InputError, match=r"no option 'fast_resize'; `layerboard run --backbones NAME NAME@fast"
+    ):
+        layerboard.run(fast_resize=True)  # type: ignore[call-arg]
     with pytest.raises(InputError, match=r"^run\(\) has no option 'task'; did you mean tasks\?$"):
         layerboard.run(task="knn")  # type: ignore[call-arg]
 
@@ -239,7 +244,6 @@ def test_every_option_has_an_example() -> None:
         "again",
         "copies",
         "compile",
-        "fast_resize",
         "campaign",  # tests/benchmark/forms/test_campaign.py
         "series",
     }

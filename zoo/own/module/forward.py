@@ -1,6 +1,6 @@
 """Trial forward passes of a user's network that observe some of its modules."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -104,12 +104,7 @@ def streams_of(subject: TrialNetwork, pixels: Tensor) -> tuple[list[Tensor], lis
             streams.append(after.clone())
             last[:] = [after]
 
-    norms = [
-        path
-        for path, module in net.named_modules()
-        if "norm" in type(module).__name__.lower()
-        and not any(f"{path}.".startswith(f"{block}.") for block in order)
-    ]
+    norms = _norms_outside(net, order)
     handle = net.get_submodule(order[0]).register_forward_pre_hook(enter, with_kwargs=True)
     try:
         run_watched(net, subject.images(pixels), (*order, *norms), see)
@@ -122,6 +117,16 @@ def streams_of(subject: TrialNetwork, pixels: Tensor) -> tuple[list[Tensor], lis
         if not torch.isfinite(stream).all():
             raise InputError(f"{subject.name} gives numbers that are not finite at layer {number}")
     return streams, sorted((path for path, before in normed if before is last[0]), key=len)
+
+
+def _norms_outside(net: nn.Module, blocks: Sequence[str]) -> list[str]:
+    """Paths of the norms that are in none of the blocks, by the names of their classes."""
+    return [
+        path
+        for path, module in net.named_modules()
+        if "norm" in type(module).__name__.lower()
+        and not any(f"{path}.".startswith(f"{block}.") for block in blocks)
+    ]
 
 
 def _require_order(subject: TrialNetwork, ran: list[str]) -> None:

@@ -23,6 +23,7 @@ from layerboard.zoo.features.weights import are_zero
 from layerboard.zoo.load.backbone import OriginLoader, identity_of
 from layerboard.zoo.load.described import normalisation_of
 from layerboard.zoo.own.module.blocks import Paths, named_blocks, path_of, path_pattern
+from layerboard.zoo.own.module.forward import TrialNetwork
 from layerboard.zoo.own.module.hints import ModuleHints, has_class_token, with_images
 from layerboard.zoo.own.module.objects import faults
 from layerboard.zoo.own.module.parts import find_parts
@@ -156,17 +157,7 @@ def examine(net: nn.Module, hints: ModuleHints) -> Examined:
     blocks = None if hints.blocks is None else named_blocks(net, hints.blocks)
     final_norm = _norm_path(net, hints.final_norm)
     subject = with_images(net, hints)
-    try:
-        trial = try_out(subject, blocks, final_norm, hints)
-    except InputError as error:
-        size = nearest_multiple(subject.size, USUAL_STRIDE)
-        if hints.image_size is not None or size == subject.size:
-            raise
-        source = f"{subject.size_source}, {subject.size}, in whole cells"
-        try:
-            trial = try_out(replace(subject, size=size, size_source=source), blocks, final_norm, hints)
-        except InputError:
-            raise error from None  # of the size that the network states
+    trial = _trial(subject, blocks, final_norm, hints)
     spec, reason = _spec(trial, hints)
     attends, heads = find_attention(trial)
     parts, taps = find_parts(trial, attends)
@@ -193,6 +184,23 @@ def examine(net: nn.Module, hints: ModuleHints) -> Examined:
         lines.append(f"images of other sizes: no, {trial.other_sizes}")
     words = (f"{spec.name}: {_headline(spec, trial)}", *(f"  {line}" for line in lines))
     return Examined(spec, trial.subject.blocks, trial.final_norm, parts, layouts, words)
+
+
+def _trial(
+    subject: TrialNetwork, blocks: tuple[str, ...] | None, final_norm: str | None, hints: ModuleHints
+) -> Trial:
+    """A trial at the size that the network states, or else at the nearest one of whole cells."""
+    try:
+        return try_out(subject, blocks, final_norm, hints)
+    except InputError as error:
+        size = nearest_multiple(subject.size, USUAL_STRIDE)
+        if hints.image_size is not None or size == subject.size:
+            raise
+        source = f"{subject.size_source}, {subject.size}, in whole cells"
+        try:
+            return try_out(replace(subject, size=size, size_source=source), blocks, final_norm, hints)
+        except InputError:
+            raise error from None  # of the size that the network states
 
 
 def _spec(trial: Trial, hints: ModuleHints) -> tuple[BackboneSpec, str]:
