@@ -27,7 +27,7 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.records.files import VERSION
 from layerboard.leaderboards.records.record import suite_records
 from layerboard.leaderboards.records.thumbnails import named_thumbnails, remove_thumbnails
-from layerboard.leaderboards.writers.build import write_board
+from layerboard.leaderboards.writers.current import write_changed
 from layerboard.tasks.framework.protocols import EvaluationProtocol
 from layerboard.zoo.errors import counted
 
@@ -43,7 +43,8 @@ class RunSummary:
     seconds: float
     records: pd.DataFrame  # all records of the suite in that folder, including those of earlier runs
     board: Board | None  # the board of these records; None without any
-    pages: tuple[Path, ...]
+    pages: tuple[Path, ...]  # files of the pages of the suite
+    changed: bool  # whether they were written; else nothing has changed since they were
 
 
 def execute(
@@ -99,8 +100,9 @@ def _execute(
         items, arrays = output / "items", output / "arrays"
         board = Board.of(with_seen(records), suite, items=items, arrays=arrays)
         board = board.knowing(known_specs())
-    written = write_board(board, output / "tables") if board and pages and not steps else []
-    return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, tuple(sorted(written)))
+    there, changed = write_changed(board, output) if board and pages and not steps else ([], False)
+    every = tuple(sorted(there))
+    return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, every, changed)
 
 
 class PassesAndScores:

@@ -89,7 +89,7 @@ class RunResult(Result):
 
     best: "pd.DataFrame"  # the best of each task, as from `layerboard.best`
     failures: tuple[str, ...] = ()  # what went wrong, one sentence each; everything else is done and kept
-    pages: tuple[Path, ...] = ()  # that were written
+    pages: tuple[Path, ...] = ()  # files of the pages of the suite
 
 
 @command("run", RunForm)
@@ -234,7 +234,7 @@ def _summary(summary: "RunSummary") -> Iterator[str]:
     for failure in done.failures:
         yield f"failed: {failure}"
     for page in summary.pages:
-        yield f"wrote {_short(page)}"
+        yield f"{'wrote' if summary.changed else 'unchanged:'} {_short(page)}"
 
 
 def _short(path: Path) -> Path:
@@ -249,8 +249,8 @@ def run(call: RunCall) -> RunResult:
     options: the mini suite, offline, in two to four minutes.
 
     The result displays the best of each task, which is ``best``; ``frame`` has one row per number, with the
-    columns of ``leaderboards.records.record.Record``; ``pages`` are the written pages. Failures of single
-    backbones or tasks do not raise; they are sentences in ``failures``.
+    columns of ``leaderboards.records.record.Record``; ``pages`` are the files of its pages. Failures of
+    single backbones or tasks do not raise; they are sentences in ``failures``.
 
     Example:
         >>> import layerboard

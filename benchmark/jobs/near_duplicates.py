@@ -15,7 +15,6 @@ from layerboard.leaderboards.board.near_duplicates import (
     read_near_duplicates,
     write_near_duplicates,
 )
-from layerboard.tasks.audit.near_duplicates import share_with_near_duplicate
 from layerboard.tasks.datasets.base import Data
 from layerboard.tasks.framework.sources import ProbedClasses
 from layerboard.tasks.metrics.neighbours import Vectors
@@ -43,6 +42,8 @@ def count_near_duplicates(backbones: Sequence[BackboneJobs], output: Path, repor
             data = task.data.images if isinstance(task.data, ProbedClasses) else task.data
             if isinstance(data, Data) and any(group for _, _, group, _ in data.described()):
                 continue
+            from layerboard.tasks.audit.near_duplicates import share_with_near_duplicate  # scipy's graphs
+
             with suppress(InputError, KeyError, OSError):  # of a pass that failed, which was said
                 with report.bar(f"{name}  near-duplicates", 1, "datasets"):
                     layers = [*_layers(job)]

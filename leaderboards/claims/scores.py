@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-from scipy.stats import rankdata
+import pandas as pd
 
 from layerboard.leaderboards.claims.attention import first_part
 from layerboard.leaderboards.claims.effects import (
@@ -153,7 +153,7 @@ def varied_ranks(readings: Readings, networks: Sequence[Group]) -> Effect:
     if not 0 < is_asked.sum() < len(ranked):
         raise AbsentError("needs ViTs by reconstruction and others in all tasks")
     values = [[each[network.name].value for network in ranked] for each in best]
-    spread = np.std(rankdata(values, axis=1), axis=0)
+    spread = np.std(pd.DataFrame(values).rank(axis=1).to_numpy(), axis=0)
 
     def difference(asked: Mask) -> Floats:
         means = [(spread * kind).sum(-1) / kind.sum(-1) for kind in (asked, ~asked)]

@@ -129,7 +129,7 @@ def add_row(patch: pytest.MonkeyPatch, module: ModuleType, name: str, row: objec
 
 def leave_pages_out(patch: pytest.MonkeyPatch) -> None:
     """No run makes pages or answers of its records, which takes longer than all else of a small run."""
-    patch.setattr("layerboard.benchmark.api.write_board", lambda *_: [])
+    patch.setattr("layerboard.benchmark.api.write_changed", lambda *_: ([], False))
     nothing = Result(title="", frame=pd.DataFrame())
     patch.setattr("layerboard.benchmark.commands.run.answers_to", lambda *_: nothing)
 

@@ -72,7 +72,7 @@ def test_a_folder_of_bursts_is_said_to_be_one_wherever_its_score_is(
     assert (warning in answer, warning in rest) == (True, True)
     assert warning in " ".join(layerboard.best(output=output).notes)
 
-    monkeypatch.setattr("layerboard.benchmark.api.write_board", lambda *_: [])
+    monkeypatch.setattr("layerboard.benchmark.api.write_changed", lambda *_: ([], False))
     with_groups = command(capsys, "run", *words, "--groups", tmp_path / "groups.csv")
     assert (with_groups.code, warning in " ".join(with_groups.out.split())) == (0, False)
 
@@ -81,7 +81,7 @@ def of_images(place: Path, scenes: int, frames: int) -> RunResult:
     """A run of one network on scenes, of which no pages are written."""
     images, folders = photos(place / "photos", scenes, frames), {"cache": place / "cache"}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("layerboard.benchmark.api.write_board", lambda *_: [])
+        patch.setattr("layerboard.benchmark.api.write_changed", lambda *_: ([], False))
         return layerboard.run(
             "mini-dino", "knn", images=images, layers="1,6,12", floor=False, output=place / "out", **folders
         )
