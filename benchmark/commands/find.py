@@ -188,9 +188,10 @@ def _matches(
         backbone = load()
         nearest = find_images(folder, backbone, layer, known.pooling, query, request.top)  # type: ignore[arg-type]
         return nearest, [*folder.remarks]
+    backbone = load()
     matches = find_regions(
         [*images_of(images.data)],
-        Search(load(), layer, request.workers, asked.batch),
+        Search(backbone, layer, request.workers, asked.batch_on(backbone.device.type)),
         (query, _edges(request.box)),
         request.top,
         report,

@@ -10,8 +10,9 @@ import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import partial, wraps
+from functools import partial, reduce, wraps
 from inspect import getattr_static
+from operator import or_
 from pathlib import Path
 from textwrap import dedent, fill
 from types import EllipsisType, FunctionType
@@ -83,7 +84,8 @@ class Option(Generic[Given, Kept]):
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
         self.accepts, keeps = get_args(owner.__annotations__[name])
-        self.kind = get_args(keeps)[0] if type(None) in get_args(keeps) else keeps
+        kinds = [kind for kind in get_args(keeps) if kind is not type(None)]
+        self.kind = reduce(or_, kinds) if type(None) in get_args(keeps) else keeps
         if get_origin(self.kind) is Literal:
             self.choices = get_args(self.kind)
         if self.positional is None:

@@ -45,6 +45,7 @@ IMAGES = (
     "shards of WebDataset ('photos-{000..003}.tar', or their folder); or hf:DATASET from the Hub; from "
     "Python also a dataset of datasets or torch, or a list of images."
 )
+BATCHES = {"cpu": 32, "cuda": 64}  # images; the activations of more do not fit into the cache of a CPU
 DATA = "Folder of the official datasets, or hf:PACK for a folder or Hub dataset written by `pack`."
 BACKBONES = (
     "Names or patterns ('dino-*') of the registry, Hub ids (owner/name[@revision]), directories, Python "
@@ -193,10 +194,11 @@ class DeviceOptions(Form, panel="Machine"):
 class MachineOptions(DeviceOptions, panel="Machine"):
     """How this machine works through many images."""
 
-    batch_size: Option[int | str, int | Literal["auto"]] = Option(
-        64,
-        "Images per batch; auto: 64 on a CPU; on a GPU the fastest batch size, as the task cost measures it.",
+    batch_size: Option[int | str | None, int | Literal["auto"] | None] = Option(
+        None,
+        "Images per batch; auto: on a GPU the fastest batch size, as the task cost measures it.",
         parsers.batch,
+        usual="32 on a CPU, 64 on a GPU",
     )
     workers: Workers = Option(
         None,
@@ -407,7 +409,6 @@ class Request(ClusterOptions, VariantOptions, PassOptions):
             if was != now
         )
 
-    @property
-    def batch(self) -> int:
-        """Images per batch where the fastest batch size has not been measured."""
-        return 64 if self.batch_size == "auto" else self.batch_size
+    def batch_on(self, device: str) -> int:
+        """Images per batch on a type of device, where the fastest batch size has not been measured."""
+        return self.batch_size if isinstance(self.batch_size, int) else BATCHES[device]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from time import perf_counter
 
 import numpy as np
@@ -29,6 +30,8 @@ from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.view.geometry import ViewSize
 
+KEPT_WEIGHTS = 1 << 22  # maximum number of weights of a backbone that stays in memory until its next visit
+
 
 def run_backbone_tasks(jobs: Sequence[ScoreJob], cache: BackboneCache, report: Reporter) -> PassResult:
     """Run the tasks on one backbone, which is loaded when it is first needed, and write their results."""
@@ -47,13 +50,17 @@ def measure_costs(jobs: Sequence[ScoreJob], report: Reporter) -> PassResult:
     """Measure and write the costs of all backbones in turn, in several visits; returns the failures."""
     visits = [(number, job) for job in jobs for number in range(job.task.config.visits)]
     failures, measured = list[Failure](), dict[str, MeasuredCosts | None]()
+    loaded = dict[str, BackboneCache]()  # of small backbones
     if visits:
         with report.bar("measuring cost", len(visits), "visits") as advance:
             for number, job in sorted(visits, key=lambda visit: visit[0]):
                 name, begin = job.setup.spec.name, perf_counter()
                 if number == 0 or name in measured:
                     with noting(failures, name, job.task):
-                        backbone = BackboneCache(job.setup).backbone()
+                        backbones = loaded.get(name) or BackboneCache(job.setup)
+                        if (job.setup.spec.parameters or inf) <= KEPT_WEIGHTS:
+                            loaded[name] = backbones
+                        backbone = backbones.backbone()
                         sizes, former = job.view_sizes, measured.get(name)
                         asked = LoadedBackbone(backbone, job.setup, report, sizes=sizes, measured=former)
                         write_findings(job, job.task.results(asked), 0, begin)
@@ -118,7 +125,8 @@ class LoadedBackbone:
         else:
             refused = {layer: reason for layer in wanted if (reason := backbone.refusal([layer]))}
             asked = [layer for layer in wanted if layer not in refused]
-            source, size = replace(source, view=view_for(spec, source.view)), request.batch
+            source = replace(source, view=view_for(spec, source.view))
+            size = request.batch_on(backbone.device.type)
             shards, loader = range(source.shards), Loader(request.workers)
             events = loader.batches(source, shards, size, spec.input_size)
             # backward passes take nearly all of the time: one for each channel of each layer

@@ -144,4 +144,4 @@ class BackboneCache:
         backbone, request = self.backbone(), self.setup.request
         if request.batch_size == "auto" and backbone.device.type == "cuda":
             return best_batch(backbone, CostTask.configs["standard"])
-        return request.batch
+        return request.batch_on(backbone.device.type)

@@ -1,6 +1,6 @@
 """Costs of a backbone: forward passes of growing batches, timed at every layer."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import nan
@@ -16,8 +16,11 @@ from layerboard.tasks.analyses.cost import CostConfig, MeasuredCosts, Timed, Vie
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.census import Census, count_up_to
-from layerboard.zoo.spec import Layers
+from layerboard.zoo.spec import Layer, Layers
 from layerboard.zoo.view.geometry import ViewSize
+
+Counts = Mapping[Layer, tuple[int, int]]
+"""Weights and operations up to each layer."""
 
 # maximum batch size: kernels with 32-bit indices fail beyond some size, and the process with them
 LARGEST_BATCH = 4096
@@ -35,14 +38,15 @@ def measure_cost(
     """Measure what a backbone costs on its device, while nothing else should compute; raises InputError.
 
     Images are on the device already. One image is shown at the backbone's input size and at ``sizes``, in
-    turn; a size that it cannot take, or that does not fit into memory, is left out. Batches of 2, 4, ...
-    images are shown at its input size. The time of a layer is from the start of a forward pass, normalisation
-    included, until its output exists. On a later visit, one image at each size and the best batch are timed
-    once more; everything else is kept.
+    turn; a size that it cannot take, or that does not fit into memory while its operations are counted, is
+    left out. Batches of 2, 4, ... images are shown at its input size. The time of a layer is from the start
+    of a forward pass, normalisation included, until its output exists. On a later visit, one image at each
+    size and the best batch are timed once more; everything else is kept.
     """
     spec, layers, own = backbone.spec, _scored(backbone), _own_size(backbone)
     compiling = _compile(backbone, layers) if backbone.compiled else nan
-    sizes = [*former.views] if former else [own, *_possible(backbone, layers, sizes)]
+    counts = {} if former else _counts(backbone, layers, [own, *sizes])
+    sizes = [*(former.views if former else counts)]
     begin, waited = perf_counter(), _waited()
     single = _in_turns(backbone, layers, rule, sizes)
     batches = _again(backbone, layers, rule, former, single[own]) if former else ()
@@ -55,7 +59,6 @@ def measure_cost(
         }
         waiting = float(np.fmin(former.waiting, waiting))
         return replace(former, views=views, batches=batches, waiting=waiting)
-    counts = {size: count_up_to(backbone, _pixels(backbone, 1, size), layers) for size in sizes}
     views = {
         size: ViewCosts(
             single[size],
@@ -112,17 +115,28 @@ def _own_size(backbone: Backbone) -> ViewSize:
     return ViewSize(backbone.spec.input_size, backbone.spec.input_size)
 
 
-def _possible(backbone: Backbone, layers: Layers, sizes: Sequence[ViewSize]) -> list[ViewSize]:
-    """The sizes besides its own at which a backbone can be shown an image, and has room for it."""
+def _counts(backbone: Backbone, layers: Layers, sizes: Sequence[ViewSize]) -> dict[ViewSize, Counts]:
+    """Weights and operations up to each layer for one image, at the sizes at which it can be shown one.
 
-    def is_possible(size: ViewSize) -> bool:
-        try:
-            show = partial(_forward, backbone, _pixels(backbone, 1, size), layers)
-            return within_memory(backbone.device, show) is not None
-        except InputError:
-            return False
+    The first size, its own, must be possible: otherwise the error is raised.
+    """
+    alike: dict[object, Counts | None] = {}  # no image of that many pixels can be shown if None
+    for size in sizes:
+        if _pixels_of(size) not in alike:
+            count = partial(count_up_to, backbone, _pixels(backbone, 1, size), layers)
+            try:
+                counted = within_memory(backbone.device, count) if alike else count()
+            except InputError:
+                if not alike:
+                    raise
+                counted = None
+            alike[_pixels_of(size)] = counted
+    return {size: counted for size in sizes if (counted := alike[_pixels_of(size)]) is not None}
 
-    return [size for size in sizes if size != _own_size(backbone) and is_possible(size)]
+
+def _pixels_of(size: ViewSize) -> object:
+    """What sizes share whose images are as many pixels in as many tiles, so that they cost the same."""
+    return size.tiles, size.shown
 
 
 def _scored(backbone: Backbone) -> Layers:
@@ -168,7 +182,7 @@ def _growing(
     begin, timed = perf_counter(), [single]
     limit = min(rule.seconds, rule.images * single.whole)
     while timed[-1].batch < LARGEST_BATCH and has_room():
-        expected = 2 * (rule.warm_up + rule.rounds) * timed[-1].whole
+        expected = 2 * rule.rounds * timed[-1].whole
         if perf_counter() - begin + expected > limit:
             break
         larger = partial(_timed, backbone, 2 * timed[-1].batch, layers, rule)
@@ -188,8 +202,7 @@ def _in_turns(
 
     Sizes that are cut into as many tiles of one side are the same pixels, and timed once.
     """
-    alike = {size: (size.tiles, size.shown) for size in sizes}
-    pixels = {alike[size]: _pixels(backbone, 1, size) for size in sizes}
+    pixels = {_pixels_of(size): _pixels(backbone, 1, size) for size in sizes}
     begin, rounds = perf_counter(), list[dict[object, list[float]]]()
     for shown in pixels.values():
         for _ in range(rule.warm_up):
@@ -199,14 +212,15 @@ def _in_turns(
         if rounds and perf_counter() - begin >= limit:
             break
         rounds.append({each: _forward(backbone, shown, layers) for each, shown in pixels.items()})
-    return {size: _passes(1, layers, [each[alike[size]] for each in rounds]) for size in sizes}
+    return {size: _passes(1, layers, [each[_pixels_of(size)] for each in rounds]) for size in sizes}
 
 
 def _timed(backbone: Backbone, batch: int, layers: Layers, rule: CostConfig) -> Timed:
-    """Timed forward passes of one batch size, after some untimed ones."""
+    """Timed forward passes of one batch size.
+
+    Passes of one image have warmed up; a first pass that is slow counts no more than a disturbed one.
+    """
     pixels = _pixels(backbone, batch, _own_size(backbone))
-    for _ in range(rule.warm_up):
-        _forward(backbone, pixels, layers)
     return _passes(batch, layers, [_forward(backbone, pixels, layers) for _ in range(rule.rounds)])
 
 

@@ -26,7 +26,7 @@ FLOAT32 = 4  # bytes of a number of a vector
 class CostConfig:
     """Settings of the measurement. A batch size that would take too long is not started."""
 
-    warm_up: int  # untimed forward passes for each batch size and view size
+    warm_up: int  # untimed forward passes of one image for each view size
     rounds: int  # least number of timed forward passes
     single_seconds: float  # for one image, further passes are timed for this long, at all view sizes together
     most_rounds: int  # largest number of timed passes

@@ -119,7 +119,7 @@ WRONG: tuple[tuple[str, object, str], ...] = (
     ("dtype", "float64", "--dtype takes auto, or some of float32, amp-bfloat16, float16, bfloat16; found"),
     ("store_dtype", None, "--store-dtype takes float32 or float16; found None"),
     ("batch_size", 0, "--batch-size takes auto, or a whole number of at least 1; found 0"),
-    ("batch_size", None, "--batch-size takes auto, or a whole number of at least 1; found None"),
+    ("batch_size", True, "--batch-size takes auto, or a whole number of at least 1; found True"),
     ("batch_size", "6.4", "--batch-size takes auto, or a whole number of at least 1; found '6.4'"),
     ("workers", -1, "--workers takes a whole number of at least 1; found -1"),
     ("limit", 1.5, "--limit takes a whole number of at least 1; found 1.5"),

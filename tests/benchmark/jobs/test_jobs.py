@@ -95,8 +95,15 @@ def test_a_card_is_asked_for_its_batch_once_a_backbone(
 
     card, cpu = (CountingBackbone(device=torch.device(name)) for name in ("cuda", "cpu"))
     monkeypatch.setattr(passes, "best_batch", best_batch)
-    setup = prepared(planned(data, "knn"), tmp_path, batch_size="auto").backbones[0].setup
-    for backbone, size in ((card, 256), (cpu, 64)):
+    plan = planned(data, "knn")
+    for backbone, given, size in (
+        (card, "auto", 256),
+        (cpu, "auto", 32),
+        (card, None, 64),
+        (cpu, None, 32),
+        (cpu, 7, 7),
+    ):
+        setup = prepared(plan, tmp_path, batch_size=given).backbones[0].setup
         monkeypatch.setattr(passes, "load_backbone", lambda *_, backbone=backbone, **__: backbone)
         cache = passes.BackboneCache(setup)
         assert [cache.batch_size, cache.batch_size] == [size, size]
