@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("HF_DEACTIVATE_ASYNC_LOAD", "1")  # threads that read tiny files take a sixth of a load
 if "PYTEST_XDIST_WORKER" in os.environ:  # libraries read these when they are imported
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
