@@ -103,7 +103,7 @@ def test_costs_are_measured_at_the_sizes_that_tasks_show(new_place: Callable[[],
             run(place, ["mini-fs"], *tasks, data=data)
         assert tally.loads == []
     run(other, ["mini-fs"], "cost", data=data)
-    run(other, ["mini-fs"], "knn", "segment", "cost", data=data)  # a new size
+    run(other, ["mini-fs"], "knn", "segment", "cost", data=data, cache=place / "cache")  # a new size
     (path,) = (other / "out" / "records").rglob("cost*.parquet")
     assert {*read_frame(path)["pooling"]} == {own, segment}
 

@@ -2,7 +2,6 @@
 
 import os
 import random
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -53,30 +52,13 @@ def shuffled_listings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "scandir", Scanned)
 
 
-def copied_backwards(data: Path, folder: Path) -> Path:
-    """The same files, made in the opposite order and at other times."""
-    for path in sorted(data.rglob("*"), reverse=True):
-        if path.is_file():
-            copy = folder / path.relative_to(data)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, copy)
-    return folder
-
-
-def test_small_batches_threads_and_the_order_of_backbones(
+@pytest.mark.usefixtures("shuffled_listings")
+def test_small_batches_threads_and_the_orders_of_backbones_and_listings(
     new_place: Callable[[], Path], whole: Whole, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The whole run that this is compared with takes all images of these sources as one batch."""
     monkeypatch.setattr(runner, "find_engine", lambda *_: LocalEngine())
     monkeypatch.setattr(runner, "Pieces", Backwards)
+    assert len({tuple(os.listdir(data)) for _ in range(20)}) > 1
     records = run(new_place(), BACKBONES[::-1], data=data, batch_size=1, workers=4)
     assert_same_records(records, whole.records)
-
-
-@pytest.mark.usefixtures("shuffled_listings")
-def test_large_batches_and_the_order_of_files_and_listings(
-    new_place: Callable[[], Path], whole: Whole, data: Path, tmp_path: Path
-) -> None:
-    other = copied_backwards(data, tmp_path / "other")
-    assert len({tuple(os.listdir(data)) for _ in range(20)}) > 1
-    records = run(new_place(), BACKBONES, data=other, batch_size=1000)
-    assert_same_records(records, whole.records, numbers_only=True)

@@ -63,10 +63,10 @@ def test_layers_of_different_grids_are_a_reason(made: Fused) -> None:
 def test_sets_take_no_further_forward_and_change_no_plain_number(made: Fused, data: Path) -> None:
     place = made.place / "plain"
     with Tally().watching() as tally:
-        plain = run(place, BACKBONES, *NAMES, data=data, layers="9-12")
-    assert tally.rows == made.tally.rows
-    columns = [*PLACE, *NUMBERS]
-    ordered = [one.sort_values(PLACE).reset_index(drop=True)[columns] for one in (made.plain, plain)]
+        plain = run(place, ["mini-fs"], *NAMES, data=data, layers="9-12")
+    assert tally.rows == {key: count for key, count in made.tally.rows.items() if key[0] == "mini-fs"}
+    columns, fused = [*PLACE, *NUMBERS], made.plain[made.plain["backbone"] == "mini-fs"]
+    ordered = [one.sort_values(PLACE).reset_index(drop=True)[columns] for one in (fused, plain)]
     pd.testing.assert_frame_equal(*ordered, check_exact=True)
 
 
@@ -156,7 +156,7 @@ def test_every_task_says_whether_it_takes_sets(data: Path) -> None:
 
 def test_transformed_features_are_taken_together(data: Path, tmp_path: Path) -> None:
     options = {"data": data, "layers": "11,12", "fuse": "pairs", "transform": "debias:2,whiten"}
-    found = run(tmp_path, ["mini-fs"], "knn", "spair", pages=True, **options)
+    found = run(tmp_path, ["mini-fs"], "knn", "spair", **options)
     assert found.attrs["failures"] == []
     sets = found[is_set(found)]
     assert set(zip(sets["task"], sets["transform"], strict=True)) == {
@@ -165,5 +165,5 @@ def test_transformed_features_are_taken_together(data: Path, tmp_path: Path) -> 
     }
     first = sets[sets["primary"].astype(bool)].groupby("task")["value"].nunique()
     assert (first >= 1).all()
-    page = (tmp_path / "out/tables/standard.md").read_text()
+    _, page = (path.read_text() for path in write_pages(found, tmp_path / "pages", tmp_path / "out/items"))
     assert "| debias:2 " in page.partition("## What sets of layers gain")[2]

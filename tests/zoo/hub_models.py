@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -292,13 +293,18 @@ def counted(spec: BackboneSpec) -> int:
 
 def _counted(spec: BackboneSpec) -> int:
     with quiet():
-        values = json.loads(of(spec)[1].to_json_string(use_diff=False))
-    architecture, config = read_config(values, Path("config.json"))
+        return _weights(of(spec)[1].to_json_string(use_diff=False), spec.has_final)
+
+
+@cache
+def _weights(described: str, has_final: bool) -> int:
+    """Of a configuration, which many entries share; a final norm counts where it is shown."""
+    architecture, config = read_config(json.loads(described), Path("config.json"))
     network = model_class(architecture)
     options = {"add_pooling_layer": False} if "add_pooling_layer" in signature(network).parameters else {}
     with torch.device("meta"):
         model = network(config, **options)
     parts = [model.get_submodule(architecture.body)]
-    if spec.has_final:
+    if has_final:
         parts.append(model.get_submodule(architecture.final_norm or ""))
     return sum({id(weight): weight.numel() for part in parts for weight in part.parameters()}.values())

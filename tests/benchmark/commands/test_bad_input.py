@@ -199,7 +199,7 @@ def test_a_full_disk_is_one_sentence_and_a_later_run_goes_on(
             raise OSError(errno.ENOSPC, "No space left on device")
         replace(source, target)
 
-    words = ("--data", data, *(("-t", "knn") if where == "tables" else ()))
+    words = ("--data", data, "-t", *(("knn",) if where == "tables" else ("knn", "davis", "cka")))
     with monkeypatch.context() as patch, Tally().watching() as first:
         patch.setattr(os, "replace", full)
         said = go(*words)

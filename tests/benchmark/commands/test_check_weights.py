@@ -16,9 +16,9 @@ Capture = pytest.CaptureFixture[str]
 
 
 def test_packaged_weights_are_the_same(capsys: Capture) -> None:
-    said = command(capsys, "check", "--weights", "mini-resnet", "mini-fs64-*")
-    checked = len(find(["mini-resnet", "mini-fs64-*"]))
-    assert checked > 7
+    said = command(capsys, "check", "--weights", "mini-resnet", "mini-fs64-*pct")
+    checked = len(find(["mini-resnet", "mini-fs64-*pct"]))
+    assert checked > 3
     assert (said.code, said.out.count(" same "), said.out.count(" refused ")) == (0, checked, 0)
 
 

@@ -8,6 +8,7 @@ import pytest
 import layerboard
 from layerboard.benchmark import look
 from tests import fakes
+from tests.benchmark.runs import leave_pages_out
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 NAMES = [*(name for name in layerboard.__all__ if name[0].islower()), "LayerEncoder", "Callback"]
@@ -22,8 +23,10 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr(look, "CELLS", (0,))  # pictures at the size of other commands take a tenth of the time
-        options = {"images": "photos", "floor": False, "workers": 1}
-        layerboard.run(["mini-dino", "mini-resnet"], ["knn", "cka"], **options)  # type: ignore[arg-type]
+        with patch.context() as no_pages:
+            leave_pages_out(no_pages)
+            options = {"images": "photos", "floor": False, "workers": 1, "layers": "6,9,12"}
+            layerboard.run(["mini-dino", "mini-resnet"], ["knn", "cka"], **options)  # type: ignore[arg-type]
         yield
 
 

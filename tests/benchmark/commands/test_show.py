@@ -10,16 +10,18 @@ import pytest
 
 from layerboard.benchmark.commands import show
 from layerboard.benchmark.engines.log import LOG
-from tests.benchmark.conftest import BACKBONES, Whole
+from tests.benchmark.conftest import BACKBONES, Whole, copy_results
 from tests.benchmark.runs import command
 
 Capture = pytest.CaptureFixture[str]
 
 
-def test_a_run_ends_with_what_show_says_again(capsys: Capture, again: Path, data: Path) -> None:
-    place = ("-o", again / "out")
-    options = ("-b", "mini-fs", "mini-resnet", "--layers", "1,final", "--workers", "1", "--no-floor")
-    ended = command(capsys, "run", "--data", data, *options, *place, "--cache", again / "cache")
+def test_a_run_ends_with_what_show_says_again(
+    capsys: Capture, whole: Whole, of_knn: Path, data: Path
+) -> None:
+    place = ("-o", of_knn)
+    options = ("-b", *BACKBONES, "-t", "knn", "--layers", "1,final", "--workers", "1", "--no-floor")
+    ended = command(capsys, "run", "--data", data, *options, *place, "--cache", whole.place / "cache")
     assert ended.code == 0
     shown = command(capsys, "show", *place)
     assert shown.code == 0
@@ -44,15 +46,15 @@ def test_for_machines(capsys: Capture, whole: Whole) -> None:
 
 
 def test_what_goes_on_and_what_variants_change_is_said_to_people_and_machines(
-    capsys: Capture, again: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+    capsys: Capture, of_knn: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = ("-o", again / "out")
+    monkeypatch.setattr("layerboard.benchmark.api.write_board", lambda *_: [])
+    place = ("-o", of_knn)
     options = ("-b", "mini-fs", "-t", "knn", "--layers", "1,12", "--no-floor", "--compress", "pca:8,int8")
-    places = ("--data", data, "--cache", again / "cache", *place)
+    places = ("--data", data, "--cache", of_knn.parent / "cache", *place)
     said = command(capsys, "run", *options, "--poolings", "cls,mean,gem", *places).out
     assert said.index("What other taps and poolings gain") < said.index("What variants of a backbone change")
-    folder = again / "out"
-    (folder / LOG).write_text(f"{(folder / LOG).read_text()}2026-01-02 03:04:05  begins again\n")
+    (of_knn / LOG).write_text(f"{(of_knn / LOG).read_text()}2026-01-02 03:04:05  begins again\n")
     (suite,) = json.loads(command(capsys, "show", *place, "--json").out)
     shown = " ".join(command(capsys, "show", *place).out.split())
     assert "was killed after 2026-01-02 03:04:05" in suite["notes"][0]
@@ -99,7 +101,7 @@ EMPTY = '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
 
 
 def test_what_reads_an_output_folder_imports_nothing_heavy(whole: Whole, tmp_path: Path) -> None:
-    out = str(whole.place / "out")
+    out = str(copy_results(whole, tmp_path / "out", "knn", "spair", "cka"))
     lines = [
         ["show", "-o", out],
         ["recommend", "-o", out],

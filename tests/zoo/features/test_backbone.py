@@ -53,16 +53,16 @@ def test_shapes_of_every_layer_at_an_odd_size(name: str, kept: Loader) -> None:
     assert tuple(seen) == spec.layers
 
 
-@pytest.mark.parametrize("name", ["mini-mae", "mini-beit", "mini-resnet"])
+@pytest.mark.parametrize("name", ["mae-b16", "beit-b16", "resnet50"])
 def test_compiled_blocks_give_the_same_features(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, small: Callable[[str], Reduced], loader: Loader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (spec,) = find([name])
-    backbone, images = load_backbone(spec, device=CPU, cache_dir=tmp_path), pixels(2, 64, 64)
+    spec = small(name).spec
+    backbone, images = loader(spec), pixels(2, 64, 64)
     expected = grids(backbone, images)
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
     backbone.compile()
-    assert bool(backbone.compiled) == (name != "mini-resnet")
+    assert bool(backbone.compiled) == (name != "resnet50")
     for count in (2, 1):
         for plain, layer in zip(expected, grids(backbone, images[:count]), strict=True):
             torch.testing.assert_close(layer, plain[:count], rtol=1e-5, atol=1e-5)
