@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from layerboard.benchmark.commands.command import command, say
 from layerboard.benchmark.commands.result import Result
-from layerboard.benchmark.forms.option import Option, Plain, Words, of_form
+from layerboard.benchmark.forms.option import OnePath, Option, Plain, Words, of_form
 from layerboard.benchmark.forms.request import DataOptions, DeviceOptions
 from layerboard.benchmark.machine import diagnoses
 from layerboard.tasks.datasets.hub_spec import PREFIX
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from layerboard.zoo.spec import BackboneSpec
 
 SAMPLE = 5000  # images decoded per dataset, evenly spread, without --all
-NEW_FINGERPRINTS = Path("results/fingerprints")
 REFUSED = "refused"  # state of weights that are not what their name says
 
 
@@ -40,6 +39,7 @@ class CheckRequest(DeviceOptions, DataOptions):
         "names or patterns of the registry, or NAME=PATH for a file or directory.",
         panel="Backbones",
     )
+    output: OnePath = Option("results", "With --weights: output folder of new fingerprints.", also="-o")
 
 
 @command("check", CheckRequest)
@@ -59,7 +59,7 @@ def check_command(request: CheckRequest) -> int:
     With `--weights`, it says of each backbone whether its file has the published size and SHA-256, and
     whether a few drawn images get the features that its fingerprint has: not so with another file, mean,
     standard deviation, size, activation or interpolation. A fingerprint that nobody has stored yet is written
-    to results/fingerprints, to be added to the registry.
+    to OUTPUT/fingerprints, to be added to the registry.
 
     Examples:
     - `layerboard check`
@@ -152,7 +152,7 @@ def _checked_weights(spec: "BackboneSpec", request: CheckRequest) -> tuple[str, 
         stored_fingerprint,
     )
 
-    path = NEW_FINGERPRINTS / f"{spec.entry}.json"
+    path = request.output / "fingerprints" / f"{spec.entry}.json"
     try:
         backbone = load_backbone(spec, device=find_device(request.device), cache_dir=request.cache)
         now, stored = feature_fingerprint(backbone), stored_fingerprint(spec.entry)

@@ -45,7 +45,9 @@ IMAGES = (
     "shards of WebDataset ('photos-{000..003}.tar', or their folder); or hf:DATASET from the Hub; from "
     "Python also a dataset of datasets or torch, or a list of images."
 )
-BATCHES = {"cpu": 32, "cuda": 64}  # images; the activations of more do not fit into the cache of a CPU
+# images per batch; the activations of more do not fit into the cache of a CPU
+BATCH_CPU = 32
+BATCH_GPU = 64
 DATA = "Folder of the official datasets, or hf:PACK for a folder or Hub dataset written by `pack`."
 BACKBONES = (
     "Names or patterns ('dino-*') of the registry, Hub ids (owner/name[@revision]), directories, Python "
@@ -411,4 +413,5 @@ class Request(ClusterOptions, VariantOptions, PassOptions):
 
     def batch_on(self, device: str) -> int:
         """Images per batch on a type of device, where the fastest batch size has not been measured."""
-        return self.batch_size if isinstance(self.batch_size, int) else BATCHES[device]
+        usual = BATCH_CPU if device == "cpu" else BATCH_GPU
+        return self.batch_size if isinstance(self.batch_size, int) else usual

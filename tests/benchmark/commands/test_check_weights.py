@@ -30,16 +30,15 @@ def test_the_weights_of_another_are_refused(capsys: Capture) -> None:
 
 def test_a_new_fingerprint_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fingerprints, "stored_fingerprint", lambda name: None)
-    monkeypatch.chdir(tmp_path)
-    found = layerboard.check(weights="mini-resnet")
+    found = layerboard.check(weights="mini-resnet", output=tmp_path)
     assert found.frame["state"].tolist() == ["new"]
-    written, stored = (stored_fingerprint("mini-resnet", *at) for at in ([Path("results/fingerprints")], []))
+    written, stored = (stored_fingerprint("mini-resnet", *at) for at in ([tmp_path / "fingerprints"], []))
     assert written is not None
     assert stored is not None
     require_same_features(written, stored)
-    given = layerboard.check(weights=[f"mini-dino={WEIGHTS / 'mini-dino'}"])
+    given = layerboard.check(weights=[f"mini-dino={WEIGHTS / 'mini-dino'}"], output=tmp_path)
     assert given.frame["state"].tolist() == ["unknown"]
-    assert len([*Path("results/fingerprints").iterdir()]) == 1
+    assert len([*(tmp_path / "fingerprints").iterdir()]) == 1
 
 
 @pytest.mark.parametrize(
