@@ -11,7 +11,7 @@ import pandas as pd
 from layerboard.leaderboards.board.column import Column, Side
 from layerboard.leaderboards.board.frames import best_rows
 from layerboard.leaderboards.records.files import scored_path, task_key
-from layerboard.leaderboards.records.items import Place, read_items
+from layerboard.leaderboards.records.items import Place, known_places
 from layerboard.leaderboards.records.record import companion
 from layerboard.tasks.framework.assess import (
     Choose,
@@ -106,14 +106,15 @@ def known_items(column: Column, sides: Sequence[Side], folder: Path) -> dict[Pla
     key = task_key(column.task, column.dataset, column.protocol, sides[0].transform, sets)
     name = scored_path(key, sides[0].backbone)
     try:
-        return read_items(companion(folder, name), [side.place for side in sides])
+        return known_places(companion(folder, name), {side.place for side in sides})
     except InputError:
         return {}
 
 
 def sides_of(rows: pd.DataFrame, name: str, transform: str = "", *, sort: bool = True) -> list[Side]:
     """The layers of a backbone that have a score, in order of depth, or of the rows."""
-    rows = rows.loc[rows["backbone"] == name, SIDE].assign(transform=transform)
+    rows = rows[SIDE]  # of many columns, before rows are taken
+    rows = rows[rows["backbone"] == name].assign(transform=transform)
     return _sides(rows.sort_values("layer", kind="stable") if sort else rows)
 
 

@@ -91,14 +91,13 @@ def _in_order(
     rows: pd.DataFrame, ranks: Mapping[str, int], rest: Callable[[Row], tuple[object, ...]]
 ) -> pd.DataFrame:
     """Rows sorted by what they were measured on, metric and backbone, and then by ``rest``."""
-    keys = [
-        (
-            (task_rank(row["task"]), row["dataset"], row["protocol"] != "standard", row["protocol"]),
-            (metric_rank(row["task"], row["metric"]), ranks[row["backbone"]]),
-            rest(row),
-        )
-        for row in rows[ORDER].to_dict("records")
-    ]
+    named = {*zip(rows["task"], rows["metric"], strict=True)}  # few: ranks are found once
+    metrics = {(task, metric): (task_rank(task), metric_rank(task, metric)) for task, metric in named}
+    keys = []
+    for row in rows[ORDER].to_dict("records"):
+        task, metric = metrics[row["task"], row["metric"]]
+        source = (task, row["dataset"], row["protocol"] != "standard", row["protocol"])
+        keys.append((source, metric, ranks[row["backbone"]], rest(row)))
     return rows.iloc[sorted(range(len(rows)), key=keys.__getitem__)].reset_index(drop=True)
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import astuple
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ ITEM = pa.schema([("unit", TEXT), ("key", TEXT), ("cluster", TEXT), ("stratum", 
 HEAD = (*PLACE.names, *ITEM.names)
 
 UNPACKED, RATIO = 2**30, 100  # bytes that items may unpack to, or times the bytes that are stored
+SMALL = 2**19  # bytes of a file of items that is kept in memory
 STATISTICS = b"statistics"  # their key in the file's metadata
 
 
@@ -55,6 +57,24 @@ def read_items(path: Path, places: Collection[Place] | None = None) -> dict[Plac
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         problem = f"expected per-item measurements in {path} but cannot read them: {first_line(error)}"
         raise DamagedError(problem) from error
+
+
+def known_places(path: Path, places: Collection[Place]) -> dict[Place, Items]:
+    """`read_items` for pages, which ask for the same places repeatedly: a small file is read once."""
+    try:
+        stamp = path.stat()
+    except OSError:
+        return read_items(path, places)  # which says what is wrong
+    if stamp.st_size > SMALL:
+        return read_items(path, places)
+    return {at: items for at, items in _whole(path, stamp.st_size, stamp.st_mtime_ns).items() if at in places}
+
+
+@lru_cache(maxsize=128)
+def _whole(path: Path, *stamp: int) -> dict[Place, Items]:
+    """All items of a file, as long as it has this size and time."""
+    del stamp
+    return read_items(path)
 
 
 def _read(path: Path, places: Collection[Place] | None) -> pa.Table:

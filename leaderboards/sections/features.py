@@ -45,6 +45,7 @@ def feature_gains(board: Board) -> tuple[Gain, ...]:
     return tuple(
         gain
         for column in board.columns
+        if {*column.scored["tap"]} & {*READ_TAPS} or {*column.scored["pooling"]} & {*ADDED}
         for backbone in column.backbones
         if not backbone.floor
         for gain in _gains(board, column, backbone.name)

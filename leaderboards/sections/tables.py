@@ -112,7 +112,7 @@ def layer_table(column: Column, pooling: str | None = None, metric: str = "") ->
     heads = [str(layer) for layer in range(1, 1 + max((backbone.depth for backbone in backbones), default=0))]
     heads += ["final"] if (rows["tap"] == "final").any() else []
     best_ones = best_rows(rows) if metric else column.best
-    best = {(str(row["backbone"]), str(row["layer"])) for _, row in best_ones.iterrows()}
+    best = {*zip(best_ones["backbone"].map(str), best_ones["layer"].map(str), strict=True)}
     best = best if pooling is None else set()  # no backbone is shown in another pooling
     cells: dict[tuple[str, str], Cell] = {}
     fields = rows[["backbone", "layer", "tap", "maybe_best", *INTERVAL]].itertuples(index=False, name=None)

@@ -40,11 +40,15 @@ def write_changed(board: Board, output: Path) -> tuple[list[Path], bool]:
         return [folder / name for name in pages], False
     from layerboard.leaderboards.writers.build import write_board  # imports what draws
 
+    facts.unlink(missing_ok=True)
     written = write_board(board, folder)
     figures = (figure for page in written for figure in page.with_suffix("").glob("*.svg"))
     stamps = _stamps(folder, (path.relative_to(folder).as_posix() for path in (*written, *figures)))
     known = {"made of": made_of, "pages": [path.name for path in written], "files": stamps}
-    write_whole(facts, json.dumps(known, indent=1) + "\n")
+    if facts.exists():  # another run wrote at the same time: whose pages are there is unknown
+        facts.unlink(missing_ok=True)
+    else:
+        write_whole(facts, json.dumps(known, indent=1) + "\n")
     return written, True
 
 

@@ -16,7 +16,7 @@ from layerboard.leaderboards.board.near_duplicates import TABLE, NearDuplicates,
 from layerboard.leaderboards.records.arrays import write_arrays
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.record import suite_records
-from layerboard.leaderboards.writers import current
+from layerboard.leaderboards.writers import build, current
 from layerboard.leaderboards.writers.build import write_board
 from layerboard.leaderboards.writers.current import write_changed
 from layerboard.zoo.atomic import write_whole
@@ -170,3 +170,18 @@ def test_a_failed_write_leaves_pages_stale(output, monkeypatch):
         with pytest.raises(OSError, match="disk full"):
             write_changed(board_of(output), output)
     assert write_changed(board_of(output), output)[1]
+
+
+def test_of_two_runs_that_write_at_once_neither_says_that_its_pages_are_there(output, quick, monkeypatch):
+    add_records(output)
+    write = build.write_board
+
+    def writing(board, folder):
+        monkeypatch.setattr(build, "write_board", write)
+        pages = write(board, folder)
+        write_changed(board, output)  # the other run
+        return pages
+
+    monkeypatch.setattr(build, "write_board", writing)
+    assert [write_changed(board_of(output), output)[1] for _ in range(3)] == [True, True, False]
+    assert len(quick) == 3
