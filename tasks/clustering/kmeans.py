@@ -1,6 +1,8 @@
 """k-means clustering of features, and the clusters that region classes shown in cells would make."""
 
 import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,7 +33,13 @@ def kmeans_starts(features: Features, k: int, seed: int, n_init: int) -> Integer
 
     draws = np.random.RandomState(seed)
     model = KMeans(
-        k, init=spread_samples, n_init=1, max_iter=300, tol=1e-4, algorithm="lloyd", random_state=draws
+        k,
+        init=SpreadSamples(n_init),
+        n_init=1,
+        max_iter=300,
+        tol=1e-4,
+        algorithm="lloyd",
+        random_state=draws,
     )
     runs: list[tuple[float, Integers]] = []
     with warnings.catch_warnings(), config_context(assume_finite=True, skip_parameter_validation=True):
@@ -43,20 +51,49 @@ def kmeans_starts(features: Features, k: int, seed: int, n_init: int) -> Integer
     return np.stack([labels for _, labels in sorted(runs, key=lambda run: run[0])])
 
 
-def spread_samples(features: Features, k: int, random_state: np.random.RandomState) -> Features:
+@dataclass
+class SpreadSamples:
     """First centres of k-means among features [n dim], those of scikit-learn's ``kmeans_plusplus``: [k dim].
 
-    With the same random state both draw the same samples. For some hundred, this takes a third of the time:
-    scikit-learn checks and converts all features again for each centre.
+    With the same random state both draw the same samples. For some hundred, this takes less than a third of
+    the time: scikit-learn checks and converts all features again for each centre. Several runs must have the
+    same features, whose distances are computed once if they are few.
     """
-    n, weight, tries = len(features), np.ones(len(features), features.dtype), 2 + int(np.log(k))
+
+    runs: int
+    _distances: Callable[[Integers], Features] | None = None
+
+    def __call__(self, features: Features, k: int, random_state: np.random.RandomState) -> Features:
+        n, weight, tries = len(features), np.ones(len(features), features.dtype), 2 + int(np.log(k))
+        if self._distances is None:
+            self._distances = _distances(features, self.runs * k * tries)
+        chosen = [random_state.choice(n, p=weight / weight.sum())]
+        nearest = self._distances(np.array(chosen))[0]
+        total = nearest @ weight
+        for _ in range(1, k):
+            bounds = random_state.uniform(size=tries) * total
+            drawn = np.searchsorted(np.cumsum(nearest), bounds).clip(max=n - 1)
+            reached = np.minimum(nearest, self._distances(drawn))
+            totals = reached @ weight
+            best = int(totals.argmin())
+            nearest, total = reached[best], totals[best]
+            chosen.append(drawn[best])
+        centres: Features = features[chosen]
+        return centres
+
+
+def _distances(features: Features, asked: int) -> Callable[[Integers], Features]:
+    """Function from rows of features to the squared distances of these to all, [rows n].
+
+    If it is asked for at least as many rows as there are, and all fit into a chunk, they are computed before.
+    """
+    n = len(features)
     parts: list[Features] = [features.astype(np.float64)] if features.size <= CHUNK_FLOATS else []
     if not parts:  # would take much memory: converted again for each centre, in the cache
         parts = [features[rows] for rows in chunks(n, features.shape[1], CACHED_FLOATS)]
     squares = np.concatenate([np.einsum("ij,ij->i", part, part, dtype=np.float64) for part in parts])
 
-    def distances(drawn: Integers) -> Features:
-        """Squared distances of the drawn samples to all: [drawn n]."""
+    def computed(drawn: Integers) -> Features:
         known = -2 * features[drawn].astype(np.float64)
         gaps = np.concatenate([known @ part.astype(np.float64, copy=False).T for part in parts], axis=1)
         gaps += squares[drawn, None]
@@ -64,18 +101,7 @@ def spread_samples(features: Features, k: int, random_state: np.random.RandomSta
         squared: Features = np.maximum(gaps.astype(features.dtype, copy=False), 0)
         return squared
 
-    chosen = [random_state.choice(n, p=weight / weight.sum())]
-    nearest = distances(np.array(chosen))[0]
-    total = nearest @ weight
-    for _ in range(1, k):
-        drawn = np.searchsorted(np.cumsum(nearest), random_state.uniform(size=tries) * total).clip(max=n - 1)
-        reached = np.minimum(nearest, distances(drawn))
-        totals = reached @ weight
-        best = int(totals.argmin())
-        nearest, total = reached[best], totals[best]
-        chosen.append(drawn[best])
-    centres: Features = features[chosen]
-    return centres
+    return computed(np.arange(n)).__getitem__ if n <= asked and n * n <= CHUNK_FLOATS else computed
 
 
 def _inertia(features: Features, centres: Features, labels: Integers) -> float:

@@ -44,9 +44,12 @@ def test_first_centres_are_those_of_scikit_learn(kind, largest, monkeypatch):
     monkeypatch.setattr(kmeans, "CACHED_FLOATS", 1000)
     for seed, (n, dim, k) in enumerate([(1, 3, 1), (90, 7, 90), (300, 33, 20), (40, 1500, 9)]):
         features = np.random.default_rng(seed).standard_normal((n, dim)).astype(kind)
-        expected, _ = kmeans_plusplus(features, k, random_state=np.random.RandomState(seed))
-        drawn = kmeans.spread_samples(features, k, np.random.RandomState(seed))
-        assert (drawn.dtype, drawn.tolist()) == (kind, expected.tolist())
+        theirs, ours = np.random.RandomState(seed), np.random.RandomState(seed)
+        first_centres = kmeans.SpreadSamples(runs=2)
+        for _ in range(2):
+            expected, _ = kmeans_plusplus(features, k, random_state=theirs)
+            drawn = first_centres(features, k, ours)
+            assert (drawn.dtype, drawn.tolist()) == (kind, expected.tolist())
 
 
 @settings(max_examples=40, deadline=None)
