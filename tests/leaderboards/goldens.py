@@ -54,9 +54,12 @@ def uncertain() -> pd.DataFrame:
 PAGES = {"several": several, "single": single, "broken": broken, "uncertain": uncertain}
 
 
-def page(name: str) -> str:
-    """A page of `PAGES`; the uncertain one with measurements by which its backbones are compared."""
-    records = PAGES[name]()
+def page(name: str, seed: int | None = None) -> str:
+    """A page of `PAGES`; the uncertain one with measurements by which its backbones are compared.
+
+    With a seed its records are in an order that is drawn.
+    """
+    records = PAGES[name]() if seed is None else PAGES[name]().sample(frac=1, random_state=seed)
     if name != "uncertain":
         return render_page(records, "mini")
     with tempfile.TemporaryDirectory() as folder:

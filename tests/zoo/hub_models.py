@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 from inspect import signature
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -267,6 +268,19 @@ def of(spec: BackboneSpec) -> Built:
 
 def write(spec: BackboneSpec, folder: Path, seed: int) -> None:
     """Write a seeded checkpoint of an entry as transformers saves one for the Hub."""
+    for name, content in _files(replace(spec, repository=""), seed).items():
+        (folder / name).write_bytes(content)
+
+
+@cache
+def _files(spec: BackboneSpec, seed: int) -> dict[str, bytes]:
+    """What `write` writes, which many tests ask for."""
+    with TemporaryDirectory() as folder:
+        _write(spec, Path(folder), seed)
+        return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+def _write(spec: BackboneSpec, folder: Path, seed: int) -> None:
     with quiet():
         model_class, config = of(spec)
         model_class(config).save_pretrained(folder)

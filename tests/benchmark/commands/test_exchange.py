@@ -501,8 +501,9 @@ def test_a_flipped_bit_in_arrays_or_items_is_said_by_pages_and_report(
 def test_a_baseline_that_was_cut_ends_the_guard_with_1(capsys: Capture, two: Path, way: str) -> None:
     guard = "leaderboard", "--check", "--baseline", two / "baseline", "-o", two
     assert command(capsys, "export", "csv", "-o", two, "--to", two / "baseline").code == 0
-    said = command(capsys, *guard)
-    assert (said.code, "None of 4 numbers moved" in said.out) == (0, True)
+    if way == "header":
+        said = command(capsys, *guard)
+        assert (said.code, "None of 4 numbers moved" in said.out) == (0, True)
     path = two / "baseline" / "mini.csv"
     rows = path.read_text().splitlines(keepends=True)
     path.write_text(

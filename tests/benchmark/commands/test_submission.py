@@ -15,6 +15,7 @@ from layerboard.benchmark.repeat import suite_of
 from layerboard.leaderboards.exchange.merge import StoredResult
 from layerboard.leaderboards.exchange.submission import PATH, public_name
 from layerboard.leaderboards.records.checksum import companions_of, write_checked
+from layerboard.leaderboards.records.fields import name_problem
 from layerboard.leaderboards.records.manifest import MANIFEST, verified_results
 from layerboard.leaderboards.records.record import read_records
 from layerboard.zoo.errors import InputError
@@ -201,10 +202,12 @@ def test_a_killed_submit_leaves_nothing_that_counts(out: Path, tmp_path: Path, m
     assert (tmp_path / "accepted.txt").read_text() == "x\n"
 
 
-@pytest.mark.parametrize("name", ["..", "a/b", "", " x", "x.", "b\u0430", "a b", "-x", "X" * 300, "mine!"])
-def test_names_of_submissions_are_plain(out: Path, tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match=r"needs a name of ASCII letters|takes a word"):
-        layerboard.submit(out, to=tmp_path, name=name, partial=True)
+def test_names_of_submissions_are_plain(out: Path, tmp_path: Path) -> None:
+    for name in ("..", "a/b", " x", "x.", "b\u0430", "a b", "-x", "X" * 300, "mine!"):
+        assert "needs a name of ASCII letters" in name_problem("submission", name)
+    for name in ("..", ""):
+        with pytest.raises(InputError, match=r"needs a name of ASCII letters|takes a word"):
+            layerboard.submit(out, to=tmp_path, name=name, partial=True)
     assert not [*tmp_path.iterdir()]
 
 
@@ -233,7 +236,7 @@ def test_who_reviews_is_told_what_a_reviewer_can_do(
 
 @pytest.mark.slow
 def test_a_drawn_part_is_measured_again(tmp_path: Path) -> None:
-    run(tmp_path, ["mini-fs"], "knn", "cluster-part", layers="all", limit=None)
+    run(tmp_path, ["mini-fs"], "knn", "cluster-part", layers="6,12", limit=None)
     sent = layerboard.submit(tmp_path / "out", to=tmp_path / "repository", partial=True)
     folder, options = sent.paths[0].parent, {"again": True, "seed": 0, "cache": tmp_path / "cache"}
     checked = layerboard.verify(folder, **options)

@@ -71,16 +71,17 @@ def require_a_path(found: Steps, first: End, second: End) -> None:
         assert choice.old != choice.new
 
 
-@pytest.mark.parametrize(("one", "other"), [*product(KEYPOINT_PROTOCOLS, repeat=2)])
-def test_keypoints_one_choice_at_a_time(one: str, other: str) -> None:
-    first, second = primary(one), primary(other)
-    require_a_path(steps_between(first, second), first, second)
+@pytest.mark.parametrize("one", KEYPOINT_PROTOCOLS)
+def test_keypoints_one_choice_at_a_time(one: str) -> None:
+    for first, second in product([primary(one)], map(primary, KEYPOINT_PROTOCOLS)):
+        require_a_path(steps_between(first, second), first, second)
 
 
-@pytest.mark.parametrize(("one", "other"), [*product(VIDEO_PROTOCOLS, repeat=2)])
-def test_propagation_one_choice_at_a_time(one: str, other: str) -> None:
-    first, second = (End(frames_rule(name)) for name in (one, other))
-    require_a_path(steps_between(first, second), first, second)
+@pytest.mark.parametrize("one", VIDEO_PROTOCOLS)
+def test_propagation_one_choice_at_a_time(one: str) -> None:
+    for other in VIDEO_PROTOCOLS:
+        first, second = (End(frames_rule(name)) for name in (one, other))
+        require_a_path(steps_between(first, second), first, second)
 
 
 def test_a_protocol_and_itself_differ_in_nothing() -> None:

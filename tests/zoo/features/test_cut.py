@@ -53,9 +53,10 @@ def test_a_cut_backbone_gives_the_vectors_of_the_whole_one(
 ) -> None:
     spec = small(name).spec
     images = pixels(2, spec.input_size, spec.input_size)
-    whole, sizes = loader(spec), []
-    for layer in (Layer(spec.depth // 2), spec.layers[-1]):
-        backbone, expected = loader(spec), shown(whole, images, layer)
+    first, second = loader(spec), loader(spec)
+    layers = (Layer(spec.depth // 2), spec.layers[-1])
+    expectations, sizes = [shown(first, images, layer) for layer in layers], []  # before anything is cut
+    for backbone, layer, expected in zip((first, second), layers, expectations, strict=True):
         assert isinstance(backbone, HookedBackbone)
         ran = watch(backbone)
         cut = CutBackbone(backbone, layer, "cls" if spec.has_cls else "mean", VIEW)

@@ -3,8 +3,11 @@
 import json
 import logging
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import torch
@@ -35,14 +38,27 @@ CONV = {"hidden_sizes": [16, 32], "depths": [1, 2], "num_stages": 2}
 
 def save(folder: Path, name: str, **options: object) -> transformers.PreTrainedModel:
     """A random model of a transformers class, saved as its library does; nothing is left at zero."""
+    model, files = _made(name, json.dumps(options, sort_keys=True))
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, content in files.items():
+        (folder / file).write_bytes(content)
+    return deepcopy(model)
+
+
+@cache
+def _made(name: str, described: str) -> tuple[transformers.PreTrainedModel, dict[str, bytes]]:
+    """The model and its files, which many tests ask for."""
+    options = json.loads(described)
     model_class = getattr(transformers, name, None) or getattr(rotary_vit, name)
     shape = CONV if "ConvNext" in name else VIT
     torch.manual_seed(0)
     model = model_class(model_class.config_class(**shape, **options))
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.2)
-    model.save_pretrained(folder)
-    return model.eval()  # type: ignore[no-any-return]
+    with TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        files = {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+    return model.eval(), files
 
 
 @pytest.mark.parametrize(
