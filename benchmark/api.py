@@ -26,6 +26,7 @@ from layerboard.benchmark.records.records import file_under
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.records.files import VERSION
 from layerboard.leaderboards.records.record import suite_records
+from layerboard.leaderboards.records.state import state_of
 from layerboard.leaderboards.records.thumbnails import named_thumbnails, remove_thumbnails
 from layerboard.leaderboards.writers.current import write_changed
 from layerboard.tasks.framework.protocols import EvaluationProtocol
@@ -45,6 +46,7 @@ class RunSummary:
     board: Board | None  # the board of these records; None without any
     pages: tuple[Path, ...]  # files of the pages of the suite
     changed: bool  # whether they were written; else nothing has changed since they were
+    state: str  # of the output folder when the records were read (`leaderboards.records.state`)
 
 
 def execute(
@@ -95,6 +97,7 @@ def _execute(
         remove_thumbnails(request.output, former)
 
     output, suite = request.output, prepared.run.suite
+    state = state_of(output)
     records, board = suite_records(output / "records", suite), None
     if len(records):
         items, arrays = output / "items", output / "arrays"
@@ -102,7 +105,7 @@ def _execute(
         board = board.knowing(known_specs())
     there, changed = write_changed(board, output) if board and pages and not steps else ([], False)
     every = tuple(sorted(there))
-    return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, every, changed)
+    return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, every, changed, state)
 
 
 class PassesAndScores:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from layerboard.benchmark.commands.command import command, ended_by_signals, exit_code, say, say_json
 from layerboard.benchmark.commands.report import ReportRequest, report
 from layerboard.benchmark.commands.result import Result, table_text
-from layerboard.benchmark.commands.show import answers_to
+from layerboard.benchmark.commands.show import answers_to, text_to
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Form, Option, Plain, called_with, of_form
 from layerboard.benchmark.forms.request import Request
@@ -123,13 +123,13 @@ def run_command(given: RunForm) -> int:
         unlogged = log(summary)
     for line in (*_summary(summary), *(f"failed: {sentence}" for sentence in unlogged)):
         report.say(line)
-    answered = answers_to(summary.board)
-    if len(answered.frame):
+    text, answered = text_to(summary.board, summary.output, summary.state)
+    if answered:
         pages = [page for page in summary.pages if page.suffix == ".md"]  # in order, the leaderboard last
         where = f"{_short(pages[-1])} has every layer" if pages else ""
-        say(f"\n{answered.text()}\nRead on: {where}; `layerboard show` prints this again.")
-    elif answered.notes:
-        say("\n".join(answered.notes))
+        say(f"\n{text}\nRead on: {where}; `layerboard show` prints this again.")
+    elif text:
+        say(text)
     return exit_code(summary.done.failures) or int(bool(unlogged))
 
 

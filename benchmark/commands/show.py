@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from layerboard.benchmark.commands.command import (
@@ -14,7 +15,7 @@ from layerboard.benchmark.commands.command import (
     say,
     say_json,
 )
-from layerboard.benchmark.commands.result import Result
+from layerboard.benchmark.commands.result import Result, screen
 from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Option, Plain, Words
 from layerboard.benchmark.forms.request import JsonOption, ResultsOptions
@@ -58,10 +59,10 @@ def show_command(request: ShowRequest) -> None:
 
     Example: `layerboard show --tasks knn davis`
     """
-    suites = _answered(request)
     if not request.json:
-        say("\n\n".join(each.text() for each in suites.values()))
+        say(_text(request))
         return
+    suites = _answered(request)
     content: list[dict[str, object]] = []
     for name, answers in suites.items():
         beyond, failures = list[object](), list[object]()
@@ -94,7 +95,7 @@ def show(request: ShowRequest) -> None:
         ...
         knn top-1  mini-...
     """
-    sys.stdout.write("\n\n".join(each.text() for each in _answered(request).values()) + "\n")
+    sys.stdout.write(f"{_text(request)}\n")
 
 
 @show_command.python
@@ -128,6 +129,41 @@ def best(request: ShowRequest) -> Result:
             replace(chart, name=f"{name}/{chart.name}") for name, draw in charts.items() for chart in draw()
         ),
     )
+
+
+def _text(request: ShowRequest) -> str:
+    """The answers of all suites as text: that of the call before where nothing has changed since."""
+    from layerboard.benchmark.engines.log import run_state
+    from layerboard.leaderboards.records.state import keep_shown, read_shown, state_of
+
+    output, state = request.output, ""
+    if not (request.suite or request.tasks or request.failures or run_state(output)):
+        state = state_of(output)
+        if texts := read_shown(output, state, screen()):
+            return "\n\n".join(texts.values())
+    texts = {name: each.text() for name, each in _answered(request).items()}
+    if state:
+        keep_shown(output, state, screen(), texts)
+    return "\n\n".join(texts.values())
+
+
+def text_to(board: "Board | None", output: Path, state: str) -> tuple[str, bool]:
+    """The answers of a suite as text, that of the call before where nothing has changed, or else why not.
+
+    Also whether there are answers. ``state`` is that of the output folder before the board was read.
+    """
+    from layerboard.leaderboards.records.record import suites_of
+    from layerboard.leaderboards.records.state import keep_shown, read_shown
+
+    if board and (text := read_shown(output, state, screen()).get(board.suite)):
+        return text, True
+    answers = answers_to(board)
+    if board is None or not len(answers.frame):
+        return "\n".join(answers.notes), False
+    text = answers.text()
+    if suites_of(records_of(output)) == [board.suite]:  # `show` prints all suites
+        keep_shown(output, state, screen(), {board.suite: text})
+    return text, True
 
 
 def _answered(request: ShowRequest) -> dict[str, Result]:

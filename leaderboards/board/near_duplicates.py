@@ -7,9 +7,9 @@ import pandas as pd
 
 from layerboard.leaderboards.blocks.csv import csv_text, read_csv_table
 from layerboard.leaderboards.blocks.display import plain_name
+from layerboard.leaderboards.records.files import NEAR_DUPLICATES
 from layerboard.zoo.atomic import write_whole
 
-TABLE = "near-duplicates.csv"  # in the output folder
 MANY = 0.02  # a larger share of images with a near-duplicate is said beside the scores
 
 WARNING = (
@@ -41,7 +41,7 @@ class NearDuplicates:
 def read_near_duplicates(output: Path) -> dict[str, NearDuplicates]:
     """The table of an output folder, by dataset; empty if there is none, or another file in its place."""
     try:
-        frame = read_csv_table(output / TABLE)
+        frame = read_csv_table(output / NEAR_DUPLICATES)
         rows = frame[[field.name for field in fields(NearDuplicates)]].itertuples(index=False, name=None)
         counts = [NearDuplicates(name, by, int(images), float(share)) for name, by, images, share in rows]
     except (OSError, ValueError, KeyError):
@@ -51,4 +51,4 @@ def read_near_duplicates(output: Path) -> dict[str, NearDuplicates]:
 
 def write_near_duplicates(counts: dict[str, NearDuplicates], output: Path) -> None:
     """Write the table of an output folder."""
-    write_whole(output / TABLE, csv_text(pd.DataFrame([asdict(each) for each in counts.values()])))
+    write_whole(output / NEAR_DUPLICATES, csv_text(pd.DataFrame([asdict(each) for each in counts.values()])))

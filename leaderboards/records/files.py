@@ -8,6 +8,7 @@ from pathlib import Path
 RESULTS_VERSION = 1  # raise it when any number of a record changes for the same weights and data
 
 LONGEST = 150  # maximum bytes of a file name, which leaves room for extensions
+NEAR_DUPLICATES = "near-duplicates.csv"  # table in the output folder
 # names of what a site has beside results
 OTHER_PAGES = ("index", "changes", "readme", "submissions", "literature")
 

@@ -2,26 +2,15 @@
 
 import hashlib
 import json
-import os
-import sys
-from collections.abc import Iterable, Iterator
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from stat import S_ISREG
 from typing import Any
 
 import pandas as pd
 
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.near_duplicates import TABLE
+from layerboard.leaderboards.records.state import stamps_of, state_of
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.reading import read_regular
-
-READ = ("records", "items", "arrays", "examples", TABLE)  # what pages read of an output folder
-LIBRARIES = ("numpy", "pandas", "pyarrow", "scipy", "tabulate", "vl-convert-python")  # that write pages
-PACKAGE = Path(__file__).parents[2]  # code and data; in a checkout it has links to the rooms
-
-Stamps = dict[str, list[int]]  # size and time of files by path
 
 
 def write_changed(board: Board, output: Path) -> tuple[list[Path], bool]:
@@ -43,7 +32,7 @@ def write_changed(board: Board, output: Path) -> tuple[list[Path], bool]:
     facts.unlink(missing_ok=True)
     written = write_board(board, folder)
     figures = (figure for page in written for figure in page.with_suffix("").glob("*.svg"))
-    stamps = _stamps(folder, (path.relative_to(folder).as_posix() for path in (*written, *figures)))
+    stamps = stamps_of(folder, (path.relative_to(folder).as_posix() for path in (*written, *figures)))
     known = {"made of": made_of, "pages": [path.name for path in written], "files": stamps}
     if facts.exists():  # another run wrote at the same time: whose pages are there is unknown
         facts.unlink(missing_ok=True)
@@ -56,7 +45,7 @@ def _current(facts: Path, made_of: str) -> list[str]:
     """Names of the pages in a folder if they are current by its facts, else none."""
     try:
         known: dict[str, Any] = json.loads(read_regular(facts))
-        same = known["made of"] == made_of and known["files"] == _stamps(facts.parent, known["files"])
+        same = known["made of"] == made_of and known["files"] == stamps_of(facts.parent, known["files"])
         return [*map(str, known["pages"])] if same else []
     except (OSError, ValueError, KeyError, TypeError, RecursionError):  # there are none, or they are damaged
         return []
@@ -64,37 +53,8 @@ def _current(facts: Path, made_of: str) -> list[str]:
 
 def _made_of(board: Board, output: Path) -> str:
     """Digest of what the pages of a board are made of."""
-    read = (_stamps(folder, _files(folder)) for folder in (PACKAGE, *(output / name for name in READ)))
-    facts = (sys.version, *map(_version, LIBRARIES), board.suite, board.published, board.specs, *read)
-    digest = hashlib.blake2b(digest_size=16)
-    digest.update(repr((*facts, *board.records)).encode(errors="surrogateescape"))
+    digest = hashlib.blake2b(state_of(output).encode(), digest_size=16)
+    facts = (board.suite, board.published, board.specs, *board.records)
+    digest.update(repr(facts).encode(errors="surrogateescape"))
     digest.update(pd.util.hash_pandas_object(board.records, index=False).to_numpy().tobytes())
     return digest.hexdigest()
-
-
-def _files(folder: Path) -> Iterator[str]:
-    """Paths of all files below a folder, in order, without compiled code; "" for what is a file itself."""
-    yield ""
-    for top, folders, names in os.walk(folder, followlinks=True):
-        folders[:] = sorted({*folders} - {"__pycache__"})
-        yield from (os.path.relpath(os.path.join(top, name), folder) for name in sorted(names))
-
-
-def _stamps(folder: Path, names: Iterable[str]) -> Stamps:
-    """Size and time of files of a folder; neither for those that are not there."""
-    return {name: _stamp(folder / name) for name in names}
-
-
-def _stamp(path: Path) -> list[int]:
-    try:
-        status = path.stat()
-    except OSError:
-        return []
-    return [status.st_size, status.st_mtime_ns] if S_ISREG(status.st_mode) else []
-
-
-def _version(library: str) -> str:
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return ""

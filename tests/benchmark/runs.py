@@ -323,7 +323,7 @@ def answer(capsys: pytest.CaptureFixture[str], place: Path, line: str, metric: s
     written = ("--output", place / "out")
     how = ("--backbones", *PAIR, "--layers", QUICK, "--cache", place / "cache", "--workers", "1")
     with pytest.MonkeyPatch.context() as patch:  # the report has what its pages have
-        patch.setattr("layerboard.benchmark.api.write_board", lambda *_: [])
+        patch.setattr("layerboard.leaderboards.writers.build.write_board", lambda *_: [])
         done = command(capsys, "run", *asked, *how, *written, "--tasks", task)
     assert done.code == 0
     assert line in done.err + done.out

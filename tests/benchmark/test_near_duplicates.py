@@ -9,7 +9,8 @@ from PIL import Image
 
 import layerboard
 from layerboard.benchmark.commands.run import RunResult
-from layerboard.leaderboards.board.near_duplicates import TABLE, read_near_duplicates
+from layerboard.leaderboards.board.near_duplicates import read_near_duplicates
+from layerboard.leaderboards.records.files import NEAR_DUPLICATES
 from layerboard.tasks.audit.near_duplicates import share_with_near_duplicate
 from tests.benchmark.runs import command
 
@@ -101,7 +102,7 @@ def test_independent_images_are_not(tmp_path: Path) -> None:
     assert "near-duplicate" not in str(found)
     (counted,) = read_near_duplicates(tmp_path / "out").values()
     assert counted.share <= 0.02
-    (tmp_path / "out" / TABLE).write_text("something else")
+    (tmp_path / "out" / NEAR_DUPLICATES).write_text("something else")
     assert read_near_duplicates(tmp_path / "out") == {}
     assert "near-duplicate" not in str(layerboard.best(output=tmp_path / "out"))
 

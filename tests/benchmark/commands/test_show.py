@@ -10,6 +10,7 @@ import pytest
 
 from layerboard.benchmark.commands import show
 from layerboard.benchmark.engines.log import LOG
+from layerboard.leaderboards.records.state import SHOWN
 from tests.benchmark.conftest import BACKBONES, Whole, copy_results
 from tests.benchmark.runs import command
 
@@ -33,6 +34,33 @@ def test_a_run_ends_with_what_show_says_again(
     ]
 
 
+def test_what_was_shown_is_shown_again_until_something_changes(
+    capsys: Capture, of_knn: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, kept = ("-o", of_knn), of_knn / SHOWN
+    kept.parent.mkdir(exist_ok=True)
+    first = command(capsys, "show", *place).out
+    with monkeypatch.context() as patch:
+        patch.setattr(show, "answers_to", None)  # is not called
+        assert command(capsys, "show", *place).out == first
+        with pytest.raises(TypeError, match="not callable"):
+            command(capsys, "show", *place, "-t", "knn")
+    kept.write_text(kept.read_text().replace("held out", "hold out"))
+    assert command(capsys, "show", *place).out == first.replace("held out", "hold out") != first
+    monkeypatch.setattr(show, "screen", lambda: 10**6)  # another terminal
+    assert command(capsys, "show", *place).out == first
+    for change in (
+        lambda: kept.write_text("[]"),
+        next((of_knn / "items").rglob("*.parquet")).unlink,
+        lambda: kept.write_text('{"state": '),
+    ):
+        change()
+        assert "hold out" not in command(capsys, "show", *place).out
+        kept.write_text(kept.read_text().replace("held out", "hold out"))
+    next((of_knn / "records").rglob("*.parquet")).unlink()
+    assert "hold out" not in command(capsys, "show", *place).out
+
+
 def test_for_machines(capsys: Capture, whole: Whole) -> None:
     (suite,) = json.loads(command(capsys, "show", "-o", whole.place / "out", "--json").out)
     assert suite["suite"] == "standard"
@@ -48,7 +76,7 @@ def test_for_machines(capsys: Capture, whole: Whole) -> None:
 def test_what_goes_on_and_what_variants_change_is_said_to_people_and_machines(
     capsys: Capture, of_knn: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("layerboard.benchmark.api.write_board", lambda *_: [])
+    monkeypatch.setattr("layerboard.leaderboards.writers.build.write_board", lambda *_: [])
     place = ("-o", of_knn)
     options = ("-b", "mini-fs", "-t", "knn", "--layers", "1,12", "--no-floor", "--compress", "pca:8,int8")
     places = ("--data", data, "--cache", of_knn.parent / "cache", *place)

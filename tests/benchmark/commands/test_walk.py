@@ -23,7 +23,7 @@ def test_the_walk_of_the_page(
     fakes.write_fake_imagenet(tmp_path)
     (tmp_path / "imagenet").rename(tmp_path / "photos")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("layerboard.benchmark.api.write_board", lambda *_: [])
+    monkeypatch.setattr("layerboard.leaderboards.writers.build.write_board", lambda *_: [])
     names: dict[str, Any] = {"__name__": "walk"}
     exec(walk, names)  # the page's own words
 

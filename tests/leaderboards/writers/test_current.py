@@ -12,11 +12,13 @@ import pytest
 
 from layerboard.benchmark.plan.facts import known_specs
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.near_duplicates import TABLE, NearDuplicates, write_near_duplicates
+from layerboard.leaderboards.board.near_duplicates import NearDuplicates, write_near_duplicates
+from layerboard.leaderboards.records import state
 from layerboard.leaderboards.records.arrays import write_arrays
 from layerboard.leaderboards.records.checksum import write_checked
+from layerboard.leaderboards.records.files import NEAR_DUPLICATES
 from layerboard.leaderboards.records.record import suite_records
-from layerboard.leaderboards.writers import build, current
+from layerboard.leaderboards.writers import build
 from layerboard.leaderboards.writers.build import write_board
 from layerboard.leaderboards.writers.current import write_changed
 from layerboard.zoo.atomic import write_whole
@@ -43,7 +45,7 @@ def made(tmp_path_factory):
         write_arrays({"map": np.zeros(3)}, output / folder / "mini-dino" / "knn.npz")
     write_near_duplicates({"photos": NearDuplicates("photos", "mini-dino", 40, 0.5)}, output)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(current, "PACKAGE", package)
+        patch.setattr(state, "PACKAGE", package)
         assert write_changed(board_of(output), output)[1]
     return place
 
@@ -52,7 +54,7 @@ def made(tmp_path_factory):
 def output(made, tmp_path, monkeypatch):
     """A copy of it, times of files included."""
     shutil.copytree(made, tmp_path / "copy")
-    monkeypatch.setattr(current, "PACKAGE", tmp_path / "copy" / "package")
+    monkeypatch.setattr(state, "PACKAGE", tmp_path / "copy" / "package")
     return tmp_path / "copy" / "out"
 
 
@@ -117,7 +119,7 @@ STALE = {
     "an item": change_item,
     "an array": lambda output: first(output / "arrays").unlink(),
     "an example": lambda output: first(output / "examples").write_bytes(b"another"),
-    "a count of near-duplicates": lambda output: (output / TABLE).unlink(),
+    "a count of near-duplicates": lambda output: (output / NEAR_DUPLICATES).unlink(),
     "an edited page": edit_page,
     "a removed table": lambda output: (output / "tables" / "mini.csv").unlink(),
     "a removed figure": lambda output: first(output / "tables", "*.svg").unlink(),
@@ -147,7 +149,7 @@ def test_a_library_or_what_a_board_knows_makes_them_stale(output, quick, monkeyp
     assert write_changed(seen, output)[1]
     assert not write_changed(seen, output)[1]
     monkeypatch.setattr(
-        current, "version", lambda name: "0.1" if name == "vl-convert-python" else version(name)
+        state, "version", lambda name: "0.1" if name == "vl-convert-python" else version(name)
     )
     assert write_changed(seen, output)[1]
 
