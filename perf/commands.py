@@ -33,7 +33,7 @@ def mini_rows(setting: Setting) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         words = ["run", *part, "--output", f"{folder}/output", "--cache", f"{folder}/cache"]
         yield Row("mini suite, first run", _whole(words), "s", Budget(120))
-        yield Row("mini suite, second run", _whole(words), "s", Budget(15))
+        yield Row("mini suite, second run", _whole(words), "s", Budget(8))
 
 
 def _whole(words: Sequence[str]) -> float:

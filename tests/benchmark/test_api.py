@@ -16,11 +16,12 @@ from PIL import Image
 from layerboard.benchmark.api import execute
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.forms.request import Request
+from layerboard.leaderboards.records.record import suite_records
 from layerboard.tasks.datasets.base import FileSample
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import find
 from tests.benchmark.conftest import BACKBONES, Whole
-from tests.benchmark.runs import QUICK, TASKS, Tally, assert_same_records, files, run, shards
+from tests.benchmark.runs import QUICK, TASKS, Tally, assert_same_records, command, files, run, shards
 from tests.zoo.reduced import reduce
 
 FILES = ["examples", "items", "records", "run.log", "run.yaml", "tables", "thumbnails"]
@@ -123,14 +124,21 @@ def test_items_and_pages_are_written_and_nothing_else(whole: Whole) -> None:
     assert [*whole.place.rglob(".*")] == [out / "tables" / ".standard.json"]
 
 
-def test_a_second_run_computes_and_writes_nothing(again: Path, data: Path, whole: Whole) -> None:
+def test_a_second_run_computes_and_writes_nothing(
+    again: Path, data: Path, whole: Whole, capsys: pytest.CaptureFixture[str]
+) -> None:
     kept = again / "out", again / "cache"
     before = files(*kept)
+    names = "--backbones", *BACKBONES, "--layers", QUICK, "--no-floor", "--data", data
     with Tally().watching() as tally:
-        records = run(again, BACKBONES, data=data, pages=True)
+        said = command(capsys, "run", *names, "--output", kept[0], "--cache", kept[1])
     assert tally.loads == []
     assert files(*kept) == before
-    assert_same_records(records, whole.records)
+    assert_same_records(suite_records(kept[0] / "records", "standard"), whole.records)
+    tables, endings = kept[0] / "tables", ("cka.csv", "cka.md", "csv", "md")
+    assert said.lines("unchanged: ") == [f"unchanged: {tables / 'standard'}.{ending}" for ending in endings]
+    assert not said.lines("wrote")
+    assert f"Read on: {tables / 'standard.md'} has every layer" in said.out
 
 
 def test_a_cache_that_is_only_read_serves_a_run_that_lacks_nothing_of_it(
