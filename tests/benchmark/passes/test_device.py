@@ -97,11 +97,12 @@ def collector_of(
     task: Task, one: Pass, spec: BackboneSpec, folder: Path, components: int = 0
 ) -> MeasuredCollector:
     fed = task.fed_by(one.source)
-    layers = task.measured_layers(one.source, spec.layers, spec)
+    every = spec.layers if spec.heads else spec.layers[::2]  # the last block of each stage of a ResNet
+    layers = task.measured_layers(one.source, every, spec)
     if task.memory is not None and task.scores_from(one.source):
         source = task.memory.source
         store = Shards(folder / source.name / task.listener, source.shards)
-        before = task.memory.feed.layers(spec.layers, spec)
+        before = task.memory.feed.layers(every, spec)
         fed = task.remembering(MeasuredLayers(source, store, before), {})
     view = view_for(spec, fed.source.view)
     return MeasuredCollector(fed, view, layers, spec.patch_size, Debias(components))

@@ -51,12 +51,18 @@ FAMILIES: dict[str, tuple[str, dict[str, object]]] = {
 """Class and options of a small network of every family whose inside is known."""
 
 
+_BUILT: dict[str, HookedBackbone] = {}
+
+
 def build(family: str, folder: Path, loader: Loader) -> HookedBackbone:
-    name, options = FAMILIES[family]
-    save(folder, name, **options)
-    backbone = loader(infer(str(folder), None, None))
-    assert isinstance(backbone, HookedBackbone)
-    return backbone
+    """The network of a family, made once a process; not to be changed."""
+    if family not in _BUILT:
+        name, options = FAMILIES[family]
+        save(folder, name, **options)
+        backbone = loader(infer(str(folder), None, None))
+        assert isinstance(backbone, HookedBackbone)
+        _BUILT[family] = backbone
+    return _BUILT[family]
 
 
 def taps_of(spec: BackboneSpec) -> tuple[Tap, ...]:

@@ -42,9 +42,11 @@ def test_weights_of_transformers(family: str, tmp_path: Path, loader: Loader) ->
     assert weights.filters.shape == (32, 3, 14, 14)
     conv = next(module for module in backbone._network.body.modules() if isinstance(module, nn.Conv2d))
     seen: list[Tensor] = []
-    for module in (conv, backbone._network.body.get_submodule("embeddings")):
-        module.register_forward_hook(lambda _, __, output: seen.append(output))
+    watched = (conv, backbone._network.body.get_submodule("embeddings"))
+    hooks = [each.register_forward_hook(lambda _, __, output: seen.append(output)) for each in watched]
     backbone.visit(images, lambda _: None, [Layer(0)])
+    for hook in hooks:
+        hook.remove()
     constant = torch.zeros(32) if conv.bias is None else conv.bias
     embedded = patches_of(backbone, images, weights.filters) + constant[:, None, None]
     torch.testing.assert_close(embedded, seen[0], rtol=1e-4, atol=1e-4)
@@ -74,8 +76,9 @@ def test_weights_of_radio(tmp_path: Path, loader: Loader) -> None:
     assert weights.positions is not None
     images = pixels(2, 112, 112)
     seen: list[Tensor] = []
-    embeddings.register_forward_hook(lambda _, inputs, output: seen.extend((inputs[0], output)))
+    hook = embeddings.register_forward_hook(lambda _, inputs, output: seen.extend((inputs[0], output)))
     backbone.visit(images, lambda _: None, [Layer(0)])
+    hook.remove()
     found = nn.functional.conv2d(seen[0], weights.filters, stride=14).permute(0, 2, 3, 1) + weights.positions
     torch.testing.assert_close(found.flatten(1, 2), seen[1][:, -64:], rtol=1e-4, atol=1e-4)
 
