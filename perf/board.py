@@ -89,7 +89,7 @@ def _shown(plan: Plan, setting: Setting) -> Iterator[Tensor]:
     for planned in plan.passes:
         source = replace(planned.source, view=view_for(spec, planned.source.view))
         shards, loader = range(source.shards), Loader(pace.workers)
-        decoded = loader.batches(source, shards, pace.batch, spec.input_size)
+        decoded = loader.batches(source, shards, pace.batch_on(setting.device.type), spec.input_size)
         yield from (batch.pixels.to(setting.device) for batch in decoded if isinstance(batch, Batch))
 
 

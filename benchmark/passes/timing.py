@@ -125,12 +125,11 @@ def _counts(backbone: Backbone, layers: Layers, sizes: Sequence[ViewSize]) -> di
         if _pixels_of(size) not in alike:
             count = partial(count_up_to, backbone, _pixels(backbone, 1, size), layers)
             try:
-                counted = within_memory(backbone.device, count) if alike else count()
+                alike[_pixels_of(size)] = within_memory(backbone.device, count) if alike else count()
             except InputError:
                 if not alike:
                     raise
-                counted = None
-            alike[_pixels_of(size)] = counted
+                alike[_pixels_of(size)] = None
     return {size: counted for size in sizes if (counted := alike[_pixels_of(size)]) is not None}
 
 

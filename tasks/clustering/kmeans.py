@@ -33,13 +33,7 @@ def kmeans_starts(features: Features, k: int, seed: int, n_init: int) -> Integer
 
     draws = np.random.RandomState(seed)
     model = KMeans(
-        k,
-        init=SpreadSamples(n_init),
-        n_init=1,
-        max_iter=300,
-        tol=1e-4,
-        algorithm="lloyd",
-        random_state=draws,
+        k, init=SpreadSamples(n_init), n_init=1, max_iter=300, tol=1e-4, algorithm="lloyd", random_state=draws
     )
     runs: list[tuple[float, Integers]] = []
     with warnings.catch_warnings(), config_context(assume_finite=True, skip_parameter_validation=True):
