@@ -86,11 +86,10 @@ def _board(request: Request, folder: Path, number: int) -> RunSummary:
 def _shown(plan: Plan, setting: Setting) -> Iterator[Tensor]:
     (spec,) = plan.backbones
     pace = Request()
-    batch = pace.batch_on(setting.device.type)
     for planned in plan.passes:
         source = replace(planned.source, view=view_for(spec, planned.source.view))
         shards, loader = range(source.shards), Loader(pace.workers)
-        decoded = loader.batches(source, shards, batch, spec.input_size)
+        decoded = loader.batches(source, shards, pace.batch_on(setting.device.type), spec.input_size)
         yield from (batch.pixels.to(setting.device) for batch in decoded if isinstance(batch, Batch))
 
 

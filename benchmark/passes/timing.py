@@ -126,11 +126,15 @@ def _counts(backbone: Backbone, layers: Layers, sizes: Sequence[ViewSize]) -> di
             count = partial(count_up_to, backbone, _pixels(backbone, 1, size), layers)
             counted: Counts | None = None
             try:
-                counted = within_memory(backbone.device, count) if alike else count()
+                alike[_pixels_of(size)] = within_memory(backbone.device, count) if alike else count()
             except InputError:
                 if not alike:
                     raise
+<<<<<<< HEAD
             alike[_pixels_of(size)] = counted
+=======
+                alike[_pixels_of(size)] = None
+>>>>>>> first-58
     return {size: counted for size in sizes if (counted := alike[_pixels_of(size)]) is not None}
 
 
