@@ -124,17 +124,12 @@ def _counts(backbone: Backbone, layers: Layers, sizes: Sequence[ViewSize]) -> di
     for size in sizes:
         if _pixels_of(size) not in alike:
             count = partial(count_up_to, backbone, _pixels(backbone, 1, size), layers)
-            counted: Counts | None = None
             try:
                 alike[_pixels_of(size)] = within_memory(backbone.device, count) if alike else count()
             except InputError:
                 if not alike:
                     raise
-<<<<<<< HEAD
-            alike[_pixels_of(size)] = counted
-=======
                 alike[_pixels_of(size)] = None
->>>>>>> first-58
     return {size: counted for size in sizes if (counted := alike[_pixels_of(size)]) is not None}
 
 
