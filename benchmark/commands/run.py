@@ -96,8 +96,8 @@ class RunResult(Result):
 def run_command(given: RunForm) -> int:
     """Score every layer of frozen backbones, and write leaderboards.
 
-    Without options: the mini suite, seven small packaged backbones on rendered images, offline, in two to
-    four minutes. A run that was interrupted continues when it is started again.
+    Without options: the mini suite, seven small packaged backbones on rendered images, offline, in about
+    two minutes. A run that was interrupted continues when it is started again.
 
     Examples:
     - `layerboard run` runs the mini suite.
@@ -246,7 +246,7 @@ def run(call: RunCall) -> RunResult:
     """Run backbones on tasks; returns the best of each task, and the records of the suite in the folder.
 
     Does what ``layerboard run`` does, with the same options. Finished work is not repeated. Without
-    options: the mini suite, offline, in two to four minutes.
+    options: the mini suite, offline, in about two minutes.
 
     The result displays the best of each task, which is ``best``; ``frame`` has one row per number, with the
     columns of ``leaderboards.records.record.Record``; ``pages`` are the files of its pages. Failures of

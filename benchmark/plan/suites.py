@@ -45,7 +45,7 @@ class Suite:
 
 MINI_SUITE = Suite(
     name="mini",
-    title="embedded: rendered data, seven small backbones, no network; two to four minutes on two cores",
+    title="embedded: rendered data, seven small backbones, no network; about two minutes on two cores",
     backbones=("mini-fs", "mini-clip", "mini-dino", "mini-moco", "mini-mae", "mini-beit", "mini-resnet"),
     floors=("mini-random", "mini-pixels"),
     embedded=True,
