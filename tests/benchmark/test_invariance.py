@@ -31,11 +31,15 @@ def shuffled_listings(monkeypatch: pytest.MonkeyPatch) -> None:
     class Scanned:
         def __init__(self, path: Any = ".") -> None:
             with scandir(path) as found:
-                self._entries = list(found)
-            draw.shuffle(self._entries)
+                entries = list(found)
+            draw.shuffle(entries)
+            self._entries = iter(entries)
 
         def __enter__(self) -> Iterator[os.DirEntry[str]]:
-            return iter(self._entries)
+            return self._entries
+
+        def __next__(self) -> os.DirEntry[str]:
+            return next(self._entries)
 
         def __exit__(self, *_: object) -> None:
             pass

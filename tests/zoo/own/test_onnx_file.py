@@ -263,12 +263,8 @@ def test_what_is_no_file_of_onnx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         find([spec.repository])
 
 
-TWICE = ("metaclip2-h14", "dino-s16", "moco-s16", "msn-s16", "ijepa-h14", "beit-b16", "dinov2-s14")
-"""Whose forwards differ from those of another in no operation: CLIP, ViT, data2vec, DINOv2 with registers."""
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in FAMILIES if name not in TWICE])
+@pytest.mark.parametrize("name", FAMILIES)
 def test_one_of_each_architecture_is_exported(
     name: str, small: Callable[[str], Reduced], loader: Loader, tmp_path: Path
 ) -> None:
