@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from layerboard.leaderboards.records.record import read_records
+from layerboard.zoo.atomic import PARTIAL
 from tests.benchmark.runs import comparable, environment, run, write_data
 
 BACKBONES = ("mini-fs", "mini-dino", "mini-random")
@@ -63,4 +64,4 @@ def difference(place: Path, reference: Reference) -> str:
 
 def litter(place: Path) -> list[str]:
     """Temporary files that were left behind."""
-    return sorted(path.name for path in place.rglob(".*"))
+    return sorted(path.name for path in place.rglob(f"{PARTIAL}*"))
