@@ -59,8 +59,3 @@ def difference(place: Path, reference: Reference) -> str:
     except AssertionError as error:
         return str(error).replace("\n", " ")[:200]
     return ""
-
-
-def litter(place: Path) -> list[str]:
-    """Temporary files that were left behind."""
-    return sorted(path.name for path in place.rglob(".*"))
