@@ -25,7 +25,7 @@ from layerboard.benchmark.plan.plan import Plan
 from layerboard.benchmark.records.records import file_under
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.records.files import VERSION
-from layerboard.leaderboards.records.record import suite_records
+from layerboard.leaderboards.records.record import folder_records, of_suite, suites_of
 from layerboard.leaderboards.records.state import state_of
 from layerboard.leaderboards.records.thumbnails import named_thumbnails, remove_thumbnails
 from layerboard.leaderboards.writers.current import write_changed
@@ -47,6 +47,7 @@ class RunSummary:
     pages: tuple[Path, ...]  # files of the pages of the suite
     changed: bool  # whether they were written; else nothing has changed since they were
     state: str  # of the output folder when the records were read (`leaderboards.records.state`)
+    suites: tuple[str, ...]  # of all records in that folder, sorted
 
 
 def execute(
@@ -98,14 +99,16 @@ def _execute(
 
     output, suite = request.output, prepared.run.suite
     state = state_of(output)
-    records, board = suite_records(output / "records", suite), None
+    every = folder_records(output / "records")
+    suites = suites_of(every) if len(every) else []
+    records, board = of_suite(every, suite) if suites else every, None
     if len(records):
         items, arrays = output / "items", output / "arrays"
         board = Board.of(with_seen(records), suite, items=items, arrays=arrays)
         board = board.knowing(known_specs())
-    there, changed = write_changed(board, output) if board and pages and not steps else ([], False)
-    every = tuple(sorted(there))
-    return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, every, changed, state)
+    there, changed = write_changed(board, output, state) if board and pages and not steps else ([], False)
+    left = tuple(sorted(there)), changed, state, tuple(suites)
+    return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, *left)
 
 
 class PassesAndScores:

@@ -62,7 +62,7 @@ def whole_pass_row(backbone: Backbone, pixels: torch.Tensor, setting: Setting, s
     def show_all() -> None:
         with tempfile.TemporaryDirectory() as folder:
             store = Shards(Path(folder), len(groups))
-            collector = vector_collector(backbone, 0, source)
+            collector = vectors_of(backbone, source)
             listener = Listener("vectors", collector, store, {*store.missing})
             run_pass(source, [listener], backbone, len(pixels), loader, Silent())
 
@@ -100,10 +100,15 @@ def beside_bare(
     return take_turns(setting, {"bare": lambda: show_batch(backbone, pixels), "pass": show_all}, times)
 
 
-def vector_collector(backbone: Backbone, count: int, source: Source | None = None) -> Collector:
-    """The collector of class token and mean of all layers, for a source or one batch of ``count`` images."""
+def vector_collector(backbone: Backbone, count: int) -> Collector:
+    """`vectors_of` one batch of ``count`` images."""
+    return vectors_of(backbone, one_batch(count).probe)
+
+
+def vectors_of(backbone: Backbone, source: Source) -> Collector:
+    """The collector of class token and mean of all layers, for a source."""
     layers, poolings = frozenset(backbone.spec.layers), backbone.spec.poolings_of(("cls", "mean"))
-    return VectorCollector(source or one_batch(count).probe, layers, poolings, torch.float32)
+    return VectorCollector(source, layers, poolings, torch.float32)
 
 
 def grams(backbone: Backbone, count: int) -> Collector:

@@ -123,7 +123,7 @@ def run_command(given: RunForm) -> int:
         unlogged = log(summary)
     for line in (*_summary(summary), *(f"failed: {sentence}" for sentence in unlogged)):
         report.say(line)
-    text, answered = text_to(summary.board, summary.output, summary.state)
+    text, answered = text_to(summary)
     if answered:
         pages = [page for page in summary.pages if page.suffix == ".md"]  # in order, the leaderboard last
         where = f"{_short(pages[-1])} has every layer" if pages else ""

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from layerboard.benchmark.commands.command import (
@@ -22,6 +21,7 @@ from layerboard.benchmark.forms.request import JsonOption, ResultsOptions
 from layerboard.zoo.errors import InputError, require_known
 
 if TYPE_CHECKING:
+    from layerboard.benchmark.api import RunSummary
     from layerboard.leaderboards.board.board import Board
 
 
@@ -147,21 +147,21 @@ def _text(request: ShowRequest) -> str:
     return "\n\n".join(texts.values())
 
 
-def text_to(board: "Board | None", output: Path, state: str) -> tuple[str, bool]:
-    """The answers of a suite as text, that of the call before where nothing has changed, or else why not.
+def text_to(summary: "RunSummary") -> tuple[str, bool]:
+    """The answers of a run as text, those shown before if nothing has changed since, or why there are none.
 
-    Also whether there are answers. ``state`` is that of the output folder before the board was read.
+    Also whether there are answers.
     """
-    from layerboard.leaderboards.records.record import suites_of
     from layerboard.leaderboards.records.state import keep_shown, read_shown
 
+    board, output, state = summary.board, summary.output, summary.state
     if board and (text := read_shown(output, state, screen()).get(board.suite)):
         return text, True
     answers = answers_to(board)
     if board is None or not len(answers.frame):
         return "\n".join(answers.notes), False
     text = answers.text()
-    if suites_of(records_of(output)) == [board.suite]:  # `show` prints all suites
+    if summary.suites == (board.suite,):  # `show` prints all suites
         keep_shown(output, state, screen(), {board.suite: text})
     return text, True
 

@@ -45,7 +45,7 @@ IMAGES = (
     "shards of WebDataset ('photos-{000..003}.tar', or their folder); or hf:DATASET from the Hub; from "
     "Python also a dataset of datasets or torch, or a list of images."
 )
-# images per batch; the activations of more do not fit into the cache of a CPU
+# images per batch: on a CPU mini-dino takes 3.2 ms an image in batches of 32, and 3.7 of 64
 BATCH_CPU = 32
 BATCH_GPU = 64
 DATA = "Folder of the official datasets, or hf:PACK for a folder or Hub dataset written by `pack`."

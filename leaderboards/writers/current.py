@@ -8,23 +8,23 @@ from typing import Any
 import pandas as pd
 
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.records.state import stamps_of, state_of
+from layerboard.leaderboards.records.state import stamps_of
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.reading import read_regular
 
 
-def write_changed(board: Board, output: Path) -> tuple[list[Path], bool]:
+def write_changed(board: Board, output: Path, state: str) -> tuple[list[Path], bool]:
     """Write the pages of one suite to ``OUTPUT/tables``, as `write_board` does, unless they are current.
 
     They are current if all of their files are there with the size and time with which they were written, and
     if nothing has changed since: neither the board, nor a file that pages read, of the output folder or of
-    this package, nor a library. Times count, not contents: what was copied without them is written again.
+    this package, nor a library. ``state`` is that of the folder before the board was read (`state_of`).
 
     Returns:
         The files, page by page, without the figures beside them; and whether they were written.
     """
     folder = output / "tables"
-    facts, made_of = folder / f".{board.page}.json", _made_of(board, output)
+    facts, made_of = folder / f".{board.page}.json", _made_of(board, state)
     if pages := _current(facts, made_of):
         return [folder / name for name in pages], False
     from layerboard.leaderboards.writers.build import write_board  # imports what draws
@@ -51,9 +51,9 @@ def _current(facts: Path, made_of: str) -> list[str]:
         return []
 
 
-def _made_of(board: Board, output: Path) -> str:
+def _made_of(board: Board, state: str) -> str:
     """Digest of what the pages of a board are made of."""
-    digest = hashlib.blake2b(state_of(output).encode(), digest_size=16)
+    digest = hashlib.blake2b(state.encode(), digest_size=16)
     facts = (board.suite, board.published, board.specs, *board.records)
     digest.update(repr(facts).encode(errors="surrogateescape"))
     digest.update(pd.util.hash_pandas_object(board.records, index=False).to_numpy().tobytes())

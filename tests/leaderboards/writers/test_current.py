@@ -18,12 +18,15 @@ from layerboard.leaderboards.records.arrays import write_arrays
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.files import NEAR_DUPLICATES
 from layerboard.leaderboards.records.record import suite_records
-from layerboard.leaderboards.writers import build
+from layerboard.leaderboards.writers import build, current
 from layerboard.leaderboards.writers.build import write_board
-from layerboard.leaderboards.writers.current import write_changed
 from layerboard.zoo.atomic import write_whole
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.goldens import uncertain, write_measured
+
+
+def write_changed(board, output):
+    return current.write_changed(board, output, state.state_of(output))
 
 
 def board_of(output, suite="mini"):
