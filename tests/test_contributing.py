@@ -10,7 +10,7 @@ import yaml
 import layerboard
 
 ROOT = Path(__file__).parents[1]
-PARTS = ("benchmark", "docs", "leaderboards", "mini", "perf", "tasks", "tests", "zoo")
+PARTS = ("benchmark", "docs", "leaderboards", "mini", "tasks", "tests", "workshop", "zoo")
 RECIPES = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
@@ -27,7 +27,7 @@ def test_files_that_are_named_are_there(page: str) -> None:
 
 
 def test_modules_that_are_called_are_there() -> None:
-    names = re.findall(r"python -m ((?:tests|mini|perf|benchmark)[\w.]*)", RECIPES)
+    names = re.findall(r"python -m ((?:tests|mini|workshop|benchmark)[\w.]*)", RECIPES)
     files = [(ROOT / name.replace(".", "/")) for name in names]
     assert names
     assert [file for file in files if not (file.with_suffix(".py").exists() or file.is_dir())] == []

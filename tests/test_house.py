@@ -9,7 +9,7 @@ from pathlib import Path
 from tests import rooms
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("benchmark", "leaderboards", "mini", "perf", "tasks", "workshop", "zoo")
+PACKAGES = ("benchmark", "leaderboards", "mini", "tasks", "workshop", "zoo")
 VAGUE = ("one", "found", "of", "place", "told")
 """Names of variables that say nothing of what they hold."""
 
@@ -62,7 +62,7 @@ def test_a_name_that_is_imported_means_one_thing() -> None:
 
 
 def _is_ours(module: str | None) -> bool:
-    return (module or "").partition(".")[0] in ("layerboard", "perf", "workshop")
+    return (module or "").partition(".")[0] in ("layerboard", "workshop")
 
 
 def test_variables_are_nouns() -> None:

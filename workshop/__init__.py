@@ -1,1 +1,1 @@
-"""The workshop draws the mini suite's data and trains its backbones; it is in the checkout, not installed."""
+"""The workshop draws the mini suite's data, trains its backbones and measures speed; it is not installed."""

@@ -1,4 +1,4 @@
-"""J and F by the official rule, davisvideochallenge/davis2017-evaluation: the oracle of tests and of `perf`.
+"""J and F by the official rule, davisvideochallenge/davis2017-evaluation: the oracle of tests and budgets.
 
 It takes whole frames, one object after the other, and dilates boundaries by a disk with OpenCV.
 """

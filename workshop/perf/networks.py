@@ -23,7 +23,7 @@ from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Layer
-from perf.measuring import Setting
+from workshop.perf.measuring import Setting
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

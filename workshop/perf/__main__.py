@@ -1,13 +1,13 @@
 """The budgets of speed as one table: what was measured, the result, the budget, and whether it is met.
 
-    python -m perf                          everything, on the processor: about half an hour on two cores
-    python -m perf --only pass gram spair   some topics
-    python -m perf --quick                  small shapes, in about a minute: that it works, not how fast
-    python -m perf --device cuda --batch 64 --rounds 20 --save
+    python -m workshop.perf                          everything, on the processor: half an hour on two cores
+    python -m workshop.perf --only pass gram spair   some topics
+    python -m workshop.perf --quick                  small shapes, about a minute: that it works, not how fast
+    python -m workshop.perf --device cuda --batch 64 --rounds 20 --save
 
 Candidates take turns within one process; ratios are medians of the ratios of rounds, so that anything that
-slows the machine down affects all of them alike. ``--save`` writes to `perf/results`: use it only if nothing
-else is running.
+slows the machine down affects all of them alike. ``--save`` writes to `workshop/perf/results`: use it only if
+nothing else is running.
 """
 
 import argparse
@@ -24,15 +24,15 @@ from layerboard.benchmark.engines.choose import find_device
 from layerboard.zoo.atomic import write_whole
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Dtype
-from perf.board import board_rows
-from perf.commands import command_rows, engine_rows, mini_rows
-from perf.decode import decode_rows
-from perf.grids import keypoint_rows, region_rows, video_rows
-from perf.measuring import Machine, Row, Setting, as_data, as_table, this_machine
-from perf.memory import memory_rows
-from perf.passes import attention_rows, gram_rows, pass_rows, throughput_rows
-from perf.report import report_rows
-from perf.vectors import cka_rows, gram_matrix_rows, neighbour_rows
+from workshop.perf.board import board_rows
+from workshop.perf.commands import command_rows, engine_rows, mini_rows
+from workshop.perf.decode import decode_rows
+from workshop.perf.grids import keypoint_rows, region_rows, video_rows
+from workshop.perf.measuring import Machine, Row, Setting, as_data, as_table, this_machine
+from workshop.perf.memory import memory_rows
+from workshop.perf.passes import attention_rows, gram_rows, pass_rows, throughput_rows
+from workshop.perf.report import report_rows
+from workshop.perf.vectors import cka_rows, gram_matrix_rows, neighbour_rows
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -108,12 +108,12 @@ def measured(names: Sequence[str], setting: Setting, data: Path | None = None) -
 
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        "python -m perf", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        "python -m workshop.perf", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", nargs="+", default=(), choices=[*TOPICS], metavar="NAME")
     parser.add_argument("--quick", action="store_true", help="small shapes, one round")
     parser.add_argument("--json", action="store_true", help="for machines")
-    saved = "write to DIR, or to perf/results"
+    saved = "write to DIR, or to workshop/perf/results"
     parser.add_argument("--save", nargs="?", type=Path, const=RESULTS, metavar="DIR", help=saved)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="float32", choices=get_args(Dtype))

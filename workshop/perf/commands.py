@@ -12,7 +12,7 @@ import torch
 from layerboard.benchmark.engines.choose import find_engine
 from layerboard.benchmark.engines.progress import Reporter, Silent
 from layerboard.benchmark.forms.request import Request
-from perf.measuring import Budget, Rounds, Row, Setting, processors
+from workshop.perf.measuring import Budget, Rounds, Row, Setting, processors
 
 PROGRAM = (sys.executable, "-m", "layerboard")
 

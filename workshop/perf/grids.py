@@ -19,9 +19,9 @@ from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.tasks.propagation.j_and_f import score_video
 from layerboard.tasks.propagation.metric import Propagation
 from layerboard.zoo.spec import Layer
-from perf.measuring import Budget, Row, Setting, take_turns
-from perf.networks import SIDE, nothings
 from tests.tasks.propagation.official_davis import dilated_by_opencv, dilated_by_scipy, official_scores
+from workshop.perf.measuring import Budget, Row, Setting, take_turns
+from workshop.perf.networks import SIDE, nothings
 
 POINTS = 12
 

@@ -7,9 +7,9 @@ import pytest
 from scipy import ndimage
 
 from layerboard.tasks.propagation.j_and_f import score_video
-from perf import grids
-from perf.__main__ import main, save
-from perf.measuring import Budget, Machine, Row, as_data, as_table
+from workshop.perf import grids
+from workshop.perf.__main__ import main, save
+from workshop.perf.measuring import Budget, Machine, Row, as_data, as_table
 
 CHEAP = {"pass": 3, "gram": 1, "cka": 1, "davis": 1, "jf": 1, "spair": 1, "knn": 2, "report": 2, "decode": 4}
 """Topics that a test can afford, and their rows."""

@@ -1,7 +1,7 @@
 """One-off checks of a machine with a GPU: its tests, its speed, and whether its numbers agree.
 
-    python -m perf.on_gpu --output DIR                     all of it, about half an hour
-    python -m perf.on_gpu --output DIR tests budgets       some steps
+    python -m workshop.perf.on_gpu --output DIR                     all of it, about half an hour
+    python -m workshop.perf.on_gpu --output DIR tests budgets       some steps
 
 Each step has a time limit, and its output is kept in ``DIR/<step>.log``; ``DIR/summary.json`` says how each
 step ended and how long it took, and is written after every step. The trainings continue from their
@@ -41,7 +41,7 @@ def steps(output: Path, batch: int) -> dict[str, GpuStep]:
         folders = ("--cache", str(output / f"{name}-cache"), "--output", str(output / name))
         return (PYTHON, "-m", "layerboard", "run", "--no-examples", "--device", device, *folders)
 
-    perf = (PYTHON, "-m", "perf", "--device", "cuda", "--batch", str(batch), "--rounds", "20")
+    perf = (PYTHON, "-m", "workshop.perf", "--device", "cuda", "--batch", str(batch), "--rounds", "20")
     check = (PYTHON, "-m", "layerboard", "leaderboard", "--check", "--tolerance", str(LARGEST_DIFFERENCE))
     pretrain = (PYTHON, "-m", "workshop.pretrain", "--device", "cuda")
     train = (*pretrain, "--output", str(output / "pretrained"), "--steps", "60000", "--probe-every", "5000")
@@ -95,7 +95,9 @@ def _run(step: GpuStep, log: TextIO) -> int | None:
 def main(words: Sequence[str] | None = None) -> int:
     """Run the requested steps; returns 1 if one failed, not if one only reached its limit (a training)."""
     parser = argparse.ArgumentParser(
-        "python -m perf.on_gpu", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        "python -m workshop.perf.on_gpu",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", nargs="*", metavar="STEP", help=", ".join(steps(Path(), 1)))
     parser.add_argument("--output", type=Path, required=True)

@@ -8,9 +8,9 @@ from layerboard.tasks.framework import sources
 from layerboard.zoo.features import AttentionMaps
 from layerboard.zoo.features.census import Census
 from layerboard.zoo.spec import Layer
-from perf.networks import SIDE
-from perf.passes import problems
 from tests.benchmark.doubles import SPEC
+from workshop.perf.networks import SIDE
+from workshop.perf.passes import problems
 
 IMAGES, HEADS, CELLS, BLOCKS = 8, 12, (14, 14), 4
 

@@ -18,8 +18,8 @@ from layerboard.leaderboards.report.content import report_of
 from layerboard.leaderboards.report.page import report_page
 from layerboard.tasks.framework.registry import TASKS
 from layerboard.zoo.spec import FAMILIES, FLOORS
-from perf.measuring import Budget, Row, Setting
 from tests.leaderboards import builder
+from workshop.perf.measuring import Budget, Row, Setting
 
 
 def synthetic(backbones: int, tasks: int, layers: int, seed: int = 0) -> pd.DataFrame:

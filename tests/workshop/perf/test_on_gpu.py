@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from perf import on_gpu
-from perf.__main__ import main as perf
-from perf.on_gpu import main, steps
+from workshop.perf import on_gpu
+from workshop.perf.__main__ import main as perf
+from workshop.perf.on_gpu import main, steps
 
 
 def python(code: str) -> tuple[str, ...]:
@@ -40,8 +40,8 @@ def test_unknown_steps_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_the_options_of_its_commands_are_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Only where there is a card do they begin to work."""
     every = [words for _, commands in steps(tmp_path, 8).values() for words in commands]
-    assert {words[2] for words in every} == {"pytest", "perf", "layerboard", "workshop.pretrain"}
+    assert {words[2] for words in every} == {"pytest", "workshop.perf", "layerboard", "workshop.pretrain"}
     if not torch.cuda.is_available():
-        (budgets,) = [words[3:] for words in every if words[2] == "perf"]
+        (budgets,) = [words[3:] for words in every if words[2] == "workshop.perf"]
         assert perf(budgets) == 2
         assert "this machine has 0 CUDA devices" in capsys.readouterr().err

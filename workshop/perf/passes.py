@@ -29,8 +29,8 @@ from layerboard.tasks.similarity.cka import CkaTask
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.census import Census
 from layerboard.zoo.spec import Dtype, Layer
-from perf.measuring import Budget, Rounds, Row, Setting, take_turns
-from perf.networks import SIDE, SIZES, noise, nothings, one_batch, random_network, show_batch
+from workshop.perf.measuring import Budget, Rounds, Row, Setting, take_turns
+from workshop.perf.networks import SIDE, SIZES, noise, nothings, one_batch, random_network, show_batch
 
 GRAM_BATCH = 256  # batch size of CKA
 

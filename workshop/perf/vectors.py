@@ -13,9 +13,9 @@ from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.metrics.neighbours import Cosines, nearest
 from layerboard.tasks.similarity.cka import Grams
 from layerboard.tasks.similarity.metric import CkaAccumulator
-from perf.grids import normal_tensor
-from perf.measuring import Budget, Row, Setting, take_turns
-from perf.networks import one_batch
+from workshop.perf.grids import normal_tensor
+from workshop.perf.measuring import Budget, Row, Setting, take_turns
+from workshop.perf.networks import one_batch
 
 PATCHES = 196 * 768  # channels of all patch tokens of an image of a ViT-B/16
 FEW = 16

@@ -25,7 +25,7 @@ from layerboard.tasks.datasets.base import PhotoSample
 from layerboard.tasks.framework.base import Group, Source
 from layerboard.zoo.view.photos import as_seen, open_file
 from layerboard.zoo.view.views import FastResized, ResizeCrop, View, to_tensor
-from perf.measuring import Budget, Row, Setting, processors, take_turns
+from workshop.perf.measuring import Budget, Row, Setting, processors, take_turns
 
 Decoder = Callable[[bytes], NDArray[np.uint8]]  # bytes of a JPEG to RGB [height width 3]
 

@@ -20,8 +20,8 @@ from layerboard.benchmark.plan.location import find_data, find_protocols
 from layerboard.benchmark.plan.plan import Plan, PlanRecipe, make_plan, view_for
 from layerboard.benchmark.plan.suites import choose_suite
 from layerboard.zoo.features.backbone import Backbone
-from perf.measuring import Budget, Rounds, Row, Setting
-from perf.networks import random_network, write_random_network
+from workshop.perf.measuring import Budget, Rounds, Row, Setting
+from workshop.perf.networks import random_network, write_random_network
 
 APART = {"davis", "cost"}  # tasks that are measured separately: matching in videos, and time itself
 

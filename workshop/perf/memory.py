@@ -1,7 +1,7 @@
 """Peak memory of fresh processes: that of a pass is bounded by the batch, not by layers or images.
 
-``python -m perf.memory MODE SIZE BATCH BATCHES`` prints the peak in MiB of a pass over so many batches of
-noise, which keeps every layer's vectors or, in mode ``bare``, nothing.
+``python -m workshop.perf.memory MODE SIZE BATCH BATCHES`` prints the peak in MiB of a pass over so many
+batches of noise, which keeps every layer's vectors or, in mode ``bare``, nothing.
 """
 
 import subprocess
@@ -9,9 +9,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from perf.measuring import Budget, Row, Setting
-from perf.networks import noise, random_network, show_batch
-from perf.passes import vector_collector
+from workshop.perf.measuring import Budget, Row, Setting
+from workshop.perf.networks import noise, random_network, show_batch
+from workshop.perf.passes import vector_collector
 
 STATUS = Path("/proc/self/status")
 BUDGET = Budget(1.1)
@@ -29,7 +29,7 @@ def memory_rows(setting: Setting) -> Iterator[Row]:
     tries = 1 if setting.quick else 3
 
     def peak(mode: str, count: int) -> float:
-        command = [sys.executable, "-m", "perf.memory", mode, size, str(batch), str(count)]
+        command = [sys.executable, "-m", "workshop.perf.memory", mode, size, str(batch), str(count)]
         ended = [subprocess.run(command, check=True, capture_output=True, text=True) for _ in range(tries)]
         return min(float(process.stdout) for process in ended)  # allocators vary
 
