@@ -402,17 +402,6 @@ def images_of_pairs(items: Items, rows: Integers) -> NDArray[np.str_] | None:
     return np.array([each.groups() for each in pairs if each], str) if pairs and all(pairs) else None
 
 
-def sampled_names(items: Items, measured: Ratios) -> list[str]:
-    """Names of what was sampled: of the clusters that count, or of the images that pairs share."""
-    names, first = np.unique(np.asarray(items.clusters, str), return_index=True)
-    images, joined = images_of_pairs(items, first), measured.sampling
-    if images is None or joined is None:
-        return [str(name) for name in names[measured.counts > 0]]
-    shown = [frozenset(pair) for pair in images.tolist()]
-    rows = np.split(joined.indices, joined.indptr[1:-1])
-    return [" ".join(sorted(frozenset.intersection(*(shown[unit] for unit in row)))) for row in rows]
-
-
 def _ratios(
     columns: Sequence[Floats], over: Over, unit: Integers, stratum: Integers, what: str = ""
 ) -> Ratios:
