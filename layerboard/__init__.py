@@ -1,8 +1,8 @@
 """Which frozen vision backbone, and which of its layers, is best for which task?
 
 Python has the same functions as the command line (``layerboard run``). `run` shows every image to every
-backbone once, scores every layer on every task, and writes leaderboards; `best`, `recommend`, `compare`,
-`claims` and `cka` read what runs have written; `load` returns a backbone cut after a layer, and
+backbone once, scores every layer on every task, and writes leaderboards; `best`, `recommend`, `compare`
+and `cka` read what runs have written; `load` returns a backbone cut after a layer, and
 `LayerEncoder` is one for pipelines of scikit-learn; `from_module` makes a backbone of your own network, and
 `Callback` scores it while it is trained; `find` and `duplicates` search a folder of images.
 Results display themselves as tables, and have the numbers as data frames (``.frame``).
@@ -22,7 +22,6 @@ warnings.filterwarnings("ignore", message="IProgress not found")
 try:
     from layerboard.benchmark.commands.check import check
     from layerboard.benchmark.commands.cka import cka
-    from layerboard.benchmark.commands.claims import claims
     from layerboard.benchmark.commands.compare import compare
     from layerboard.benchmark.commands.cost import cost
     from layerboard.benchmark.commands.duplicates import duplicates
@@ -51,7 +50,6 @@ __all__ = [  # noqa: RUF022  # in the order in which they are described
     "recommend",
     "show",
     "compare",
-    "claims",
     "parity",
     "cka",
     "forecast",

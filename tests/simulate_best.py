@@ -19,7 +19,7 @@ import layerboard
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import read_items
 from layerboard.tasks.metrics.arrays import Mask
-from layerboard.tasks.statistics.mcb import compare_with_best, compare_with_others
+from layerboard.tasks.statistics.mcb import compare_groups, compare_with_best
 from layerboard.tasks.statistics.weighted import Ratios, Trials
 
 DEPTH = 12  # layers of each network
@@ -121,7 +121,8 @@ def of_groups(population: Mask, first: int, count: int, samples: int) -> list[fl
     for seed in range(samples):
         random = np.random.default_rng((seed, count, len(scores)))
         hits = hits_of(population[random.integers(len(population), size=count)])
-        (groups,) = compare_with_others(hits, np.where(side, 0, 1), [1], seed=seed) or ()
+        groups = compare_groups(hits, side, seed=seed)
+        assert groups is not None
         missed += not groups.low - 1e-9 <= truth <= groups.high + 1e-9
         if groups.p < 0.05:
             wins[groups.value < 0] += 1

@@ -26,10 +26,10 @@ from layerboard.zoo.libraries import explained
 PANELS = {  # names of commands, in the order of the help; the first word is that of the module
     "Measure": ("run", "check", "score"),
     "Look": ("show", "leaderboard", "report", "look", "find", "duplicates"),
-    "Know": ("recommend", "compare", "claims", "reproduce", "list"),
+    "Know": ("recommend", "compare", "reproduce", "list"),
     "Take": ("features", "export"),
     "Share": ("merge", "submission write", "submission verify"),
-    "Expert": ("decompose", "pack"),
+    "Expert": ("pack",),
 }
 GROUPS = {"submission": "Write results for a repository, or check those of others."}
 

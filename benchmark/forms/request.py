@@ -81,15 +81,10 @@ class GivenNetwork(Protocol):
 Backbones = str | Path | GivenNetwork | Sequence[str | Path | GivenNetwork]
 
 
-class OfficialData(Form, panel="Data"):
-    """The official datasets."""
-
-    data: OptionalPath = Option(None, DATA, parsers.datasets)
-
-
-class DataOptions(OfficialData, panel="Data"):
+class DataOptions(Form, panel="Data"):
     """The data, and what their labels are."""
 
+    data: OptionalPath = Option(None, DATA, parsers.datasets)
     images: Images = Option((), IMAGES, parsers.images)
     labels: OptionalPath = Option(
         None,
@@ -163,17 +158,12 @@ class LayerOptions(Form, panel="Layers and vectors"):
     )
 
 
-class PositionOptions(LayerOptions, panel="Layers and vectors"):
-    """The layers, and the positions at other resolutions."""
+class TapOptions(LayerOptions, panel="Layers and vectors"):
+    """The layers, the positions at other resolutions, and what is read in each layer."""
 
     interpolation: Plain[InterpolationChoice] = Option(
         "auto", "Interpolation of position embeddings at other resolutions; auto: as the authors do it."
     )
-
-
-class TapOptions(PositionOptions, panel="Layers and vectors"):
-    """The layers, and what is read in each."""
-
     taps: Option[str | Sequence[str], tuple[Tap, ...]] = Option(
         "block",
         "Tensors to read of each block (taps), comma-separated: block, input, norm1, query, key, value, "

@@ -13,7 +13,6 @@ from layerboard.leaderboards.blocks.csv import numbers_text
 from layerboard.leaderboards.blocks.display import plain_name
 from layerboard.leaderboards.charts.engine import vega_script
 from layerboard.leaderboards.charts.style import SWATCHES
-from layerboard.leaderboards.claims.section import CLAIMS_TITLE, claim_blocks
 from layerboard.leaderboards.findings.answers import answers_of
 from layerboard.leaderboards.inside.page import inside_page
 from layerboard.leaderboards.report.answer import answer_html
@@ -137,9 +136,6 @@ def _further_sections(
     if board.analyses:
         html = writer.html(collapsibles(inside_page(board).blocks, "How to read this"))
         sections.append(PageSection("inside", "inside", "Inside the networks", html))
-    if claims := claim_blocks(board):
-        html = writer.html(collapsibles(claims, "", level=3))
-        sections.append(PageSection("claims", "claims", CLAIMS_TITLE, html))
     # what is folded there, every layer by every metric, is drawn above
     blocks = [block for block in section_blocks(board, beyond=False) if not getattr(block, "folded", False)]
     blocks += provenance_blocks(board) if len(board.plain) else []

@@ -12,7 +12,7 @@ from layerboard.leaderboards.sections.provenance import partial_line, units_text
 from layerboard.leaderboards.sections.tables import cell_table
 from layerboard.zoo.spec import FLOORS
 
-SIMILARITY_TITLE = "How similar the backbones are (CKA)"
+TITLE = "How similar the backbones are (CKA)"
 
 NOTE = """\
 Linear CKA compares two layers, of one backbone or of two: 1 means equal up to rotation and scale, 0
@@ -58,7 +58,7 @@ def similarity_blocks(board: Board) -> list[Block]:
         blocks += [Heading(3, title), *_table_blocks(board, table, title)]
     drawn = board.pairs[board.pairs["value"].notna()]["family"].isin(FLOORS)
     there = said(ELSEWHERE if not drawn.all() else "", name=f"{board.page}.cka")
-    return [Heading(2, SIMILARITY_TITLE), said(NOTE), there, *blocks] if blocks else []
+    return [Heading(2, TITLE), said(NOTE), there, *blocks] if blocks else []
 
 
 def _table_blocks(board: Board, table: CkaTable, title: str) -> list[Block]:

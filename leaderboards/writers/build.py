@@ -6,7 +6,6 @@ from pathlib import Path
 from layerboard.leaderboards.blocks.blocks import Page, said
 from layerboard.leaderboards.blocks.csv import csv_page
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.claims.section import claim_blocks
 from layerboard.leaderboards.inside.page import inside_page
 from layerboard.leaderboards.sections.cost import cost_page
 from layerboard.leaderboards.sections.layer_cka import cka_page
@@ -58,5 +57,4 @@ def leaderboard_page(board: Board) -> Page:
     """The leaderboard of one suite: the same blocks for the same records in any order."""
     blocks = section_blocks(board)
     blocks += [said(ELSEWHERE, name=board.analyses.page)] if board.analyses else []
-    blocks += claim_blocks(board)
     return Page(board.page, f"Leaderboard: {board.suite}", (*blocks, *provenance_blocks(board)))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from layerboard.tasks.framework.base import AVERAGED, NEIGHBOUR, OF_PIXELS, PAIRED, Items, Over, Statistic
 from layerboard.tasks.metrics.arrays import Floats, Integers
-from layerboard.tasks.statistics.mcb import GROUP_DRAWS, Groups, compare_with_best, compare_with_others
+from layerboard.tasks.statistics.mcb import Groups, compare_groups, compare_with_best
 from layerboard.tasks.statistics.ranks import rank_ranges
 from layerboard.tasks.statistics.resolution import smallest_difference
 from layerboard.tasks.statistics.uncertainty import (
@@ -109,36 +109,22 @@ def group_difference(first: Sequence[Items], second: Sequence[Items], metric: st
     is left, the result is None. The highest of either comes first. The interval and p are NaN for too few
     units.
     """
-    groups = group_differences([first, second], metric, [1])
-    return None if groups is None else groups[0]
-
-
-def group_differences(
-    sides: Sequence[Sequence[Items]], metric: str, asked: Sequence[int], draws: int = GROUP_DRAWS
-) -> list[Groups] | None:
-    """For some of several groups of candidates, the best of all others minus the best of the group.
-
-    As `group_difference`; with few ``draws`` p is coarse.
-    """
-    if len(sides) < 2 or not all(sides):
+    if not first or not second:
         return None
-    every = [items for side in sides for items in side]
-    number = np.repeat(range(len(sides)), [*map(len, sides)])
-    highest = {int((number < side).sum()) for side in range(len(sides))}
+    every, highest = [*first, *second], {0, len(first)}
     # the highest of each decide which items count
     order = sorted(range(len(every)), key=lambda index: index not in highest)
     joined = sorted(order[index] for index in _joined([every[index] for index in order], metric))
     if not highest <= {*joined}:
         return None
-    layers, number = [every[index] for index in joined], number[joined]
+    layers, is_first = [every[index] for index in joined], np.array(joined) < len(first)
     common, scale = _common(layers), _scale(layers, metric)
     measured = measure(common, metric)
-    groups = compare_with_others(measured, number, asked, draws) if _can_compare(common, metric) else None
+    groups = compare_groups(measured, is_first) if _can_compare(common, metric) else None
     if groups is None:
         scores = measured.evaluate()[0]
-        ends = ((scores[number != side].max(), scores[number == side].max()) for side in asked)
-        return [Groups(scale * float(best - own), *[math.nan] * 3) for best, own in ends]
-    return [Groups(scale * each.value, scale * each.low, scale * each.high, each.p) for each in groups]
+        return Groups(scale * float(scores[is_first].max() - scores[~is_first].max()), *[math.nan] * 3)
+    return Groups(scale * groups.value, scale * groups.low, scale * groups.high, groups.p)
 
 
 Choose = Callable[[Floats], int]
@@ -400,17 +386,6 @@ def images_of_pairs(items: Items, rows: Integers) -> NDArray[np.str_] | None:
         return None
     pairs = [SPAIR.fullmatch(items.clusters[row]) for row in rows]
     return np.array([each.groups() for each in pairs if each], str) if pairs and all(pairs) else None
-
-
-def sampled_names(items: Items, measured: Ratios) -> list[str]:
-    """Names of what was sampled: of the clusters that count, or of the images that pairs share."""
-    names, first = np.unique(np.asarray(items.clusters, str), return_index=True)
-    images, joined = images_of_pairs(items, first), measured.sampling
-    if images is None or joined is None:
-        return [str(name) for name in names[measured.counts > 0]]
-    shown = [frozenset(pair) for pair in images.tolist()]
-    rows = np.split(joined.indices, joined.indptr[1:-1])
-    return [" ".join(sorted(frozenset.intersection(*(shown[unit] for unit in row)))) for row in rows]
 
 
 def _ratios(

@@ -9,7 +9,7 @@ protocol name (`tasks.task.Task.configs`); configs and metrics have no defaults.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from layerboard.zoo.errors import require_known
 from layerboard.zoo.spec import Dtype
@@ -26,9 +26,6 @@ class EvaluationProtocol:
     tasks: tuple[str, ...] | None = None  # names of the tasks that it defines; None for all
     unlike: tuple[str, ...] = ()  # differences from its source, in whole sentences
     beside: tuple[str, ...] = ()  # protocols with other answers to what its source does not say
-    # configs by task name, and a transform of the features, for a protocol that is made for one run
-    overrides: tuple[tuple[str, Any], ...] = ()
-    transform: str = ""
     gpu_dtype: Dtype = "float32"  # number format of forward passes on a GPU, unless the user sets one
     shots: tuple[int, ...] = ()  # numbers of shots that replace the usual ones
 

@@ -139,10 +139,10 @@ class Task(ABC):
     @classmethod
     def by(cls, protocol: EvaluationProtocol, data: Any, row: TaskEntry) -> "Task":  # noqa: ANN401
         """The task on ``data`` with a protocol's config."""
-        config = dict(protocol.overrides).get(row.name) or protocol.config_for(cls.configs)
+        config = protocol.config_for(cls.configs)
         if protocol.shots and cls.takes_shots:
             config = cls.with_shots(config, protocol.shots)
-        return cls(data, config, row=row, protocol=protocol.name, transform=protocol.transform)
+        return cls(data, config, row=row, protocol=protocol.name)
 
     @classmethod
     def with_shots(cls, config: Any, shots: tuple[int, ...]) -> Any:  # noqa: ANN401

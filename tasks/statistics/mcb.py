@@ -1,7 +1,6 @@
 """Multiple comparisons with the best: by how much each candidate may be below the true best, at most."""
 
 import math
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -118,25 +117,22 @@ def _tested(height: Floats, error: Floats, normal: Floats, near: Mask) -> tuple[
     return maybe, inner, outer
 
 
-def compare_with_others(
-    measured: WeightedScores, group: Integers, asked: Iterable[int], draws: int = GROUP_DRAWS, seed: int = 0
-) -> list[Groups] | None:
-    """For some groups of scores, the true best of all others minus that of the group; None for too few units.
+def compare_groups(measured: WeightedScores, is_first: Mask, seed: int = 0) -> Groups | None:
+    """The true best of the first group of scores minus that of the second; None for too few units.
 
-    ``group`` [scores] numbers the group of each score; p is coarse for few ``draws``. Each end holds with
-    97.5 %. For whichever score is truly the best of its group, the others of the other group are above it by
-    no more than the quantile of the largest of these differences allows, so the choice of the best of each on
-    the same units is accounted for.
+    ``is_first`` [scores] marks the scores of the first group; all others are of the second. Each end holds
+    with 97.5 %. For whichever score is truly the best of its group, the others of the other group are above
+    it by no more than the quantile of the largest of these differences allows, so the choice of the best of
+    each on the same units is accounted for.
 
     Source: as `compare_with_best`, with each score as the control of the scores of the other group.
     """
     if (uncertainty := uncertainty_of(measured)) is None:
         return None
     scores = measured.evaluate()[0]
-    normal = normal_draws(uncertainty.covariance, draws, seed)
+    normal = normal_draws(uncertainty.covariance, GROUP_DRAWS, seed)
     error, freedom = uncertainty.pairs()
-    pairs = _Pairs(scores, error, freedom, z_scores(scores, error, freedom))
-    return [_compared(pairs, group != number, normal) for number in asked]
+    return _compared(_Pairs(scores, error, freedom, z_scores(scores, error, freedom)), is_first, normal)
 
 
 class _Pairs(NamedTuple):

@@ -104,7 +104,7 @@ def test_table_4_of_dinov3_is_probe3d_at_64_tokens(patch: int, side: int) -> Non
 
 @pytest.mark.parametrize("name", ["standard", "paper", *PAPERS])
 def test_any_mix_of_choices_can_be_computed(name: str) -> None:
-    """Each choice of a paper, alone, in the place of the standard's: what `decompose` walks through."""
+    """Each choice of a paper, alone, in the place of the standard's: no field of a config needs another."""
     other = rule_of(name)
     for field in ("points", "source", "unit", "search", "soft", "said", "inclusive", "average"):
         rule = replace(rule_of("standard"), **{field: getattr(other, field)})

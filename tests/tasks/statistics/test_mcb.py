@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from layerboard.tasks.statistics.mcb import compare_with_best, compare_with_others, holm
+from layerboard.tasks.statistics.mcb import compare_groups, compare_with_best, holm
 from layerboard.tasks.statistics.weighted import Partitions, Ratios, Trials
 
 
@@ -188,7 +188,7 @@ def test_units_count_and_not_their_items():
 def test_groups_of_one_are_the_paired_t_test():
     values = whitened(30, 2)
     values[:, 1] -= 0.5
-    found = compare_with_others(ratios(values), np.array([0, 1]), [1])[0]
+    found = compare_groups(ratios(values), np.array([True, False]))
     reach = np.sqrt(2 / 30) * stats.t.ppf(0.975, 29)
     np.testing.assert_allclose(found[:3], [0.5, 0.5 - reach, 0.5 + reach], atol=0.05)
     p = 2 * stats.t.sf(0.5 / np.sqrt(2 / 30), 29)
@@ -200,7 +200,7 @@ def test_the_group_with_many_equal_layers_does_not_win_by_chance():
     first = np.arange(9) < 8
     for seed in range(300):
         values = np.random.default_rng(seed).normal(size=(80, 9))
-        found = compare_with_others(ratios(values), np.where(first, 0, 1), [1], seed=seed)[0]
+        found = compare_groups(ratios(values), first, seed=seed)
         assert found.low <= found.value <= found.high
         wins[int(found.value < 0)] += found.p < 0.05
     assert (wins / 300 <= 0.025 + 2 * np.sqrt(0.025 * 0.975 / 300)).all()
@@ -218,7 +218,7 @@ def test_the_group_with_many_equal_layers_does_not_win_by_chance():
 )
 def test_too_few_units_have_no_statement(measured):
     assert compare_with_best(measured) is None
-    assert compare_with_others(measured, np.array([0, 1]), [1]) is None
+    assert compare_groups(measured, np.array([True, False])) is None
 
 
 @pytest.mark.parametrize(

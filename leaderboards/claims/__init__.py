@@ -1,1 +1,0 @@
-"""Claims of papers as tests of records: each entry's verdict, and the page of all of them."""

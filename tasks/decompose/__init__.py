@@ -1,1 +1,0 @@
-"""Steps from one protocol to another, and what each changes."""
