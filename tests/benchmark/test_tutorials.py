@@ -111,5 +111,5 @@ def test_leaderboard(folder: Path) -> None:
     table = (folder / "results" / "tables" / "mini.md").read_text(encoding="utf-8")
     assert "mini-clip" in table
     assert "mini-dino" in table
-    assert (folder / "site" / "index.html").is_file()
+    assert (folder / "results" / "report" / "mini.html").is_file()
     assert "published numbers" in shown
