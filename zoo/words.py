@@ -81,7 +81,6 @@ OPTION_WORDS = _by_word(
         "floor": "baseline random",
         "copies": "duplicate dedup",
         "target": "regress",
-        "log": "tracker wandb mlflow tensorboard",
     }
 )
 

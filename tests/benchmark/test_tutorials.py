@@ -101,7 +101,6 @@ def test_notebook(folder: Path) -> None:
     (page,) = (data["text/html"] for data in results if "<iframe" in data.get("text/html", ""))
     assert "mini-dino" in page
     assert (folder / "knn-panels.pdf").is_file()
-    assert [*(folder / "training" / "tensorboard").rglob("events.*")]
     assert (folder / "results" / "run.log").read_text(encoding="utf-8").endswith("  ended\n")
 
 
