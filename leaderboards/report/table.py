@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Iterator, Mapping
 from math import isnan
-from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -69,7 +68,7 @@ def best_table(report: Report, tasks: ReportChoice) -> Markup:
     )
 
 
-def sorted_heads(kinds: Mapping[str, str], now: Mapping[str, str] = MappingProxyType({})) -> list[SortedCell]:
+def sorted_heads(kinds: Mapping[str, str], now: Mapping[str, str]) -> list[SortedCell]:
     """Heads of a table that can be sorted: what each sorts, ``words``, ``numbers`` or ``rank``; how now."""
     return [{"text": name, "sort": kind, "now": now.get(name, "none")} for name, kind in kinds.items()]
 
