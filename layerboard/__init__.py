@@ -38,7 +38,6 @@ try:
     from layerboard.benchmark.commands.report import report
     from layerboard.benchmark.commands.run import forecast, run
     from layerboard.benchmark.commands.show import best, show
-    from layerboard.benchmark.commands.submission import submit, verify
     from layerboard.leaderboards.records.files import VERSION
 except Exception as error:  # of a library that even the help needs
     end_command(error)
@@ -62,8 +61,6 @@ __all__ = [  # noqa: RUF022  # in the order in which they are described
     "cost",
     "features",
     "merge",
-    "submit",
-    "verify",
     "export",
     "report",
     "look",

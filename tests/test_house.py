@@ -1,4 +1,4 @@
-"""What a reader notices first: names of one meaning, variables that are nouns."""
+"""What a reader notices first: the size of the house, names of one meaning, variables that are nouns."""
 
 import ast
 from collections import Counter, defaultdict
@@ -6,7 +6,18 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from layerboard.benchmark.commands.app import COMMANDS
+from layerboard.benchmark.forms.option import declared
 from tests import rooms
+
+# Only the owner raises these.
+BUDGETS = {
+    "lines of the product": 60_000,
+    "lines of its code": 37_500,
+    "lines of tests": 60_000,
+    "options of all commands": 160,
+    "commands": 15,
+}
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("benchmark", "leaderboards", "mini", "tasks", "workshop", "zoo")
@@ -37,6 +48,36 @@ def modules() -> list[Module]:
         Module(path.relative_to(ROOT).as_posix(), tree.body, [*ast.walk(tree)])
         for path, tree in trees.items()
     ]
+
+
+def code_lines(text: str) -> int:
+    """Lines that are not blank, and no comment, docstring or import."""
+    nodes = ast.walk(ast.parse(text))
+    left_out = {
+        line
+        for node in nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        or (isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str))
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    lines = enumerate(map(str.strip, text.splitlines()), 1)
+    return sum(bool(line) and not line.startswith("#") and place not in left_out for place, line in lines)
+
+
+def test_the_house_is_within_its_budgets() -> None:
+    """The product is what is installed, with the files that install it: neither tests nor the workshop."""
+    folders = ("layerboard", *(package for package in PACKAGES if package != "workshop"))
+    files = [ROOT / "setup.py", *(path for folder in folders for path in (ROOT / folder).rglob("*.py"))]
+    product = [path.read_text(encoding="utf-8") for path in files]
+    tests = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")]
+    sizes = {
+        "lines of the product": sum(len(text.splitlines()) for text in product),
+        "lines of its code": sum(map(code_lines, product)),
+        "lines of tests": sum(len(text.splitlines()) for text in tests),
+        "options of all commands": sum(len(declared(each.form)) for each in COMMANDS),
+        "commands": len({each.name.partition(" ")[0] for each in COMMANDS}),
+    }
+    assert {what: size for what, size in sizes.items() if size > BUDGETS[what]} == {}, sizes
 
 
 def test_no_two_public_classes_have_one_name() -> None:

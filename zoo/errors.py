@@ -27,7 +27,6 @@ class DamagedError(InputError):
 
     def __init__(self, found: str, remedy: str = "delete the file and run again") -> None:
         super().__init__(found, remedy)
-        self.found = found
 
     def __str__(self) -> str:
         return "; ".join(self.args)

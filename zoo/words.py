@@ -81,7 +81,6 @@ OPTION_WORDS = _by_word(
         "floor": "baseline random",
         "copies": "duplicate dedup",
         "target": "regress",
-        "log": "tracker wandb mlflow tensorboard",
     }
 )
 
@@ -94,13 +93,12 @@ COMMAND_WORDS = _by_word(
         "show recommend": "best",
         "recommend reproduce": "literature published paper",
         "leaderboard show": "table",
-        "report": "plot html chart site web badge feed",
+        "report": "plot html chart site web upload publish push",
         "features": "encod embed extract feature vector",
         "recommend": "choose suggest select",
         "compare": "diff finetun port",
         "export": "onnx tensorrt",
         "export pack": "convert",
-        "submission report": "upload publish push",
         "check": "validate split",
         "duplicates": "audit dedup copies neardup curate threshold cosine",
         "find": "search similar retriev query locate reverse region object box",

@@ -23,19 +23,18 @@ from layerboard.leaderboards.records.files import VERSION
 from layerboard.zoo.errors import InputError, about_file, first_line
 from layerboard.zoo.libraries import explained
 
-PANELS = {  # names of commands, in the order of the help; the first word is that of the module
+PANELS = {  # names of commands, in the order of the help; each is that of its module
     "Measure": ("run", "check", "score"),
     "Look": ("show", "leaderboard", "report", "look", "find", "duplicates"),
     "Know": ("recommend", "compare", "reproduce", "list"),
     "Take": ("features", "export"),
-    "Share": ("merge", "submission write", "submission verify"),
+    "Share": ("merge",),
     "Expert": ("pack",),
 }
-GROUPS = {"submission": "Write results for a repository, or check those of others."}
 
 
 def _command_of(name: str) -> Command[..., Any]:
-    module = import_module(f"layerboard.benchmark.commands.{name.partition(' ')[0]}")
+    module = import_module(f"layerboard.benchmark.commands.{name}")
     return next(each for each in vars(module).values() if isinstance(each, Command) and each.name == name)
 
 
@@ -55,17 +54,9 @@ def app_of(commands: Sequence[Command[..., Any]]) -> typer.Typer:
     )
     app.callback()(every_command)
     panels = {name: panel for panel, names in PANELS.items() for name in names}
-    groups: dict[str, typer.Typer] = {"": app}
     for each in commands:
-        group, _, name = each.name.rpartition(" ")
         panel = panels.get(each.name)
-        if group not in groups:
-            groups[group] = typer.Typer(
-                no_args_is_help=True, rich_markup_mode="markdown", help=GROUPS[group], context_settings=HELP
-            )
-            app.add_typer(groups[group], name=group, rich_help_panel=panel)
-        shown = None if group else panel
-        groups[group].command(name, context_settings=HELP, rich_help_panel=shown)(each.for_typer())
+        app.command(each.name, context_settings=HELP, rich_help_panel=panel)(each.for_typer())
     return app
 
 
@@ -109,7 +100,7 @@ def repeat_options(arguments: list[str]) -> list[str]:
 
 
 def named_command(arguments: Sequence[str]) -> tuple[list[str], Any]:
-    """The words at the beginning that name a command or a group, and its object."""
+    """The words at the beginning that name a command, and its object; without any, the whole command line."""
     command = command_line()
     words: list[str] = []
     for argument in arguments:

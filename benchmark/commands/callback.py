@@ -1,9 +1,11 @@
 """Following a training from within: `layerboard.Callback`."""
 
+import math
 import random
+import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -15,11 +17,11 @@ from transformers import TrainerCallback
 
 from layerboard.benchmark.api import execute
 from layerboard.benchmark.commands.from_module import from_module
-from layerboard.benchmark.commands.run import RunCall, log_summary, report_of_suite
+from layerboard.benchmark.commands.report import report
+from layerboard.benchmark.commands.run import RunCall
 from layerboard.benchmark.engines.progress import reporter_for
 from layerboard.benchmark.forms.option import called_with
 from layerboard.benchmark.forms.request import Request
-from layerboard.benchmark.trackers import Tracker, open_tracker, refusals_told
 from layerboard.leaderboards.writers.build import write_board
 from layerboard.zoo.errors import InputError, first_line, some
 from layerboard.zoo.libraries import is_there
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
     from layerboard.leaderboards.board.board import Board
 
+Scores = dict[str, float]  # numbers by names that every tracker takes
 LIGHTNING = ("lightning.pytorch", "pytorch_lightning")  # one library under two names
 NOT_HERE = ("backbones", "weights", "series", "steps")  # options of a run that a training answers
 
@@ -43,6 +46,10 @@ class TrainingFollower:
     scored before the first step, every ``every`` steps, and after the last one, in this process; of several
     processes, in the first alone. What is scored is a copy in evaluation mode: the network, its gradients,
     its mode and device, and the states of random generators stay as they are.
+
+    Each call returns the scores of its step by name: of the best layer, which layer that is, and of every
+    layer. Lightning's loggers get them, too; the Trainer of transformers does not name itself to its
+    callbacks, so say ``log=trainer.log``, and all that ``report_to`` names gets them.
 
     Backbones are called ``NAME@step100``. The pages, which follow the training, and the report are written
     at the end. What is wrong at the first step raises InputError; later it is a warning, and the training
@@ -61,9 +68,11 @@ class TrainingFollower:
         >>> for step in range(1, 11):
         ...     net(torch.randn(4, 3, 64, 64)).square().mean().backward()
         ...     optimizer.step()
-        >>> follow(net, step)
+        >>> found = follow(net, step)
         mine@step10: 3 blocks of net...
           ...
+        >>> list(found)[:3]
+        ['knn top-1/best', 'knn top-1/best layer', 'knn top-1/layer 01']
         >>> follow.scores[["step", "task"]].values.tolist()
         [[10, 'knn top-1']]
 
@@ -73,7 +82,8 @@ class TrainingFollower:
         name: Name of the training in tables. Default: that of the network's class.
         part: Dotted path of the backbone in the network that is trained, such as 'encoder'.
         network: Options of `layerboard.from_module` as a mapping, such as {'image_size': 64}.
-        options: Those of `layerboard.run`, such as images, data, layers, output, log and device.
+        log: Function that takes the scores of each step, such as trainer.log of transformers. Default: none.
+        options: Those of `layerboard.run`, such as images, data, layers, output and device.
     """
 
     def __init__(
@@ -84,45 +94,54 @@ class TrainingFollower:
         name: str | None = None,
         part: str = "",
         network: Mapping[str, Any] | None = None,
+        log: Callable[[Scores], object] | None = None,
         **options: Any,  # noqa: ANN401  # those of a run
     ) -> None:
         if isinstance(every, bool) or not isinstance(every, int) or every < 1:
             raise InputError(f"every= takes a whole number of at least 1; found {every!r}")
+        if log is not None and not callable(log):
+            raise InputError(f"log= takes a function of a mapping, such as trainer.log; found {log!r}")
         if given := [each for each in NOT_HERE if each in options]:
             raise InputError(f"Callback() takes its network from the training; leave out {given[0]}=")
         self._call = _filled(tasks=tasks, **{"examples": False, "progress": False, **options})
         self._every, self._name, self._part = every, name, part
-        self._network = dict(network or {})
+        self._network, self._log = dict(network or {}), log
         self._last = -1  # the step that was scored last
-        self._tracker: Tracker | None = None  # opened late, where the trainer's own may be active
         self.board: Board | None = None  # of all that the output folder has of the suite
 
-    def __call__(self, net: nn.Module, step: int) -> None:
-        """Score a network as it is after a step; in other processes than the first, do nothing."""
+    def __call__(self, net: nn.Module, step: int) -> Scores:
+        """Score a network as it is after a step; returns the scores by name.
+
+        There are none if the step is scored already, in other processes than the first, and if a later step
+        cannot be scored.
+        """
+        return self._scored(net, step, self._log)
+
+    def _scored(self, net: nn.Module, step: int, log: Callable[[Scores], object] | None) -> Scores:
+        """Score a network, and hand its scores to a log."""
         if not _is_first() or step == self._last:
-            return
+            return {}
         first, self._last = self._last < 0, step
         try:
             with _own_randomness():
-                self._score(net, step)
+                scores = self._score(net, step)
+                if log is not None and scores:
+                    log(dict(scores))  # which may add to them
         except Exception as error:
             if first:
                 raise
             kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
-            warnings.warn(f"layerboard has no scores of step {step}: {kind}{first_line(error)}", stacklevel=2)
+            warnings.warn(f"layerboard has no scores of step {step}: {kind}{first_line(error)}", stacklevel=3)
+            return {}
+        return scores
 
     def finish(self) -> None:
-        """Write the pages and the report of the training, log the report, and end the tracker's run."""
+        """Write the pages and the report of the training."""
         if not _is_first() or self.board is None:
             return
         output = self._call.output
         write_board(self.board, output / "tables")
-        paths = report_of_suite(output, self.board.suite)
-        if self._tracker is not None:
-            with refusals_told(self._tracker.name):
-                for path in paths:
-                    self._tracker.attach(path)
-                self._tracker.close()
+        report(output=output, suite=self.board.suite)
 
     @property
     def scores(self) -> "pd.DataFrame":
@@ -139,26 +158,21 @@ class TrainingFollower:
         frame = pd.DataFrame(rows, columns=["step", "task", *fields])
         return frame.sort_values(["task", "step"], ignore_index=True)
 
-    def _score(self, net: nn.Module, step: int) -> None:
+    def _score(self, net: nn.Module, step: int) -> Scores:
         chosen = _part_of(net, self._part)
         self._name = self._name or type(chosen).__name__
         options = {"verbose": self.board is None, **self._network, "name": f"{self._name}@step{step}"}
         network = from_module(chosen, **options)
         request = Request.of(self._call, backbones=network)
-        if self._call.log is not None and self._tracker is None:
-            self._tracker = open_tracker(self._call.log, request.output)
         summary = execute(request, reporter_for(self._call.progress), pages=False)
         self.board = summary.board
-        if self._tracker is not None:
-            with refusals_told(self._tracker.name):
-                log_summary(self._tracker, summary)
         for failure in summary.done.failures:
-            warnings.warn(f"layerboard at step {step}: {failure}", stacklevel=3)
+            warnings.warn(f"layerboard at step {step}: {failure}", stacklevel=4)
+        return scores_of(self.board, network.name) if self.board is not None else {}
 
-    def _due(self, net: nn.Module, step: int) -> None:
-        """Score the network if a multiple of ``every`` was passed since it was last scored."""
-        if step // self._every > max(self._last, 0) // self._every:
-            self(net, step)
+    def _is_due(self, step: int) -> bool:
+        """Whether a multiple of ``every`` was passed since the network was last scored."""
+        return step // self._every > max(self._last, 0) // self._every
 
     # ---- events of the Trainer of transformers -------------------------------------------------------
 
@@ -166,7 +180,12 @@ class TrainingFollower:
         self(words["model"], state.global_step)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **words: Any) -> None:  # noqa: ANN401
-        self._due(words["model"], state.global_step)
+        if self._is_due(state.global_step):
+            self(words["model"], state.global_step)
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **words: Any) -> None:  # noqa: ANN401
+        if control.should_training_stop:  # at the end of the training, trackers have closed their runs
+            self(words["model"], state.global_step)
 
     def on_train_end(self, args: Any, state: Any, control: Any = None, **words: Any) -> None:  # noqa: ANN401
         if control is not None:  # Lightning has an event of this name, too
@@ -176,14 +195,37 @@ class TrainingFollower:
     # ---- events of Lightning -------------------------------------------------------------------------
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:  # noqa: ANN401
-        self(pl_module, trainer.global_step)
+        self._scored(pl_module, trainer.global_step, self._log_of(trainer))
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, *rest: Any) -> None:  # noqa: ANN401
-        self._due(pl_module, trainer.global_step)
+        if self._is_due(trainer.global_step):
+            self._scored(pl_module, trainer.global_step, self._log_of(trainer))
 
     def on_fit_end(self, trainer: Any, pl_module: Any) -> None:  # noqa: ANN401
-        self(pl_module, trainer.global_step)
+        self._scored(pl_module, trainer.global_step, self._log_of(trainer))
         self.finish()
+
+    def _log_of(self, trainer: Any) -> Callable[[Scores], object]:  # noqa: ANN401
+        """The log that was given, or else all loggers of a trainer of Lightning, at its step."""
+
+        def log(scores: Scores) -> None:
+            for logger in trainer.loggers:
+                logger.log_metrics(scores, step=trainer.global_step)
+
+        return self._log or log
+
+
+def scores_of(board: "Board", backbone: str) -> Scores:
+    """Of each column, the best layer's score of a backbone, its number, and the scores of all layers."""
+    scores: Scores = {}
+    for column in board.columns:
+        title = re.sub(r"[^\w\-. :/]", "-", column.heading.removesuffix(" †"), flags=re.ASCII)
+        best, every = (rows[rows["backbone"] == backbone] for rows in (column.best, column.candidates))
+        for layer, value in zip(best["layer"], best["value"], strict=True):
+            scores |= {f"{title}/best": float(value), f"{title}/best layer": float(layer)}
+        for layer, value in zip(every["layer"], every["value"], strict=True):
+            scores[f"{title}/layer {layer:02}"] = float(value)
+    return {name: value for name, value in scores.items() if math.isfinite(value)}
 
 
 def _checked(call: RunCall) -> RunCall:

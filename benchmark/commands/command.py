@@ -48,7 +48,7 @@ class Command(Generic[P, Filled]):
     The function prints and returns the exit code (None for 0); its docstring is the command's help.
     """
 
-    name: str  # its words, such as ``submission write``
+    name: str  # its word, such as ``merge``
     form: Callable[P, Filled]
     handle: Callable[[Filled], int | None]
 

@@ -1,18 +1,16 @@
 """Run backbones on tasks: the command `run`, `layerboard.run` and `layerboard.forecast`."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from layerboard.benchmark.commands.command import command, ended_by_signals, exit_code, say, say_json
-from layerboard.benchmark.commands.report import ReportRequest, report
 from layerboard.benchmark.commands.result import Result, table_text
 from layerboard.benchmark.commands.show import answers_to, text_to
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Form, Option, Plain, called_with, of_form
+from layerboard.benchmark.forms.option import Form, Option, Plain, called_with
 from layerboard.benchmark.forms.request import Request
 from layerboard.leaderboards.blocks.display import bytes_text
 from layerboard.leaderboards.records.files import VERSION
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 
     from layerboard.benchmark.api import RunSummary
     from layerboard.benchmark.forecast.forecast import Forecast
-    from layerboard.benchmark.trackers import Tracker
 
 MOST_NAMED = 5  # unreadable images that are named one by one
 
@@ -47,18 +44,7 @@ class DetectOption(Form, panel="Output"):
     )
 
 
-class LogOption(Form, panel="Output"):
-    """The tracker that follows a run."""
-
-    log: Plain[Literal["wandb", "mlflow", "tensorboard"] | None] = Option(
-        None,
-        "Log the scores of every layer, the best layer and the report to a tracker: to the run that is "
-        "active in this process, or to a new one.",
-        usual="none",
-    )
-
-
-class RunForm(LogOption, DetectOption, Request, panel="Output"):
+class RunForm(DetectOption, Request, panel="Output"):
     """Options of a run, and those that only plan it."""
 
     plan: Plain[bool] = Option(
@@ -71,11 +57,9 @@ class RunForm(LogOption, DetectOption, Request, panel="Output"):
             raise InputError("--json needs --plan; `layerboard show --json` prints the results of a run")
         if self.detect is not None and not self.plan:
             raise InputError("--detect needs --plan; the pages of a run say what its images show")
-        if self.log is not None and self.plan:
-            raise InputError("--plan scores nothing that --log could log; leave one of them out")
 
 
-class RunCall(LogOption, ProgressOption, Request):
+class RunCall(ProgressOption, Request):
     """Options of `layerboard.run`."""
 
 
@@ -113,15 +97,11 @@ def run_command(given: RunForm) -> int:
     if given.plan:
         _plan(given)
         return 0
-    with (
-        ended_by_signals("interrupted; finished work is kept, run again to continue") as report,
-        tracked(given.log, request.output) as log,
-    ):
+    with ended_by_signals("interrupted; finished work is kept, run again to continue") as report:
         from layerboard.benchmark.api import execute
 
         summary = execute(request, report)
-        unlogged = log(summary)
-    for line in (*_summary(summary), *(f"failed: {sentence}" for sentence in unlogged)):
+    for line in _summary(summary):
         report.say(line)
     text, answered = text_to(summary)
     if answered:
@@ -130,7 +110,7 @@ def run_command(given: RunForm) -> int:
         say(f"\n{text}\nRead on: {where}; `layerboard show` prints this again.")
     elif text:
         say(text)
-    return exit_code(summary.done.failures) or int(bool(unlogged))
+    return exit_code(summary.done.failures)
 
 
 def _in_short(request: Request) -> str:
@@ -141,47 +121,6 @@ def _in_short(request: Request) -> str:
     backbones = ", ".join(named) or "the suite's backbones"
     on = f" on {where}" if where else ""
     return f"suite {suite}{on}; {backbones}; {', '.join(request.tasks) or 'all tasks'}"
-
-
-@contextmanager
-def tracked(log: str | None, output: Path) -> "Iterator[Callable[[RunSummary], tuple[str, ...]]]":
-    """Hand out a function that logs a run to a tracker, and returns sentences on what it refused."""
-    if log is None:
-        yield lambda summary: ()
-        return
-    from layerboard.benchmark.trackers import open_tracker, refusals_told
-
-    tracker = open_tracker(log, output)
-
-    def log_run(summary: "RunSummary") -> tuple[str, ...]:
-        try:
-            with refusals_told(tracker.name):
-                log_summary(tracker, summary)
-                written = () if summary.board is None else report_of_suite(summary.output, summary.suite)
-                for path in written:
-                    tracker.attach(path)
-        except InputError as error:
-            return (str(error),)
-        return ()
-
-    try:
-        yield log_run
-    finally:
-        with suppress(InputError), refusals_told(tracker.name):
-            tracker.close()
-
-
-def log_summary(tracker: "Tracker", summary: "RunSummary") -> None:
-    """Log the scores of the backbones of a run."""
-    from layerboard.benchmark.trackers import log_board
-
-    if summary.board is not None:
-        log_board(tracker, summary.board, {spec.name for spec in summary.plan.backbones})
-
-
-def report_of_suite(output: Path, suite: str) -> tuple[Path, ...]:
-    """Write the report of a suite of an output folder; the written files."""
-    return of_form(report)(ReportRequest(output=output, suite=suite)).paths
 
 
 def require_names(request: Request) -> None:
@@ -268,13 +207,8 @@ def run(call: RunCall) -> RunResult:
     from layerboard.benchmark.api import execute
     from layerboard.benchmark.engines.progress import reporter_for
 
-    with tracked(call.log, call.output) as log:
-        summary = execute(Request.of(call), reporter_for(call.progress))
-        return _run_result(summary, (*map(str, summary.done.failures), *log(summary)))
-
-
-def _run_result(summary: "RunSummary", failures: tuple[str, ...]) -> RunResult:
-    answers = answers_to(summary.board)
+    summary = execute(Request.of(call), reporter_for(call.progress))
+    answers, failures = answers_to(summary.board), tuple(map(str, summary.done.failures))
     left_out = [f"Left out: {reason}." for reason in (*summary.plan.tasks.left_out, *summary.done.unreadable)]
     return RunResult(
         title=answers.title,

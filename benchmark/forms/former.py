@@ -28,8 +28,6 @@ FORMER: Mapping[str, str] = {
     "score retrieval --similarity": "score retrieval --predictions FILE --ground-truth FILE",
     "score spair --dataset": "score spair --ground-truth DIR",
     "score task": "score NAME --features FILE",
-    "submit": "submission write FOLDER",
-    "verify": "submission verify FOLDER",
     "verify --weights": "check --weights NAME",
 }
 

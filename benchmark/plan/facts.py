@@ -10,8 +10,6 @@ from layerboard.zoo.spec import BackboneSpec
 if TYPE_CHECKING:
     import pandas as pd
 
-    from layerboard.leaderboards.records.fields import Known
-
 
 def known_facts() -> dict[str, Facts]:
     """The facts of every backbone of the registry, by name."""
@@ -35,20 +33,6 @@ def known_specs() -> dict[str, BackboneSpec]:
 def known_depths() -> dict[str, int]:
     """The number of blocks of every backbone of the registry, by name."""
     return {spec.name: spec.depth for spec in all_specs()}
-
-
-def known_names() -> "Known":
-    """The names of this package that others' results can neither resemble nor describe otherwise."""
-    from layerboard.benchmark.plan.suites import SUITES
-    from layerboard.leaderboards.records.fields import Known
-    from layerboard.tasks.framework.protocols import PROTOCOLS
-    from layerboard.tasks.framework.registry import TASKS
-
-    families = {spec.name: (spec.family, spec.trained) for spec in all_specs()}
-    names = {("backbone", name) for name in families}
-    names |= {("task", task.name) for task in TASKS} | {("suite", suite.name) for suite in SUITES}
-    names |= {("protocol", protocol.name) for protocol in PROTOCOLS}
-    return Known(frozenset(names), families)
 
 
 def teachers(spec: BackboneSpec) -> str:

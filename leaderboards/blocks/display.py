@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from layerboard.leaderboards.records.files import OTHER_PAGES, safe_name
+from layerboard.leaderboards.records.files import safe_name
 from layerboard.tasks.framework.registry import TASKS, TaskEntry
 from layerboard.zoo.errors import shortened
 
@@ -28,6 +28,7 @@ POOLINGS: dict[str, str] = {
 UNLIKE = 0.2  # share of an interval's width: halves that differ by more are told by both ends
 FURTHEST = 20  # numbers of units are told up to this many times those that are there
 PARTS = ("", ".inside", ".cka", ".cost", ".held-out")  # endings of the names of pages and files of one suite
+OTHER_PAGES = ("literature",)  # names of pages that may be beside those of suites
 
 # what a held-out score is, and what it is not
 HELD_OUT = """\

@@ -11,7 +11,6 @@ from layerboard.leaderboards.blocks.display import page_name
 from layerboard.leaderboards.board.column import Column, columns_of
 from layerboard.leaderboards.board.differences import Bounds, bounds_of
 from layerboard.leaderboards.board.frames import (
-    SOURCE,
     BoardBackbone,
     RecordGroup,
     backbones_of,
@@ -27,8 +26,7 @@ from layerboard.leaderboards.board.near_duplicates import read_near_duplicates
 from layerboard.leaderboards.board.standings import Standings, standings_of
 from layerboard.leaderboards.published.literature import Published
 from layerboard.leaderboards.records.key import COMPARISON_TASK
-from layerboard.leaderboards.records.manifest import CLAIMS
-from layerboard.leaderboards.records.record import VERIFIED, Subject, of_suite, unlike_companions
+from layerboard.leaderboards.records.record import Subject, of_suite, unlike_companions
 from layerboard.tasks.framework.registry import COST, DRIFT
 from layerboard.tasks.framework.transforms import is_compression
 from layerboard.zoo.spec import BackboneSpec, Retraining
@@ -156,24 +154,6 @@ class Board:
     def ranks(self) -> Mapping[str, int]:
         """Positions of its backbones in tables, by name."""
         return {backbone.name: rank for rank, backbone in enumerate(self.backbones)}
-
-    @cached_property
-    def claims(self) -> Mapping[str, str]:
-        """Who measured the results of each backbone, as `measured_by`; empty if one party measured all."""
-        return self.measured_by if len({*self.records["claim"]}) > 1 else {}
-
-    @cached_property
-    def measured_by(self) -> Mapping[str, str]:
-        """Who measured the results of each backbone, in words of pages, by its name."""
-        results = self.records[["backbone", "claim", "other", *SOURCE, "transform"]].drop_duplicates()
-        texts: dict[str, str] = {}
-        for name, claims in results.groupby("backbone")["claim"]:
-            who = sorted({CLAIMS.get(claim, claim) for claim in claims if claim != VERIFIED})
-            if verified := int((claims == VERIFIED).sum()):
-                part = f": {verified} of {len(claims)} results" if who else ""
-                who.append(f"{CLAIMS[VERIFIED]}{part}")
-            texts[str(name)] = ", ".join(who)
-        return texts
 
     @cached_property
     def unlike(self) -> Mapping[str, Sequence[Subject]]:

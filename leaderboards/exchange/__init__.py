@@ -1,1 +1,1 @@
-"""Records of several people: merging, checks against a baseline, submissions, repositories."""
+"""Records of several people: merging, checks against a baseline, and cards for the Hub."""

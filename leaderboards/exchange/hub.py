@@ -1,4 +1,4 @@
-"""Cards on the Hugging Face Hub: the best layers of a backbone as evaluation results, and the card of a site.
+"""Cards on the Hugging Face Hub: the best layers of a backbone as evaluation results.
 
 Of evaluation results two forms are current, and `huggingface_hub` writes and parses both: ``model-index`` in
 the front matter of the card, for any dataset, and ``.eval_results/*.yaml`` beside it, for datasets of the Hub
@@ -6,12 +6,12 @@ that are registered as benchmarks with tasks of their own.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 import yaml
-from huggingface_hub import EvalResult, ModelCardData, SpaceCardData
+from huggingface_hub import EvalResult, ModelCardData
 
 from layerboard.leaderboards.blocks.display import task_display
 from layerboard.leaderboards.board.board import Board
@@ -46,25 +46,6 @@ def eval_results(board: Board, benchmarks: Mapping[str, tuple[str, str]]) -> dic
         file = f"{row['task']}.{row['dataset']}.{row['protocol']}.yaml"
         files.setdefault(str(row["backbone"]), {})[file] = _entry(row, *benchmarks[str(row["dataset"])])
     return files
-
-
-def site_card(title: str, tables: Sequence[str]) -> str:
-    """The front matter of a site's README: a static Space, and a dataset with a configuration a CSV file."""
-    configs = [
-        {"config_name": name.removesuffix(".csv"), "data_files": name} | ({} if number else {"default": True})
-        for number, name in enumerate(tables)
-    ]
-    card = SpaceCardData(
-        title=title,
-        sdk="static",
-        app_file="index.html",
-        emoji="📏",
-        colorFrom="blue",
-        colorTo="gray",
-        pinned=False,
-        configs=configs,
-    )
-    return str(card.to_yaml())
 
 
 def _trained(board: Board) -> pd.DataFrame:

@@ -12,14 +12,8 @@ from pathlib import Path
 import pandas as pd
 
 from layerboard.leaderboards.records.checksum import companions_of, read_checked, write_checked
-from layerboard.leaderboards.records.fields import date_problem, names_in
+from layerboard.leaderboards.records.fields import date_problem
 from layerboard.leaderboards.records.key import TOLERANCE, keys_of
-from layerboard.leaderboards.records.manifest import (
-    changed_files,
-    claim_of,
-    of_others,
-    read_submission_manifest,
-)
 from layerboard.leaderboards.records.record import (
     UNREADABLE,
     add_suite,
@@ -60,7 +54,7 @@ class StoredResult:
     name: Path  # path below ``folder/records``
     records: pd.DataFrame
     companions: Mapping[str, str]  # folders of companions, and digests of the files
-    changed: bool = False  # whether records say more than their file: further suites, who measured them
+    changed: bool = False  # whether records are of further suites than their file says
 
     @property
     def key(self) -> Key:
@@ -80,17 +74,6 @@ class StoredResult:
         return suites_of(self.records)
 
     @cached_property
-    def names(self) -> set[tuple[str, str]]:
-        """Its names, each with what it names."""
-        return names_in(self.records)
-
-    @cached_property
-    def facts(self) -> set[tuple[str, str, bool, int]]:
-        """Name, family, whether trained, and depth of its backbone; none for an analysis."""
-        columns = self.records.loc[~self.records["analysis"], ["backbone", "family", "trained", "depth"]]
-        return {*columns.itertuples(index=False, name=None)}
-
-    @cached_property
     def pictures(self) -> list[str]:
         """Thumbnail files that its examples need; raises InputError if the examples are damaged."""
         if "examples" not in self.companions:
@@ -105,17 +88,11 @@ class StoredResult:
 def merge_outputs(folders: Sequence[Path], output: Path, left_out: list[str] | None = None) -> int:
     """Merge the records, items, arrays and examples of output folders into one, beside its own.
 
-    Files are copied unchanged, so their checksums remain, but those of a submission then say who measured
-    them, as it claims: what a repository verified, only its own site says. Nothing is written unless
-    everything can be. Returns the number of results in the output folder. Raises InputError if a folder has
-    no records, if a file is damaged or of another results version, if a submission was changed since it was
-    made, or as `merged` does.
+    Files are copied unchanged, so their checksums remain. Nothing is written unless everything can be.
+    Returns the number of results in the output folder. Raises InputError if a folder has no records, if a
+    file is damaged or of another results version, or as `merged` does.
     """
-    every = []
-    for folder in folders:
-        if claim_of(folder) and (changed := changed_files(folder, read_submission_manifest(folder))):
-            raise InputError(f"{folder} is not as it was submitted: {changed[0]}; take it out")
-        every.append(results_of(folder))
+    every = [results_of(folder) for folder in folders]
     if output.resolve() not in [folder.resolve() for folder in folders] and (output / "records").is_dir():
         every = [results_of(output, strict=False), *every]
     results = merged(every, left_out)
@@ -197,16 +174,12 @@ def results_of(folder: Path, *, strict: bool = True) -> list[StoredResult]:
             "`layerboard run --output` writes one"
         )
     results: dict[Key, StoredResult] = {}
-    claim = claim_of(folder)
     for path in paths_of(folder):
-        with of_others() if claim else nullcontext() if strict else suppress(InputError):
+        with nullcontext() if strict else suppress(InputError):
             result = _result(folder, path)
-            if claim and result.records["claim"].any():
-                raise DamagedError(f"{path} says who measured it, which a submission says in its manifest")
             if (other := results.get(result.key)) is not None:
                 raise DamagedError(f"{path} is of the same backbones and task as {other.path}")
-            claimed = replace(result, records=result.records.assign(claim=claim), changed=True)
-            results[result.key] = claimed if claim else result
+            results[result.key] = result
     return [*results.values()]
 
 

@@ -1,29 +1,20 @@
-"""What the columns of a file of records may contain, and what they may not if others measured them.
+"""What the columns of a file of records may contain: each reader of records relies on it."""
 
-Each reader of records relies on the first; the second keeps what others hand in apart from what is there.
-"""
-
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import get_args
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from layerboard.leaderboards.records.files import OTHER_PAGES
 from layerboard.zoo.errors import shortened
-from layerboard.zoo.spec import FLOORS, Dtype, Layer, Variant, entry_name
+from layerboard.zoo.spec import Dtype, Layer
 
 MOST_ROWS = 2**17  # of one backbone and task
 MOST_BYTES = 2**28  # of all texts of a file, and of its pages when unpacked
-LONGEST_TEXT, LONGEST_NAME = 2**16, 200  # in bytes
-LONGEST_REASON = 4000  # in characters, of any text of another's
-MOST_SUITES = 20
+LONGEST_TEXT = 2**16  # in bytes
 DEEPEST = 1000  # blocks
 RANGES = {  # least and largest whole number of a column
     "depth": (0, DEEPEST),
@@ -34,32 +25,6 @@ RANGES = {  # least and largest whole number of a column
     "n": (0, 10**12),
 }
 DAY = timedelta(days=1)  # by which clocks may differ
-
-NAMES = ("suite", "backbone", "other", "task", "dataset", "protocol", "transform")  # of files and pages
-WORDS = (
-    "family",
-    "metric",
-    "pooling",
-    "split",
-    "unit",
-    "interpolation",
-    "device",
-    "version",
-    "revision",
-    "sha256",
-    "view_size",
-)
-# signs of names beside letters and digits; the dataset of a cost is a device
-SIGNS, USUAL_SIGNS = {"submission": ".@+_-", "dataset": ".@+_/:,() -"}, ".@+_/:,-"
-
-
-@dataclass(frozen=True)
-class Known:
-    """What this package itself names, which others can neither resemble nor describe otherwise."""
-
-    names: frozenset[tuple[str, str]] = frozenset()  # each with what it names, as `names_in` has them
-    families: Mapping[str, tuple[str, bool]] = field(default_factory=dict)  # and whether trained, by backbone
-
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
 WANTED = {str: TEXT, bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
@@ -142,46 +107,8 @@ def _require_short(column: pa.ChunkedArray, name: str) -> None:
         raise ValueError(f"its column {name} has {lengths:,} bytes, more than any run writes")
 
 
-def name_problem(what: str, name: str) -> str:
-    """What is wrong with a name that comes from others, as a phrase; "" if nothing is.
-
-    Names become parts of paths and pages, and people tell them apart by eye.
-    """
-    signs = SIGNS.get(what, USUAL_SIGNS)
-    is_plain = re.fullmatch(f"[A-Za-z0-9][A-Za-z0-9{re.escape(signs)}]*", name) and len(name) <= LONGEST_NAME
-    is_plain = is_plain and not (what == "submission" and name.casefold() in OTHER_PAGES)
-    if not is_plain or any(part in name for part in ("//", "..", "  ")) or name[-1:] in ("/", ".", " "):
-        letters = f"ASCII letters, digits and {signs.replace(' ', '')}"
-        which = "which begins with a letter or digit, has no // or .., and is no page of a site"
-        return f"the {what} {shortened(name)} needs a name of {letters}, {which}"
-    return ""
-
-
-def foreign_problem(records: pd.DataFrame, known: Known) -> str:
-    """What the records of another may not say, as a phrase; "" if there is nothing."""
-    for column in NAMES:
-        every = {name for text in records[column].unique() for name in text.split("\n")}
-        optional = {""} if column in ("other", "transform") else set()
-        problems = (name_problem(column, name) for name in sorted(every - optional))
-        if problem := next(filter(None, problems), ""):
-            return problem
-        if len(every) > MOST_SUITES:
-            return f"it is of {len(every):,} suites, expected at most {MOST_SUITES}"
-    for column in WORDS:
-        for text in records[column].unique():
-            if re.fullmatch(r"(?! )[ -~]*(?<! )", text) is None or len(text) > LONGEST_NAME:
-                return f"the {column} {shortened(text)} is not of printable ASCII characters"
-    for column in map(str, records.select_dtypes(exclude=["number", "bool"])):
-        if records[column].str.len().max() > LONGEST_REASON:
-            return f"the {column} has more than {LONGEST_REASON:,} characters"
-    problem = date_problem(records["date"].unique()) or _number_problem(records)
-    return (
-        problem or _facts_problem(records, known) or names_differing_in_case(names_in(records), known.names)
-    )
-
-
 def date_problem(dates: Iterable[str]) -> str:
-    """What is wrong with days that others name, as a phrase; "" if nothing is."""
+    """What is wrong with days of records, as a phrase; "" if nothing is."""
     for text in dates:
         try:
             date = datetime.fromisoformat(text)
@@ -189,51 +116,4 @@ def date_problem(dates: Iterable[str]) -> str:
             return f"{shortened(text)} is no date"
         if date.replace(tzinfo=date.tzinfo or UTC) > datetime.now(UTC) + DAY:
             return f"the date {text} is in the future"
-    return ""
-
-
-def _number_problem(records: pd.DataFrame) -> str:
-    for column in records.select_dtypes("float"):
-        if np.isinf(records[column]).any():
-            return f"a {column} is infinite"
-    low, high = records["ci_low"], records["ci_high"]
-    return "an interval ends below its beginning" if (low > high).any() else ""
-
-
-def _facts_problem(records: pd.DataFrame, known: Known) -> str:
-    """Whether a backbone of the registry is called another's, or another one is called a floor."""
-    rows = records[["backbone", "family", "trained", "input_size"]].drop_duplicates()
-    for name, family, trained, size in rows.itertuples(index=False, name=None):
-        facts, asked = known.families.get(entry_name(name)), Variant.of(name).input_size
-        if facts is None and family in FLOORS and known.families:
-            return f"{name} is called a floor ({family}), and the registry has no such floor"
-        if facts is not None and facts != (family, trained):
-            return f"{name} is called {_family(family, trained)}, in the registry it is {_family(*facts)}"
-        if asked and size != asked:
-            return f"{name} was measured at {size} px"
-    return ""
-
-
-def _family(family: str, trained: bool) -> str:
-    return f"of the family {family}, {'trained' if trained else 'untrained'}"
-
-
-def names_in(records: pd.DataFrame) -> set[tuple[str, str]]:
-    """The names of some records, each with what it names."""
-    columns = {"other": "backbone"}
-    return {
-        (columns.get(column, column), name)
-        for column in NAMES
-        for text in records[column].unique()
-        for name in text.split("\n")
-        if name
-    }
-
-
-def names_differing_in_case(names: Iterable[tuple[str, str]], known: Iterable[tuple[str, str]]) -> str:
-    """Two names that differ in case alone, as a phrase; "" if there are none."""
-    folded = {(what, name.casefold()): name for what, name in known}
-    for what, name in sorted(names):
-        if (other := folded.setdefault((what, name.casefold()), name)) != name:
-            return f"the {what} {name} differs from {other} in case alone"
     return ""

@@ -9,8 +9,6 @@ RESULTS_VERSION = 1  # raise it when any number of a record changes for the same
 
 LONGEST = 150  # maximum bytes of a file name, which leaves room for extensions
 NEAR_DUPLICATES = "near-duplicates.csv"  # table in the output folder
-# names of what a site has beside results
-OTHER_PAGES = ("index", "changes", "readme", "submissions", "literature")
 
 
 def task_key(task: str, dataset: str, protocol: str, transform: str = "", sets: bool = False) -> str:

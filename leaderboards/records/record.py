@@ -31,7 +31,6 @@ from layerboard.zoo.reading import read_regular
 from layerboard.zoo.spec import stands_for_set
 
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, OverflowError, ArrowException)  # damaged files raise
-SUBMITTED, VERIFIED = "submitted", "verified"  # claims; only a results repository knows what it verified
 ABSENT, UNLIKE = "are not there", "are not those that were written"  # states of companions of records
 
 
@@ -81,7 +80,7 @@ class Record:
     other: str = ""  # for comparisons, the second backbone
     other_layer: int = -1
     other_tap: str = ""
-    claim: str = ""  # who measured it, see `leaderboards.records.manifest.CLAIMS`; "": the folder's owner
+    claim: str = ""  # always empty: a column that every file of this results version has
     dtype: str
     device: str
     fingerprint: str  # identity of the features and of the scoring
@@ -157,10 +156,7 @@ def add_suite(records: pd.DataFrame, suite: str) -> pd.DataFrame:
 
 
 def read_frame(path: Path) -> pd.DataFrame:
-    """The records of a parquet file; raises DamagedError if it is damaged or another kind of table.
-
-    No file says that its records were measured again: whoever wrote it could.
-    """
+    """The records of a parquet file; raises DamagedError if it is damaged or another kind of table."""
     return _joined([_table_of(path)])
 
 
@@ -168,9 +164,7 @@ def _joined(tables: Iterable[pa.Table]) -> pd.DataFrame:
     """Tables of files of records, one after the other, as one frame."""
     alike = groupby(tables, key=lambda table: table.column_names)
     parts = [with_defaults(to_plain(pa.concat_tables(each)).to_pandas()) for _, each in alike]
-    frame = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
-    is_marked = frame["claim"] == VERIFIED
-    return frame.assign(claim=frame["claim"].mask(is_marked, SUBMITTED)) if is_marked.any() else frame
+    return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
 
 
 def _table_of(path: Path) -> pa.Table:

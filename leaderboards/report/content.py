@@ -37,7 +37,7 @@ from layerboard.leaderboards.sections.tables import every_layer, overall_metrics
 from layerboard.tasks.metrics.arrays import mean_of_any
 from layerboard.zoo.spec import entry_name
 
-BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters", "depth", "claim")
+BACKBONES = ("backbone", "name", "family", "supervision", "licence", "parameters", "depth")
 COLUMNS = ("column", "task", "dataset", "protocol", "metric", "floor")
 BEST = (
     *("column", "backbone", "family", "pooling", "layer", "depth", "value", "ci_low", "ci_high"),
@@ -114,9 +114,7 @@ class Report:
     def backbones(self) -> pd.DataFrame:
         """Columns `BACKBONES`: those with scores, in table order, without the random floor."""
         rows = [
-            asdict(backbone)
-            | asdict(facts)
-            | {"backbone": backbone.label, "claim": self.board.claims.get(backbone.name, "")}
+            asdict(backbone) | asdict(facts) | {"backbone": backbone.label}
             for backbone, facts in self.known
             if backbone in self.board.plain_backbones
         ]

@@ -1,8 +1,7 @@
 """The table of best layers: the page's script sorts and filters it, but it is complete without."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from math import isnan
-from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -21,7 +20,7 @@ FACTS = {  # columns after the scores
     "supervision": "learned from",
     "licence": "licence",
 }
-HEADS = ("family", "backbone", "measured")  # columns of the leaderboard that are no scores
+HEADS = ("family", "backbone")  # columns of the leaderboard that are no scores
 RANK = "mean rank"
 SIZES = (5_000_000, 25_000_000, 50_000_000, 100_000_000, 350_000_000, 1_000_000_000)  # limits of a filter
 
@@ -30,52 +29,46 @@ SortedCell = dict[str, Any]  # arguments of `tables.html` for a cell; ``key`` is
 
 
 def best_table(report: Report, tasks: ReportChoice) -> Markup:
-    """The leaderboard as on its page, with facts and filters, and floors at the end."""
-    files = [f"{numbers.name}.csv" for numbers in report.numbers]
-    parts = best_parts(report, {"backbone": lambda backbone: _named(backbone, report)})
-    return filled("best", tasks=tasks, files=files, ranked=bool(report.ranks), **parts)
+    """The leaderboard as on its page, with facts and filters, and floors at the end.
 
-
-def best_parts(report: Report, leading: Mapping[str, Callable[[_Row], SortedCell]]) -> dict[str, Any]:
-    """The ``filters``, ``heads``, ``rows`` and ``foot`` of the table of best layers, as templates take them.
-
-    ``leading`` makes the first cells of a row from its backbone, by their heads. Rows are sorted by mean rank
-    if every backbone has a score in every column, else by the first column.
+    Rows are sorted by mean rank if every backbone has a score in every column, else by the first column.
     """
     board, ranks = report.board, report.ranks
     facts = [key for key in FACTS if key == "family" or _known(report.backbones[key])]
-    scores = table_with_means(board).drop(columns=[*HEADS], errors="ignore")
-    kinds = dict.fromkeys(leading, "words") | ({RANK: "rank"} if ranks else {})
+    scores = table_with_means(board).drop(columns=[*HEADS])
+    kinds = {"backbone": "words"} | ({RANK: "rank"} if ranks else {})
     kinds |= dict.fromkeys(map(str, scores), "numbers")
     kinds |= {FACTS[key]: "numbers" if key == "parameters" else "words" for key in facts}
     cells = dict(zip((backbone.label for backbone in board.scored_backbones), _cells(scores), strict=True))
     rows = []
     for backbone in report.backbones.to_dict("records"):
         name = str(backbone["backbone"])
-        row = [make(backbone) for make in leading.values()] + ([_rank(ranks[name])] if ranks else [])
+        row = [_named(name, report)] + ([_rank(ranks[name])] if ranks else [])
         row += cells.get(name, [_fact("", "")] * len(scores.columns))
         row += [_fact(key, backbone[key]) for key in facts]
-        order = float(row[len(leading)]["key"] or "-inf")
-        rows.append((order, {"cells": row, "attributes": _attributes(backbone)}))
+        rows.append((float(row[1]["key"] or "-inf"), {"cells": row, "attributes": _attributes(backbone)}))
     rows.sort(key=lambda row: row[0], reverse=not ranks)
     floors = {each.label: each.family for each in board.scored_backbones if each.floor}
-    empty = [""] * (len(leading) - 1 + bool(ranks))
-    return {
-        "filters": [*_filters(report.backbones)],
-        "heads": sorted_heads(
-            kinds, {RANK: "ascending"} if ranks else {str(scores.columns[0]): "descending"}
-        ),
-        "rows": [row for _, row in rows],
-        "foot": [
-            [f"{label}, ± s.d." if family == RANDOM else label, *empty]
-            + [cell["text"] for cell in cells[label]]
-            + [""] * len(facts)
-            for label, family in floors.items()
-        ],
-    }
+    now = {RANK: "ascending"} if ranks else {str(scores.columns[0]): "descending"}
+    foot = [
+        [f"{label}, ± s.d." if family == RANDOM else label, *([""] if ranks else [])]
+        + [cell["text"] for cell in cells[label]]
+        + [""] * len(facts)
+        for label, family in floors.items()
+    ]
+    return filled(
+        "best",
+        tasks=tasks,
+        files=[f"{numbers.name}.csv" for numbers in report.numbers],
+        ranked=bool(ranks),
+        filters=[*_filters(report.backbones)],
+        heads=sorted_heads(kinds, now),
+        rows=[row for _, row in rows],
+        foot=foot,
+    )
 
 
-def sorted_heads(kinds: Mapping[str, str], now: Mapping[str, str] = MappingProxyType({})) -> list[SortedCell]:
+def sorted_heads(kinds: Mapping[str, str], now: Mapping[str, str]) -> list[SortedCell]:
     """Heads of a table that can be sorted: what each sorts, ``words``, ``numbers`` or ``rank``; how now."""
     return [{"text": name, "sort": kind, "now": now.get(name, "none")} for name, kind in kinds.items()]
 
@@ -85,22 +78,21 @@ def sorted_cell(text: str, note: str = "", *, left: bool = True, key: object = N
     return {"text": text, "note": note, "left": left, "key": str(text if key is None else key)}
 
 
-def _named(backbone: _Row, report: Report) -> SortedCell:
-    """The cell of a backbone's name, with its swatch and who measured it."""
-    name = str(backbone["backbone"])
-    return _fact("backbone", name) | {"note": str(backbone["claim"]), "anchor": report.looks[name]["anchor"]}
+def _named(name: str, report: Report) -> SortedCell:
+    """The cell of a backbone's name, with its swatch."""
+    return _fact("backbone", name) | {"anchor": report.looks[name]["anchor"]}
 
 
 def _attributes(backbone: _Row) -> dict[str, str]:
     """The attributes of a row that filters read."""
-    known = {key: str(backbone[key]) for key in ("backbone", "family", "supervision", "licence", "claim")}
+    known = {key: str(backbone[key]) for key in ("backbone", "family", "supervision", "licence")}
     known["parameters"] = fixed(backbone["parameters"], 0)
     return {f"data-{key}": value for key, value in known.items()}
 
 
 def _filters(backbones: pd.DataFrame) -> Iterator[tuple[str, str, dict[str, str]]]:
     """The attribute of rows that a filter reads, how it must fit, and the choices with their texts."""
-    for key in ("family", "supervision", "licence", "claim"):
+    for key in ("family", "supervision", "licence"):
         if len(names := [name for name in dict.fromkeys(backbones[key].astype(str)) if name]) > 1:
             yield key, "whole", dict(zip(names, names, strict=True))
     sizes = backbones["parameters"].dropna()

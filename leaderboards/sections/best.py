@@ -55,10 +55,6 @@ PARTIAL = "† PARTIAL data: not comparable with scores on the complete dataset.
 
 FEATURES = "Features: {uses}."
 
-CLAIMED = """\
-The column `measured` says who measured a backbone. Numbers `by the authors` of the backbone or `by others`
-came as a submission; those `verified here` were drawn at random, measured again, and agreed."""
-
 HELD_OUT = """\
 **Held out.** Above, each layer is chosen on the test data that it is scored on, which is optimistic. Here
 it is chosen on a random half of the test data and scored on the other half ({meaning}). Cells show the mean
@@ -102,9 +98,8 @@ def best_blocks(board: Board) -> list[Block]:
     return [
         wrapped(reading),
         Heading(2, CAPTION),
-        Table(table_with_means(board), left=3 if board.claims else 2, caption=CAPTION, head=1),
+        Table(table_with_means(board), left=2, caption=CAPTION, head=1),
         *(said("**Near-duplicates.** {warning}", warning=warning) for warning in board.warnings),
-        wrapped(CLAIMED if board.claims else ""),
         _pooling_note(board),
         *mean_blocks(board),
         *list_blocks(APART, [f"{column.heading}: {join(column.rows['coverage'])}" for column in apart]),

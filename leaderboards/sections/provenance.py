@@ -63,7 +63,6 @@ def _backbones_table(board: Board, records: pd.DataFrame) -> pd.DataFrame:
             "input": join(f"{size} px" for size in rows["input_size"]),
             "dtype": join(rows["dtype"]),
             "device": join(rows["device"]),
-            **({"measured": board.claims[backbone.name]} if board.claims else {}),
         }
         for backbone in board.backbones
         if len(rows := records[records["backbone"] == backbone.name])

@@ -73,18 +73,15 @@ def cell_table(
 def main_table(board: Board) -> pd.DataFrame:
     """The leaderboard: backbones by columns, cells ``score with interval (layer/depth pooling)``.
 
-    Marked are each column's best and scores not shown to be worse. If several parties measured backbones, a
-    column names them. The random floor's row is last, its cells are ``mean ± s.d.``, and it is never marked.
+    Marked are each column's best and scores not shown to be worse. The random floor's row is last, its cells
+    are ``mean ± s.d.``, and it is never marked.
     """
 
     def cells(column: Column) -> Cells:
         maybe = board.bounds[column.key].maybe
         return _floor_cells(column.floors) | _best_cells(column.best, maybe)
 
-    table = board_table(board, cells)
-    if board.claims:
-        table.insert(2, "measured", [board.claims[backbone.name] for backbone in board.scored_backbones])
-    return table
+    return board_table(board, cells)
 
 
 def board_table(board: Board, cells: Callable[[Column], Cells], *, floor: bool = True) -> pd.DataFrame:

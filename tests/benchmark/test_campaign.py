@@ -91,8 +91,6 @@ def test_the_file_says_what_truly_ran(
     ]
     planned = command(capsys, "run", "--campaign", "out", "--plan", "--json")
     assert (planned.code, json.loads(planned.out)["forwards"]) == (0, 0)
-    assert layerboard.submit("out", to="repository", name="c", partial=True).paths[0].exists()
-    assert not list(Path("repository").rglob(RUN_FILE))  # it has paths of this machine
 
 
 @pytest.mark.slow

@@ -8,14 +8,13 @@ import pytest
 import layerboard
 from layerboard.leaderboards.records.checksum import results_version
 from layerboard.leaderboards.records.files import scored_path, task_key
-from layerboard.leaderboards.records.manifest import read_submission_manifest
 from layerboard.leaderboards.records.record import read_records
 from layerboard.zoo.errors import InputError
 from tests.benchmark.conftest import Whole
 from tests.benchmark.runs import run
 
 KNN = task_key("knn", "imagenet", "standard")
-MODULES = ("leaderboards.records.checksum", "benchmark.jobs.prepare", "leaderboards.exchange.submission")
+MODULES = ("leaderboards.records.checksum", "benchmark.jobs.prepare")
 OLD = "has results version 1, this layerboard 2"
 
 
@@ -81,13 +80,3 @@ def test_they_are_neither_compared_nor_shown(old: Path) -> None:
     ):
         with pytest.raises(InputError, match="its numbers have results version 1, those of today 2"):
             read()
-
-
-def test_a_submission_of_them_is_not_verified(old: Path, tmp_path: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        for module in MODULES:
-            patch.setattr(f"layerboard.{module}.RESULTS_VERSION", 1)
-        sent = layerboard.submit(old / "out", to=tmp_path / "repository", partial=True)
-    assert read_submission_manifest(sent.paths[0].parent).results_version == 1
-    with pytest.raises(InputError, match=OLD):
-        layerboard.verify(sent.paths[0].parent)

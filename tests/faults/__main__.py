@@ -10,11 +10,10 @@ every field of ground truth in every way, and the bytes of pickles, arrays, mask
 that are small and cost much, and foreign formats by the names of images; draws folders of images with their
 splits, spellings and depths in bits, and compares what is read with what was drawn; draws prefixes of weights
 and files with two networks; changes every kind of file that decides a number, of which another number needs
-another digest; forges, exchanges and cuts what others hand over, with names that steer terminals; attacks a
-results repository with submissions; changes a record, an item or a digest of weights of a submission; gives
-every option of every command values that are none of its own; starts commands with closed streams, without a
-home, with foreign variables, and with libraries that break; gives networks that mix the images of a batch, or
-draw. Exit code 1 if anything was not answered as it should be: each such case is printed.
+another digest; forges, exchanges and cuts what others hand over, with names that steer terminals; gives every
+option of every command values that are none of its own; starts commands with closed streams, without a home,
+with foreign variables, and with libraries that break; gives networks that mix the images of a batch, or draw.
+Exit code 1 if anything was not answered as it should be: each such case is printed.
 """
 
 import argparse
@@ -31,7 +30,7 @@ ALONE = (
     *("splits", "spellings", "depths", "environments", "batches"),
     *("prefixes", "networks", "mutations"),
 )
-OF_RUNS = ("damages", "outputs", "attacks", "submissions", "kills", "together")
+OF_RUNS = ("damages", "outputs", "kills", "together")
 PARTS = (*ALONE, *OF_RUNS)
 
 
@@ -83,12 +82,8 @@ def counts_of_runs(arguments: argparse.Namespace, folder: Path) -> Iterator["Cou
     if "damages" in arguments.only:
         yield from damage_files(reference, folder, times, seed)
     if "outputs" in arguments.only:
-        for part in (forge_companions, exchange_folders, cut_baselines, name_steering):
+        for part in (forge_records, forge_companions, exchange_folders, cut_baselines, name_steering):
             yield part(reference, folder, times, seed)
-    if "attacks" in arguments.only:
-        yield from besiege(reference, folder / "attacks", max(2, times * 42 // 100), seed)
-    if "submissions" in arguments.only:
-        yield change_submissions(reference, folder, 10 * times, seed)
     if "kills" in arguments.only:
         yield kill_runs(reference, folder, arguments.kills, seed)
     if "together" in arguments.only:
@@ -113,7 +108,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     os.environ["HF_HUB_OFFLINE"] = "1"
-    from tests.faults.attacks import besiege
     from tests.faults.batches import mix_batches
     from tests.faults.bombs import blow_up, rename_foreign
     from tests.faults.broken_bytes import break_bytes
@@ -124,11 +118,16 @@ if __name__ == "__main__":
     from tests.faults.kills import kill_runs, run_together
     from tests.faults.mutations import mutate
     from tests.faults.networks import draw_pairs, draw_prefixes
-    from tests.faults.outputs import cut_baselines, exchange_folders, forge_companions, name_steering
+    from tests.faults.outputs import (
+        cut_baselines,
+        exchange_folders,
+        forge_companions,
+        forge_records,
+        name_steering,
+    )
     from tests.faults.own_images import draw_depths, draw_spellings, draw_splits
     from tests.faults.places import make_reference
     from tests.faults.rendered import damage_rendered
-    from tests.faults.submissions import change_submissions
     from tests.faults.wrong_options import try_options
 
     main()

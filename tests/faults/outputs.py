@@ -1,10 +1,10 @@
-"""Output folders of others: forged companions, exchanged files, cut baselines, names that steer."""
+"""Output folders of others: forged records and companions, exchanges, cut baselines, names that steer."""
 
 import json
 import random
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -68,6 +68,79 @@ def forge_companions(reference: Reference, folder: Path, times: int, seed: int =
         count.note(title, _merged(place))
         shutil.rmtree(place)
     return count
+
+
+FIELDS: Mapping[str, tuple[object, ...]] = {
+    "depth": (-1, 10**6, 10**18, "12", 1.5, None),
+    "layer": (-2, 10**9, 10**18, "x"),
+    "other_layer": (10**6, -5),
+    "head": (-7, 10**8, None),
+    "input_size": (10**6, -224, None),
+    "n": (-1, 10**15, 0.5),
+    "value": (float("inf"), -float("inf"), "97", [1.0], True),
+    "ci_low": (float("inf"), "0", 1000.0),
+    "chosen": (float("inf"), "all"),
+    "dtype": ("float8", "", "float32 ", "x" * 5000, 32),
+    "tap": ("blok", "1+x", "1+" * 3000 + "1", f"1+{10**9}", 3, "+"),
+    "pooling": ("cls\u200b", "x" * 5000, 1, "a\nb", None),
+    "metric": ("top-1 ", "t\u043ep-1", "x" * 300, None),
+    "suite": ("\n".join(f"s{number}" for number in range(500)), "", "\n\n"),
+    "coverage": ("x" * 100_000, 7, None),
+    "revision": ("\x1b[2J", "x" * 5000, None),
+    "trained": ("yes", 1, None),
+    "partial": ("no", None),
+    "seconds": (float("inf"), "long"),
+    "date": ("2099-01-01T00:00:00+00:00", "yesterday", "", "9999-12-31T23:59:59+00:00", "2026-13-01", None),
+    "backbone": ("mini-dnio", "../x", "/etc/passwd", "", None),
+    "task": ("knn ", "davis", ""),
+    "dataset": ("..", "other", None),
+}
+"""Values of fields, some of which no run writes, and others that no file of that name has."""
+
+
+def forge_records(reference: Reference, folder: Path, times: int, seed: int = 0) -> Count:
+    """Give some rows of a file of records other values, or twice, and merge it with what a run wrote.
+
+    What is wanted: one sentence, or the records of the run as they were.
+    """
+    draw, count = random.Random(seed), Count("forged records of merged folders")
+    for number in range(times):
+        place = folder / f"forged-records-{number}"
+        for name in ("a", "b"):
+            shutil.copytree(reference.place / "out", place / name)
+        victim = draw.choice(sorted((place / "b" / "records").rglob("*.parquet")))
+        rows, beside = pd.read_parquet(victim), companions_of(victim.read_bytes())
+        some = rows.index[draw.choice((0, draw.randrange(len(rows)))) :]
+        column = draw.choice(("twice", *FIELDS))
+        if column == "twice":
+            rows = pd.concat([rows, rows.loc[some].assign(value=100.0)], ignore_index=True)
+            title = f"{len(some)} rows twice"
+        else:
+            value = draw.choice(FIELDS[column])
+            cells = [value if row in some else cell for row, cell in rows[column].items()]
+            rows = rows.assign(**{column: pd.Series(cells, rows.index, dtype=object)})
+            title = f"{column} {str(value)[:40]!r} in {len(some)} rows"
+        try:
+            write_checked(rows, victim, beside)
+        except (TypeError, ValueError, OverflowError):  # no such table can be written
+            shutil.rmtree(place)
+            continue
+        answer = answered(("merge", "a", "b", "--output", "together"), place)
+        problem = _unlike(place / "a", place / "together") if answer.code == 0 else f"exit code {answer.code}"
+        count.note(f"{title} of {victim.name}", answer.problem or ("" if answer.code == 2 else problem))
+        shutil.rmtree(place)
+    return count
+
+
+def _unlike(honest: Path, merged: Path) -> str:
+    """Which records of a folder are others in a merged one, but for the suites that they are of."""
+    for path in sorted((honest / "records").rglob("*.parquet")):
+        before, after = (
+            pd.read_parquet(each).drop(columns="suite") for each in (path, merged / path.relative_to(honest))
+        )
+        if not before.equals(after):
+            return f"{path.name} is another"
+    return ""
 
 
 def _planted(folder: Path, name: Path) -> str:

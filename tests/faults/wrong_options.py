@@ -47,8 +47,6 @@ ENDS = {
     "features": ("--data", "nowhere", "-b", "mini-random"),
     "compare": ("mini-fs", "mini-dino", "-o", "nowhere"),
     "merge": ("nowhere", "nowhere", "--output", "nowhere"),
-    "submission write": ("nowhere",),
-    "submission verify": ("nowhere",),
     "export": ("csv", "-o", "nowhere"),
     "reproduce": ("-o", "nowhere"),
     "leaderboard": ("-o", "nowhere"),

@@ -1,5 +1,5 @@
 "use strict";
-// Sorts, searches and filters the tables of a page, which are whole without this, and saves the file that it holds.
+// Sorts and searches the tables of a page, which are whole without this, and saves the file that it holds.
 (() => {
   const all = (query, place = document) => [...place.querySelectorAll(query)];
   document.documentElement.classList.remove("plain");
@@ -20,41 +20,30 @@
       body.append(...[...body.rows].sort((a, b) => order(a.cells[at].dataset.v, b.cells[at].dataset.v)));
     });
 
-  // ---- searching: every word must be in a row or its data-find, and what a filter reads must fit its choice; the
-  // address keeps what was given, by the names of fields: #find=dino+b16
+  // ---- searching: every word must be in a row or its data-find; the address keeps them: #find=dino+b16
   const plain = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}\s]/gu, "");
-  const fits = {
-    whole: (text, value) => text === value,
-    most: (text, value) => text !== "" && Number(text) <= Number(value),
-  };
   const fields = all("[data-table]");
   const keep = () => {
     const given = fields.filter((field) => field.value).map((field) => [field.id, field.value]);
     history.replaceState(null, "", `#${new URLSearchParams(given)}`);
   };
-  for (const [name, own] of Map.groupBy(fields, (field) => field.dataset.table)) {
-    const rows = [...document.getElementById(name).tBodies[0].rows];
+  for (const find of fields) {
+    const rows = [...document.getElementById(find.dataset.table).tBodies[0].rows];
     const texts = rows.map((row) => plain([row.dataset.find, ...[...row.cells].map((cell) => cell.textContent)].join(" ")));
-    const [find, ...filters] = own;
     const search = () => {
       const words = plain(find.value).split(/\s+/).map((word) => word.replace(/(?<=...)s$/, "")); // no plurals
-      const chosen = filters.filter((filter) => filter.value);
       let count = 0;
       for (const [at, row] of rows.entries()) {
-        const passes = chosen.every(({ value, dataset }) => fits[dataset.fits](row.dataset[dataset.row], value));
-        row.hidden = !passes || !words.every((word) => texts[at].includes(word));
+        row.hidden = !words.every((word) => texts[at].includes(word));
         count += !row.hidden;
       }
       document.querySelector(`output[for="${find.id}"]`).textContent = `${count} of ${rows.length} rows`;
     };
-    const given = new URLSearchParams(location.hash.slice(1));
-    for (const field of own) {
-      field.value = given.get(field.id) ?? "";
-      field.addEventListener("input", () => {
-        search();
-        keep();
-      });
-    }
+    find.value = new URLSearchParams(location.hash.slice(1)).get(find.id) ?? "";
+    find.addEventListener("input", () => {
+      search();
+      keep();
+    });
     search();
   }
 

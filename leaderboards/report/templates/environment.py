@@ -1,4 +1,4 @@
-"""The only writer of HTML, feeds and badges: templates in which all text from data is escaped."""
+"""The only writer of HTML: templates in which all text from data is escaped."""
 
 from functools import cache
 from pathlib import Path
@@ -25,12 +25,9 @@ def _templates() -> Environment:
 
 
 def filled(template: str, **values: object) -> Markup:
-    """The template of that name with its values; text is escaped, `Markup` is inserted unchanged.
-
-    It is HTML unless its name has another ending.
-    """
-    name = template if "." in template else f"{template}.html"
-    return Markup(_templates().get_template(name).render(**values))  # noqa: S704 - escaped there
+    """The template of that name with its values; text is escaped, `Markup` is inserted unchanged."""
+    text = _templates().get_template(f"{template}.html").render(**values)
+    return Markup(text)  # noqa: S704 - escaped there
 
 
 class PageSection(NamedTuple):

@@ -59,7 +59,7 @@ def test_the_command_line_is_small(capsys: Capture) -> None:
     (``--engine ray:HOST:PORT``), a variant (``NAME@fast-resize``). The last names are ``find``, and
     ``duplicates``, which took the audit from ``check``.
     """
-    tops = {each.name.partition(" ")[0] for each in COMMANDS}
+    tops = {*NAMES}
     options = [option for each in COMMANDS for option in declared(each.form)]
     assert (len(tops) <= 20, len(options) <= 240) == (True, True), (len(tops), len(options))
     text = command(capsys, "--help").out
@@ -72,7 +72,7 @@ def test_a_command_that_was_seen_alone_still_knows_its_short_help(capsys: Captur
     assert command(capsys, "show", "-h").code == 0
 
 
-@pytest.mark.parametrize("name", [(), ("submission",), *(tuple(name.split()) for name in NAMES)])
+@pytest.mark.parametrize("name", [(), *((name,) for name in NAMES)])
 def test_every_command_explains_itself(capsys: Capture, name: tuple[str, ...]) -> None:
     for flag in ("--help", "-h"):
         said = command(capsys, *name, flag)

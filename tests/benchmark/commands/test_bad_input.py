@@ -314,7 +314,7 @@ STEERING = "a\x1b]0;owned\x07b\x9b31m\u202ec\x7f"
         ("export", "csv"),
         ("export", "latex"),
         ("leaderboard",),
-        ("report", "--site", "site"),  # which writes the report, too
+        ("report",),
     ],
 )
 def test_names_steer_no_terminal(

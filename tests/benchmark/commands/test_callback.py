@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
+from transformers import TrainerCallback
 
 import layerboard
 from layerboard.leaderboards.board.near_duplicates import read_near_duplicates
@@ -21,6 +22,7 @@ BATCHES = 5
 CALLBACK = "layerboard.benchmark.commands.callback"  # imports Lightning, which takes seconds, when it is used
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "training.md"
 HINTS = {"image_size": SIZE, "verbose": False}
+BEST = "knn top-1/best"  # name of a score in logs
 
 
 class Classifier(nn.Module):
@@ -48,25 +50,35 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def follow(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A callback that scores each second step; its pages are named, not written."""
+def callback(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Makes a callback that scores each second step; its pages are named, not written."""
     written: list[str] = []
     monkeypatch.setattr(f"{CALLBACK}.write_board", lambda board, folder: written.append(board.suite))
-    monkeypatch.setattr(f"{CALLBACK}.report_of_suite", lambda output, suite: written.append(suite) or ())
-    found = layerboard.Callback(
-        "knn",
-        every=2,
-        name="run",
-        part="encoder",
-        network=HINTS,
-        images=photos,
-        floor=False,
-        layers="1-3",
-        output=tmp_path / "out",
-        cache=tmp_path / "cache",
-    )
-    found.written = written
-    return found
+    monkeypatch.setattr(f"{CALLBACK}.report", lambda output, suite: written.append(suite))
+
+    def made(**options: Any) -> Any:
+        found = layerboard.Callback(
+            "knn",
+            every=2,
+            name="run",
+            part="encoder",
+            network=HINTS,
+            images=photos,
+            floor=False,
+            layers="1-3",
+            output=tmp_path / "out",
+            cache=tmp_path / "cache",
+            **options,
+        )
+        found.written = written
+        return found
+
+    return made
+
+
+@pytest.fixture
+def follow(callback: Any) -> Any:
+    return callback()
 
 
 def numpy_state() -> str:
@@ -99,6 +111,10 @@ def train_by_hand(net: Classifier, callbacks: list[Any], place: Path) -> None:
 
 
 def train_with_transformers(net: Classifier, callbacks: list[Any], place: Path) -> None:
+    trainer_of(net, callbacks, place).train()
+
+
+def trainer_of(net: Classifier, callbacks: list[Any], place: Path) -> Any:
     pytest.importorskip("accelerate")
     from transformers import Trainer, TrainingArguments
 
@@ -113,10 +129,10 @@ def train_with_transformers(net: Classifier, callbacks: list[Any], place: Path) 
         dataloader_pin_memory=False,
         seed=0,
     )
-    Trainer(net, args, train_dataset=examples(), callbacks=callbacks).train()
+    return Trainer(net, args, train_dataset=examples(), callbacks=callbacks)
 
 
-def train_with_lightning(net: Classifier, callbacks: list[Any], place: Path) -> None:
+def train_with_lightning(net: Classifier, callbacks: list[Any], place: Path, logger: Any = False) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         lightning = pytest.importorskip("lightning.pytorch")
@@ -137,7 +153,7 @@ def train_with_lightning(net: Classifier, callbacks: list[Any], place: Path) -> 
             max_epochs=1,
             accelerator="cpu",
             callbacks=callbacks,
-            logger=False,
+            logger=logger,
             enable_checkpointing=False,
             enable_progress_bar=False,
             enable_model_summary=False,
@@ -177,6 +193,92 @@ def test_a_training_is_the_same_and_its_steps_are_scored(train: Any, follow: Any
     assert scores["value"].iloc[-1] == alone.best["score"].iloc[0]
 
 
+class Recorder(TrainerCallback):
+    """What a tracker of the Trainer gets: what is logged, with its step, and the end of its run."""
+
+    def __init__(self) -> None:
+        self.logged: list[tuple[int, dict[str, float]]] = []
+
+    def on_log(self, args: Any, state: Any, control: Any, **words: Any) -> None:
+        self.logged.append((state.global_step, dict(words["logs"])))
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **words: Any) -> None:
+        self.logged.append((state.global_step, {"end": 1.0}))
+
+
+def best_of(logged: Any) -> list[tuple[int, float, float]]:
+    """Steps with scores, each with the best layer's score and its number."""
+    return [(step, each[BEST], each[f"{BEST} layer"]) for step, each in logged if BEST in each]
+
+
+def expected_of(follow: Any) -> list[tuple[int, float, float]]:
+    return [*follow.scores[["step", "value", "layer"]].itertuples(index=False, name=None)]
+
+
+def test_scores_reach_what_the_trainer_of_transformers_reports_to(callback: Any, tmp_path: Path) -> None:
+    recorder = Recorder()
+    trainer = trainer_of(Classifier(), [recorder], tmp_path / "trainer")
+    follow = callback(log=trainer.log)
+    trainer.add_callback(follow)
+    trainer.train()
+    assert [step for step, *_ in expected_of(follow)] == [0, 2, 4, BATCHES]
+    history = [(each["step"], each) for each in trainer.state.log_history]
+    assert best_of(recorder.logged) == best_of(history) == expected_of(follow)
+    assert recorder.logged[-1] == (BATCHES, {"end": 1.0})  # then trackers take nothing more
+
+
+def test_scores_reach_the_loggers_of_lightning(callback: Any, tmp_path: Path) -> None:
+    pytest.importorskip("lightning.pytorch")
+    from lightning.pytorch.loggers.logger import DummyLogger
+
+    class Recording(DummyLogger):  # type: ignore[misc, unused-ignore]
+        def __init__(self) -> None:
+            super().__init__()
+            self.logged: list[tuple[int, dict[str, float]]] = []
+
+        def log_metrics(self, metrics: dict[str, float], step: int) -> None:
+            self.logged.append((step, metrics))
+
+        def finalize(self, status: str) -> None:
+            self.logged.append((BATCHES, {status: 1.0}))
+
+    loggers, follow = [Recording(), Recording()], callback()
+    train_with_lightning(Classifier(), [follow], tmp_path / "trainer", loggers)
+    assert [step for step, *_ in expected_of(follow)] == [0, 2, 4, BATCHES]
+    for logger in loggers:
+        assert best_of(logger.logged) == expected_of(follow)
+        assert logger.logged[-1] == (BATCHES, {"success": 1.0})
+
+
+def test_a_loop_of_ones_own_is_given_the_scores_of_each_step(callback: Any) -> None:
+    net, logged = Classifier(), []
+    follow = callback(log=logged.append)
+    for step in (3, 7):
+        found = follow(net, step)
+        assert best_of([(step, found)]) == [each for each in expected_of(follow) if each[0] == step]
+        (column,) = follow.board.columns
+        rows = column.candidates[column.candidates["backbone"] == f"run@step{step}"]
+        layers = {f"knn top-1/layer {row.layer:02}": row.value for row in rows.itertuples()}
+        assert len(layers) == 3
+        assert found == {BEST: found[BEST], f"{BEST} layer": found[f"{BEST} layer"]} | layers
+        assert logged[-1] == found
+        assert follow(net, step) == {}
+    assert len(logged) == 2
+
+
+def test_a_log_that_refuses_does_not_end_the_training(callback: Any) -> None:
+    def refuse(scores: dict[str, float]) -> None:
+        raise OSError("no quota")
+
+    with pytest.raises(OSError, match="no quota"):
+        callback(log=refuse)(Classifier(), 0)
+    follow = callback(log=refuse)
+    follow._last = 0
+    with pytest.warns(UserWarning, match="no scores of step 2: OSError: no quota"):
+        assert follow(Classifier(), 2) == {}
+    assert follow.scores["step"].tolist() == [0, 2]
+
+
 def test_later_failures_are_warnings_and_the_first_is_raised(follow: Any) -> None:
     net = Classifier()
     good = [weight.clone() for weight in net.encoder.parameters()]
@@ -208,7 +310,7 @@ def test_other_processes_score_nothing(follow: Any, monkeypatch: pytest.MonkeyPa
         ({"backbones": "mini-dino"}, "takes its network from the training; leave out backbones="),
         ({"tasks": "kn"}, "kn"),
         ({"imges": "photos"}, r"Callback\(\) has no option 'imges'; did you mean images?"),
-        ({"log": "neptune"}, "log= takes wandb, mlflow or tensorboard; found 'neptune'"),
+        ({"log": "wandb"}, r"log= takes a function of a mapping, such as trainer.log; found 'wandb'"),
     ],
 )
 def test_wrong_options_are_refused_before_the_training(options: dict[str, Any], words: str) -> None:
@@ -284,7 +386,7 @@ def test_the_loop_of_the_page(
     (loop,) = re.findall(r"<!-- walk -->\n```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "photos").symlink_to(photos)
-    monkeypatch.setattr(f"{CALLBACK}.report_of_suite", lambda output, suite: ())
+    monkeypatch.setattr(f"{CALLBACK}.report", lambda output, suite: None)
     names: dict[str, Any] = {"__name__": "loop"}
     exec(loop, names)  # the page's own words
     assert capsys.readouterr().out.startswith("run1@step0: 3 blocks of net.")

@@ -29,15 +29,7 @@ from tests.leaderboards.planted import plant
 from tests.leaderboards.planted import records as planted
 
 Capture = pytest.CaptureFixture[str]
-COMMANDS = (
-    "features",
-    "merge",
-    "submission write",
-    "submission verify",
-    "export",
-    "leaderboard",
-    "reproduce",
-)
+COMMANDS = ("features", "merge", "export", "leaderboard", "reproduce")
 EXAMPLE = {"export": "layerboard export latex", "merge": "layerboard merge results-a results-b"}
 
 

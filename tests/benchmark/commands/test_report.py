@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from layerboard import report
 from layerboard.benchmark.plan.facts import known_facts
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.records.record import add_suite
-from layerboard.leaderboards.report.site import LINK
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import all_specs
 from tests.benchmark.runs import command
@@ -58,22 +56,13 @@ def test_the_page_says_what_trainings_have_seen(tmp_path: Path) -> None:
     assert re.search(r"dino-b16</th><td>images</td>", seen)
 
 
-def test_figures_and_a_site_are_written_where_they_are_asked_for(tmp_path: Path) -> None:
+def test_figures_are_written_where_they_are_asked_for(tmp_path: Path) -> None:
     records = frame(layers([50.0, 60.0], backbone="mini-fs"), layers([40.0, 30.0], backbone="mini-dino"))
     write_checked(records, tmp_path / "records" / "all.parquet")
-    site = tmp_path / "site"
-    paths = report(output=tmp_path, to=tmp_path / "to", figures="both", site=site).paths
+    paths = report(output=tmp_path, to=tmp_path / "to", figures="both").paths
     names = {path.relative_to(tmp_path).as_posix() for path in paths}
     assert {"to/mini.html", "to/mini/knn-layers.svg", "to/mini/knn-layers.pdf"} < names
-    assert {"site/index.html", "site/README.md", "site/mini.csv"} < names
-    assert {"site/literature.html", "site/literature.csv"} < names
     assert all(path.is_file() for path in paths)
-    page = (tmp_path / "to" / "mini.html").read_text(encoding="utf-8")
-    assert page.count("</footer>") == 1
-    assert (site / "index.html").read_text(encoding="utf-8") == page.replace("</footer>", LINK)
-    card = yaml.safe_load((site / "README.md").read_text(encoding="utf-8").split("---")[1])
-    assert (card["sdk"], card["app_file"]) == ("static", "index.html")
-    assert (site / "mini.csv").read_text(encoding="utf-8").count("\n") == 5
 
 
 def test_a_backbone_to_highlight_stands_out_and_must_be_there(tmp_path: Path) -> None:
@@ -92,16 +81,13 @@ def page_data(path: Path) -> dict[str, Any]:
     return data
 
 
-def test_several_suites_have_a_page_each_and_the_site_a_list_of_them(tmp_path: Path) -> None:
+def test_several_suites_have_a_page_each(tmp_path: Path) -> None:
     records = frame(layers([50.0, 60.0], backbone="mini-fs"))
     write_checked(add_suite(records, "<other>"), tmp_path / "records" / "all.parquet")
-    paths = report(output=tmp_path, site=tmp_path / "site").paths
-    pages = sorted(path.name for path in paths if path.parent == tmp_path / "report")
+    pages = report(output=tmp_path).paths
+    assert {path.parent for path in pages} == {tmp_path / "report"}
     assert len(pages) == 2
-    index = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
-    assert sorted(re.findall(r'href="([^"]+)"', index)) == sorted([*pages, "literature.html"])
-    assert LINK in (tmp_path / "site" / pages[0]).read_text(encoding="utf-8")
-    assert "&lt;other&gt;" in index
+    assert any("&lt;other&gt;" in path.read_text(encoding="utf-8") for path in pages)
     assert len(report(output=tmp_path, suite="mini").paths) == 1
 
 
@@ -112,7 +98,6 @@ def test_several_suites_have_a_page_each_and_the_site_a_list_of_them(tmp_path: P
         (("--output", "empty"), "expected records (*.parquet) in empty/records but found none"),
         (("--suite", "maxi"), "suite"),
         (("--figures", "gif"), "--figures takes svg, pdf or both"),
-        (("--site", "file"), "--site takes a folder; found the file file"),
         (("--published", "file"), "cannot read the published numbers in file"),
     ],
 )

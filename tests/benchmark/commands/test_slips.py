@@ -83,7 +83,6 @@ SLIPS = (
     ("help", "`layerboard help` is `layerboard --help`"),
     ("help run", "`layerboard help` is `layerboard run --help`"),
     ("run help", "`layerboard run --help` shows the help"),
-    ("submission help", "`layerboard submission help` is `layerboard submission --help`"),
     ("version", "`layerboard --version` shows the version"),
     ("-V", "`layerboard --version` shows the version"),
     ("benchmark", "did you mean `layerboard run`?"),
@@ -148,10 +147,6 @@ def test_a_slip_is_answered_with_what_was_meant(
     ("line", "sentence"),
     [
         ("compare mini-fs", "compare takes SECOND, which is missing; usage: layerboard compare [OPTIONS] "),
-        (
-            "submission verify",
-            "submission verify takes FOLDER, which is missing; usage: layerboard submission",
-        ),
         ("run -b", "-b takes a value, and none follows; usage: layerboard run [OPTIONS]"),
         ("run --floor=3", "option '--floor' does not take a value; usage: layerboard run [OPTIONS]"),
         ("run --limit 0", "--limit takes a whole number of at least 1; found '0'; usage: layerboard run"),

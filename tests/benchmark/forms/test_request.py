@@ -26,7 +26,6 @@ from layerboard.benchmark.commands.pack import PackRequest
 from layerboard.benchmark.commands.report import ReportRequest
 from layerboard.benchmark.commands.reproduce import ReproduceRequest
 from layerboard.benchmark.commands.run import RunForm
-from layerboard.benchmark.commands.submission import SubmitRequest, VerifyRequest
 from layerboard.benchmark.forms.option import declared
 from layerboard.benchmark.forms.parsers import default_cache, default_workers
 from layerboard.benchmark.forms.request import Request
@@ -40,8 +39,6 @@ FORMS = pytest.mark.parametrize(
         (RunForm, "run"),
         (CompareRequest, "compare"),
         (MergeRequest, "merge"),
-        (SubmitRequest, "submission write"),
-        (VerifyRequest, "submission verify"),
         (ExportRequest, "export"),
         (LeaderboardRequest, "leaderboard"),
         (ReproduceRequest, "reproduce"),
