@@ -205,7 +205,7 @@ def test_help_shows_every_option(
 
 def test_the_python_call_has_the_same_options() -> None:
     parameters = signature(layerboard.run).parameters
-    assert sorted(parameters) == sorted([*signature(Request).parameters, "progress", "log"])
+    assert sorted(parameters) == sorted([*signature(Request).parameters, "progress"])
     for option in declared(Request):
         parameter = parameters[option.name]
         first = option.name in ("backbones", "tasks")
