@@ -12,7 +12,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
-from layerboard.benchmark.forms.former import line_now
 from layerboard.benchmark.forms.option import Option
 from layerboard.benchmark.forms.parsers import WrongValueError
 from layerboard.zoo.errors import InputError, first_line, likely, shortened, unknown
@@ -107,7 +106,6 @@ def campaign_options(name: str, options: Options) -> dict[str, Any]:
                 )
             close = likely("option", spelled, [*named, PINS])
             hint = f"did you mean {close[0]}?" if close else f"there are {', '.join([*named, PINS])}"
-            hint = f"`layerboard {line}` does that now" if (line := line_now("run", spelled)) else hint
             raise InputError(f"{path} has the key {shortened(key)}, which no campaign has; {hint}")
         if spelled in given:
             raise InputError(f"{path} has the key {spelled} twice")

@@ -199,7 +199,7 @@ def test_features_have_no_sets_of_layers_and_no_transforms(write) -> None:  # ty
     for name in ("fuse", "transform"):
         said = write(f"--{name}", "all")
         assert said.code == 2
-        assert f"features has no option --{name}; `run` " in said.err
+        assert f"features has no option '--{name}'; `run` has it" in said.err
         with pytest.raises(InputError, match=rf"features\(\) has no option '{name}'"):
             layerboard.features("mini-fs", **{name: "all"})  # type: ignore[arg-type]
 

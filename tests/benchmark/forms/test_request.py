@@ -229,10 +229,6 @@ def test_the_python_call_passes_on_a_request(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(InterruptedError):
         layerboard.run("mini-dino", "knn", poolings="cls", store_dtype="float16")
     assert found == [Request(backbones="mini-dino", tasks="knn", poolings="cls", store_dtype="float16")]
-    with pytest.raises(
-        InputError, match=r"no option 'fast_resize'; `layerboard run --backbones NAME NAME@fast"
-    ):
-        layerboard.run(fast_resize=True)  # type: ignore[call-arg]
     with pytest.raises(InputError, match=r"^run\(\) has no option 'task'; did you mean tasks\?$"):
         layerboard.run(task="knn")  # type: ignore[call-arg]
 
