@@ -24,7 +24,7 @@ PINS = "pins"  # name, then the fields of `LockedWeights`
 PACKAGED = Path(__file__).parents[1] / "campaigns"
 MOST_BYTES = 2**20
 ONCE = ("campaign", "again")  # options that say nothing of what is measured
-_OF_CALLS = ("campaign", "plan", "detect", "json", "progress")  # they say what to do with a campaign
+_OF_CALLS = ("campaign", "plan", "json", "progress")  # they say what to do with a campaign
 _NO_PATH = re.compile(r"[A-Za-z][\w+.-]+:|none$|$")  # hf:DATASET, s3://..., module:name; labels: none
 _FLAG = re.compile(r"(?<![\w-])--(?=[a-z])")
 _HEAD = """\

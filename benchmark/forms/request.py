@@ -360,8 +360,8 @@ class Request(ClusterOptions, VariantOptions, PassOptions):
     )
     fuse: Words = Option(
         (),
-        "Also score sets of layers jointly: last4, quarters, all, pairs, blocks such as 3+6+9, or sets that "
-        "are chosen: greedy:3 by scores, loes:3 without labels.",
+        "Also score sets of layers jointly: last4, quarters, all, pairs, blocks such as 3+6+9, or "
+        "greedy:3, chosen by scores.",
         lambda value: parse_sets(parsers.listed(value)),
         usual="none",
         panel="Layers and vectors",

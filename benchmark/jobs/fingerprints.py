@@ -12,7 +12,7 @@ from layerboard.benchmark.records.records import known_view_sizes
 from layerboard.leaderboards.records.files import safe_name, scored_path
 from layerboard.tasks.framework.base import Source, digest
 from layerboard.tasks.framework.examples import VERSION as EXAMPLES
-from layerboard.tasks.framework.sets import chosen_label_free, marks_of
+from layerboard.tasks.framework.sets import marks_of
 from layerboard.tasks.framework.task import Task
 from layerboard.zoo.view.geometry import ViewSize
 from layerboard.zoo.view.views import View
@@ -88,8 +88,6 @@ class JobMaker:
         stored += [self.stored(each.source, task) for each in plan.passes if task in each.measured]
         prints = [each.fingerprint for each in stored]
         layers = [str(layer) for layer in task.scored(setup.layers, setup.spec)]
-        if chosen_label_free(task.sets):  # among these
-            layers += ["of", *map(str, setup.layers)]
         if marks := marks_of(task.sets, setup.spec.depth, setup.layers):
             layers += sorted(f"{layer} {mark}" for layer, names in marks.items() for mark in names)
         examples = () if task.examples is None else ("examples", EXAMPLES, setup.writes_examples)

@@ -151,7 +151,7 @@ WRONG: tuple[tuple[str, object, str], ...] = (
     (
         "fuse",
         "last3",
-        "--fuse takes last4, quarters, all, pairs, greedy:3, loes:3, blocks such as 3+6+9, or several with "
+        "--fuse takes last4, quarters, all, pairs, greedy:3, blocks such as 3+6+9, or several with "
         "commas; found 'last3'",
     ),
     ("floor", "no", "--floor takes True or False; found 'no'"),
