@@ -34,8 +34,7 @@ class DecomposeRequest(
     task: Plain[str] = Option(..., "Task: spair or davis.")
     start: Plain[str] = Option(
         "standard",
-        "First protocol. NAME+final reads the output of the final norm in place of the best block, "
-        "NAME+debias:K transforms the features, NAME+final+debias:K both.",
+        "First protocol. NAME+final reads the output of the final norm in place of the best block.",
         also="--from",
     )
     to: Plain[str] = Option("paper", "Second protocol, named in the same way.")

@@ -344,8 +344,7 @@ class Request(ClusterOptions, VariantOptions, PassOptions):
     )
     transform: Words = Option(
         (),
-        "Feature transforms to score in addition to plain features: debias:K (removes K positional "
-        "directions from patch tokens), whiten and zscore (for vectors).",
+        "Transforms of vectors to score in addition to plain ones: whiten and zscore.",
         partial(parsers.each_once, parse_transform),
         usual="nothing",
         panel="Layers and vectors",

@@ -19,7 +19,6 @@ from layerboard.zoo.view.views import View
 
 FORMAT = 2  # raise it when stored features, measurements or scores change for the same input
 SCORING = 7  # raise it when scores, intervals or marks change for the same features
-DEBIAS = 1  # raise it when tokens without their position change for the same tokens
 
 
 class Stored(NamedTuple):
@@ -122,7 +121,5 @@ class JobMaker:
         scored = task.scores_from(source)
         if scored and task.memory is not None:
             further += (("remembered", self.setup.plan.signature(task.memory.source)),)
-        if task.transform:
-            further += (("transform", DEBIAS, task.transform),)
         numbers = task.scored_fingerprint if scored else task.fed_by(source).fingerprint
         return (numbers, layers, *further)

@@ -11,7 +11,7 @@ from layerboard.tasks.decompose.paths import End, Read, Steps, steps_between
 from layerboard.tasks.framework.protocols import EvaluationProtocol, find_protocol
 from layerboard.tasks.framework.registry import TaskEntry, config_of, find_tasks
 from layerboard.tasks.framework.task import Task
-from layerboard.tasks.framework.transforms import of_tokens, parse_transform
+from layerboard.tasks.framework.transforms import parse_transform
 from layerboard.tasks.keypoints.task import KeypointTask
 from layerboard.tasks.propagation.task import PropagationTask
 from layerboard.zoo.errors import InputError, shortened
@@ -36,7 +36,7 @@ class Given:
         try:
             (transform,) = map(parse_transform, transforms) if transforms else ("",)
         except (InputError, ValueError):
-            example = "insid3, insid3+final, insid3+debias:20 or insid3+final+debias:20"
+            example = "insid3 or insid3+final"
             raise InputError(f"expected a protocol, such as {example}; found {shortened(name)}") from None
         return cls(find_protocol(protocol), tap, transform)
 
@@ -48,7 +48,7 @@ class Given:
 
     def end(self, task: str) -> End:
         """Its rule for a task, with these features; raises InputError if grids cannot take the transform."""
-        if self.transform and not of_tokens(self.transform):
+        if self.transform:
             raise InputError(f"{task} is scored on tokens, and {self.transform} acts on vectors of images")
         return End(config_of(self.protocol, task), self.tap, self.transform)
 

@@ -47,14 +47,7 @@ from layerboard.tasks.framework.transformed import (
     known_rows,
     side_by_side,
 )
-from layerboard.tasks.framework.transforms import (
-    BYTES,
-    FLOAT32,
-    compressed_bytes,
-    is_compression,
-    misfit,
-    of_tokens,
-)
+from layerboard.tasks.framework.transforms import BYTES, FLOAT32, compressed_bytes, is_compression, misfit
 from layerboard.tasks.metrics.arrays import in_range
 from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.view.views import View
@@ -337,8 +330,7 @@ class VectorTask(Task):
     def transform_refusal(self, transform: str) -> str:
         if not self.fitted_on:
             return "does not say which images a transform may be fitted on"
-        alone = "acts on the tokens of grids, and the task takes one vector an image"
-        return alone if of_tokens(transform) else ""
+        return ""
 
     def results(self, backbone: StoredBackbone) -> Findings:
         """Outcomes of every layer, or set of layers, and stored pooling, in that order."""
@@ -428,17 +420,10 @@ class FedTask(Task, Measurable):
     """A task that measures the features of a pass over its source, and stores small arrays."""
 
     pooling: ClassVar[str] = "grid"  # pooling in records: ``grid``, or the query tokens (patch, cls)
-    transforms: ClassVar[bool] = False  # whether it takes transforms of tokens
 
     @property
     def measured(self) -> tuple[Measurable, ...]:
         return (self,) if self.memory is None else (self.memory, self)
-
-    def transform_refusal(self, transform: str) -> str:
-        if not (self.transforms and all(isinstance(each.feed, GridFeed) for each in self.measured)):
-            return AS_THEY_ARE
-        alone = "is fitted on vectors of many images before the first is scored, and grids are never kept"
-        return "" if of_tokens(transform) else alone
 
     def _unmeasured(self, backbone: StoredBackbone) -> list[LayerOutcome]:
         """Empty outcomes for layers that could not be measured."""
@@ -451,7 +436,6 @@ class MeasuredTask(FedTask):
     """A task that scores each layer from the measurements of its groups (propagation, keypoints, regions)."""
 
     sets_refusal = "does not compare tokens by their cosine"
-    transforms = True
 
     @abstractmethod
     def score(self, measurements: Sequence[Measurements]) -> Outcome:

@@ -82,13 +82,7 @@ EXAMPLES: tuple[tuple[str, tuple[str, ...], object, object], ...] = (
     ("layers", ("4,8-12,final",), "4,8-12,final", "4,8-12,final"),
     ("taps", ("mlp,block",), ["mlp", "block"], ("block", "mlp")),
     ("taps", ("norm1",), "norm1", ("norm1",)),
-    (
-        "transform",
-        ("debias:20, whiten", "zscore"),
-        ["debias:20,whiten", "zscore"],
-        ("debias:20", "whiten", "zscore"),
-    ),
-    ("transform", ("debias:007",), "debias:007", ("debias:7",)),
+    ("transform", ("whiten, zscore",), ["whiten,zscore"], ("whiten", "zscore")),
     ("shots", ("1", "8"), [1, 8], (1, 8)),
     ("compress", ("pca:08+int8, binary",), "pca:8+int8,binary", ("pca:8+int8", "binary")),
     ("fuse", ("pairs, all", "last4"), ["pairs,all", "last4"], ("last4", "all", "pairs")),
@@ -142,11 +136,7 @@ WRONG: tuple[tuple[str, object, str], ...] = (
         "--poolings takes cls, mean or both, and with them any of cls+mean, gem, patchwise; found []",
     ),
     ("interpolation", "none", "--interpolation takes auto, huggingface, dino, timm or google; found 'none'"),
-    (
-        "transform",
-        "pca:3",
-        "--transform takes debias:K (K directions of the position, from 0), whiten and zscore; found 'pca:3'",
-    ),
+    ("transform", "pca:3", "--transform takes whiten and zscore; found 'pca:3'"),
     ("transform", 3, "--transform takes words; found 3"),
     (
         "fuse",
