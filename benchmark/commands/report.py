@@ -6,9 +6,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
-from layerboard.benchmark.commands.command import PUBLISHED, boards_of, command, records_of, say
+from layerboard.benchmark.commands.command import boards_of, command, records_of, say
 from layerboard.benchmark.commands.result import PageFiles, page_files
-from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPath, Paths, Plain, of_form
+from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPath, Plain, of_form
 from layerboard.zoo.errors import InputError, first_line, require_known
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ class ReportRequest(Form):
     since: Plain[str | None] = Option(
         None, "For a repository: day or submission since which changes are listed.", usual="the last but one"
     )
-    published: Paths = Option((), PUBLISHED)
 
 
 @command("report", ReportRequest)
@@ -124,7 +123,7 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
     import pandas as pd
 
     from layerboard.benchmark.plan.facts import known_depths, known_facts
-    from layerboard.leaderboards.published.literature import all_published, own_published
+    from layerboard.leaderboards.published.literature import all_published
     from layerboard.leaderboards.report.content import report_of
     from layerboard.leaderboards.report.figures import FORMATS, without_figure, write_figures
     from layerboard.leaderboards.report.gallery.section import example_sections
@@ -134,10 +133,9 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
     from layerboard.leaderboards.report.site import write_site
     from layerboard.zoo.atomic import write_whole
 
-    published = (*own_published(request.published), *all_published())
     records = records_of(output)
     records = repository.marked(records) if repository else records
-    boards = boards_of(records, output, request.suite, published)
+    boards = boards_of(records, output, request.suite, all_published())
     _require_fitting(request, boards)
     reports = [report_of(board, known_facts(), request.highlight or "") for board in boards]
     folder = request.to or output / "report"
@@ -154,7 +152,9 @@ def _report(request: ReportRequest, output: Path, repository: "Repository | None
         notes += [line for each in reports for line in without_figure(each)]
     if request.site is not None:
         history = History(repository, reports, request.since or "").pages() if repository else {}
-        others = literature_files(published, known_depths(), pd.concat([board.scores for board in boards]))
+        others = literature_files(
+            all_published(), known_depths(), pd.concat([board.scores for board in boards])
+        )
         paths += write_site(pages, reports, request.site, history, others)
     written = page_files([*dict.fromkeys(paths)])
     notes += [f"left out: {reason}" for reason in (repository.left_out if repository else ())]

@@ -113,7 +113,6 @@ def test_several_suites_have_a_page_each_and_the_site_a_list_of_them(tmp_path: P
         (("--suite", "maxi"), "suite"),
         (("--figures", "gif"), "--figures takes svg, pdf or both"),
         (("--site", "file"), "--site takes a folder; found the file file"),
-        (("--published", "file"), "cannot read the published numbers in file"),
     ],
 )
 def test_wrong_input_is_one_sentence(
