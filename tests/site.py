@@ -329,25 +329,17 @@ def also_called(item: dict[str, Any]) -> str:
 # Stems of words for tasks (`zoo.words`) whose usual forms are other than the stem.
 FIELD = {
     "classif": "classification",
-    "recogni": "recognition",
     "prob": "probing, linear probe",
+    "segment": "segmentation, semantic segmentation",
     "detect": "detection",
-    "semanticseg": "semantic segmentation",
-    "copydetect": "copy detection",
+    "ood": "out of distribution",
     "duplicate": "duplicates, near-duplicates",
     "dedup": "deduplication, dedup",
     "similar": "similarity",
-    "retriev": "image retrieval",
     "track": "tracking",
-    "propagat": "propagation",
+    "keypoint": "keypoint matching",
     "correspond": "semantic correspondence",
-    "match": "keypoint matching",
-    "outofdistribution": "out of distribution",
-    "metriclearning": "metric learning",
-    "quanti": "quantization",
-    "kernelalign": "kernel alignment",
-    "segment": "segmentation",
-    "zeroshot": "zero-shot",
+    "cluster": "clustering",
 }
 
 

@@ -1,11 +1,10 @@
 """Libraries that are missing or cannot be imported, in one sentence. Imports nothing heavy."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
+from importlib.metadata import packages_distributions, version
 from importlib.util import find_spec
 from pathlib import Path
 from traceback import walk_tb
@@ -13,13 +12,11 @@ from types import ModuleType
 
 from layerboard.zoo.errors import InputError, first_line, printable
 
-CHECK = "`layerboard check` tells more"
 OURS = "layerboard"
-TORCH = "torch"  # libraries of compiled operators fit one version and build of it
 
 
 class BrokenLibraryError(InputError):
-    """A library that is missing, or is installed and cannot be imported; "" where its name is unknown."""
+    """A library that cannot be imported; "" where its name is unknown."""
 
     def __init__(self, sentence: str, library: str = "") -> None:
         super().__init__(sentence)
@@ -48,7 +45,7 @@ def imports_explained() -> Iterator[None]:
 
 
 def explained(error: BaseException) -> BrokenLibraryError | None:
-    """What is wrong with the library whose import raised an error; None if no import did, or one of ours.
+    """The library whose import raised an error, with the reason; None if no import did, or one of ours.
 
     Libraries that wrap such an error, as transformers does, name it as the cause: the first one is broken.
     """
@@ -56,18 +53,10 @@ def explained(error: BaseException) -> BrokenLibraryError | None:
         return error if isinstance(error, BrokenLibraryError) else None
     if error.__cause__ is not None and (broken := explained(error.__cause__)):
         return broken
-    importing = _importing(error)
-    name = _top(error.name or "") if isinstance(error, ImportError) else ""
-    if isinstance(error, ModuleNotFoundError) and name not in ("", OURS) and not is_there(name):
-        needs = f", and {named(importing)} needs it" if importing else ""
-        return BrokenLibraryError(
-            f"{name} is not installed{needs}; install it with: pip install {_distribution(name)}; {CHECK}",
-            name,
-        )
-    culprit = importing or name or (_of_file(error.filename) if isinstance(error, SyntaxError) else "")
-    if not culprit and isinstance(error, ImportError):  # raised by hand, in a library's own words
-        return BrokenLibraryError(f"a library is missing: {_reason(error)}; {CHECK}")
-    return None if culprit in ("", OURS) else _broken(culprit, error)
+    library = _importing(error) or _named(error)
+    if library == OURS or not (library or isinstance(error, ImportError)):  # one may be raised without a name
+        return None
+    return _broken(library, error)
 
 
 def end_command(error: BaseException) -> None:
@@ -79,86 +68,6 @@ def end_command(error: BaseException) -> None:
         sys.exit(2)
 
 
-def named(name: str) -> str:
-    """A library with its version, if that is known."""
-    return f"{name} {installed(name)}".rstrip()
-
-
-def installed(name: str) -> str:
-    """Version of the distribution that has a module; "" if it is unknown."""
-    try:
-        return version(_distribution(name))
-    except Exception:  # damaged metadata raise all kinds of errors
-        return ""
-
-
-def requirements(distribution: str, extra: str = "") -> list[tuple[str, str]]:
-    """What a distribution needs here, or what one of its extras adds: names and versions (``>=2``)."""
-    try:
-        from packaging.requirements import Requirement
-
-        every = [Requirement(line) for line in requires(distribution) or ()]
-    except Exception:  # damaged metadata raise all kinds of errors
-        return []
-
-    def applies(requirement: Requirement, of_extra: str) -> bool:
-        return requirement.marker is None or requirement.marker.evaluate({"extra": of_extra})
-
-    asked = [each for each in every if applies(each, extra) and not (extra and applies(each, ""))]
-    return [(each.name, str(each.specifier)) for each in asked]
-
-
-def _broken(name: str, error: BaseException) -> BrokenLibraryError:
-    """What is wrong with a library that is there, as far as its metadata tell, and what to do."""
-    reason = printable(_reason(error))
-    misfits = (other for other, wanted in requirements(_distribution(name)) if not fits(other, wanted))
-    needs_torch = name != TORCH and (name.startswith(TORCH) or _needs(name, TORCH))
-    partner = next(misfits, TORCH if needs_torch else "")
-    if sys.flags.optimize > 1:
-        without = "without docstrings, which PYTHONOPTIMIZE=2 (python -OO) leaves out"
-        wrong = f"cannot be imported {without} ({reason}); unset it"
-    elif isinstance(error, Warning):
-        unset = "unset PYTHONWARNINGS, or leave out -W"
-        wrong = f"cannot be imported where warnings are errors ({reason}); {unset}"
-    elif not partner or not installed(partner):
-        again = f"install it again with what it needs: pip install --force-reinstall {_distribution(name)}"
-        wrong = f"is installed and cannot be imported ({reason}); {again}"
-    else:
-        where = ", from the same index as torch" if partner == TORCH else ""
-        instead = "" if _needs(OURS, name) else f", or uninstall {name}"
-        fitting = f"install the {name} that is made for {named(partner)}{where}{instead}"
-        wrong = f"does not fit {named(partner)} ({reason}); {fitting}"
-    return BrokenLibraryError(f"{named(name)} {wrong}; {CHECK}", name)
-
-
-def _reason(error: BaseException) -> str:
-    """The first line of an error's message, of readable length."""
-    line = first_line(error)
-    return line if len(line) <= 200 else f"{line[:200]}..."
-
-
-def _importing(error: BaseException) -> str:
-    """The library whose module was being imported when an error was raised; "" for ours or none."""
-    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
-    modules = [
-        _top(str(each.f_globals.get("__name__"))) for each in frames if each.f_code.co_name == "<module>"
-    ]
-    last = modules[-1] if modules else ""
-    return "" if last in (OURS, "__main__") else last
-
-
-def _of_file(path: str | None) -> str:
-    """The library that a file belongs to; "" if it is not below a folder of modules."""
-    for folder in map(Path, sys.path):
-        if path and folder.is_absolute() and Path(path).is_relative_to(folder):
-            return Path(path).relative_to(folder).parts[0].removesuffix(".py")
-    return ""
-
-
-def _top(module: str) -> str:
-    return module.partition(".")[0]
-
-
 def is_there(name: str) -> bool:
     """Whether there is a module of that name."""
     try:
@@ -167,38 +76,31 @@ def is_there(name: str) -> bool:
         return sys.modules.get(name) is not None
 
 
-def _distribution(name: str) -> str:
-    """The distribution that has a module, which often has its name."""
+def _broken(library: str, error: BaseException) -> BrokenLibraryError:
+    reason = printable(first_line(error))[:200]
+    named = f"{library} {_version(library)}".rstrip() or "a library"
+    return BrokenLibraryError(
+        f"{named} cannot be imported ({reason}); `layerboard check` tells more", library
+    )
+
+
+def _version(module: str) -> str:
+    """Version of the distribution that has a module; "" if it is unknown."""
     try:
-        version(name)
-    except PackageNotFoundError:
-        known = {"faiss": "faiss-cpu", "PIL": "Pillow", "sklearn": "scikit-learn", "yaml": "PyYAML"}
-        return known.get(name) or (_distributions(*sys.path).get(name) or [name.replace("_", "-")])[0]
-    except Exception:  # damaged metadata raise all kinds of errors
-        return name
-    return name
+        return version(packages_distributions()[module][0])
+    except Exception:  # it is absent, or its metadata are damaged, which raises all kinds of errors
+        return ""
 
 
-@cache
-def _distributions(*folders: str) -> Mapping[str, list[str]]:
-    """The distributions of every module in the folders of ``sys.path``: to read all takes half a second."""
-    del folders
-    return packages_distributions()
+def _importing(error: BaseException) -> str:
+    """The library whose module was being imported when an error was raised; "" for ours or none."""
+    frames = [frame for frame, _ in walk_tb(error.__traceback__) if frame.f_code.co_name == "<module>"]
+    name = str(frames[-1].f_globals.get("__name__")).partition(".")[0] if frames else ""
+    return "" if name in (OURS, "__main__") else name
 
 
-def _needs(name: str, other: str) -> bool:
-    """Whether a library needs another one, by its metadata."""
-    from packaging.utils import canonicalize_name
-
-    mine = {canonicalize_name(needed) for needed, _ in requirements(_distribution(name))}
-    return canonicalize_name(_distribution(other)) in mine
-
-
-def fits(name: str, wanted: str) -> bool:
-    """Whether the installed version is among the wanted ones; true if it is unknown."""
-    from packaging.specifiers import SpecifierSet
-
-    try:
-        return SpecifierSet(wanted).contains(version(name), prereleases=True)
-    except Exception:  # not installed, or damaged metadata
-        return True
+def _named(error: BaseException) -> str:
+    """The library that an error names, as the one that is missing or whose file is no Python; "" for none."""
+    if isinstance(error, SyntaxError) and (file := Path(error.filename or "")).is_file():
+        return file.parent.name if file.stem == "__init__" else file.stem
+    return (error.name or "").partition(".")[0] if isinstance(error, ImportError) else ""

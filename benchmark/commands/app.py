@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from layerboard.benchmark.commands.command import Command, say
-from layerboard.benchmark.commands.slips import UsageError, misused, require_understood
+from layerboard.benchmark.commands.usage import UsageError, unknown_command, usage_reason
 from layerboard.benchmark.engines.base import WorkerDiedError
 from layerboard.benchmark.forms.parsers import require_working_folder
 from layerboard.leaderboards.records.files import VERSION
@@ -120,13 +120,15 @@ def main() -> None:
         require_working_folder()
         arguments = repeat_options(sys.argv[1:])
         words, command = named_command(arguments)
-        require_understood(words, command, arguments[len(words) :], COMMANDS)
+        rest, below = arguments[len(words) :], getattr(command, "commands", {})
+        if below and rest and not rest[0].startswith("-"):
+            raise unknown_command(" ".join([*words, rest[0]]), [" ".join([*words, each]) for each in below])
         try:
             code = command_line()(arguments, prog_name="layerboard", standalone_mode=False)
         except UsageError as error:
             if not error.message and not hasattr(error, "param"):  # without arguments, help was shown
                 sys.exit(2)
-            raise misused(error, words, command, arguments[len(words) :], COMMANDS) from None
+            raise usage_reason(error, words, command, COMMANDS) from None
         sys.exit(code or 0)
 
 

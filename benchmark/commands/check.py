@@ -50,9 +50,9 @@ def check_command(request: CheckRequest) -> int:
     splits were found and which files are skipped. Images are decoded, of a large dataset a sample; `--all`
     decodes every image. Each unreadable one is listed.
 
-    Without options, it says in one sentence each what is wrong with torch, torchvision, transformers, faiss
-    and all other libraries, OpenMP, the GPU and its driver, the locale, the cache, the disk and /dev/shm. A
-    library that crashes or hangs does no harm. Exit code 1 if something is wrong, else 0.
+    Without options, it says which versions of torch, transformers, faiss and all other libraries are there,
+    whether each can be imported, which devices torch sees, and how much disk is free for the cache. A library
+    that crashes does no harm. Exit code 1 if something is wrong, else 0.
 
     `duplicates` shows what vectors reveal about the images: copies, doubtful labels and series.
 

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from layerboard.leaderboards.published.literature import Published
 
 WIDEST_CHOICES = 12  # in characters; longer lists of choices are in the help, which has more room
-PUBLISHED = "CSV files of published numbers: columns source, backbone, task, dataset, metric and value."
 
 
 @dataclass(frozen=True)

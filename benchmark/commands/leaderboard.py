@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from layerboard.benchmark.commands.command import PUBLISHED, boards_of, command, records_of, say
+from layerboard.benchmark.commands.command import boards_of, command, records_of, say
 from layerboard.benchmark.commands.result import table_text
-from layerboard.benchmark.forms.option import Option, OptionalPath, Paths, Plain, Words
+from layerboard.benchmark.forms.option import Option, OptionalPath, Plain, Words
 from layerboard.benchmark.forms.request import ResultsOptions
 from layerboard.zoo.errors import InputError, some
 
@@ -24,7 +24,6 @@ class LeaderboardRequest(ResultsOptions):
         usual="OUTPUT/tables; with --check the pages of the package",
     )
     check: Plain[bool] = Option(False, "Compare with the pages in --tables, or --baseline; write nothing.")
-    published: Paths = Option((), PUBLISHED)
     literature: Plain[bool] = Option(
         False, "Write published numbers alone: a page to search, literature.html, and its CSV; needs no run."
     )
@@ -45,10 +44,7 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
 
     Example: `layerboard leaderboard --check --baseline baseline -b my-net --tolerance 1`
     """
-    from layerboard.leaderboards.findings.reproduce import NOT_MEASURED, reproduce
-    from layerboard.leaderboards.published.literature import own_published
     from layerboard.leaderboards.records.record import read_records
-    from layerboard.leaderboards.sections.published import published_table
     from layerboard.leaderboards.writers.build import write_board
 
     if request.baseline is None and (request.backbones or request.tolerance is not None):
@@ -64,14 +60,8 @@ def leaderboard_command(request: LeaderboardRequest) -> int:
     if request.check:
         return _check(records, request.tables)
     folder = request.tables or output / "tables"
-    published = own_published(request.published)
-    boards = boards_of(records, output, None, published)
-    for path in sorted(path for board in boards for path in write_board(board, folder)):
+    for path in sorted(path for board in boards_of(records, output) for path in write_board(board, folder)):
         say(path)
-    judged = reproduce(records, published)
-    if len(unmatched := judged[judged["verdict"].isin(NOT_MEASURED)]):
-        table = table_text(published_table(unmatched))
-        say(f"\nThese numbers of --published match no run:\n\n{table}", err=True)
     return 0
 
 
@@ -79,17 +69,16 @@ def _literature(request: LeaderboardRequest) -> int:
     """Write every published number; records, if there are any, may show a last layer not to be the best."""
     from layerboard.benchmark.plan.facts import known_depths
     from layerboard.leaderboards.board.board import Board
-    from layerboard.leaderboards.published.literature import all_published, own_published
+    from layerboard.leaderboards.published.literature import all_published
     from layerboard.leaderboards.records.record import to_frame
     from layerboard.leaderboards.report.literature import literature_files
     from layerboard.zoo.atomic import write_whole
 
     if request.check:
         raise InputError("--literature takes no --check: it writes numbers of others")
-    published = (*own_published(request.published), *all_published())
     records = records_of(request.output, empty=True) if request.output.is_dir() else to_frame([])
     folder = request.tables or request.output / "tables"
-    for name, text in literature_files(published, known_depths(), Board.of(records).scores).items():
+    for name, text in literature_files(all_published(), known_depths(), Board.of(records).scores).items():
         write_whole(folder / name, text)
         say(folder / name)
     return 0

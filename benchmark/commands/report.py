@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Literal
 
-from layerboard.benchmark.commands.command import PUBLISHED, boards_of, command, records_of, say
+from layerboard.benchmark.commands.command import boards_of, command, records_of, say
 from layerboard.benchmark.commands.result import PageFiles, page_files
-from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPath, Paths, Plain, of_form
+from layerboard.benchmark.forms.option import Form, OnePath, Option, OptionalPath, Plain, of_form
 from layerboard.zoo.errors import require_known
 
 
@@ -21,7 +21,6 @@ class ReportRequest(Form):
     highlight: Plain[str | None] = Option(
         None, "Backbone that stands out in charts and figures.", usual="none"
     )
-    published: Paths = Option((), PUBLISHED)
 
 
 @command("report", ReportRequest)
@@ -48,15 +47,14 @@ def report(request: ReportRequest) -> PageFiles:
         ['.html']
     """
     from layerboard.benchmark.plan.facts import known_facts
-    from layerboard.leaderboards.published.literature import all_published, own_published
+    from layerboard.leaderboards.published.literature import all_published
     from layerboard.leaderboards.report.content import report_of
     from layerboard.leaderboards.report.figures import FORMATS, without_figure, write_figures
     from layerboard.leaderboards.report.gallery.section import example_sections
     from layerboard.leaderboards.report.page import report_page
     from layerboard.zoo.atomic import write_whole
 
-    published = (*own_published(request.published), *all_published())
-    boards = boards_of(records_of(request.output), request.output, request.suite, published)
+    boards = boards_of(records_of(request.output), request.output, request.suite, all_published())
     if request.highlight is not None:
         labels = {name for board in boards for name in board.labels}
         require_known("backbone", [request.highlight], sorted(labels))

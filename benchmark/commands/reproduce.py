@@ -5,10 +5,10 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from layerboard.benchmark.commands.command import PUBLISHED, command, records_of, rows_of, say, say_json
+from layerboard.benchmark.commands.command import command, records_of, rows_of, say, say_json
 from layerboard.benchmark.commands.result import table_text
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Option, Paths, Plain, Words
+from layerboard.benchmark.forms.option import Option, Plain, Words
 from layerboard.benchmark.forms.request import ResultsOptions
 from layerboard.zoo.errors import InputError, unknown
 
@@ -24,46 +24,35 @@ class ReproduceRequest(ResultsOptions):
     source: Words = Option((), "Sources of the published numbers, by file name.", usual="all")
     format: Plain[Literal["table", "csv", "json"]] = Option("table", "A table, or everything as CSV or JSON.")
     all: Plain[bool] = Option(False, "Also show what was not run or is not comparable; needs no run.")
-    published: Paths = Option((), PUBLISHED)
 
 
 @command("reproduce", ReproduceRequest)
 def reproduce_command(request: ReproduceRequest) -> int:
     """Compare measured scores with published ones.
 
-    A published score agrees if it lies within the 95 % interval of the measured one. Numbers of --published
-    come first, those that match no run with the reason. The exit code is 1 if a score does not agree.
+    A published score agrees if it lies within the 95 % interval of the measured one. The exit code is 1 if a
+    score does not agree.
 
-    Example: `layerboard reproduce -b 'dino-*' --published my-paper.csv`
+    Example: `layerboard reproduce -b 'dino-*' -t knn`
     """
     from layerboard.leaderboards.blocks.csv import csv_text
-    from layerboard.leaderboards.findings.reproduce import (
-        answered,
-        concerned,
-        counts,
-        disputes,
-        reproduce,
-        settlements,
-    )
-    from layerboard.leaderboards.published.literature import all_published, own_published
+    from layerboard.leaderboards.findings.reproduce import answered, counts, reproduce
+    from layerboard.leaderboards.published.literature import all_published
     from layerboard.leaderboards.sections.published import published_table
     from layerboard.zoo.registry.find import all_specs
 
-    chosen = _chosen((*own_published(request.published), *all_published()), request)
+    chosen = _chosen(all_published(), request)
     records = records_of(request.output, empty=True, missing=request.all)
     frame = reproduce(records, chosen, {spec.name for spec in all_specs()})
-    verdicts, disputed = counts(frame), disputes(concerned(chosen))
-    disputed = (*disputed, *settlements(records, chosen))
+    verdicts = counts(frame)
     if request.format == "csv":
         say(csv_text(frame).removesuffix("\n"))
     elif request.format == "json":
-        say_json({"counts": verdicts, "numbers": rows_of(frame), "disagreements": disputed})
+        say_json({"counts": verdicts, "numbers": rows_of(frame)})
     else:
         rows = frame if request.all else answered(frame, chosen, records)
         text = f"{table_text(published_table(rows))}\n" if len(rows) else ""
         say(text or "No published number matches the run; --all lists them.")
-        for sentence in disputed:
-            say(f"{sentence}\n")
     summary = ", ".join(f"{number} {verdict}" for verdict, number in verdicts.items() if number)
     say(f"{len(frame)} published numbers: {summary}", err=request.format != "table")
     return 1 if verdicts["off"] else 0

@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from layerboard.benchmark.commands.command import command, ended_by_signals, exit_code, say, say_json
 from layerboard.benchmark.commands.result import Result, table_text
 from layerboard.benchmark.commands.show import answers_to, text_to
-from layerboard.benchmark.forms import parsers
 from layerboard.benchmark.forms.option import Form, Option, Plain, called_with
 from layerboard.benchmark.forms.request import Request
 from layerboard.leaderboards.blocks.display import bytes_text
@@ -33,18 +31,7 @@ class ProgressOption(Form, panel="Output"):
     )
 
 
-class DetectOption(Form, panel="Output"):
-    """The difference of scores that a planned run is to show."""
-
-    detect: Plain[float | None] = Option(
-        None,
-        "With --plan: also say how many images, videos, ... would show, in 80 % of cases, that a layer is so "
-        "many points below the best; from earlier results in the output folder, or else from those of mini.",
-        partial(parsers.positive, most=99),  # of scores in percent
-    )
-
-
-class RunForm(DetectOption, Request, panel="Output"):
+class RunForm(Request, panel="Output"):
     """Options of a run, and those that only plan it."""
 
     plan: Plain[bool] = Option(
@@ -55,15 +42,13 @@ class RunForm(DetectOption, Request, panel="Output"):
     def __post_init__(self) -> None:
         if self.json and not self.plan:
             raise InputError("--json needs --plan; `layerboard show --json` prints the results of a run")
-        if self.detect is not None and not self.plan:
-            raise InputError("--detect needs --plan; the pages of a run say what its images show")
 
 
 class RunCall(ProgressOption, Request):
     """Options of `layerboard.run`."""
 
 
-class ForecastCall(DetectOption, ProgressOption, Request):
+class ForecastCall(ProgressOption, Request):
     """Options of `layerboard.forecast`."""
 
 
@@ -87,8 +72,7 @@ def run_command(given: RunForm) -> int:
     - `layerboard run` runs the mini suite.
     - `layerboard run --backbones dino-b16 clip-b16 --images MY_PHOTOS` compares two on your own images.
     - `layerboard run --backbones 'dino-*' --tasks knn spair --data DIR` uses the official datasets.
-    - `layerboard run --data DIR --plan --detect 1` estimates time, disk and memory, and how many images would
-      show a difference of one point.
+    - `layerboard run --data DIR --plan` estimates time, disk and memory.
     """
     request = Request.of(given)
     if not given.json:
@@ -145,11 +129,11 @@ def _plan(given: RunForm) -> None:
     with ended_by_signals("interrupted; nothing was kept") as report:
         from layerboard.benchmark.forecast.forecast import forecast_run
 
-        foreseen = forecast_run(Request.of(given), report, given.detect)
+        foreseen = forecast_run(Request.of(given), report)
     if given.json:
         say_json(asdict(foreseen))
         return
-    planned = _planned(foreseen, given.detect)
+    planned = _planned(foreseen)
     assert planned.table is not None
     say("\n".join([table_text(planned.table), "", *planned.notes]))
 
@@ -230,7 +214,7 @@ def forecast(call: ForecastCall) -> Result:
     Does what ``layerboard run --plan`` does: it shows some images to the backbones with most work, as the run
     would, for at most a tenth of the expected time. What is stored already is not counted. ``frame`` has one
     row per step: backbone, what, source, images through the backbone, seconds, and bytes that stay on disk;
-    ``notes`` sum them up, and say how many images would show a difference to ``detect``.
+    ``notes`` sum them up.
 
     Example:
         >>> import layerboard
@@ -242,10 +226,10 @@ def forecast(call: ForecastCall) -> Result:
     from layerboard.benchmark.engines.progress import reporter_for
     from layerboard.benchmark.forecast.forecast import forecast_run as foresee
 
-    return _planned(foresee(Request.of(call), reporter_for(call.progress), call.detect), call.detect)
+    return _planned(foresee(Request.of(call), reporter_for(call.progress)))
 
 
-def _planned(foreseen: "Forecast", detect: float | None) -> Result:
+def _planned(foreseen: "Forecast") -> Result:
     """A frame with one row per step, and a table with one row per backbone and one for joint steps."""
     import pandas as pd
 
@@ -267,19 +251,8 @@ def _planned(foreseen: "Forecast", detect: float | None) -> Result:
         f"{bytes_text(foreseen.memory)} of memory. (The estimate took {as_time(foreseen.warm_up)}; no "
         "results were stored.)",
         *foreseen.notes,
-        *_detected(foreseen, detect),
     )
     return Result(title=f"suite {foreseen.suite}, planned", frame=frame, table=table, notes=notes)
-
-
-def _detected(foreseen: "Forecast", detect: float | None) -> Iterator[str]:
-    """How many images, videos, ... of each task would show the difference to detect."""
-    if foreseen.detections:
-        points = "1 point" if detect == 1 else f"{detect:g} points"
-        yield f"To show layers that are {points} below the best, in 80 % of cases (95 % confidence):"
-    for each in foreseen.detections:
-        count = "unknown" if each.needed is None else f"about {float(f'{each.needed:.2g}'):,.0f} {each.unit}"
-        yield f"- {each.task} on {each.dataset} ({each.protocol}): {count} ({each.known})"
 
 
 def as_time(seconds: float) -> str:

@@ -3,8 +3,7 @@
 A pass takes its number of images times the seconds of one, which a timed batch tells: one of images that are
 read, or one of images that a worker has kept for the backbone. Batches are timed for the backbones with most
 work first, within a tenth of the expected time. Other passes are guessed from shapes, and scaled by how much
-longer the timed ones took than guessed. Scores take as long per layer as in earlier records of their task, or
-as declared here.
+longer the timed ones took than guessed. Scores are guessed from shapes alone.
 """
 
 import sys
@@ -20,7 +19,6 @@ import torch
 
 from layerboard.benchmark.engines.choose import device_name, find_engine
 from layerboard.benchmark.engines.progress import Reporter, Silent
-from layerboard.benchmark.forecast.detect import Detection, detections
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.jobs import estimate
 from layerboard.benchmark.jobs.job import Job
@@ -74,14 +72,10 @@ class Forecast:
     notes: tuple[str, ...]
     forwards: int  # images through backbones that are not stored yet
     disk: int  # bytes added to the cache
-    detections: tuple[Detection, ...] = ()  # of each task, if a difference to detect was given
 
 
-def forecast_run(request: Request, report: Reporter, detect: float | None = None) -> Forecast:
-    """Plan a run, show some images to some backbones, and estimate the whole; raises InputError.
-
-    ``detect`` is a difference of scores in points, of which `Forecast.detections` says what would show it.
-    """
+def forecast_run(request: Request, report: Reporter) -> Forecast:
+    """Plan a run, show some images to some backbones, and estimate the whole; raises InputError."""
     begin, imports = perf_counter(), process_time()
     work = prepare(plan_of(request, report, writes=False))
     planned = perf_counter() - begin
@@ -115,7 +109,6 @@ def forecast_run(request: Request, report: Reporter, detect: float | None = None
         notes=tuple(_notes(work, timings.failures)),
         forwards=sum(step.images for step in steps),
         disk=sum(step.disk for step in steps),
-        detections=() if detect is None else detections(work.run.plan.tasks.every, request.output, detect),
     )
 
 

@@ -12,7 +12,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
-from layerboard.benchmark.forms.former import line_now
 from layerboard.benchmark.forms.option import Option
 from layerboard.benchmark.forms.parsers import WrongValueError
 from layerboard.zoo.errors import InputError, first_line, likely, shortened, unknown
@@ -25,7 +24,7 @@ PINS = "pins"  # name, then the fields of `LockedWeights`
 PACKAGED = Path(__file__).parents[1] / "campaigns"
 MOST_BYTES = 2**20
 ONCE = ("campaign", "again")  # options that say nothing of what is measured
-_OF_CALLS = ("campaign", "plan", "detect", "json", "progress")  # they say what to do with a campaign
+_OF_CALLS = ("campaign", "plan", "json", "progress")  # they say what to do with a campaign
 _NO_PATH = re.compile(r"[A-Za-z][\w+.-]+:|none$|$")  # hf:DATASET, s3://..., module:name; labels: none
 _FLAG = re.compile(r"(?<![\w-])--(?=[a-z])")
 _HEAD = """\
@@ -107,7 +106,6 @@ def campaign_options(name: str, options: Options) -> dict[str, Any]:
                 )
             close = likely("option", spelled, [*named, PINS])
             hint = f"did you mean {close[0]}?" if close else f"there are {', '.join([*named, PINS])}"
-            hint = f"`layerboard {line}` does that now" if (line := line_now("run", spelled)) else hint
             raise InputError(f"{path} has the key {shortened(key)}, which no campaign has; {hint}")
         if spelled in given:
             raise InputError(f"{path} has the key {spelled} twice")

@@ -31,7 +31,6 @@ from typing import (
 )
 
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.former import line_now
 from layerboard.zoo.errors import InputError, either, likely, shortened
 from layerboard.zoo.libraries import imports_explained
 
@@ -258,7 +257,6 @@ def _require_options(
     for each in (each for each in kwargs if each not in signature.parameters):
         close = likely("option", each, [*signature.parameters])
         hint = f"did you mean {either(close)}?" if close else f"help(layerboard.{name}) lists all"
-        hint = f"`layerboard {line}` does that now" if (line := line_now(name, each)) else hint
         raise InputError(f"{name}() has no option {shortened(each)}; {hint}")
     try:
         return signature.bind(*args, **kwargs).arguments

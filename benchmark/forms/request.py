@@ -334,8 +334,7 @@ class Request(ClusterOptions, VariantOptions, PassOptions):
     )
     transform: Words = Option(
         (),
-        "Feature transforms to score in addition to plain features: debias:K (removes K positional "
-        "directions from patch tokens), whiten and zscore (for vectors).",
+        "Transforms of vectors to score in addition to plain ones: whiten and zscore.",
         partial(parsers.each_once, parse_transform),
         usual="nothing",
         panel="Layers and vectors",
@@ -350,8 +349,8 @@ class Request(ClusterOptions, VariantOptions, PassOptions):
     )
     fuse: Words = Option(
         (),
-        "Also score sets of layers jointly: last4, quarters, all, pairs, blocks such as 3+6+9, or sets that "
-        "are chosen: greedy:3 by scores, loes:3 without labels.",
+        "Also score sets of layers jointly: last4, quarters, all, pairs, blocks such as 3+6+9, or "
+        "greedy:3, chosen by scores.",
         lambda value: parse_sets(parsers.listed(value)),
         usual="none",
         panel="Layers and vectors",

@@ -1,15 +1,7 @@
-"""Durations of passes and scores, guessed from shapes and records."""
+"""Durations of passes and scores, guessed from shapes."""
 
-from pathlib import Path
-
-import pandas as pd
-
-from layerboard.benchmark.engines.choose import device_name
 from layerboard.benchmark.jobs.job import Job, ScoreJob, Setup
 from layerboard.benchmark.plan.plan import view_for
-from layerboard.leaderboards.records.files import scored_path
-from layerboard.leaderboards.records.record import UNREADABLE
-from layerboard.zoo.reading import require_regular
 from layerboard.zoo.spec import BackboneSpec
 from layerboard.zoo.view.views import View
 
@@ -36,32 +28,20 @@ def multiply_adds(spec: BackboneSpec, pixels: int) -> float:
 
 
 def image_seconds(setup: Setup, view: View) -> float:
-    """Seconds per image in a view of a source, from a record of the backbone's cost if there is one."""
+    """Seconds per image in a view of a source."""
     width, height = view_for(setup.spec, view).geometry(USUAL_PHOTO).size
     return pixels_seconds(setup, width * height)
 
 
 def pixels_seconds(setup: Setup, pixels: int) -> float:
-    """Seconds per image of so many pixels, from a record of the backbone's cost if there is one."""
-    spec, kind = setup.spec, setup.device.type
-    rate = 0.0  # images per second at the input size, from a record
-    for task in setup.plan.tasks.needing("device")[:1]:
-        key = task.on(device_name(setup.device)).key
-        frame = _columns(setup.request.output / "records" / scored_path(key, spec.name), "metric", "value")
-        rates = frame.loc[frame["metric"] == "images-per-second", "value"].dropna()
-        rate = float(rates.max()) if len(rates) else 0.0
-    speed = rate * multiply_adds(spec, spec.input_size**2) or SPEED[kind]
-    return multiply_adds(spec, pixels) / speed + OVERHEAD[kind]
+    """Seconds per image of so many pixels."""
+    kind = setup.device.type
+    return multiply_adds(setup.spec, pixels) / SPEED[kind] + OVERHEAD[kind]
 
 
 def score_seconds(job: ScoreJob) -> float:
-    """Seconds of the scores of a task: per layer as in an earlier record, of any backbone."""
+    """Seconds of the scores of a task, from shapes."""
     setup, task = job.setup, job.task
-    for path in (setup.request.output / "records").glob(f"*/{scored_path(task.key, 'any').name}"):
-        frame = _columns(path, "seconds", "layer", "device")
-        if len(frame) and frame["device"].iloc[0] == setup.device.type:
-            layers = len(task.scored(setup.layers, setup.spec))
-            return float(frame["seconds"].iloc[0]) * layers / frame["layer"].nunique()
     poolings = len(setup.poolings) if task.vector_sources else 1
     items = ITEM_SECONDS * len(setup.layers) * sum(len(source.samples) for source in task.sources)
     return poolings * (items + product_seconds(setup, task.products))
@@ -83,12 +63,3 @@ def view_bytes(job: Job) -> int:
 def product_seconds(setup: Setup, products: float) -> float:
     """Seconds of that many products per channel, for each layer of a backbone."""
     return products * setup.spec.width * len(setup.layers) / SPEED[setup.device.type]
-
-
-def _columns(path: Path, *names: str) -> pd.DataFrame:
-    """Columns of a file of records; no rows if it cannot be read."""
-    try:
-        require_regular(path)
-        return pd.read_parquet(path, columns=[*names])
-    except UNREADABLE:
-        return pd.DataFrame(columns=[*names])

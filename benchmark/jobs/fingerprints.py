@@ -12,14 +12,13 @@ from layerboard.benchmark.records.records import known_view_sizes
 from layerboard.leaderboards.records.files import safe_name, scored_path
 from layerboard.tasks.framework.base import Source, digest
 from layerboard.tasks.framework.examples import VERSION as EXAMPLES
-from layerboard.tasks.framework.sets import chosen_label_free, marks_of
+from layerboard.tasks.framework.sets import marks_of
 from layerboard.tasks.framework.task import Task
 from layerboard.zoo.view.geometry import ViewSize
 from layerboard.zoo.view.views import View
 
 FORMAT = 2  # raise it when stored features, measurements or scores change for the same input
 SCORING = 7  # raise it when scores, intervals or marks change for the same features
-DEBIAS = 1  # raise it when tokens without their position change for the same tokens
 
 
 class Stored(NamedTuple):
@@ -88,8 +87,6 @@ class JobMaker:
         stored += [self.stored(each.source, task) for each in plan.passes if task in each.measured]
         prints = [each.fingerprint for each in stored]
         layers = [str(layer) for layer in task.scored(setup.layers, setup.spec)]
-        if chosen_label_free(task.sets):  # among these
-            layers += ["of", *map(str, setup.layers)]
         if marks := marks_of(task.sets, setup.spec.depth, setup.layers):
             layers += sorted(f"{layer} {mark}" for layer, names in marks.items() for mark in names)
         examples = () if task.examples is None else ("examples", EXAMPLES, setup.writes_examples)
@@ -124,7 +121,5 @@ class JobMaker:
         scored = task.scores_from(source)
         if scored and task.memory is not None:
             further += (("remembered", self.setup.plan.signature(task.memory.source)),)
-        if task.transform:
-            further += (("transform", DEBIAS, task.transform),)
         numbers = task.scored_fingerprint if scored else task.fed_by(source).fingerprint
         return (numbers, layers, *further)

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cached_property
 
 import torch
 
 from layerboard.benchmark.engines.progress import Reporter, once_more
 from layerboard.benchmark.jobs.job import Job, Setup
-from layerboard.benchmark.passes.collectors import Collector, Debias, MeasuredCollector, VectorCollector
+from layerboard.benchmark.passes.collectors import Collector, MeasuredCollector, VectorCollector
 from layerboard.benchmark.passes.failures import NO_MEMORY_FORWARD, failure
 from layerboard.benchmark.passes.loading import KEPT_BYTES, KeptViews, Loader, render_sample
 from layerboard.benchmark.passes.one_pass import Listener, Listeners, PassResult, run_pass
@@ -18,7 +18,6 @@ from layerboard.benchmark.plan.folders import require_writable_folder
 from layerboard.benchmark.plan.plan import VECTORS
 from layerboard.tasks.analyses.cost import CostTask
 from layerboard.tasks.framework.task import Task
-from layerboard.tasks.framework.transforms import components
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.feature_fingerprint import require_stored_features
@@ -55,12 +54,12 @@ def run_job(job: Job, cache: "BackboneCache", report: Reporter) -> PassResult:
 
 def _listeners(job: Job) -> Iterator[Listener]:
     """The listeners of a job's pass with the shards that they lack, if they have something to remember."""
-    setup, debias_of = job.setup, cache(Debias)
+    setup = job.setup
     for name, store in job.stores.items():
         tasks = job.pass_.needing(name)
         collector: Collector | None
         if name != VECTORS:
-            collector = _collector(job, tasks[0], debias_of(components(tasks[0].transform)))
+            collector = _collector(job, tasks[0])
         else:
             dtype = getattr(torch, setup.request.store_dtype)
             poolings, width = setup.spec.poolings_of(setup.poolings), setup.spec.width
@@ -69,7 +68,7 @@ def _listeners(job: Job) -> Iterator[Listener]:
             yield Listener(name, collector, store, {*store.missing} & {*job.shards}, tasks)
 
 
-def _collector(job: Job, task: Task, debias: Debias) -> Collector | None:
+def _collector(job: Job, task: Task) -> Collector | None:
     """The collector that feeds a task in the pass of a job; None if what the task remembers is missing."""
     setup, source = job.setup, job.source
     fed = task.fed_by(source)
@@ -83,7 +82,7 @@ def _collector(job: Job, task: Task, debias: Debias) -> Collector | None:
         before = MeasuredLayers(remembered, store, layers)
         fed = task.remembering(before, before.failures)
     layers = task.measured_layers(source, setup.layers, setup.spec)
-    return MeasuredCollector(fed, source.view, layers, setup.spec.patch_size, debias)
+    return MeasuredCollector(fed, source.view, layers, setup.spec.patch_size)
 
 
 def _shown(

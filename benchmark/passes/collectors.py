@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import accumulate, groupby
 from typing import Any, TypeVar
 
@@ -18,10 +17,8 @@ from layerboard.tasks.framework.checks import NOT_FINITE
 from layerboard.tasks.framework.measurers import Measurer, TokenMeasurer
 from layerboard.tasks.framework.sets import members_of
 from layerboard.tasks.framework.task import Measurable
-from layerboard.tasks.metrics.spread import debiased, position_basis
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures, Shown
-from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.features.cut import pooled
 from layerboard.zoo.spec import Layer, VectorPooling
 from layerboard.zoo.view.views import View, tiles_of
@@ -38,9 +35,6 @@ class Collector(ABC):
 
     layers: frozenset[Layer]  # layers that it needs
     whole = False  # whether it needs all images of a group at once
-
-    def prepare(self, backbone: Backbone, pixels: Tensor) -> None:  # noqa: B027  # optional
-        """Called with a batch before its forward pass; may run a forward pass of its own on other input."""
 
     @abstractmethod
     def see(self, batch: Batch, features: Shown) -> None:
@@ -152,68 +146,14 @@ class Gathered:
         return by_size
 
 
-class Debias:
-    """Removes up to ``components`` positional directions from the grids of layers.
-
-    They are found once per image size, by a black image of that size before its first batch
-    (`tasks.metrics.spread`).
-    """
-
-    def __init__(self, components: int) -> None:
-        self._components = components
-        self._bases: dict[tuple[tuple[int, ...], Layer], Tensor] = {}  # by image size and layer
-        self._latest: tuple[LayerFeatures, LayerFeatures] | None = None  # before and after
-
-    def prepare(self, backbone: Backbone, pixels: Tensor, layers: frozenset[Layer]) -> None:
-        """Find the leading directions [dim components] of the tokens of a black image, orthonormal.
-
-        They are NaN if the tokens are not finite, which the measurer of the layer then reports.
-        """
-        size = tuple(pixels.shape[2:])
-        unknown = frozenset(layer for layer in layers if (size, layer) not in self._bases)
-        if not self._components or not unknown:
-            return
-        tokens: dict[Layer, Tensor] = {}
-
-        def keep(features: Shown) -> None:
-            assert isinstance(features, LayerFeatures)  # attention probabilities are not needed
-            tokens[features.layer] = features.grid[0].flatten(0, 1).float().clone()
-
-        backbone.visit(torch.zeros((1, 3, *size), dtype=torch.uint8), keep, unknown)
-        # the host waits once per size, not once per layer, and finds the same directions on every device
-        for layer, values in to_host(tokens).items():
-            basis = torch.full((values.shape[1], 1), torch.nan)
-            if bool(values.isfinite().all()):
-                basis = position_basis(values, self._components)
-            self._bases[size, layer] = basis.to(tokens[layer].device)
-
-    def of(self, features: Shown, pixels: Tensor) -> Shown:
-        """Features of a batch with debiased grids; the same object for all collectors of a pass in turn."""
-        basis = self._bases.get((tuple(pixels.shape[2:]), features.layer))
-        if basis is None or not basis.shape[1]:
-            return features
-        assert isinstance(features, LayerFeatures)
-        if self._latest is None or self._latest[0] is not features:
-            self._latest = features, replace(features, grid=debiased(features.grid.float(), basis))
-        return self._latest[1]
-
-
 class MeasuredCollector(Collector):
     """Feeds the measurers of a task, one per group.
 
-    Arrays are named ``17/3/error``: group, layer, and the measurer's name for them. With ``debias``, which
-    collectors of the same pass may share, positional directions are removed from grids.
+    Arrays are named ``17/3/error``: group, layer, and the measurer's name for them.
     """
 
-    def __init__(
-        self,
-        fed: Measurable,
-        view: View,
-        layers: Collection[Layer],
-        patch_size: int = 0,
-        debias: Debias | None = None,
-    ) -> None:
-        self._fed, self._view, self._patch_size, self._debias = fed, view, patch_size, debias or Debias(0)
+    def __init__(self, fed: Measurable, view: View, layers: Collection[Layer], patch_size: int = 0) -> None:
+        self._fed, self._view, self._patch_size = fed, view, patch_size
         self._measured = tuple(sorted(layers, key=lambda layer: layer.place))
         self._together = any(len(layer.members) > 1 for layer in self._measured)
         members = dict.fromkeys(member for layer in self._measured for member in layer.members)
@@ -225,12 +165,8 @@ class MeasuredCollector(Collector):
         # by group, why layers have no measurements
         self._failed: defaultdict[int, dict[Layer, str]] = defaultdict(dict)
 
-    def prepare(self, backbone: Backbone, pixels: Tensor) -> None:
-        self._debias.prepare(backbone, pixels, self.layers)
-
     def see(self, batch: Batch, features: Shown) -> None:
         """Hand a layer to the measurers of the batch's groups, once all measured with it were shown."""
-        features = self._debias.of(features, batch.pixels)
         layer = self._serves[features.layer]
         waiting = self._waiting.setdefault(layer, [])
         waiting.append(features)

@@ -179,8 +179,6 @@ class BatchSplitter:
         layers = frozenset().union(*(each.collector.layers - seen[each.name] for each in active))
 
         def visit() -> bool:
-            for listener in active:
-                self._hand(listener, listener.collector.prepare, self._backbone, batch.pixels)
             self._backbone.visit(batch.pixels, visitor, layers)
             return True
 

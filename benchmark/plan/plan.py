@@ -11,7 +11,7 @@ from layerboard.benchmark.plan.datasets import PlannedTasks, plan_tasks
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.tasks.framework.base import Source, digest
 from layerboard.tasks.framework.sources import ANY_SIZE
-from layerboard.tasks.framework.task import NO_VECTORS, Task
+from layerboard.tasks.framework.task import Task
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.view.geometry import Box, ViewSize
@@ -169,11 +169,7 @@ def make_plan(recipe: PlanRecipe) -> Plan:
         tasks.add_transformed("--transform", name, plain)
     if recipe.sets:  # also transformed tasks
         option = f"--fuse {','.join(recipe.sets)}"
-        with_sets = [task.with_sets(recipe.sets) for task in tasks.every]
-        partly = {task.entry.name for task, reason in with_sets if not reason and task.sets != recipe.sets}
-        if partly:
-            tasks.understood.append(f"left out: loes of {', '.join(sorted(partly))}: it {NO_VECTORS}")
-        tasks.add(option, option, with_sets)
+        tasks.add(option, option, [task.with_sets(recipe.sets) for task in tasks.every])
     for name in recipe.compressions:
         tasks.add_transformed("--compress", name, plain)
     return Plan(recipe, tasks)

@@ -18,8 +18,7 @@ RUN = "this run"  # in place of a source: the records of an output folder
 COLUMNS = (
     *("task", "dataset", "metric", "group", "networks", "rank", "backbone", "registered", "value"),
     *("decimals", "better", "layer", "depth", "rule", "pooling", "measured", "protocol", "input_size"),
-    "transform",
-    *("source", "table", "publication", "second_hand", "own", "not_comparable", "conditions"),
+    *("source", "table", "publication", "second_hand", "not_comparable", "conditions"),
 )
 """Columns of `literature`: ``networks`` is how many the group ranks, ``measured`` how it was measured."""
 
@@ -34,7 +33,7 @@ def literature(published: Iterable[Published], depths: Mapping[str, int]) -> pd.
     """Every published number, sorted by task, group and score: columns `COLUMNS`.
 
     Numbers of one group have the same task, data, metric, protocol (or, without one, source and conditions),
-    resolution and transform, and all are of the best layer, or none is. Only these may be ranked:
+    and resolution, and all are of the best layer, or none is. Only these may be ranked:
     ``rank`` is 1 for the best, and missing in groups of one network and for draws of a floor. ``depths`` are
     the numbers of blocks of the registry's backbones. A group is named by its task and a number; those of
     more networks come first.
@@ -56,7 +55,7 @@ def _group(number: Published) -> tuple[object, ...]:
     how = (number.protocol,) if number.comparable else (number.source, number.table, number.conditions)
     chosen = number.rule in ("best", "draws")
     same = (number.task, number.dataset, number.metric, _is_error(number), chosen)
-    return (*same, *how, number.input_size, number.transform)
+    return (*same, *how, number.input_size)
 
 
 def _group_order(group: Sequence[Published]) -> tuple[object, ...]:
@@ -93,7 +92,7 @@ def measured_text(number: Published) -> str:
     """How a number was measured, in the words of its protocol, or of its source without one."""
     how = number.protocol if number.comparable else number.conditions or "not said"
     size = "" if number.input_size == INPUT_SIZE else f"{number.input_size} px"  # the usual one says nothing
-    return ", ".join(filter(None, (how, number.transform, size, "best layer" * (number.rule == "best"))))
+    return ", ".join(filter(None, (how, size, "best layer" * (number.rule == "best"))))
 
 
 def printed_layer(row: Mapping[Hashable, Any]) -> str:

@@ -1,15 +1,14 @@
-"""Measured beside published numbers (`leaderboards.literature`), and disagreements among published ones."""
+"""Measured beside published numbers (`leaderboards.published`)."""
 
 import math
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
-from itertools import combinations
 from typing import Any, Literal, get_args
 
 import pandas as pd
 
-from layerboard.leaderboards.blocks.display import fixed, ranges_text
+from layerboard.leaderboards.blocks.display import ranges_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import RANDOM, best_rows, floor_draws, is_floor, latest
 from layerboard.leaderboards.published.literature import Published
@@ -23,7 +22,7 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)  # every verdict, in the order
 NOT_MEASURED = ("not run", "not comparable")  # verdicts without a measured number
 DECIMALS = 4  # decimals of measured percentages in a frame
 COLUMNS = (
-    *("source", "table", "second_hand", "backbone", "task", "dataset", "protocol", "transform", "metric"),
+    *("source", "table", "second_hand", "backbone", "task", "dataset", "protocol", "metric"),
     *("pooling", "tap", "rule", "published", "decimals", "published_layer"),
     *("measured", "ci_low", "ci_high", "lowest", "highest", "measured_layer", "maybe_layers", "index"),
     *("difference", "verdict", "reason", "conditions"),
@@ -38,7 +37,6 @@ Index = Literal["the same", "not shown to be worse", "worse", ""]  # a published
 
 _ROUNDING = 1e-9
 _RUN = ["backbone", "task", "dataset", "protocol", "pooling"]
-_HOW = ("protocol", "transform", "input_size", "metric")  # by what runs of one dataset differ
 _Run = tuple[str, ...]
 _Finding = tuple[Verdict, str, dict[str, Any]]  # a verdict, its reason, and the measured number
 
@@ -59,7 +57,7 @@ def reproduce(
     What a protocol's source leaves open is a span: the interval reaches from that of the lowest score to that
     of the highest, over the settings of the protocol and over protocols ``beside`` it.
 
-    Records of untrained backbones, and of another input size or transform than the source's, are ignored.
+    Records of untrained backbones, of transforms, and of another input size than the source's, are ignored.
 
     One row per published number in the given order, columns `COLUMNS`, percentages with `DECIMALS` decimals;
     None and NaN if missing. ``registry`` names the backbones that can be run: for others the reason says that
@@ -102,12 +100,12 @@ def reproduction(board: Board) -> pd.DataFrame:
 def answered(frame: pd.DataFrame, published: Sequence[Published], records: pd.DataFrame) -> pd.DataFrame:
     """The rows of `reproduce` that readers of some records want to see.
 
-    These are the ones with a measured number, those of the user's own numbers, and those that are not
-    comparable on a task and dataset that was run, if nobody has published a comparable number there.
+    These are the ones with a measured number, and those that are not comparable on a task and dataset that
+    was run, if nobody has published a comparable number there.
     """
     ways = set(zip(records["task"], records["dataset"], strict=True)) if len(records) else set()
     ways -= {(number.task, number.dataset) for number in published if number.comparable}
-    beside = [number.own or (number.task, number.dataset) in ways for number in published]
+    beside = [(number.task, number.dataset) in ways for number in published]
     shown = pd.Series(beside, frame.index, bool) | ~frame["verdict"].isin(NOT_MEASURED)
     return frame[shown]
 
@@ -161,10 +159,9 @@ def _compared(number: Published, run: pd.DataFrame | None, absent: str) -> _Find
         return "not comparable", number.not_comparable, {}
     if run is None:
         return "not run", absent, {}
-    run = run[run["transform"] == number.transform]
+    run = run[run["transform"] == ""]
     if run.empty:
-        lacks = f"without its transform {number.transform}" if number.transform else "with a transform only"
-        return "not run", f"run {lacks}", {}
+        return "not run", "run with a transform only", {}
     sized = run[run["input_size"] == number.input_size]
     if sized.empty:
         sizes = ", ".join(f"{size} px" for size in sorted(set(run["input_size"].tolist())))
@@ -320,89 +317,3 @@ def _beside(number: Published, measured: tuple[float, float, float], note: str, 
     numbers |= {"ci_low": low, "ci_high": high} if sure else {}
     rounded = {name: round(percent, DECIMALS) for name, percent in numbers.items()}
     return "partial data" if partial else verdict, reason, rounded
-
-
-def concerned(published: Sequence[Published]) -> list[Published]:
-    """The numbers of the backbones and tasks that the user's own are of; all if there are none of these."""
-    asked = {(number.backbone, number.task) for number in published if number.own}
-    return [number for number in published if not asked or (number.backbone, number.task) in asked]
-
-
-def disputes(published: Sequence[Published]) -> tuple[str, ...]:
-    """A sentence for each group of contradictory published numbers, in the order given.
-
-    Numbers belong to one group if they are of the same backbone, task and dataset and state the same
-    `Published.claim`, or if one run could be compared with all of them. Two numbers disagree if they differ
-    by more than their printed digits allow.
-    """
-    return tuple(map(_sentence, _disputed(published)))
-
-
-def _disputed(published: Sequence[Published]) -> list[list[Published]]:
-    groups: dict[Hashable, list[Published]] = {}
-    for number in published:
-        if number.claim or number.comparable:
-            groups.setdefault(_subject(number), []).append(number)
-    return [group for group in groups.values() if any(_differ(*pair) for pair in combinations(group, 2))]
-
-
-def _differ(number: Published, other: Published) -> bool:
-    return abs(number.value - other.value) > number.half_unit + other.half_unit + _ROUNDING
-
-
-def settlements(records: pd.DataFrame, published: Sequence[Published]) -> tuple[str, ...]:
-    """Which of contradictory published numbers each protocol that was run measures, one sentence each.
-
-    The layer and pooling are those of each number, the protocol, transform, size and metric those of a run.
-    """
-    records, sentences = _like_published(records), []
-    for group in _disputed(published) if len(records) else ():
-        same = records[records["metric"].isin([number.metric for number in group])]
-        for column in _RUN[:3]:
-            same = same[same[column] == getattr(group[0], column)]
-        ways = same[[*_HOW]].drop_duplicates().itertuples(index=False, name=None)
-        sentences += [_settlement(same, group, dict(zip(_HOW, how, strict=True))) for how in ways]
-    return tuple(filter(None, sentences))
-
-
-def _settlement(records: pd.DataFrame, group: Sequence[Published], how: dict[str, Any]) -> str:
-    """What the numbers of a group are beside one way of measuring, as a sentence; "" if it was not run."""
-    tried = [replace(number, **how, not_comparable="") for number in group]
-    runs, texts = _by_run(records, tried), list[str]()
-    for number in tried:
-        verdict, _, measured = _compared(number, runs.get(_run_of(number)), "")
-        if "measured" in measured:
-            texts.append(f"{_told(number)} (measured {measured['measured']:.1f}: {verdict})")
-    first = tried[0]
-    what = f"{first.backbone}, {first.task} {first.metric}, {first.dataset}"
-    settings = ", ".join(filter(None, (first.protocol, first.transform, f"{first.input_size} px")))
-    return f"{what}, by the protocol {settings}: {', '.join(texts)}." if texts else ""
-
-
-def _subject(number: Published) -> Hashable:
-    task = (number.backbone, number.task, number.dataset)
-    if number.claim:
-        return (*task, number.claim)
-    how = (number.protocol, number.transform, number.input_size)
-    # sources may name different best layers: that is part of the disagreement
-    layer = number.layer if number.rule == "layer" else None
-    return (*task, *how, number.metric, number.pooling, number.rule, layer)
-
-
-def _sentence(group: Sequence[Published]) -> str:
-    """Every number of a group with its source, and its metric and protocol unless all have the same."""
-    first, metrics = group[0], {number.metric for number in group}
-    named = len(metrics) > 1
-    what = first.task if named else f"{first.task} {first.metric}"
-    numbers = [
-        _told(number, f" ({number.metric})" * named) + f", protocol {number.protocol}" * bool(number.claim)
-        for number in group
-    ]
-    how = f"{first.dataset} ({first.claim or first.protocol})"
-    return f"{first.backbone}, {what}, {how}: published numbers disagree: {', '.join(numbers)}."
-
-
-def _told(number: Published, metric: str = "") -> str:
-    """A published number with its source."""
-    second = " (second hand)" * number.second_hand
-    return f"{fixed(number.value, number.decimals)}{metric} by {number.origin}{second}"

@@ -6,7 +6,6 @@ from layerboard.leaderboards.inside.analysis import analysis_blocks
 from layerboard.leaderboards.inside.evidence import Evidence
 from layerboard.leaderboards.inside.glance import glance_blocks
 from layerboard.leaderboards.inside.probes import probe_blocks
-from layerboard.leaderboards.inside.unlabelled import unlabelled_blocks
 from layerboard.leaderboards.sections.provenance import provenance_blocks
 
 INSIDE_NOTE = """\
@@ -20,7 +19,7 @@ def inside_page(board: Board) -> Page:
     """The page of analyses of one suite, which must have some; ranking tasks are only drawn."""
     title, analyses = f"Inside the backbones: {board.suite}", board.analyses
     evidence = [Evidence(analysis, analyses.backbones, analyses.arrays) for analysis in analyses.groups]
-    further = [*probe_blocks(board), *unlabelled_blocks(board), *provenance_blocks(analyses)]
+    further = [*probe_blocks(board), *provenance_blocks(analyses)]
     titles = [block.text for block in further if isinstance(block, Heading) and block.level == 2]
     blocks: list[Block] = [said(INSIDE_NOTE), *glance_blocks(evidence, titles)]
     blocks += [block for each in evidence for block in analysis_blocks(each)]

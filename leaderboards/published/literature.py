@@ -2,8 +2,8 @@
 
 import csv
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from functools import cache
 from io import StringIO
 from pathlib import Path
@@ -89,9 +89,6 @@ class Published:
     not_comparable: str  # why no run can be compared with it; "" if one can
     conditions: str  # how it was measured, if the protocol does not say so, or differs
     input_size: int = INPUT_SIZE  # as in records: 224 if the protocol determines the size of images
-    transform: str = ""  # as in records
-    claim: str = ""  # what it claims to measure, if others published numbers for the same claim
-    own: bool = False  # whether it is from a file of the user
 
     @property
     def comparable(self) -> bool:
@@ -109,7 +106,7 @@ class Published:
         return 0.5 * 10.0**-self.decimals
 
 
-COLUMNS = tuple(field.name for field in fields(Published) if field.name != "own")
+COLUMNS = tuple(field.name for field in fields(Published))
 NEEDED = ("source", "backbone", "task", "dataset", "metric", "value")  # columns; others may be missing
 USUAL = {"protocol": "standard", "rule": "best", "printed": "percent", "second_hand": "no"}  # for empty cells
 
@@ -125,13 +122,8 @@ def all_published() -> tuple[Published, ...]:
     return tuple(number for source in SOURCES for number in read_published(FOLDER / f"{source}.csv"))
 
 
-def own_published(paths: Iterable[Path]) -> tuple[Published, ...]:
-    """The numbers of the user's own CSV files."""
-    return tuple(number for path in paths for number in read_published(path, own=True))
-
-
-def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
-    """The numbers of a CSV file of the source with its name, or of any source if it is the user's own.
+def read_published(path: Path) -> tuple[Published, ...]:
+    """The numbers of a CSV file of the source with its name.
 
     Raises InputError if it cannot be read, or if a row is inconsistent.
     """
@@ -152,8 +144,8 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
     lines: dict[tuple[object, ...], int] = {}
     for line, row in rows:
         where = f"{path}, line {line}"
-        number = replace(_parse(row, where, () if own else tuple(SOURCES)), own=own)
-        if not own and number.source != path.stem:
+        number = _parse(row, where)
+        if number.source != path.stem:
             expected = f"expected the source {path.stem} of the file's name"
             raise InputError(f"{where}: {expected}, not {number.source}")
         first = lines.setdefault(tuple(getattr(number, column) for column in UNIQUE), line)
@@ -163,8 +155,8 @@ def read_published(path: Path, *, own: bool = False) -> tuple[Published, ...]:
     return tuple(numbers)
 
 
-def _parse(row: Mapping[str, str], where: str, sources: tuple[str, ...]) -> Published:
-    """One checked row; its source is one of ``sources``, or any if that is empty."""
+def _parse(row: Mapping[str, str], where: str) -> Published:
+    """One checked row."""
     if any(not isinstance(text, str) for text in row.values()):
         raise InputError(f"{where}: expected as many cells as columns")
     if empty := [name for name in NEEDED if not row[name].strip()]:
@@ -172,8 +164,8 @@ def _parse(row: Mapping[str, str], where: str, sources: tuple[str, ...]) -> Publ
     row = {name: row.get(name, "").strip() or USUAL.get(name, "") for name in COLUMNS}
     row["tap"] = row["tap"] or ("final" if row["rule"] == "final" else "block")
     row["decimals"] = row["decimals"] or str(len(row["value"].partition(".")[2]))
-    for column, words in {"source": sources, **CHOICES}.items():
-        if words and row[column] not in words and (row[column] or column != "pooling"):
+    for column, words in {"source": tuple(SOURCES), **CHOICES}.items():
+        if row[column] not in words and (row[column] or column != "pooling"):
             raise InputError(f"{where}: {column} must be one of {', '.join(words)}, not {row[column]!r}")
     numbers = {name: _whole(row[name], name, where) for name in WHOLE}
     changed: dict[str, Any] = {**row, **numbers, "second_hand": row["second_hand"] == "yes"}

@@ -12,7 +12,7 @@ NEAR_DUPLICATES = "near-duplicates.csv"  # table in the output folder
 
 
 def task_key(task: str, dataset: str, protocol: str, transform: str = "", sets: bool = False) -> str:
-    """Name of a task's files, without an extension, such as ``spair.spair-71k-test.paper+debias-20+sets``.
+    """Name of a task's files, without an extension, such as ``knn.imagenet.standard+whiten+sets``.
 
     A dataset of the catalogue has one such name, complete or not: the last measurement on it replaces others.
     The user's own images have a digest of their content in ``dataset``.

@@ -285,7 +285,7 @@ class Report:
 def report_of(board: Board, facts: Mapping[str, Facts], highlight: str = "") -> Report:
     """The contents of a report, with facts by backbone; numbers of others only if some have a place in it."""
     if board.published and answered(reproduction(board), board.published, board.plain).empty:
-        board = replace(board, published=tuple(number for number in board.published if number.own))
+        board = replace(board, published=())
     return Report(board, facts, board.labels.get(highlight, ""))
 
 

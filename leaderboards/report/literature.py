@@ -16,7 +16,6 @@ from layerboard.leaderboards.findings.literature import (
     printed_value,
     source_text,
 )
-from layerboard.leaderboards.findings.reproduce import disputes
 from layerboard.leaderboards.published.literature import Published
 from layerboard.leaderboards.report.packing import packed, script_digest
 from layerboard.leaderboards.report.page import ASSETS
@@ -63,7 +62,6 @@ def literature_files(
         groups=[*_groups(frame)],
         last=[*map(_last, last_layer_only(published, depths, records).to_dict("records"))],
         least=LEAST_GAIN,
-        disputed=disputes(published),
     )
     return {f"{NAME}.html": printable(str(page)), f"{NAME}.csv": text}
 

@@ -8,21 +8,13 @@ import pandas as pd
 from layerboard.leaderboards.blocks.blocks import Block, Heading, Table, said
 from layerboard.leaderboards.blocks.display import fixed
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.findings.reproduce import (
-    NOT_MEASURED,
-    answered,
-    disputes,
-    reproduction,
-    settlements,
-)
-from layerboard.leaderboards.sections.provenance import list_blocks
+from layerboard.leaderboards.findings.reproduce import NOT_MEASURED, answered, reproduction
 
 AGREES = """\
 A published number agrees if it overlaps the 95 % interval of the measured one. Layers are in brackets; where
 a source names no pooling, they are of the class token, or of the mean without one. The sources tell how the
 published numbers were measured; what they leave open is measured in several ways, and the interval spans all
 of these."""
-DISPUTED = "Published numbers of the same measurement that disagree:"
 NONE = "No given published number is for a backbone, task and dataset of this page."
 
 
@@ -35,10 +27,7 @@ def published_blocks(board: Board) -> list[Block]:
     if frame.empty:
         return [heading, said(NONE)]
     table = Table(published_table(frame), left=3, caption="Published and measured numbers")
-    names = set(zip(frame["backbone"], frame["task"], strict=True))
-    shown = [number for number in board.published if (number.backbone, number.task) in names]
-    sentences = [*disputes(shown), *settlements(board.plain, shown)]
-    return [heading, said(AGREES), table, *list_blocks(DISPUTED, sentences)]
+    return [heading, said(AGREES), table]
 
 
 def published_table(frame: pd.DataFrame) -> pd.DataFrame:
@@ -48,8 +37,7 @@ def published_table(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cells(row: Mapping[Hashable, Any]) -> dict[str, str]:
-    how = [part for part in (row["protocol"], row["transform"]) if part not in ("", "none")]
-    protocol = f" ({', '.join(how)})" if how else ""
+    protocol = "" if row["protocol"] == "none" else f" ({row['protocol']})"
     how_measured = row["conditions"] if row["verdict"] in NOT_MEASURED else ""
     measured, interval, rule = row["measured"] is not None, row["ci_low"] is not None, row["rule"]
     maybe = f"{row['maybe_layers']} not shown to be worse" if row["maybe_layers"] else ""

@@ -29,7 +29,6 @@ from layerboard.tasks.framework.sets import (
     GIVEN_METRIC,
     GREEDY,
     GREEDY_METRIC,
-    LOES_METRIC,
     SETS,
     forward_selection,
     names_of,
@@ -48,8 +47,7 @@ is over the same items. The temperature of a vote is the task's own; averaging w
 the effect of a higher one."""
 
 CHOOSING = """\
-`greedy:3` adds to the best block the block that helps most, twice, while that helps. `loes:K` are K blocks
-chosen without labels, by vectors alone."""
+`greedy:3` adds to the best block the block that helps most, twice, while that helps."""
 
 PAIR = "best pair of {count}"
 CHOSEN = "chosen on other data, of {count}"
@@ -120,14 +118,11 @@ def _ways(
 
     ``marks`` are the taps of sets by the metrics that say why these are there (`tasks.framework.sets`).
     """
-    given, greedy, label_free = (
-        marks.get(metric, ()) for metric in (GIVEN_METRIC, GREEDY_METRIC, LOES_METRIC)
-    )
+    given, greedy = (marks.get(metric, ()) for metric in (GIVEN_METRIC, GREEDY_METRIC))
     sets = sorted(sets, key=lambda side: Layer.of_record(side.layer, side.tap).place)
     names = dict[Side, tuple[str, ...]]()
     for side in sets:
         known = tuple(name for name in names_of(blocks_of(side), side.depth) if name != "pairs")
-        known += (f"loes:{len(blocks_of(side))}",) if side.tap in label_free else ()
         names[side] = known or ((side.tap,) if side.tap in given else ())
     fixed = [side for side in sets if names[side]]
     for side in sorted(fixed, key=lambda side: [*SETS, names[side][0]].index(names[side][0])):
@@ -168,7 +163,7 @@ def set_blocks(board: Board) -> list[Block]:
     )
     title, lacking = "What sets of layers gain", board.sets.assign(transform="sets of layers")
     blocks: list[Block] = [Heading(2, title), said(SET_NOTE)]
-    chooses = len(frame) and frame["set"].str.contains("greedy|loes").any()
+    chooses = len(frame) and frame["set"].str.contains("greedy").any()
     blocks += [said(CHOOSING)] if chooses else []
     blocks += [] if board.items is not None else [said(NO_ITEMS)]
     if len(frame):

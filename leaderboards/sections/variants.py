@@ -41,9 +41,8 @@ smallest, formats and resizings with the widest format and Pillow at the same si
 has a row of its own. Tokens, and so costs, grow with the square of the input size."""
 
 TRANSFORMS = """\
-Transforms change the features of the same forward passes: `debias:K` removes the K directions of patch tokens
-that encode position, estimated on a black image; `whiten` and `zscore` normalise vectors with statistics of
-other images, without labels. These scores are in no other table."""
+Transforms change the vectors of the same forward passes: `whiten` and `zscore` normalise them with statistics
+of other images, without labels. These scores are in no other table."""
 
 COMPRESSIONS = """\
 Compressions make the vectors of the same forward passes smaller. They are fitted, without labels, on the

@@ -20,7 +20,7 @@ from layerboard.tasks.framework.base import Findings, LayerOutcome, Outcome, Sco
 from layerboard.tasks.framework.stored import MeasurableBackbone
 from layerboard.tasks.framework.task import Task
 from layerboard.tasks.metrics.arrays import ROUNDING, Floats
-from layerboard.tasks.statistics.layer_choice import rank_correlation
+from layerboard.tasks.statistics.rank_correlation import rank_correlation
 from layerboard.zoo.features import Weights
 from layerboard.zoo.spec import WHOLE_BACKBONE
 

@@ -26,7 +26,7 @@ from layerboard.tasks.framework.task import ComparisonTask, FedTask
 from layerboard.tasks.metrics.arrays import Floats, Integers
 from layerboard.tasks.similarity.cka import CkaConfig, Grams, split_grams, stored_grams
 from layerboard.tasks.similarity.metric import gather
-from layerboard.tasks.statistics.layer_choice import FEWEST, rank_correlation
+from layerboard.tasks.statistics.rank_correlation import FEWEST, rank_correlation
 from layerboard.zoo.features import AttentionMaps, LayerFeatures
 from layerboard.zoo.spec import WHOLE_BACKBONE, BackboneSpec, Layer
 from layerboard.zoo.view.views import View

@@ -46,7 +46,6 @@ class PositionAudit(ImageAnalysis[Tensor]):
     configs: ClassVar = {
         "standard": PositionConfig(images=64, penalties=tuple(10.0**power for power in range(-3, 4)))
     }
-    transforms = True
     feed = WHOLE_GRIDS
 
     def reduce(self, layer: Layer, positions: Sequence[int], grids: Tensor) -> dict[str, Tensor]:

@@ -143,7 +143,7 @@ PROTOCOLS = (
         name="insid3",
         title="keypoints as the code of INSID3 (visinf/INSID3, commit f1c9622), features as they are",
         tasks=("spair",),
-        unlike=("Its better numbers are of features without position: add --transform debias:20 for those.",),
+        unlike=("Its better numbers are of features without position, which are not measured here.",),
     ),
     EvaluationProtocol(
         name="dift",

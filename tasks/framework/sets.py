@@ -15,13 +15,11 @@ from layerboard.zoo.spec import Layer
 SETS = ("last4", "quarters", "all", "pairs")
 GREEDY, MOST = "greedy:3", 3  # forward selection of up to so many blocks: every set that it may look at
 CANDIDATES = 12  # blocks that forward selection is among, at most
-LOES = re.compile(r"loes:([2-9])")  # so many blocks, chosen by stored vectors without labels
-LOES_METRIC = "loes"  # of the records of such a set: the mean value of its layers (`tasks.metrics.loes`)
-# of those of a set that was given by its blocks, or that forward selection may reach
+# metrics of the records of a set that was given by its blocks, or that forward selection may reach
 GIVEN_METRIC, GREEDY_METRIC = "given", "greedy"
 FREE = re.compile(r"[0-9]{1,5}(\+[0-9]{1,5})+")  # blocks by number
 
-_TAKEN = f"{', '.join(SETS)}, {GREEDY}, loes:3, blocks such as 3+6+9"
+_TAKEN = f"{', '.join(SETS)}, {GREEDY}, blocks such as 3+6+9"
 
 
 def parse_sets(names: Sequence[str]) -> tuple[str, ...]:
@@ -34,7 +32,7 @@ def parse_sets(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _parsed(name: str, names: Sequence[str]) -> str:
-    if name in (*SETS, GREEDY) or LOES.fullmatch(name):
+    if name in (*SETS, GREEDY):
         return name
     if FREE.fullmatch(name):
         blocks = sorted(map(int, name.split("+")))
@@ -45,7 +43,7 @@ def _parsed(name: str, names: Sequence[str]) -> str:
         given = "+".join(filter(str.isdecimal, names)) if len(names) > 1 else f"{name}+..."
         hint = f"; the blocks of a set are joined by +: --fuse {given[:40]}"
     else:
-        close = likely("value", name, (*SETS, GREEDY, "loes:3"))
+        close = likely("value", name, (*SETS, GREEDY))
         hint = f"; did you mean {either(close)}?" if close else ""
     raise InputError(f"--fuse takes {_TAKEN}, or several with commas; found {name[:40]!r}{hint}")
 
@@ -60,23 +58,13 @@ def marks_of(names: Sequence[str], depth: int, scored: Sequence[Layer]) -> dict[
     return marks
 
 
-def chosen_label_free(names: Sequence[str]) -> tuple[int, ...]:
-    """Numbers of blocks of the sets among these names that are chosen by vectors, ascending."""
-    return tuple(sorted(int(match[1]) for match in map(LOES.fullmatch, names) if match))
-
-
 def is_possible(name: str, depth: int, scored: Sequence[Layer]) -> bool:
     """Whether a backbone with these scored layers has a set of that name."""
-    if wanted := chosen_label_free([name]):
-        return len(_blocks(scored)) >= wanted[0]
     return bool(sets_of([name], depth, scored))
 
 
 def sets_of(names: Sequence[str], depth: int, scored: Sequence[Layer]) -> tuple[Layer, ...]:
-    """The named sets of a backbone's scored blocks, each once, sorted by depth.
-
-    Sets that are chosen by vectors (`chosen_label_free`) are known only to those who have these.
-    """
+    """The named sets of a backbone's scored blocks, each once, sorted by depth."""
     blocks = _blocks(scored)
     chosen = {members for name in names for members in _members(name, depth, blocks)}
     sets = [set_of(members) for members in chosen if len(members) > 1 and {*members} <= {*blocks}]

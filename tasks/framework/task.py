@@ -38,15 +38,7 @@ from layerboard.tasks.framework.identity import DIGITS, identity
 from layerboard.tasks.framework.measurers import Measurer
 from layerboard.tasks.framework.protocols import EvaluationProtocol
 from layerboard.tasks.framework.registry import TaskEntry, entry_of
-from layerboard.tasks.framework.sets import (
-    LOES,
-    LOES_METRIC,
-    chosen_label_free,
-    is_possible,
-    members_of,
-    set_of,
-    sets_of,
-)
+from layerboard.tasks.framework.sets import is_possible, members_of, sets_of
 from layerboard.tasks.framework.stored import LayerMeasurements, StoredBackbone
 from layerboard.tasks.framework.transformed import (
     STANDARD,
@@ -55,16 +47,8 @@ from layerboard.tasks.framework.transformed import (
     known_rows,
     side_by_side,
 )
-from layerboard.tasks.framework.transforms import (
-    BYTES,
-    FLOAT32,
-    compressed_bytes,
-    is_compression,
-    misfit,
-    of_tokens,
-)
+from layerboard.tasks.framework.transforms import BYTES, FLOAT32, compressed_bytes, is_compression, misfit
 from layerboard.tasks.metrics.arrays import in_range
-from layerboard.tasks.metrics.loes import label_free_order
 from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.view.views import View
 
@@ -73,13 +57,9 @@ Needs = Literal["passes", "pairs", "backbone", "device"]
 backbone; or a backbone that has the device for itself."""
 
 SINGLE_LAYERS = "asks about single layers"  # reason why tasks take no sets of layers
-NO_VECTORS = """\
-stores no vectors by which loes chooses: give it the blocks that loes chooses for a task on vectors, such as
-3+6+9""".replace("\n", " ")
 AS_THEY_ARE = "looks at features as they are"  # reason why they take no transform
 ALONE = Layer(0)  # stands for the layer whose vectors are scored, where it is not said
 ALL = "all"  # pooling by the mean of all tokens, from the stored vectors of class token and patches
-LOOKED_AT = 512  # images by whose vectors sets are chosen, at most
 PARALLEL_BYTES = 1 << 30  # layers are scored in parallel while their vectors together are below this
 # vectors of a layer for each thread beyond two: work on fewer is mostly Python, which runs one thread at once
 BYTES_OF_A_THREAD = 1 << 20
@@ -270,9 +250,8 @@ class Task(ABC):
         return sets_of(self.sets, spec.depth, layers) if self.sets else tuple(layers)
 
     def with_sets(self, names: tuple[str, ...]) -> "tuple[Task, str]":
-        """Itself with those of the named sets of layers that it takes, and the reason why it takes none."""
-        taken = names if self.vector_sources else tuple(name for name in names if not LOES.fullmatch(name))
-        return replace(self, sets=taken), self.sets_refusal or ("" if taken else NO_VECTORS)
+        """Itself with the named sets of layers, and the reason why it takes none; "" if it does."""
+        return replace(self, sets=names), self.sets_refusal
 
     def has_any(self, layers: Sequence[Layer], spec: BackboneSpec) -> bool:
         """Whether it scores anything if these layers of a backbone are requested: of sets, any is there."""
@@ -342,11 +321,6 @@ class VectorTask(Task):
 
     @property
     def scored_fingerprint(self) -> str:
-        plain, counts = self._transformed_fingerprint, chosen_label_free(self.sets)
-        return digest("loes", 1, LOOKED_AT, counts, plain) if counts else plain
-
-    @property
-    def _transformed_fingerprint(self) -> str:
         if not self.transform:
             return self.fingerprint
         known = [source.name for source in self.fitted_on]
@@ -356,8 +330,7 @@ class VectorTask(Task):
     def transform_refusal(self, transform: str) -> str:
         if not self.fitted_on:
             return "does not say which images a transform may be fitted on"
-        alone = "acts on the tokens of grids, and the task takes one vector an image"
-        return alone if of_tokens(transform) else ""
+        return ""
 
     def results(self, backbone: StoredBackbone) -> Findings:
         """Outcomes of every layer, or set of layers, and stored pooling, in that order."""
@@ -377,8 +350,6 @@ class VectorTask(Task):
         self, backbone: StoredBackbone, layers: Sequence[Layer], pooling: str
     ) -> list[LayerOutcome]:
         """Outcomes of layers in one pooling; the vectors of all their members are in memory together."""
-        named = self._label_free(backbone, pooling)
-        layers = sorted({*layers, *named}, key=lambda layer: layer.place)
         vectors = {member: self._finite(backbone, member, pooling) for member in members_of(layers)}
         reasons = {member: self._unusable(each) for member, each in vectors.items()}
         empty = {layer: next(filter(None, map(reasons.get, layer.members)), "") for layer in layers}
@@ -389,33 +360,7 @@ class VectorTask(Task):
         outcomes |= zip(usable, scored, strict=True)
         if is_compression(self.transform) and not self.sets:
             outcomes |= {layer: self._sized(outcomes[layer], vectors[layer]) for layer in usable}
-        for layer, score in named.items():
-            if outcomes[layer].scores:
-                outcomes[layer] = replace(outcomes[layer], scores=(*outcomes[layer].scores, score))
         return [LayerOutcome(layer, pooling, outcome) for layer, outcome in outcomes.items()]
-
-    def _label_free(self, backbone: StoredBackbone, pooling: str) -> dict[Layer, Score]:
-        """The sets that are chosen by vectors, each with the mean value of its layers (`tasks.metrics.loes`).
-
-        The vectors are those that a transform may be fitted on, as they are stored, of at most `LOOKED_AT`
-        images, evenly spaced.
-        """
-        counts = chosen_label_free(self.sets)
-        sources, known = self.fitted_on or self.vector_sources, dict[int, NDArray[np.float32]]()
-        for layer in backbone.layers if counts else ():
-            vectors = self._finite(backbone, layer, pooling) if layer.tap == "block" and layer.index else {}
-            if vectors:
-                rows = known_rows([vectors[source.name] for source in sources])
-                known[layer.index] = rows[:: -(-len(rows) // LOOKED_AT)]
-        if not known:
-            return {}
-        images = len(next(iter(known.values())))
-        chosen = [([*known][row], value) for row, value in label_free_order([*known.values()], max(counts))]
-        sets = {}
-        for count in (count for count in counts if count <= len(known)):
-            blocks, values = zip(*chosen[:count], strict=True)
-            sets[set_of(blocks)] = Score(LOES_METRIC, sum(values) / count, images, "images")
-        return sets
 
     def _unusable(self, vectors: Vectors) -> str:
         """Reason why the vectors of a layer, from `_finite`, cannot be changed and scored; "" if they can."""
@@ -475,17 +420,10 @@ class FedTask(Task, Measurable):
     """A task that measures the features of a pass over its source, and stores small arrays."""
 
     pooling: ClassVar[str] = "grid"  # pooling in records: ``grid``, or the query tokens (patch, cls)
-    transforms: ClassVar[bool] = False  # whether it takes transforms of tokens
 
     @property
     def measured(self) -> tuple[Measurable, ...]:
         return (self,) if self.memory is None else (self.memory, self)
-
-    def transform_refusal(self, transform: str) -> str:
-        if not (self.transforms and all(isinstance(each.feed, GridFeed) for each in self.measured)):
-            return AS_THEY_ARE
-        alone = "is fitted on vectors of many images before the first is scored, and grids are never kept"
-        return "" if of_tokens(transform) else alone
 
     def _unmeasured(self, backbone: StoredBackbone) -> list[LayerOutcome]:
         """Empty outcomes for layers that could not be measured."""
@@ -498,7 +436,6 @@ class MeasuredTask(FedTask):
     """A task that scores each layer from the measurements of its groups (propagation, keypoints, regions)."""
 
     sets_refusal = "does not compare tokens by their cosine"
-    transforms = True
 
     @abstractmethod
     def score(self, measurements: Sequence[Measurements]) -> Outcome:

@@ -1,7 +1,7 @@
 """Transforms of a layer's features before scoring, by name. Imports nothing heavy.
 
-``debias:K`` removes K position directions from tokens, or as many as a layer has. ``whiten`` and ``zscore``
-act on one vector per image and are fitted without labels. They are defined in `tasks.metrics.spread`.
+``whiten`` and ``zscore`` act on one vector per image and are fitted without labels. They are defined in
+`tasks.metrics.spread`.
 Compressions make vectors smaller in one or several steps, such as ``pca:128+int8``
 (`tasks.framework.transformed`). Whether a task takes a transform is decided when it is combined with its
 data.
@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 from layerboard.zoo.errors import InputError, likely
 
-MOST = 100_000  # more directions than any layer's tokens have
 WAYS = ("whiten", "zscore")
 CODES = ("int8", "binary", "pq")  # steps that produce codes, so that no step can follow
 BYTES = ("bytes", "bytes float32")  # metrics of compressions: size of a vector, and its uncompressed size
@@ -20,14 +19,10 @@ FLOAT32 = 4  # bytes of an uncompressed number
 
 
 def parse_transform(text: str) -> str:
-    """Normalised name of a transform; raises InputError if there is no such transform."""
-    match = re.fullmatch(r"debias:([0-9]{1,6})", text)
-    if text not in WAYS and (match is None or int(match[1]) > MOST):
-        raise InputError(
-            f"--transform takes debias:K (K directions of the position, from 0), {' and '.join(WAYS)}; "
-            f"found {text[:40]!r}{_meant(text, WAYS)}"
-        )
-    return f"debias:{components(text)}" if match else text
+    """Name of a transform; raises InputError if there is no such transform."""
+    if text not in WAYS:
+        raise InputError(f"--transform takes {' and '.join(WAYS)}; found {text[:40]!r}{_meant(text, WAYS)}")
+    return text
 
 
 def parse_compression(text: str) -> str:
@@ -46,7 +41,7 @@ def parse_compression(text: str) -> str:
 
 def _meant(text: str, names: Sequence[str]) -> str:
     """What a wrong name of a step probably means, as the end of a sentence; empty if nothing is known."""
-    numbered = re.fullmatch(r"(debias|pca|rp|first|pq)[-_= ]?([0-9]{1,5})", text.casefold())
+    numbered = re.fullmatch(r"(pca|rp|first|pq)[-_= ]?([0-9]{1,5})", text.casefold())
     close = [f"{numbered[1]}:{numbered[2]}"] if numbered else likely("value", text, names)
     return f"; did you mean {close[0]}?" if close else ""
 
@@ -57,19 +52,9 @@ def step_of(text: str) -> tuple[str, int]:
     return name, int(number) if number.isdecimal() else 0
 
 
-def components(transform: str) -> int:
-    """Number of position directions that a transform removes from tokens."""
-    return step_of(transform)[1]
-
-
-def of_tokens(transform: str) -> bool:
-    """Whether a transform acts on the tokens of a grid, otherwise on one vector per image."""
-    return transform.startswith("debias")
-
-
 def is_compression(transform: str) -> bool:
     """Whether a transform makes vectors smaller."""
-    return bool(transform) and transform not in WAYS and not of_tokens(transform)
+    return bool(transform) and transform not in WAYS
 
 
 def compressed_bytes(compression: str, dim: int) -> int:

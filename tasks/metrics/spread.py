@@ -1,17 +1,10 @@
-"""Transforms of vectors: standardisation, whitening, and removal of position directions (debiasing).
-
-Source of the debiasing, with directions from an image without content: INSID3 (visinf/INSID3, commit
-f1c9622).
-"""
+"""Transforms of vectors: standardisation and whitening."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
-from torch.nn import functional
 
 from layerboard.tasks.metrics.arrays import Floats
 
@@ -100,36 +93,3 @@ def _parts(vectors: Sequence[Vectors]) -> Iterator[Floats]:
         for start in range(0, len(values), TOGETHER):
             part = values[start : start + TOGETHER].astype(np.float64)
             yield part[~np.isnan(part).any(axis=1)]
-
-
-RANK = 1e-6  # singular values below this share of the largest one are rounding errors
-
-
-def position_basis(blank: Tensor, components: int) -> Tensor:
-    """Orthonormal position directions [dim components], from tokens [tokens dim] of an image without content.
-
-    They are the leading principal directions of the centred unit tokens. There are fewer than ``components``
-    if the numerical rank is lower, since directions beyond it are arbitrary. Raises ValueError for another
-    shape, a negative number, or a value that is NaN or infinite.
-    """
-    if blank.ndim != 2 or not blank.numel() or components < 0:
-        shapes = f"{tuple(blank.shape)}, {components}"
-        raise ValueError(f"expected tokens [tokens dim] and a number from 0, found {shapes}")
-    if not bool(blank.isfinite().all()):
-        raise ValueError("tokens must not hold NaN or infinite values")
-    tokens = functional.normalize(blank.to(torch.float64), dim=-1)
-    left, values, _ = torch.linalg.svd((tokens - tokens.mean(0)).T, full_matrices=False)
-    # the spread of equal unit vectors is rounding error
-    rank = int((values > RANK * max(float(values[0]), len(tokens) ** 0.5)).sum())
-    most = min(components, rank, blank.shape[1], max(0, len(tokens) - 1))
-    basis: Tensor = left[:, :most].to(blank.dtype)
-    return basis
-
-
-def debiased(tokens: Tensor, basis: Tensor) -> Tensor:
-    """Unit tokens [... dim] with the span of a basis removed; unchanged, bit for bit, if it is empty."""
-    if not basis.shape[1]:
-        return tokens
-    unit = functional.normalize(tokens, dim=-1)
-    basis = basis.to(unit)
-    return functional.normalize(unit - (unit @ basis) @ basis.T, dim=-1)

@@ -121,7 +121,6 @@ def test_a_killed_packing_goes_on_behind_the_datasets_that_it_had_completed(
             "ade20k-val is missing and was not",
         ),
         (("pack", "hf:{data}", "--to", "{tmp}/p"), "expected the datasets' folder at"),
-        (("check", "--data", "{data}", "--digests"), "is `layerboard check --all` now"),
         (("check", "--data", "hf:{tmp}/none"), "expected the folder of a pack at"),
         (("check", "--data", "hf:{data}"), "an official layout is given without hf:"),
         (("run", "--data", "hf:"), "expected hf:ID"),

@@ -1,7 +1,6 @@
 """Runs with transforms of the features: beside the plain records, of the same forwards, never among them."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from layerboard.leaderboards.blocks.blocks import Table
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.variants import gains_of, variant_blocks
 from layerboard.tasks.framework.protocols import STANDARD
-from layerboard.tasks.framework.registry import TASKS
 from layerboard.tasks.framework.transforms import parse_transform
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import find
@@ -46,7 +44,7 @@ class Transformed:
 def made(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Transformed:
     place = tmp_path_factory.mktemp("transformed")
     with Tally().watching() as tally:
-        ways = {"transform": ["debias:0", "debias:3,whiten", "zscore"], "compress": [*COMPRESSED]}
+        ways = {"transform": ["whiten", "zscore"], "compress": [*COMPRESSED]}
         records = run(place, ["mini-fs"], *NAMES, data=data, pages=True, **ways)
     return Transformed(place, records, tally)
 
@@ -54,34 +52,16 @@ def made(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Transformed:
 def test_every_task_takes_what_makes_sense(made: Transformed) -> None:
     assert made.records.attrs["failures"] == []
     found = made.records.groupby("transform")["task"].agg(set).to_dict()
-    grids = {*NAMES} - {"knn"}
-    assert found == {
-        "": {*NAMES},
-        "debias:0": grids,
-        "debias:3": grids,
-        **{name: {"knn"} for name in ("whiten", "zscore", *COMPRESSED)},
-    }
+    assert found == {"": {*NAMES}, **{name: {"knn"} for name in ("whiten", "zscore", *COMPRESSED)}}
     assert made.records.loc[~made.records["transform"].isin(COMPRESSED), "value"].notna().all()
 
 
-def test_no_directions_are_bit_for_bit_no_transform(made: Transformed) -> None:
-    plain = made.of("")
-    plain = plain[plain["task"] != "knn"].reset_index(drop=True)
-    columns = [*PLACE, *NUMBERS]
-    pd.testing.assert_frame_equal(made.of("debias:0")[columns], plain[columns], check_exact=True)
-    changed = made.of("debias:3")["value"]
-    assert (changed != plain["value"]).any()
-
-
-def test_transforms_show_one_black_image_a_source_and_size_more(made: Transformed, data: Path) -> None:
-    """`debias:0` asks nothing, and vectors are transformed as they are stored."""
+def test_transforms_show_no_image_again(made: Transformed, data: Path) -> None:
+    """Vectors are transformed as they are stored."""
     place = made.place / "plain"
     with Tally().watching() as tally:
         plain = run(place, ["mini-fs"], *NAMES, data=data)
-    more = {source: made.tally.rows[name, source] - count for (name, source), count in tally.rows.items()}
-    sizes = {source: 1 for source in more if not source.startswith("imagenet")}
-    assert len(sizes) == 2
-    assert more == dict.fromkeys(more, 0) | sizes
+    assert made.tally.rows == tally.rows
     columns = [*PLACE, *NUMBERS]
     pd.testing.assert_frame_equal(
         made.of("")[columns], plain.sort_values(PLACE).reset_index(drop=True)[columns], check_exact=True
@@ -91,7 +71,7 @@ def test_transforms_show_one_black_image_a_source_and_size_more(made: Transforme
 def test_a_second_run_computes_nothing(made: Transformed, data: Path) -> None:
     before = files(made.place / "cache", made.place / "out" / "records")
     with Tally().watching() as tally:
-        run(made.place, ["mini-fs"], *NAMES, data=data, transform=("debias:3", "zscore"))
+        run(made.place, ["mini-fs"], *NAMES, data=data, transform=("whiten", "zscore"))
     assert not tally.rows
     assert files(made.place / "cache", made.place / "out" / "records") == before
 
@@ -105,12 +85,9 @@ def test_transformed_scores_are_ranked_with_nothing(made: Transformed) -> None:
     pd.testing.assert_frame_equal(*best)
 
 
-def test_gains_are_paired_and_nothing_gains_nothing(made: Transformed) -> None:
+def test_gains_are_paired(made: Transformed) -> None:
     board = Board.of(made.records, items=made.place / "out/items")
     gains = {(one.column.task, one.best.transform): one for one in gains_of(board)}
-    nothing = gains["davis", "debias:0"]
-    assert (nothing.gain.value, nothing.gain.low, nothing.gain.high) == (0, 0, 0)
-    assert replace(nothing.plain, transform="debias:0") == nothing.best
     whitened = gains["knn", "whiten"]
     assert whitened.gain.low <= whitened.gain.value <= whitened.gain.high
     assert whitened.gain.value == pytest.approx(whitened.best.score - whitened.plain.score)
@@ -119,11 +96,9 @@ def test_gains_are_paired_and_nothing_gains_nothing(made: Transformed) -> None:
 def test_the_page_has_a_table_of_its_own(made: Transformed) -> None:
     page = (made.place / "out/tables/standard.md").read_text()
     before, _, after = page.partition("## What variants of a backbone change")
-    assert "debias" not in before
-    assert "| debias:3 " in after
+    assert "zscore" not in before
     assert "| zscore " in after
     numbers = (made.place / "out/tables/standard.csv").read_text()
-    assert "debias" not in numbers
     assert "whiten" not in numbers
 
 
@@ -204,16 +179,13 @@ def test_what_makes_no_sense_is_one_sentence(
         given = ("run", "-b", "mini-fs", "-o", tmp_path, "--cache", tmp_path, "--data", data, *arguments)
         return command(capsys, *given).error
 
-    assert "--transform debias:20 fits no task of this run: knn: it acts on the tokens of grids" in error(
-        "-t", "knn", "--transform", "debias:20"
-    )
-    assert "--transform whiten fits no task of this run: spair: it is fitted on vectors" in error(
+    assert "--transform whiten fits no task of this run: spair: it looks at features as they are" in error(
         "-t", "spair", "--transform", "whiten"
     )
     assert "cka: it looks at features as they are" in error("-t", "cka", "--transform", "zscore")
-    assert "--transform takes debias:K" in error("--transform", "pca:3")
+    assert "--transform takes whiten and zscore" in error("--transform", "pca:3")
     assert "--compress takes pca:N, rp:N" in error("--compress", "int8+pca:3")
-    assert "--compress int8 fits no task of this run: spair: it is fitted" in error(
+    assert "--compress int8 fits no task of this run: spair: it looks at features" in error(
         "-t", "spair", "--compress", "int8"
     )
 
@@ -224,29 +196,23 @@ def test_every_task_says_what_it_takes(data: Path) -> None:
     every = make_plan(PlanRecipe(find(["clip-b32"]), PUBLIC, location)).tasks.every
     takes = {
         name: {task.entry.name for task in every if not task.transform_refusal(parse_transform(name))}
-        for name in ("debias:20", "whiten", "zscore")
+        for name in ("whiten", "zscore")
     }
     assert takes["whiten"] == takes["zscore"]
     assert takes["whiten"] == {"knn", "fewshot", "linear", "retrieval", "instances", "cluster-image"}
-    ranked = {task.name for task in TASKS if not task.analysis}
-    assert takes["debias:20"] & ranked == {
-        *("davis", "spair", "segment", "anomaly", "cluster-object", "cluster-part")
-    }
 
 
-def test_protocols_of_one_view_and_transforms_share_a_pass(data: Path, tmp_path: Path) -> None:
+def test_protocols_of_one_view_share_a_pass(data: Path, tmp_path: Path) -> None:
     """`geoaware` and `sd-dino` show images alike, and match them differently."""
     # at their 768 px and more, tokens of a transformer with patches of 8 would attend to 10,000 others
     options = {"data": data, "limit": 1, "layers": "12", "protocol": "geoaware,sd-dino"}
     with Tally().watching() as tally:
-        found = run(tmp_path, ["mini-resnet"], "spair", transform="debias:3", **options)
+        found = run(tmp_path, ["mini-resnet"], "spair", **options)
     assert found.attrs["failures"] == []
-    assert set(zip(found["protocol"], found["transform"], strict=True)) == {
-        (protocol, transform) for protocol in ("geoaware", "sd-dino") for transform in ("", "debias:3")
-    }
+    assert set(found["protocol"]) == {"geoaware", "sd-dino"}
     (images,) = tally.rows.values()
     keys = {key for _, _, key in tally.images}
-    assert images <= len(keys) + 2  # each once, and a black one for each protocol
+    assert images == len(keys)  # each once
 
 
 def test_indexes_of_vectors_are_measured(

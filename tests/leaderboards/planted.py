@@ -54,7 +54,7 @@ def metrics() -> dict[str, list[tuple[str, dict[str, str], bool]]]:
         "position-audit": [
             (name, {"tap": "block", "pooling": pooling}, False)
             for name in ("position-r2", "same-place")
-            for pooling in ("patch", "patch, debias:20")
+            for pooling in ("patch", "cls")
         ],
         "token-probes": [("fewshot-10", {"tap": "block", "pooling": "token"}, False)],
         "residual-cka": [

@@ -1,4 +1,4 @@
-"""Libraries that are missing, do not fit, or break when they are imported: one sentence with the reason."""
+"""Libraries that are missing or break when they are imported: one sentence with the reason."""
 
 import pickle
 import sys
@@ -10,18 +10,10 @@ import pytest
 
 from layerboard.benchmark.passes.failures import failure
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.libraries import (
-    BrokenLibraryError,
-    explained,
-    imports_explained,
-    installed,
-    named,
-    optional,
-)
+from layerboard.zoo.libraries import BrokenLibraryError, explained, imports_explained, optional
 from layerboard.zoo.references import find_object
 from layerboard.zoo.view import photos
 
-TORCH = r"torch \d+\.\d+\.\d+(\+\w+)?"
 NMS = "raise RuntimeError('operator torchvision::nms does not exist')"
 
 
@@ -35,7 +27,7 @@ def shadow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.update(before)
 
 
-def library(folder: Path, name: str, code: str, version: str = "", *needs: str) -> None:
+def library(folder: Path, name: str, code: str, version: str = "") -> None:
     """A package of some code; with a version, its distribution, too."""
     sys.modules.pop(name, None)
     (folder / name).mkdir()
@@ -44,8 +36,8 @@ def library(folder: Path, name: str, code: str, version: str = "", *needs: str) 
         info = folder / f"{name}-{version}.dist-info"
         info.mkdir()
         lines = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}"]
-        lines += [f"Requires-Dist: {need}" for need in needs]
         (info / "METADATA").write_text("\n".join(lines), encoding="utf-8")
+        (info / "RECORD").write_text(f"{name}/__init__.py,,\n", encoding="utf-8")
 
 
 def sentence(name: str) -> str:
@@ -56,15 +48,10 @@ def sentence(name: str) -> str:
     return str(told.value).removesuffix("; `layerboard check` tells more")
 
 
-@pytest.mark.parametrize("needs", ["torch>=99", "torch"])
-def test_a_library_for_another_torch_is_named_with_both_versions(shadow: Path, needs: str) -> None:
-    library(shadow, "torchvision", NMS, "0.29.1", needs)
+def test_a_library_that_breaks_is_named_with_its_version_and_the_reason(shadow: Path) -> None:
+    library(shadow, "torchvision", NMS, "0.29.1")
     told = sentence("torchvision")
-    assert told.startswith("torchvision 0.29.1 does not fit torch 2.")
-    assert (
-        "(operator torchvision::nms does not exist); install the torchvision that is made for torch" in told
-    )
-    assert told.endswith("from the same index as torch, or uninstall torchvision")
+    assert told == "torchvision 0.29.1 cannot be imported (operator torchvision::nms does not exist)"
 
 
 def test_the_cause_is_told_where_a_library_wraps_it(shadow: Path) -> None:
@@ -73,27 +60,22 @@ def test_the_cause_is_told_where_a_library_wraps_it(shadow: Path) -> None:
         "try:\n    import torchvision\nexcept Exception as error:\n    raise ImportError('Log it') from error"
     )
     library(shadow, "wrapping", wrapped, "1.0")
-    assert "torchvision does not fit torch" in sentence("wrapping")
-    assert "nms does not exist" in sentence("wrapping")
+    told = sentence("wrapping")
+    assert told.startswith("torchvision ")
+    assert "nms does not exist" in told
 
 
 @pytest.mark.parametrize(
     ("code", "told"),
     [
-        ("1 / 0", "is installed and cannot be imported (division by zero)"),
-        ("def (", "is installed and cannot be imported (invalid syntax"),
+        ("1 / 0", "cannot be imported (division by zero)"),
+        ("def (", "cannot be imported (invalid syntax"),
         ("import torch; torch.nowhere", "cannot be imported (module 'torch' has no attribute 'nowhere')"),
         ("from torch import nowhere", "cannot be imported (cannot import name 'nowhere' from 'torch'"),
         ("raise OSError('libx.so.1: cannot open')", "cannot be imported (libx.so.1: cannot open)"),
         ("raise ImportError", "cannot be imported (import error)"),
-        (
-            "import no_such_module",
-            "no_such_module is not installed, and broken 3.2 needs it; install it with: pip",
-        ),
-        (
-            "raise DeprecationWarning('old')",
-            "cannot be imported where warnings are errors (old); unset PYTHONWARN",
-        ),
+        ("import no_such_module", "broken 3.2 cannot be imported (No module named 'no_such_module')"),
+        ("raise DeprecationWarning('old')", "cannot be imported (old)"),
         ("from . import below", "cannot be imported (cannot import name 'below' from partially"),
     ],
 )
@@ -103,28 +85,15 @@ def test_no_reason_is_lost(shadow: Path, code: str, told: str) -> None:
     assert "broken" in sentence("broken")
 
 
-def test_a_requirement_that_is_not_met_is_the_partner(shadow: Path) -> None:
-    library(shadow, "broken", "raise AttributeError('np.float_')", "3.2", "numpy<1")
-    assert "broken 3.2 does not fit numpy 2" in sentence("broken")
-
-
 def test_only_a_library_that_is_absent_is_said_to_be_missing(shadow: Path) -> None:
     with pytest.raises(BrokenLibraryError, match=r"^get absent$"):
         optional("absent_library", "get absent")
     library(shadow, "timm", "import torchvision_of_nobody", "1.0.31")
     with pytest.raises(
-        BrokenLibraryError, match=r"^torchvision_of_nobody is not installed, and timm 1\.0\.31"
+        BrokenLibraryError,
+        match=r"^timm 1\.0\.31 cannot be imported \(No module named 'torchvision_of_nobody'",
     ):
         optional("timm", "get timm")
-
-
-def test_the_version_is_that_of_the_distribution_which_has_the_module(shadow: Path) -> None:
-    library(shadow, "inner_name", "")
-    info = shadow / "outer_name-3.2.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outer-name\nVersion: 3.2\n")
-    (info / "RECORD").write_text("inner_name/__init__.py,,\n")
-    assert (named("inner_name"), installed("absent_library")) == ("inner_name 3.2", "")
 
 
 def test_errors_of_no_import_pass(tmp_path: Path) -> None:
@@ -141,7 +110,7 @@ def test_a_backbone_fails_with_the_sentence(shadow: Path) -> None:
         import_module("torchvision")
     failed = failure(raised.value, "mini-dino")
     assert failed.bad_input
-    assert failed.message.startswith("torchvision 0.29.1 does not fit torch")
+    assert failed.message.startswith("torchvision 0.29.1 cannot be imported (operator")
     told = explained(raised.value)
     assert told is not None
     assert str(pickle.loads(pickle.dumps(told))) == str(told)
@@ -151,7 +120,7 @@ def test_an_own_object_whose_library_breaks(shadow: Path) -> None:
     library(shadow, "torchvision", NMS, "0.29.1")
     library(shadow, "my_networks", "import torchvision")
     with pytest.raises(
-        InputError, match=r"my_networks cannot be imported: torchvision 0\.29\.1 does not fit"
+        InputError, match=r"my_networks cannot be imported: torchvision 0\.29\.1 cannot be imported"
     ):
         find_object("my_networks:net")
 
@@ -159,4 +128,4 @@ def test_an_own_object_whose_library_breaks(shadow: Path) -> None:
 def test_heic_that_is_installed_and_broken_is_not_said_to_be_missing(shadow: Path) -> None:
     library(shadow, "pillow_heif", "raise ImportError('libheif.so: cannot open')", "1.8.1")
     told = photos.heif_broken.__wrapped__()
-    assert "pillow_heif 1.8.1 is installed and cannot be imported (libheif.so: cannot open)" in told
+    assert "pillow_heif 1.8.1 cannot be imported (libheif.so: cannot open)" in told

@@ -354,14 +354,6 @@ def test_a_file_in_the_way_of_what_is_written(
     assert (tmp_path / "file").read_text() == "kept"
 
 
-def test_an_empty_file_of_published_numbers(capsys: Capture, tmp_path: Path) -> None:
-    (tmp_path / "mine.csv").write_bytes(b"")
-    error = command(
-        capsys, "reproduce", "--published", tmp_path / "mine.csv", "-o", _of_records(tmp_path)
-    ).error
-    assert "mine.csv, line 1: expected the columns source, backbone" in error
-
-
 @pytest.mark.parametrize("tap", ["nowhere", "1+x"])
 def test_records_of_a_tap_that_there_is_not(capsys: Capture, tmp_path: Path, tap: str) -> None:
     error = command(capsys, "leaderboard", "-o", _of_records(tmp_path, tap=tap)).error

@@ -98,7 +98,6 @@ def test_several_suites_have_a_page_each(tmp_path: Path) -> None:
         (("--output", "empty"), "expected records (*.parquet) in empty/records but found none"),
         (("--suite", "maxi"), "suite"),
         (("--figures", "gif"), "--figures takes svg, pdf or both"),
-        (("--published", "file"), "cannot read the published numbers in file"),
     ],
 )
 def test_wrong_input_is_one_sentence(

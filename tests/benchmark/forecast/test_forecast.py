@@ -66,23 +66,6 @@ def test_the_python_call_gives_the_same_as_a_table(photos: Path, tmp_path: Path)
     assert "no results were stored" in str(found)
 
 
-def test_scores_take_as_long_as_earlier_records_say(photos: Path, tmp_path: Path) -> None:
-    place = {"images": photos, "floor": False, "layers": "1,12", "cache": tmp_path, "output": tmp_path}
-
-    def seconds() -> float:
-        frame = layerboard.forecast("mini-dino", "knn", **place).frame
-        return float(frame.loc[frame["what"] == "scoring knn", "seconds"].sum())
-
-    guessed = seconds()
-    layerboard.run("mini-mae", "knn", **place)
-    (path,) = (tmp_path / "records").glob("*/knn.*.parquet")
-    frame = pd.read_parquet(path)
-    frame.assign(seconds=12.0).to_parquet(path)
-    assert seconds() == pytest.approx(12.0)
-    path.write_bytes(b"damaged")
-    assert seconds() == pytest.approx(guessed)
-
-
 def test_timing_ends_with_its_share_of_what_is_expected(
     photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,13 +17,7 @@ from torch import Tensor
 
 from layerboard.benchmark.engines.progress import Silent
 from layerboard.benchmark.passes import collectors
-from layerboard.benchmark.passes.collectors import (
-    FAILURE,
-    Collector,
-    Debias,
-    MeasuredCollector,
-    VectorCollector,
-)
+from layerboard.benchmark.passes.collectors import FAILURE, Collector, MeasuredCollector, VectorCollector
 from layerboard.benchmark.passes.loading import Loader
 from layerboard.benchmark.passes.one_pass import Listener, run_pass
 from layerboard.benchmark.passes.shards import MeasuredLayers, Shards
@@ -93,9 +87,7 @@ def on_meta(name: str, folder: Path) -> Backbone:
     return load_backbone(small, device=META, cache_dir=folder / "cache")
 
 
-def collector_of(
-    task: Task, one: Pass, spec: BackboneSpec, folder: Path, components: int = 0
-) -> MeasuredCollector:
+def collector_of(task: Task, one: Pass, spec: BackboneSpec, folder: Path) -> MeasuredCollector:
     fed = task.fed_by(one.source)
     every = spec.layers if spec.heads else spec.layers[::2]  # the last block of each stage of a ResNet
     layers = task.measured_layers(one.source, every, spec)
@@ -105,7 +97,7 @@ def collector_of(
         before = task.memory.feed.layers(every, spec)
         fed = task.remembering(MeasuredLayers(source, store, before), {})
     view = view_for(spec, fed.source.view)
-    return MeasuredCollector(fed, view, layers, spec.patch_size, Debias(components))
+    return MeasuredCollector(fed, view, layers, spec.patch_size)
 
 
 def listeners_of(one: Pass, backbone: Backbone, folder: Path) -> list[Listener]:
@@ -173,23 +165,6 @@ def test_no_listener_asks_for_a_value_before_its_transfer(
     for task, arrays in (each for one in left for each in one.arrays.items()):
         assert arrays, task
         assert not [array for array in arrays if array.endswith(FAILURE)], task
-
-
-def test_tokens_lose_their_position_without_a_wait(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(collectors, "to_host", to_host)
-    monkeypatch.setattr(
-        collectors, "position_basis", lambda tokens, most: torch.eye(tokens.shape[1])[:, :most]
-    )
-    backbone = on_meta("dinov3-s16", tmp_path / "small")
-    passes = [(task, one) for one in planned(data, STANDARD).passes for task in one.measured]
-    task, one = next(found for found in passes if found[0].entry.name == "spair")
-    collector = collector_of(task, one, backbone.spec, tmp_path, components=3)
-    listener = Listener("spair", collector, Shards(tmp_path, one.source.shards), {0})
-    run(one, [listener], backbone)
-    assert listener.failure is None
-    assert not [name for name in listener.store.arrays(0) if name.endswith(FAILURE)]
 
 
 def test_none_that_is_fed_by_a_pass_is_left_out(data: Path) -> None:

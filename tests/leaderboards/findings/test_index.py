@@ -1,15 +1,15 @@
-"""The published index of a layer beside the blocks that are not shown to be worse, and disputes settled."""
+"""The published index of a layer beside the blocks that are not shown to be worse."""
 
 from dataclasses import replace
 
 import pandas as pd
 import pytest
 
-from layerboard.leaderboards.findings.reproduce import Published, disputes, reproduce, settlements
+from layerboard.leaderboards.findings.reproduce import Published, reproduce
 from layerboard.leaderboards.records.record import to_frame
 from layerboard.leaderboards.sections.published import published_table
-from tests.leaderboards.builder import layers, record
-from tests.leaderboards.findings.test_reproduce import BEST, DAVIS, PAPER, README, RUN
+from tests.leaderboards.builder import layers
+from tests.leaderboards.findings.test_reproduce import BEST, PAPER
 
 VALUES = [70.0, 76.0, 75.0]
 
@@ -68,46 +68,3 @@ def test_nothing_is_said_if_another_pooling_scores_higher() -> None:
 def test_layers_are_those_of_one_pooling() -> None:
     mean = measured((1, 2), [75.9, 75.8, 70.0], pooling="mean", primary=False)
     assert compared(BEST, [*measured((2, 3)), *mean])["maybe_layers"] == "2, 3"
-
-
-CARD = replace(README, source="card", protocol="none", not_comparable="not said", claim="hard", value=72.8)
-FIRST = replace(CARD, source="paper", value=60.7)
-
-
-def ran(value: float, **changes):
-    row = {"layer": 3, "tap": "final", "value": value, "ci_low": value - 0.5, "ci_high": value + 0.5}
-    return to_frame([record(**(RUN | row | changes))])
-
-
-@pytest.mark.parametrize(
-    ("value", "first", "second"), [(60.9, "agrees", "off"), (72.6, "off", "agrees"), (66.0, "off", "off")]
-)
-def test_a_run_says_which_of_two_numbers_its_protocol_measures(value, first, second) -> None:
-    assert len(disputes([CARD, FIRST])) == 1
-    (sentence,) = settlements(ran(value), [CARD, FIRST])
-    assert sentence == (
-        "dino-b16, knn top-1, imagenet, by the protocol standard, 224 px: 72.8 by card, pretrained models "
-        f"(measured {value}: {second}), 60.7 by paper, pretrained models (measured {value}: {first})."
-    )
-
-
-def test_each_protocol_that_was_run_is_tried() -> None:
-    both = pd.concat([ran(60.9), ran(72.7, protocol="paper")], ignore_index=True)
-    told = settlements(both, [CARD, FIRST])
-    assert [("standard" in text, "(measured 60.9: agrees)" in text) for text in told] == [
-        (True, True),
-        (False, False),
-    ]
-
-
-def test_what_was_not_run_or_does_not_disagree_is_not_settled() -> None:
-    assert settlements(to_frame([]), [CARD, FIRST]) == ()
-    assert settlements(ran(60.9, backbone="dino-s16"), [CARD, FIRST]) == ()
-    assert settlements(ran(60.9, tap="block"), [CARD, FIRST]) == ()
-    assert settlements(ran(60.9), [FIRST, replace(CARD, value=60.7)]) == ()
-    assert settlements(ran(60.9), [DAVIS, FIRST]) == ()
-
-
-def test_a_part_of_the_data_settles_nothing() -> None:
-    (sentence,) = settlements(ran(60.9, partial=True), [CARD, FIRST])
-    assert sentence.count("(measured 60.9: partial data)") == 2

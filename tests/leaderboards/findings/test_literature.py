@@ -52,7 +52,6 @@ def test_numbers_of_one_protocol_are_one_group_whoever_printed_them() -> None:
         {"metric": "top-5"},
         {"protocol": "paper"},
         {"input_size": 448},
-        {"transform": "debias:20"},
         {"rule": "best", "tap": "block"},
         NONE,
     ],

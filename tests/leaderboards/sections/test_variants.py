@@ -27,7 +27,7 @@ RANDOM = np.random.default_rng(0)
 PLAIN = [100.0 * (RANDOM.random(300) < share) for share in (0.3, 0.5, 0.4)]
 WHITENED = [np.where(RANDOM.random(300) < 0.2, 100.0, values) for values in PLAIN]
 LARGER = [WHITENED[1], PLAIN[0], PLAIN[2]]
-WAYS = {"": PLAIN, "whiten": WHITENED, "debias:10": PLAIN}
+WAYS = {"": PLAIN, "whiten": WHITENED, "zscore": PLAIN}
 
 
 def scores(columns: list[np.ndarray], **changes: object) -> list[Record]:
@@ -84,7 +84,7 @@ def test_a_variant_is_compared_with_what_differs_in_one_thing(
 
 def test_gains_are_paired_over_the_same_items(items: Path) -> None:
     found = gains(records(), items)
-    assert list(found) == ["mini-clip@126px", "mini-dino@128px", "debias:10", "whiten"]
+    assert list(found) == ["mini-clip@126px", "mini-dino@128px", "whiten", "zscore"]
     difference = WHITENED[1] - PLAIN[1]
     error = 1.96 * difference.std() / len(difference) ** 0.5
     for name, layer in (("whiten", 2), ("mini-dino@128px", 1)):
@@ -94,9 +94,9 @@ def test_gains_are_paired_over_the_same_items(items: Path) -> None:
         ends = [difference.mean() - error, difference.mean() + error]
         assert [gain.gain.low, gain.gain.high] == pytest.approx(ends, abs=0.8)
     assert found["whiten"].held_out.value == pytest.approx(found["whiten"].gain.value)
-    nothing = found["debias:10"]
+    nothing = found["zscore"]
     assert (nothing.gain.value, nothing.gain.low, nothing.gain.high) == (0, 0, 0)
-    assert [name for name, gain in found.items() if gain.alike] == ["mini-clip@126px", "debias:10"]
+    assert [name for name, gain in found.items() if gain.alike] == ["mini-clip@126px", "zscore"]
 
 
 def test_the_plain_layer_is_kept_beside_another_best_one() -> None:
@@ -134,7 +134,7 @@ def test_every_variant_has_a_row_and_every_task_a_column(items: Path) -> None:
     cells = changes.set_index(["backbone", "variant"])
     assert [*cells.index] == [
         ("mini-clip", "mini-clip@126px"),
-        *(("mini-dino", name) for name in ("mini-dino@128px", "debias:10", "whiten")),
+        *(("mini-dino", name) for name in ("mini-dino@128px", "whiten", "zscore")),
     ]
     assert cells["knn top-1"].str.contains(r"^alike$|^\+\d+\.\d \(.* to .*\)$").all()
     assert [*cells["davis J&F"]] == ["", "+15.0", "", ""]

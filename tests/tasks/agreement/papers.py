@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
-from torch.nn import functional
 
 from layerboard.tasks.datasets.spair_facts import GROUPS, geometry_aware
 from layerboard.tasks.framework.protocols import find_protocol
@@ -18,7 +17,6 @@ from layerboard.tasks.keypoints.config import KeypointConfig
 from layerboard.tasks.keypoints.correspondence import AVERAGES, Axis, SoftArgmax, least_errors, pck_averages
 from layerboard.tasks.keypoints.matching import Matcher
 from layerboard.tasks.metrics.bilinear import aligned_places
-from layerboard.tasks.metrics.spread import debiased, position_basis
 from tests.reference import inputs_corr
 from tests.tasks.agreement import golden
 from tests.tasks.agreement.base import ITSELF, OFFICIAL, OWN, Agreement, Finding, close, exact, gathered
@@ -26,7 +24,7 @@ from tests.tasks.keypoints.test_problem import pair
 
 CASES = golden.cases("correspondence")
 PIXELS = 0.02
-INSID3 = ("insid3_plain", "insid3_position", "insid3_debiased", "insid3_weak_similarity")
+INSID3 = ("insid3_plain", "insid3_position", "insid3_weak_similarity")
 PROBE3D = ("probe3d_patch16", "probe3d_patch14")
 GEOAWARE = ("geoaware_match", "geoaware_weak_similarity")
 
@@ -42,7 +40,6 @@ def compare(name: str) -> list[Finding]:
         **dict.fromkeys(INSID3, _insid3),
         **dict.fromkeys(GEOAWARE, _geoaware),
         **dict.fromkeys(PROBE3D, _probe3d),
-        "debias": _debias,
         "dift": _dift,
         "averaging": _averages,
         "pck_ceilings": _ceilings,
@@ -74,24 +71,9 @@ def _matched(
 def _insid3(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterator[Finding]:
     params, expected = case["params"], case["expected"]
     grids = [data["source"], data["target"]]
-    if params["debiased"]:
-        basis = position_basis(data["blank"].flatten(0, 1), params["components"])
-        grids = [debiased(functional.normalize(grid, dim=-1), basis) for grid in grids]
     sizes = [params[f"{side}_size_hw"][::-1] for side in ("source", "target")]
     found = _matched(rule_of("insid3"), [params["source_keypoints"]] * 2, sizes, grids)["point"]
     yield close("predicted points, pixels", OFFICIAL, found, expected["official_predicted_xy"], PIXELS)
-
-
-def _debias(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterator[Finding]:
-    for components in case["params"]["components"]:
-        expected = case["expected"][str(components)]
-        basis = position_basis(data["blank"].flatten(0, 1), components)
-        projector = basis @ basis.T
-        yield close("projector", OFFICIAL, projector, expected["official_projector"], 1e-6)
-        tokens = functional.normalize(debiased(data["target"], basis), dim=-1)
-        for place, values in expected["official_debiased_tokens"].items():
-            row, column = (int(one) for one in place.split(","))
-            yield close("tokens without position", OFFICIAL, tokens[row, column], values, 1e-6)
 
 
 def _geoaware(case: Mapping[str, Any], data: Mapping[str, Tensor]) -> Iterator[Finding]:
@@ -300,9 +282,7 @@ AGREEMENT = Agreement(
     recipes={
         "insid3_plain": "two grids of 48 x 48 that show one world; a Gaussian around the best token",
         "insid3_position": "the same with positions in the tokens",
-        "insid3_debiased": "the same, positions removed",
         "insid3_weak_similarity": "noise: places are pulled to the centre",
-        "debias": "0, 1, 3 and 5 directions of the position removed",
         "geoaware_match": "two grids of 60 x 60; windows of 5 and 7 tokens, a Gaussian, no window, nearest",
         "geoaware_weak_similarity": "noise",
         "probe3d_patch16": "two grids of 50 x 50; tokens sampled from corner to corner",

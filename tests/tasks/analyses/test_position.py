@@ -13,7 +13,6 @@ from layerboard.benchmark.passes.loading import Batch, Member
 from layerboard.benchmark.passes.shards import MeasuredLayers, Shards
 from layerboard.tasks.analyses.position import PositionAudit, PositionConfig, matches, place_errors, places
 from layerboard.tasks.framework.base import Outcome
-from layerboard.tasks.metrics.spread import debiased, position_basis
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.spec import Layer
@@ -42,19 +41,6 @@ def test_planted_share_of_the_variance(share: float, expected: float) -> None:
     rows, columns = explained(tokens)
     assert rows == pytest.approx(expected, abs=0.03)
     assert columns == pytest.approx(0, abs=0.01)
-
-
-def test_debiased_tokens_keep_no_place() -> None:
-    angles = places((10, 10)).float() * torch.pi
-    code = torch.cat([angles.cos(), angles.sin()], dim=-1).unflatten(0, (10, 10))
-    position, nothing = 4 * code.expand(16, 10, 10, 4), torch.zeros(10, 10, 60)
-    tokens = torch.cat([torch.nn.functional.normalize(noise(16, 10, 10, 60), dim=-1), position], dim=-1)
-    basis = position_basis(torch.cat([nothing, 4 * code], dim=-1).flatten(0, 1), 20)
-    before, after = explained(tokens), explained(debiased(tokens, basis))
-    assert min(before) > 0.95
-    assert max(map(abs, after)) < 0.02
-    assert matches(tokens)[0].mean() > 0.7
-    assert matches(debiased(tokens, basis))[0].mean() == pytest.approx(0.01, abs=0.01)
 
 
 def test_one_penalty_is_the_ridge_regression_of_scikit_learn() -> None:

@@ -24,18 +24,15 @@ from layerboard.tasks.framework.sets import (
     GIVEN_METRIC,
     GREEDY,
     GREEDY_METRIC,
-    LOES_METRIC,
     forward_selection,
     is_possible,
     marks_of,
     members_of,
     names_of,
     parse_sets,
-    set_of,
     sets_of,
 )
 from layerboard.tasks.framework.stored import StoredBackbone
-from layerboard.tasks.metrics.loes import label_free_order
 from layerboard.tasks.propagation.task import PropagationTask
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.spec import Layer
@@ -79,7 +76,6 @@ def test_a_set_is_called_by_its_blocks() -> None:
         ("5+8+12", 12, ["5+8+12"]),
         ("5+8+12", 11, []),
         ("greedy:3", 4, ["1+2", "1+3", "2+3", "1+2+3", "1+4", "2+4", "3+4", "1+2+4", "1+3+4", "2+3+4"]),
-        ("loes:3", 4, []),
     ],
 )
 def test_names(name: str, depth: int, expected: list[str]) -> None:
@@ -99,11 +95,11 @@ def test_names_are_checked() -> None:
     assert parse_sets(["pairs", "last4", "pairs"]) == ("last4", "pairs")
     with pytest.raises(InputError, match=r"--fuse takes last4, quarters, all, pairs, .* found 'last5'"):
         parse_sets(["last5"])
-    assert parse_sets(["24+5+12", "loes:2", "all", "5+12+24"]) == ("all", "5+12+24", "loes:2")
+    assert parse_sets(["24+5+12", "greedy:3", "all", "5+12+24"]) == ("all", "5+12+24", "greedy:3")
     for wrong in ("5+5", "0+12"):
         with pytest.raises(InputError, match=r"blocks are numbers from 1 on, each once"):
             parse_sets([wrong])
-    for wrong in ("loes", "loes:1", "greedy", "5+", "+5", "5+final"):
+    for wrong in ("loes:2", "greedy", "5+", "+5", "5+final"):
         with pytest.raises(InputError, match="--fuse takes"):
             parse_sets([wrong])
 
@@ -117,7 +113,7 @@ def test_a_greedy_choice_is_among_at_most_twelve_blocks_up_to_the_last() -> None
     assert len(marks) == len(sets) + 1
     assert marks[Layer(4, fused=(2,))] == (GREEDY_METRIC, GIVEN_METRIC)
     assert marks[Layer(2, fused=(1,))] == (GIVEN_METRIC,)
-    assert (is_possible("loes:3", 12, BLOCKS[:3]), is_possible("loes:3", 12, BLOCKS[:2])) == (True, False)
+    assert (is_possible("1+3", 12, BLOCKS[:3]), is_possible("1+3", 12, BLOCKS[:2])) == (True, False)
 
 
 def test_forward_selection_adds_what_helps_most_to_what_is_best() -> None:
@@ -131,37 +127,9 @@ def test_forward_selection_adds_what_helps_most_to_what_is_best() -> None:
     assert reached(5, 9, 6, 9, 9, 9, 10) == {2}  # nothing helps at once
 
 
-@pytest.mark.parametrize("pooling", ["cls", "mean"])
-def test_label_free_sets_are_chosen_by_the_vectors_that_are_known_before_the_queries(pooling: str) -> None:
-    images = classification(np.arange(8) % 2, np.arange(6) % 2)
-    plain = KnnTask(probed(images, sources(images, np.arange(4))), config_of(STANDARD, "knn"))
-    task, reason = plain.with_sets(("loes:2", "1+2"))
-    assert reason == ""
-    stored = {source.name: Deep(len(source.samples)) for source in task.vector_sources}
-    outcomes = task.results(StoredBackbone(SPEC, BLOCKS[:3], None, stored)).outcomes
-    known = [
-        np.concatenate([stored[source.name].read(layer, pooling) for source in task.fitted_on])
-        for layer in BLOCKS[:3]
-    ]
-    expected = label_free_order(known, 2)
-    chosen = {
-        str(each.layer): score.value
-        for each in outcomes
-        if each.pooling == pooling
-        for score in each.outcome.scores
-        if score.metric == LOES_METRIC
-    }
-    assert chosen == {
-        str(set_of([index + 1 for index, _ in expected])): pytest.approx(np.mean([v for _, v in expected]))
-    }
-    assert {str(each.layer) for each in outcomes} >= {"1+2"}
-
-
-def test_dense_tasks_take_no_set_that_vectors_choose(davis: Videos) -> None:
-    task = PropagationTask(davis, config_of(STANDARD, "davis"))
-    taken, reason = task.with_sets(("loes:3", "1+2"))
+def test_a_task_scores_sets_of_which_all_layers_are_there(davis: Videos) -> None:
+    taken, reason = PropagationTask(davis, config_of(STANDARD, "davis")).with_sets(("1+2",))
     assert (taken.sets, reason) == (("1+2",), "")
-    assert "give it the blocks that loes chooses" in task.with_sets(("loes:3",))[1]
     assert taken.has_any(BLOCKS, SPEC)
     assert not taken.has_any(BLOCKS[:1], SPEC)
 
@@ -298,19 +266,6 @@ class Broken:
 
     def bytes(self, layer: Layer, pooling: str) -> int:
         return 0
-
-
-class Deep(Broken):
-    """Other random vectors in every layer and pooling, the first with one large direction."""
-
-    def poolings(self) -> tuple[str, ...]:
-        return ("cls", "mean")
-
-    def read(self, layer: Layer, pooling: str) -> NDArray[np.float32]:
-        random = np.random.default_rng([len(self.shown), layer.index, len(pooling)])
-        vectors = random.normal(size=(len(self.shown), 4))
-        vectors[:, 0] *= 10.0 if layer.index == 1 else 1.0
-        return vectors.astype(np.float32)
 
 
 class Planted(Broken):

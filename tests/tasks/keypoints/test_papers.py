@@ -1,11 +1,9 @@
 import numpy as np
 import pytest
 import torch
-from torch.nn import functional
 
 from layerboard.tasks.datasets.spair_facts import GROUPS, geometry_aware
 from layerboard.tasks.keypoints.correspondence import AVERAGES, Axis, SoftArgmax, least_errors, pck_averages
-from layerboard.tasks.metrics.spread import debiased, position_basis
 
 
 class TestSoftArgmax:
@@ -32,57 +30,6 @@ class TestSoftArgmax:
         weight = torch.exp(torch.tensor(0.2 / 0.02, dtype=torch.float64)).item()
         assert way.found(maps)[1].item() == pytest.approx((3600 - inside - 1) / (weight + 3599))
         assert SoftArgmax(0.02).found(maps)[1].item() == 0
-
-
-class TestDebias:
-    def test_nothing_removed_is_bit_for_bit_the_same(self) -> None:
-        tokens = torch.randn(5, 7, 6)
-        assert debiased(tokens, position_basis(torch.randn(9, 6), 0)) is tokens
-
-    def test_no_more_directions_than_there_are(self) -> None:
-        assert position_basis(torch.randn(4, 9), 20).shape == (9, 3)
-        assert position_basis(torch.randn(50, 6), 20).shape == (6, 6)
-        equal = torch.randn(1, 6).expand(50, 6)
-        assert position_basis(equal, 20).shape == (6, 0)
-        planar = torch.randn(50, 2) @ torch.randn(2, 6)
-        assert position_basis(planar, 20).shape[1] == 2
-
-    @pytest.mark.parametrize(
-        ("removed", "true", "same", "cosine"),
-        [(0, 0.0, 0.99, None), (2, 0.3, None, None), (4, 1.0, 0.0, 1.0), (8, 1.0, 0.0, 1.0)],
-    )
-    def test_planted_position(
-        self, removed: int, true: float, same: float | None, cosine: float | None
-    ) -> None:
-        """Content that moved by (3, 5) under positions that did not is found where it is, or where it was."""
-        generator = torch.Generator().manual_seed(0)
-        content = functional.normalize(torch.randn(14, 14, 60, generator=generator), dim=-1)
-        angle = torch.arange(14) * torch.pi / 14
-        row, column = angle[:, None].expand(14, 14), angle.expand(14, 14)
-        position = 4 * torch.stack([row.cos(), row.sin(), column.cos(), column.sin()], dim=-1)
-        source = torch.cat([content, position], dim=-1)
-        target = torch.cat([content.roll((3, 5), (0, 1)), position], dim=-1)
-        blank = torch.cat([torch.zeros_like(content), position], dim=-1)
-        basis = position_basis(blank.flatten(0, 1), removed)
-        maps = debiased(source, basis).flatten(0, 1), debiased(target, basis).flatten(0, 1)
-        unit = [functional.normalize(one, dim=-1) for one in maps]
-        found = (unit[0] @ unit[1].T).argmax(1)
-        own = torch.arange(196)
-        moved = torch.roll(own.view(14, 14), (-3, -5), (0, 1)).flatten()
-        assert basis.shape[1] == min(removed, 4)
-        assert (found == moved).double().mean().item() == pytest.approx(
-            true, abs=0.1 if removed == 2 else 0.02
-        )
-        if same is not None:
-            assert (found == own).double().mean().item() == pytest.approx(same, abs=0.03)
-        if cosine is not None:
-            there = (unit[0] * unit[1][moved]).sum(-1).mean().item()
-            assert there == pytest.approx(cosine, abs=1e-5)
-
-    @pytest.mark.parametrize("blank", [torch.zeros(3), torch.zeros(0, 3), torch.full((2, 3), torch.nan)])
-    def test_bad_input(self, blank: torch.Tensor) -> None:
-        with pytest.raises(ValueError, match="tokens"):
-            position_basis(blank, 2)
 
 
 class TestCeilings:
