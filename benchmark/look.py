@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -29,8 +29,6 @@ from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.view.frames import frames_of, spaced_indices
 from layerboard.zoo.view.geometry import nearest_multiple
 from layerboard.zoo.view.views import REFERENCE_SIZE, FitLongSide, Stretch, View
-
-Removed = Literal["nothing", "mean", "smooth"]
 
 DIRECTIONS = 64  # maximum number of principal directions of tokens that are kept
 ENOUGH = 0.99  # share of the variance that is enough
@@ -144,7 +142,6 @@ def look_at(
     backbone: Backbone,
     pictures: Sequence[Picture],
     layers: Sequence[Layer],
-    removed: Removed,
     onto: LayerMaps | None,
     advance: Advance,
 ) -> BackboneMaps:
@@ -164,7 +161,7 @@ def look_at(
         advance(1)
     maps: list[LayerMaps] = []
     for layer in reversed(layers):
-        onto = _joint(str(layer), [each.pop(layer) for each in seen], removed, onto)
+        onto = _joint(str(layer), [each.pop(layer) for each in seen], onto)
         maps.insert(0, onto)
     return BackboneMaps(spec, tuple(maps), tuple(notes))
 
@@ -218,11 +215,11 @@ def _kinds(shown: AttentionMaps) -> tuple[str, ...]:
     return tuple(head_offset(head.cpu().numpy()).name for head in heads)
 
 
-def _joint(name: str, seen: Sequence[LayerOfPicture], removed: Removed, onto: LayerMaps | None) -> LayerMaps:
+def _joint(name: str, seen: Sequence[LayerOfPicture], onto: LayerMaps | None) -> LayerMaps:
     """What a layer shows of all pictures."""
     grids = [each.grid.double().numpy() for each in seen]
     sizes = tuple((grid.shape[0], grid.shape[1]) for grid in grids)
-    plain = np.concatenate([_less(grid, removed).reshape(-1, grid.shape[2]) for grid in grids])
+    plain = np.concatenate([grid.reshape(-1, grid.shape[2]) for grid in grids])
     tokens = principal.unit(plain)
     first = principal.principal(tokens, DIRECTIONS, ENOUGH)
     scores = first.scores[:, : principal.COLOURS]
@@ -239,13 +236,6 @@ def _joint(name: str, seen: Sequence[LayerOfPicture], removed: Removed, onto: La
     lengths = np.array([each.prefix_lengths for each in seen])
     kinds = tuple(each.kinds for each in seen if each.kinds)
     return LayerMaps(name, sizes, first, stored, error, scores, maps, kinds, lengths)
-
-
-def _less(grid: Floats, removed: Removed) -> Floats:
-    """A grid [rows columns dim] without its mean token, or without its smooth component."""
-    if removed == "smooth":
-        return principal.without_smooth(grid)
-    return grid - grid.mean(axis=(0, 1)) if removed == "mean" else grid
 
 
 def _at_size(part: Floats, size: tuple[int, int]) -> Floats:

@@ -1,11 +1,9 @@
 """Results for papers and model cards, and networks as ONNX: the command `export` and `layerboard.export`."""
 
 import fnmatch
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY
-from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -103,20 +101,11 @@ def _csv(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
 
 def _hub(records: "pd.DataFrame", request: "ExportRequest") -> FileTexts:
     from layerboard.leaderboards.board.board import Board
-    from layerboard.leaderboards.exchange.hub import eval_results, model_indices
+    from layerboard.leaderboards.exchange.hub import model_indices
 
     board = Board.of(records)
     for name, text in model_indices(board).items():
         yield f"{safe_name(name)}/model-index.yaml", text
-    benchmarks = {}
-    for dataset, address in request.benchmarks.items():
-        match = re.fullmatch(r"(\w[\w.-]*/\w[\w.-]*):(\w[\w.-]*)", address)
-        if match is None:
-            raise InputError(f"--benchmarks takes DATASET=OWNER/NAME:TASK; found {address!r}")
-        benchmarks[dataset] = match[1], match[2]
-    for name, files in eval_results(board, benchmarks).items():
-        for file, text in files.items():
-            yield f"{safe_name(name)}/.eval_results/{safe_name(file)}", text
 
 
 # functions from records and the request to texts of files; None: a network is exported
@@ -166,11 +155,6 @@ class ExportRequest(OnnxOptions, ResultsOptions, kw_only=False):
         None, "Folder to write to; for a network, the file.", usual="OUTPUT/export, or NAME.onnx in it"
     )
     backbones: Words = Option((), "Names or patterns ('dino-*') to export.", also="-b", usual="all")
-    benchmarks: Option[str | Sequence[str] | Mapping[str, str], Mapping[str, str]] = Option(
-        (),
-        "With hub: DATASET=OWNER/NAME:TASK, the Hub benchmark to which a dataset corresponds.",
-        partial(parsers.by_name, parsers.text, "NAME=WORD"),
-    )
 
 
 @command("export", ExportRequest)
@@ -182,7 +166,7 @@ def export_command(request: ExportRequest) -> None:
       costs. With `--backbones A B C` also paired comparisons of A with B and C.
     - `csv`: the numbers of every layer, as on the leaderboard, with checksums in SHA256SUMS.
     - `hub`: BACKBONE/model-index.yaml for each trained backbone, for the front matter of its model card
-      (`huggingface_hub.metadata_update`); with `--benchmarks` also BACKBONE/.eval_results/*.yaml.
+      (`huggingface_hub.metadata_update`).
     - `onnx`: the network of a backbone up to a layer, which maps uint8 RGB images of its input size to class
       tokens and grids, such as `export onnx dino-b16 --layer 8 --to dino.onnx`. It is kept only after a
       comparison with torch on images. `run -b onnx:FILE` evaluates it.
@@ -206,8 +190,6 @@ def export(request: ExportRequest) -> Files:
     """
     from layerboard.zoo.atomic import write_whole
 
-    if request.benchmarks and request.form != "hub":
-        raise InputError(f"--benchmarks is an option of hub, not of {request.form}")
     make = FORMS[request.form]
     if bool(request.name) != (make is None):
         raise InputError(f"export {request.form} takes {'no backbone' if make else 'a backbone'} behind it")

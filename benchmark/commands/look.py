@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from layerboard.benchmark.commands.command import command, ended_by_signals, say
 from layerboard.benchmark.commands.result import PageFiles, page_files
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from layerboard.leaderboards.report.look import BackboneMaps, Picture
 
 USUAL = ("mini-fs", "mini-dino", "mini-mae")
-REMOVED = {
-    "nothing": "",
-    "mean": "The mean patch token of each picture was subtracted first.",
-    "smooth": "What changes slowly over each picture (a Gaussian blur of its tokens) was subtracted first.",
-}
 
 
 class LookRequest(LayerOptions, DeviceOptions, kw_only=False):
@@ -47,9 +42,6 @@ class LookRequest(LayerOptions, DeviceOptions, kw_only=False):
     )
     frames: Plain[int] = Option(
         8, "Maximum number of images of a folder, video or animation, evenly spaced.", least=1
-    )
-    remove: Plain[Literal["nothing", "mean", "smooth"]] = Option(
-        "nothing", "What to subtract from patch tokens: the mean of each image, or its smooth component."
     )
     input_size: Plain[int | None] = Option(
         None,
@@ -108,8 +100,8 @@ def look(request: LookRequest, report: "Reporter | None" = None) -> PageFiles:
         for spec, chosen in layers.items():
             network = load_backbone(spec, device=device, cache_dir=request.cache)
             onto = backbones[0].layers[-1] if backbones else None
-            backbones.append(look_at(network, pictures, chosen, request.remove, onto, advance))
-    write_whole(request.to, look_page(pictures, backbones, REMOVED[request.remove]))
+            backbones.append(look_at(network, pictures, chosen, onto, advance))
+    write_whole(request.to, look_page(pictures, backbones))
     folder = request.to.with_name(f"{request.to.stem}-files")
     further = _saved(folder, pictures, backbones) if request.save else []
     return page_files([request.to, *further])

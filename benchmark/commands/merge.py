@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY
 
 from layerboard.benchmark.commands.command import boards_of, command, say
 from layerboard.benchmark.commands.result import Files
-from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Paths, Plain, of_form
+from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Paths, of_form
 from layerboard.zoo.errors import InputError
 
 
@@ -14,9 +14,6 @@ class MergeRequest(Form, kw_only=False):
     folders: Paths = Option(..., "Output folders of two or more runs.")
     _: KW_ONLY
     output: OptionalPath = Option(None, "Folder to write; results that it already has are kept.", also="-o")
-    skip: Plain[bool] = Option(
-        False, "Leave out a folder whose results contradict those of an earlier one, instead of stopping."
-    )
 
 
 @command("merge", MergeRequest)
@@ -24,13 +21,13 @@ def merge_command(request: MergeRequest) -> None:
     """Merge the output folders of several runs, or machines.
 
     One set of leaderboards is written. Equal results are kept once. If two folders have different results for
-    the same backbone, task, dataset and protocol, nothing is written and the reason is given; `--skip` leaves
-    out such folders. Damaged files are refused.
+    the same backbone, task, dataset and protocol, nothing is written and the reason is given. Damaged files
+    are refused.
 
     Example: `layerboard merge results-a results-b --output results`
     """
     merged = of_form(merge)(request)
-    say("\n".join([merged.title, *merged.notes, *(f"wrote {page}" for page in merged.paths)]))
+    say("\n".join([merged.title, *(f"wrote {page}" for page in merged.paths)]))
 
 
 @merge_command.python
@@ -54,8 +51,7 @@ def merge(request: MergeRequest) -> Files:
     for folder in request.folders:
         if not folder.is_dir():
             raise InputError(f"expected an output folder at {folder}, which does not exist")
-    left_out: list[str] = []
-    count = merge_outputs(request.folders, output, left_out if request.skip else None)
+    count = merge_outputs(request.folders, output)
     records = read_records([output / "records"])
     pages = [page for board in boards_of(records, output) for page in write_board(board, output / "tables")]
     keys = ["backbone", "task", "dataset", "protocol"]
@@ -63,6 +59,5 @@ def merge(request: MergeRequest) -> Files:
         title=f"{'1 result is' if count == 1 else f'{count} results are'} in {output}",
         frame=records,
         table=records.groupby(keys, as_index=False).size().rename(columns={"size": "numbers"}),
-        notes=tuple(f"left out: {reason}" for reason in left_out),
         paths=tuple(sorted(pages)),
     )

@@ -21,7 +21,6 @@ class ReproduceRequest(ResultsOptions):
 
     backbones: Words = Option((), "Names or patterns ('dino-*') to show.", also="-b", usual="all")
     tasks: Words = Option((), "Tasks to show.", parsers.run_tasks, also="-t", usual="all")
-    source: Words = Option((), "Sources of the published numbers, by file name.", usual="all")
     format: Plain[Literal["table", "csv", "json"]] = Option("table", "A table, or everything as CSV or JSON.")
     all: Plain[bool] = Option(False, "Also show what was not run or is not comparable; needs no run.")
 
@@ -61,7 +60,7 @@ def reproduce_command(request: ReproduceRequest) -> int:
 def _chosen(published: "Sequence[Published]", request: ReproduceRequest) -> "tuple[Published, ...]":
     """The published numbers that were asked for; raises InputError for unknown names, or if none is left."""
     chosen = tuple(published)
-    for what, names in (("backbone", request.backbones), ("task", request.tasks), ("source", request.source)):
+    for what, names in (("backbone", request.backbones), ("task", request.tasks)):
         fits = fnmatch.fnmatchcase if what == "backbone" else operator.eq
         known = sorted({getattr(number, what) for number in published})
         for name in names:

@@ -47,9 +47,7 @@ SCORERS = {
         "features predictions ground_truth protocol classes ignore k temperature memory",
         ("standard", "hummingbird", "capi"),
     ),
-    "spair": Scorer(
-        "spair:score_spair", "ground_truth", "features predictions protocol split view_size", OF_SPAIR
-    ),
+    "spair": Scorer("spair:score_spair", "ground_truth", "features predictions protocol view_size", OF_SPAIR),
     "davis": Scorer("davis:score_davis", "ground_truth predictions", ""),
     "cka": Scorer("cka:score_cka", takes="estimator batch_size"),
     "index": Scorer("index:score_index", takes="vectors"),
@@ -109,7 +107,6 @@ class NumberOptions(Form, panel="Numbers"):
         None, "segment: number of classes.", least=1, usual="as many as the masks have"
     )
     ignore: Wholes = Option((), "segment: labels of pixels to ignore.", usual="255")
-    split: Plain[str | None] = Option(None, "spair: a folder below PairAnnotation.", usual="test")
     view_size: Plain[int | None] = Option(
         None, "spair: resolution in pixels of the images behind the features.", least=1, usual=OF_PROTOCOL
     )

@@ -32,21 +32,16 @@ LARGEST_VIEW = 2048  # maximum side in pixels; each keypoint is compared with ev
 
 
 def score_spair(
-    ground_truth: Path,
-    features: Path | None,
-    predictions: Path | None,
-    protocol: str,
-    split: str | None,
-    view_size: int | None,
+    ground_truth: Path, features: Path | None, predictions: Path | None, protocol: str, view_size: int | None
 ) -> ScoreReport:
     """PCK in percent of matches between grids of features, or of predicted keypoints; raises InputError.
 
-    The ground truth is the folder of SPair-71k; the split is test for None; ``view_size`` is that of the
+    The ground truth is the folder of SPair-71k, of which the test pairs count; ``view_size`` is that of the
     view, None for the protocol's.
     """
     name, path = one_of(features=features, predictions=predictions)
     folder = ground_truth.resolve()
-    data = SpairEntry(folder=folder.name, split=split or "test").read(folder.parent)
+    data = SpairEntry(folder=folder.name).read(folder.parent)
     task = KeypointTask(data, config_of(find_protocol(protocol), "spair"), protocol=protocol)
     if name == "features":
         return _score_features(path, task, view_size)

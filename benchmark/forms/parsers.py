@@ -415,17 +415,6 @@ def poolings(value: object) -> tuple[str, ...]:
     return chosen
 
 
-def by_name(parse: Callable[[Any], Any], expected: str, value: object) -> Mapping[str, Any]:
-    """Parsed values by name, from a mapping or from NAME=VALUE."""
-    if not isinstance(value, Mapping):
-        parts = [each.partition("=") for each in names(value)]
-        for part in parts:
-            if not all(part):
-                raise WrongValueError(expected, "".join(part))
-        value = {name: rest for name, _, rest in parts}
-    return {text(name): parse(given) for name, given in value.items()}
-
-
 def weights(value: object) -> Mapping[str, Path]:
     """Files or folders of weights by name of the backbone."""
     each = value.values() if isinstance(value, Mapping) else (value,)
@@ -435,7 +424,14 @@ def weights(value: object) -> Mapping[str, Path]:
     ):
         expected = "files or folders of weights by name of the backbone"
         raise WrongValueError(expected, value, "a network of this process is run as from_module(NETWORK)")
-    return by_name(path, "NAME=PATH, such as moco-s16=vit-s-300ep.pth.tar", value)
+    if not isinstance(value, Mapping):
+        parts = [each.partition("=") for each in names(value)]
+        for part in parts:
+            if not all(part):
+                expected = "NAME=PATH, such as moco-s16=vit-s-300ep.pth.tar"
+                raise WrongValueError(expected, "".join(part))
+        value = {name: rest for name, _, rest in parts}
+    return {text(name): path(given) for name, given in value.items()}
 
 
 def default_cache() -> Path:

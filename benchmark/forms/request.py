@@ -108,17 +108,22 @@ class DataOptions(Form, panel="Data"):
     )
 
 
-class ExtentOptions(Form, panel="Data"):
+class LimitOption(Form, panel="Data"):
     """How much of the data."""
 
-    suite: Plain[str | None] = Option(
-        None, "Named set of datasets and backbones; see `list suites`.", usual="mini, or standard with data"
-    )
     limit: Plain[int | None] = Option(
         None,
         "Use at most this many images per class, videos, pairs, ..., for a trial.",
         least=1,
         usual="all data",
+    )
+
+
+class ExtentOptions(LimitOption, panel="Data"):
+    """Which of the datasets, and how much of them."""
+
+    suite: Plain[str | None] = Option(
+        None, "Named set of datasets and backbones; see `list suites`.", usual="mini, or standard with data"
     )
 
 
@@ -158,12 +163,17 @@ class LayerOptions(Form, panel="Layers and vectors"):
     )
 
 
-class TapOptions(LayerOptions, panel="Layers and vectors"):
-    """The layers, the positions at other resolutions, and what is read in each layer."""
+class PositionOptions(LayerOptions, panel="Layers and vectors"):
+    """The layers, and the positions at other resolutions."""
 
     interpolation: Plain[InterpolationChoice] = Option(
         "auto", "Interpolation of position embeddings at other resolutions; auto: as the authors do it."
     )
+
+
+class TapOptions(LayerOptions, panel="Layers and vectors"):
+    """The layers, and what is read in each."""
+
     taps: Option[str | Sequence[str], tuple[Tap, ...]] = Option(
         "block",
         "Tensors to read of each block (taps), comma-separated: block, input, norm1, query, key, value, "
@@ -273,16 +283,10 @@ class VariantOptions(Form, panel="Machine"):
 
 # dataclasses take the options of the last base first
 class PassOptions(
-    ResultsOptions, MachineOptions, TapOptions, TaskOptions, BackboneOptions, ExtentOptions, DataOptions
+    ResultsOptions, MachineOptions, TapOptions, TaskOptions, BackboneOptions, LimitOption, DataOptions
 ):
     """What to show to which backbones, for which tasks, and which vectors to keep."""
 
-    copies: Plain[bool] = Option(
-        False,
-        "With --images: make copies of each image (compressed, cropped, rotated, ...) and score how well "
-        "images and copies retrieve each other (near-duplicates).",
-        panel="Data",
-    )
     poolings: Words = Option(
         "cls,mean",
         "Image vectors: cls (class token), mean (mean of the patch tokens), cls+mean (both, one after the "
@@ -292,15 +296,21 @@ class PassOptions(
         several=False,
         panel="Layers and vectors",
     )
-    store_dtype: Plain[StoreDtype] = Option("float32", "Dtype of cached features.", panel="Machine")
 
 
-class Request(ClusterOptions, VariantOptions, PassOptions):
+class Request(ClusterOptions, VariantOptions, PositionOptions, ExtentOptions, PassOptions):
     """What to run, and how: the options of the command ``run`` and of the function ``layerboard.run``.
 
     An invalid value of a single option raises InputError when the request is made.
     """
 
+    copies: Plain[bool] = Option(
+        False,
+        "With --images: make copies of each image (compressed, cropped, rotated, ...) and score how well "
+        "images and copies retrieve each other (near-duplicates).",
+        panel="Data",
+    )
+    store_dtype: Plain[StoreDtype] = Option("float32", "Dtype of cached features.", panel="Machine")
     campaign: Option[str | Path | None, str | None] = Option(
         None,
         "File (YAML or TOML) whose keys are these options, such as run.yaml of an output folder; papers or "

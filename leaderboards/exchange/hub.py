@@ -1,8 +1,6 @@
 """Cards on the Hugging Face Hub: the best layers of a backbone as evaluation results.
 
-Of evaluation results two forms are current, and `huggingface_hub` writes and parses both: ``model-index`` in
-the front matter of the card, for any dataset, and ``.eval_results/*.yaml`` beside it, for datasets of the Hub
-that are registered as benchmarks with tasks of their own.
+They are the ``model-index`` in the front matter of the card, which `huggingface_hub` writes and parses.
 """
 
 import math
@@ -28,24 +26,6 @@ def model_indices(board: Board) -> dict[str, str]:
         str(name): _checked(str(name), [_eval_result(row) for row in rows.to_dict("records")])
         for name, rows in _trained(board).groupby("backbone", sort=False)
     }
-
-
-def eval_results(board: Board, benchmarks: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, str]]:
-    """The contents of the ``.eval_results/*.yaml`` of each trained backbone, by file name.
-
-    ``benchmarks`` map datasets to ids of Hub benchmarks, ``owner/name``, and tasks, as in the ``eval.yaml``
-    there. Raises InputError if a dataset has no scores.
-    """
-    rows = _trained(board)
-    for name in benchmarks:
-        if name not in set(rows["dataset"]):
-            known = ", ".join(sorted({str(dataset) for dataset in rows["dataset"]}))
-            raise InputError(f"there are no scores on the dataset {name!r}; there are some on {known}")
-    files: dict[str, dict[str, str]] = {}
-    for row in rows[rows["dataset"].isin(list(benchmarks))].to_dict("records"):
-        file = f"{row['task']}.{row['dataset']}.{row['protocol']}.yaml"
-        files.setdefault(str(row["backbone"]), {})[file] = _entry(row, *benchmarks[str(row["dataset"])])
-    return files
 
 
 def _trained(board: Board) -> pd.DataFrame:
@@ -82,27 +62,4 @@ def _checked(name: str, results: list[EvalResult]) -> str:
     # metrics of one configuration come back together, so the order may change
     if again.model_name != name or sorted(map(repr, again.eval_results or [])) != sorted(map(repr, results)):
         raise InputError(f"the Hub would not read the results of {name} as they are meant")
-    return text
-
-
-def _entry(row: Mapping[Any, Any], dataset: str, task: str) -> str:
-    """One score as the content of a file of ``.eval_results``."""
-    try:
-        from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml, parse_eval_result_entries
-    except ImportError as error:
-        raise InputError(
-            "the installed huggingface_hub knows no .eval_results; install a newer one, or leave "
-            "--benchmarks out"
-        ) from error
-    features = f"frozen features of layer {row['layer']} ({row['pooling']})"
-    entry = EvalResultEntry(
-        dataset_id=dataset,
-        task_id=task,
-        value=round(float(row["value"]), DIGITS),
-        date=str(row["date"]),
-        notes=f"{features}, {row['task']}, {row['protocol']} protocol",
-    )
-    text = str(yaml.safe_dump(eval_result_entries_to_yaml([entry]), sort_keys=False, allow_unicode=True))
-    if parse_eval_result_entries(yaml.safe_load(text)) != [entry]:
-        raise InputError(f"the Hub would not read the result of {row['backbone']} as it is meant")
     return text

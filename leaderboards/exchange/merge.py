@@ -85,7 +85,7 @@ class StoredResult:
             raise DamagedError(f"cannot read examples {path}: {first_line(error)}") from error
 
 
-def merge_outputs(folders: Sequence[Path], output: Path, left_out: list[str] | None = None) -> int:
+def merge_outputs(folders: Sequence[Path], output: Path) -> int:
     """Merge the records, items, arrays and examples of output folders into one, beside its own.
 
     Files are copied unchanged, so their checksums remain. Nothing is written unless everything can be.
@@ -95,7 +95,7 @@ def merge_outputs(folders: Sequence[Path], output: Path, left_out: list[str] | N
     every = [results_of(folder) for folder in folders]
     if output.resolve() not in [folder.resolve() for folder in folders] and (output / "records").is_dir():
         every = [results_of(output, strict=False), *every]
-    results = merged(every, left_out)
+    results = merged(every)
     names = {result.name for result in results}
     for path in paths_of(output):
         if path.relative_to(output / "records") not in names:
@@ -104,11 +104,10 @@ def merge_outputs(folders: Sequence[Path], output: Path, left_out: list[str] | N
     return len(results)
 
 
-def merged(every: Iterable[Sequence[StoredResult]], left_out: list[str] | None = None) -> list[StoredResult]:
+def merged(every: Iterable[Sequence[StoredResult]]) -> list[StoredResult]:
     """The results of several folders; of equal results the newest, in the suites of all.
 
-    Raises InputError for two different results of one backbone, task, dataset and protocol; if the list
-    ``left_out`` is given, a folder that contradicts an earlier one is left out and added to it.
+    Raises InputError for two different results of one backbone, task, dataset and protocol.
     """
     results: dict[Key, StoredResult] = {}
     for folder_results in every:
@@ -118,9 +117,7 @@ def merged(every: Iterable[Sequence[StoredResult]], left_out: list[str] | None =
                 for each in folder_results
             }
         except DifferentResultsError as error:
-            if left_out is None:
-                raise InputError(f"{error}; remove one of them, or leave one out by --skip") from None
-            left_out.append(f"{folder_results[0].folder}: {error}")
+            raise InputError(f"{error}; remove one of them, or leave one out") from None
     return [*results.values()]
 
 

@@ -72,8 +72,7 @@ def _view_blocks(
     (primary, *others), labels = evidence.analysis.metrics, evidence.labels
     whole = rows[(rows["head"] == -1) & (rows["pooling"] == pooling) & (rows["tap"] == tap)]
     main = whole[whole["metric"] == primary]
-    tokens, comma, transform = pooling.partition(", ")  # transforms follow the tokens
-    words, what = f"{TOKENS.get(tokens, tokens)}{comma}{transform}, {tap}", f"{pooling}-{tap}"
+    words, what = f"{TOKENS.get(pooling, pooling)}, {tap}", f"{pooling}-{tap}"
     blocks: list[Block] = []
     if not drawn:
         blocks += evidence.depth_panels({"": main}, f"{primary}, {words}", primary, what) if len(main) else []

@@ -81,8 +81,8 @@ class BackboneMaps:
     notes: tuple[str, ...]
 
 
-def look_page(pictures: Sequence[Picture], backbones: Sequence[BackboneMaps], removed: str) -> str:
-    """The page of some pictures and backbones; ``removed`` says in a sentence what was subtracted."""
+def look_page(pictures: Sequence[Picture], backbones: Sequence[BackboneMaps]) -> str:
+    """The page of some pictures and backbones."""
     script = (ASSETS / "look.js").read_text(encoding="utf-8")
     style = "".join((ASSETS / f"{name}.css").read_text(encoding="utf-8") for name in ("report", "look"))
     policy = (
@@ -100,7 +100,6 @@ def look_page(pictures: Sequence[Picture], backbones: Sequence[BackboneMaps], re
         "look",
         names=[picture.name for picture in pictures],
         backbones=backbones,
-        removed=removed,
         policy=policy,
         style=Markup(style),  # noqa: S704 - our own files
         data=Markup(json_script(data)),  # noqa: S704 - escaped there

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import orthogonal_procrustes
-from scipy.ndimage import gaussian_filter
 
 from layerboard.tasks.metrics.arrays import SHORTEST, Floats, lengths
 
 COLOURS = 3  # directions shown as red, green and blue
 EDGES = (1, 99)  # percentiles that become the darkest and the brightest value; values beyond are clipped
-WIDTH = 0.25  # standard deviation of the Gaussian blur, relative to the shorter side of the grid
 LEVELS = 127  # largest magnitude of a signed 8-bit integer
 
 
@@ -62,12 +60,6 @@ def principal(tokens: Floats, most: int, enough: float = 1.0) -> PrincipalTokens
     largest = scores[np.abs(scores).argmax(axis=0), np.arange(scores.shape[1])]
     signs = np.where(largest < 0, -1, 1)
     return PrincipalTokens(scores * signs, around @ mean, float(mean @ mean), shares[:count])
-
-
-def without_smooth(grid: Floats) -> Floats:
-    """A grid of tokens [rows columns dim] minus its Gaussian blur, which varies slowly over the grid."""
-    sigma = WIDTH * min(grid.shape[:2])
-    return np.asarray(grid - gaussian_filter(grid, (sigma, sigma, 0), mode="nearest"))
 
 
 def turned(scores: Floats, onto: Floats) -> Floats:

@@ -475,8 +475,6 @@ class AnalysisTask(FedTask):
         if backbone.measured:
             findings = self.findings(backbone.measured)
             outcomes, arrays = [*outcomes, *findings.outcomes], findings.arrays
-        if self.transform:  # pages name the features of an analysis by its pooling
-            outcomes = [replace(each, pooling=f"{each.pooling}, {self.transform}") for each in outcomes]
         return Findings(tuple(outcomes), arrays)
 
 

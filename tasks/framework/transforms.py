@@ -14,6 +14,7 @@ from layerboard.zoo.errors import InputError, likely
 
 WAYS = ("whiten", "zscore")
 CODES = ("int8", "binary", "pq")  # steps that produce codes, so that no step can follow
+STEPS = ("pca", "rp", "first", *CODES)  # those that make vectors smaller
 BYTES = ("bytes", "bytes float32")  # metrics of compressions: size of a vector, and its uncompressed size
 FLOAT32 = 4  # bytes of an uncompressed number
 
@@ -54,7 +55,7 @@ def step_of(text: str) -> tuple[str, int]:
 
 def is_compression(transform: str) -> bool:
     """Whether a transform makes vectors smaller."""
-    return bool(transform) and transform not in WAYS
+    return any(step_of(step)[0] in STEPS for step in transform.split("+"))
 
 
 def compressed_bytes(compression: str, dim: int) -> int:

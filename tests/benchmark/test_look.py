@@ -166,17 +166,6 @@ def test_colours_of_neighbouring_layers_hardly_differ(looked: Path) -> None:
     assert np.abs(last - before).mean() < 25
 
 
-def test_what_is_removed_is_gone(photos: Path, tmp_path: Path) -> None:
-    page = tmp_path / "a.html"
-    for removed in ("mean", "smooth"):
-        layerboard.look(
-            photos / "b.png", backbones="mini-dino@64px", to=page, save=True, remove=removed, layers="12"
-        )
-        with np.load(tmp_path / "a-files" / "mini-dino.npz") as file:
-            assert float(file["12.square"]) < 0.1  # of tokens whose mean is gone little is left in common
-        assert " was subtracted first." in page.read_text(encoding="utf-8")
-
-
 def sizes_of(
     capsys: Capture, page: Path, *arguments: object
 ) -> tuple[dict[str, tuple[str, list[list[int]]]], list[str]]:

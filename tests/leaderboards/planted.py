@@ -52,9 +52,7 @@ def metrics() -> dict[str, list[tuple[str, dict[str, str], bool]]]:
             (f"localisation{end}", BLOCK, False) for end in ("", "-top1", "-distance", "-contrast")
         ],
         "position-audit": [
-            (name, {"tap": "block", "pooling": pooling}, False)
-            for name in ("position-r2", "same-place")
-            for pooling in ("patch", "cls")
+            (name, {"tap": "block", "pooling": "patch"}, False) for name in ("position-r2", "same-place")
         ],
         "token-probes": [("fewshot-10", {"tap": "block", "pooling": "token"}, False)],
         "residual-cka": [

@@ -291,12 +291,9 @@ def test_export_writes_each_form(capsys: Capture, whole: Whole, tmp_path: Path) 
     assert r"\textbf{" in text
     assert command(capsys, "export", "csv", "-o", out, "--to", to).code == 0
     assert (to / "standard.csv").read_bytes() == (out / "tables" / "standard.csv").read_bytes()
-    benchmarks = ("--benchmarks", "imagenet=owner/images:knn")
-    said = command(capsys, "export", "hub", "-o", out, "--to", to, "-b", "mini-f*", *benchmarks)
+    said = command(capsys, "export", "hub", "-o", out, "--to", to, "-b", "mini-f*")
     assert [Path(line).relative_to(to).as_posix() for line in said.out.splitlines()] == [
-        "mini-fs/model-index.yaml",
-        "mini-fs/.eval_results/knn.imagenet.standard.yaml",
-        "mini-fs/.eval_results/cluster-image.imagenet.standard.yaml",
+        "mini-fs/model-index.yaml"
     ]
 
 
@@ -326,11 +323,6 @@ def test_sigterm_ends_export_with_a_sentence_and_whole_files(
     [
         (("word",), "FORM takes latex, csv, hub or onnx; found 'word'"),
         (("csv", "-b", "mini-dnio"), "there is no backbone 'mini-dnio'"),
-        (("hub", "--benchmarks", "imagenet"), "--benchmarks takes NAME=WORD; found 'imagenet'"),
-        (("hub", "--benchmarks", "imagenet=x"), "DATASET=OWNER/NAME:TASK; found 'x'"),
-        (("hub", "--benchmarks", "imagenet=../x:y"), "DATASET=OWNER/NAME:TASK; found '../x:y'"),
-        (("hub", "--benchmarks", "coco=a/b:c"), "there are no scores on the dataset 'coco'"),
-        (("latex", "--benchmarks", "imagenet=a/b:c"), "--benchmarks is an option of hub, not of latex"),
     ],
 )
 def test_export_refuses_in_a_sentence(  # type: ignore[no-untyped-def]

@@ -136,11 +136,7 @@ def test_numbers_can_be_chosen(capsys: Capture, tmp_path: Path) -> None:
         "mae-b16",
     }
     assert {row["task"] for row in chosen("--tasks", "knn", "davis")} == {"knn", "davis"}
-    assert {row["source"] for row in chosen("--source", "dino", "--source", "dino-readme")} == {
-        "dino",
-        "dino-readme",
-    }
-    assert len(chosen("-b", "dino-b16", "-t", "knn", "--source", "dino-readme")) == 1
+    assert {row["backbone"] for row in chosen("-b", "dino-b16", "-t", "knn")} == {"dino-b16"}
 
 
 @pytest.mark.parametrize(
@@ -149,8 +145,7 @@ def test_numbers_can_be_chosen(capsys: Capture, tmp_path: Path) -> None:
         (("-b", "dnio-b16"), "no published number of the backbone 'dnio-b16'; did you mean 'dino-b16'?"),
         (("-b", "zzz*"), "of the backbone 'zzz*'; there are aim-1b, "),
         (("-t", "knm"), "of the task 'knm'; did you mean 'knn'?"),
-        (("--source", "dinov2-reedme"), "did you mean 'dinov2-readme'?"),
-        (("-b", "fs-b16", "--source", "dino"), "passes all filters"),
+        (("-b", "resnet101-gem", "-t", "davis"), "passes all filters"),
     ],
 )
 def test_wrong_usage_is_one_sentence(capsys: Capture, tmp_path: Path, options, words: str) -> None:  # type: ignore[no-untyped-def]
@@ -164,4 +159,4 @@ def test_an_unknown_format_is_wrong_usage(capsys: Capture, tmp_path: Path) -> No
 def test_it_explains_itself(capsys: Capture) -> None:
     said = command(capsys, "reproduce", "--help")
     assert said.code == 0
-    assert all(option in said.out for option in ("--backbones", "--tasks", "--source", "--format", "--all"))
+    assert all(option in said.out for option in ("--backbones", "--tasks", "--format", "--all"))

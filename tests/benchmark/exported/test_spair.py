@@ -240,7 +240,6 @@ def test_wrong_predictions_and_folders(says, dataset, tmp_path):
     assert "expected a JSON object" in says("spair", "--ground-truth", root, "--predictions", path).error
     given = ("spair", "--features", grids, "--ground-truth")
     assert "which does not exist" in says(*given, tmp_path / "none").error
-    assert "pair annotations of" in says(*given, root, "--split", "val").error
     assert "found both" in says(*given, root, "--predictions", path).error
     assert "found neither" in says("spair", "--ground-truth", root).error
     assert "expected a folder of grids" in says("spair", "--ground-truth", root, "--features", path).error

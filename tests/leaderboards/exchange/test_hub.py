@@ -1,12 +1,10 @@
 """Evaluation results for model cards, read back with the Hub's own classes."""
 
 import pytest
-import yaml
-from huggingface_hub import EvalResultEntry, ModelCard, parse_eval_result_entries
+from huggingface_hub import ModelCard
 
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.exchange.hub import eval_results, model_indices
-from layerboard.zoo.errors import InputError
+from layerboard.leaderboards.exchange.hub import model_indices
 from tests.leaderboards.builder import floor, frame, layers, unsure
 
 KNN = {"data": "d1"}
@@ -55,27 +53,3 @@ def test_two_tasks_on_one_dataset_are_told_apart():
         ("linear, standard, d1", 63.0),
     ]
     assert [each.dataset_args for each in results] == [{"data": "d1"}, {"data": "d1", "partial": "9 of 10"}]
-
-
-def test_a_benchmark_of_the_hub_has_files_of_its_own(records):
-    found = eval_results(Board.of(records), {"mini-imagenet": ("owner/images", "knn")})
-    assert list(found) == ["mini-dino", "owner/net: a #1"]
-    ((name, text),) = found["mini-dino"].items()
-    assert name == "knn.mini-imagenet.standard.yaml"
-    assert parse_eval_result_entries(yaml.safe_load(text)) == [
-        EvalResultEntry(
-            dataset_id="owner/images",
-            task_id="knn",
-            value=61.2346,
-            date="2026-11-20T10:00:00+00:00",
-            notes="frozen features of layer 2 (cls), knn, standard protocol",
-        )
-    ]
-    assert eval_results(Board.of(records), {}) == {}
-
-
-def test_a_dataset_without_scores_is_named(records):
-    with pytest.raises(
-        InputError, match="no scores on the dataset 'coco'; there are some on mini-imagenet, "
-    ):
-        eval_results(Board.of(records), {"coco": ("owner/images", "knn")})

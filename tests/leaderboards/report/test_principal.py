@@ -10,7 +10,6 @@ from layerboard.leaderboards.report.principal import (
     restore_tokens,
     turned,
     unit,
-    without_smooth,
 )
 
 
@@ -72,12 +71,3 @@ def test_colours_follow_another_layers_where_only_the_basis_differs() -> None:
     spread = turned(mixed, generator.standard_normal((500, 3)))
     own = mixed / mixed.std(axis=0)
     np.testing.assert_allclose(spread @ spread.T, own @ own.T, atol=1e-9)  # a rotation or a reflection
-
-
-def test_the_smooth_part_is_a_slope_and_not_a_spot() -> None:
-    slope = np.linspace(0, 1, 16)[:, None, None] * np.ones((16, 16, 2))
-    spot = np.zeros((16, 16, 2))
-    spot[8, 8] = 1
-    assert np.abs(without_smooth(slope)).max() < 0.3
-    assert without_smooth(spot)[8, 8].min() > 0.9
-    np.testing.assert_allclose(without_smooth(np.ones((4, 4, 2))), 0, atol=1e-12)
