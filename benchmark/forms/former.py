@@ -30,7 +30,6 @@ FORMER: Mapping[str, str] = {
     "leaderboard --format=hub": "export hub",
     "leaderboard --format=latex": "export latex",
     "look --dtype": "look FILE --backbones NAME@VALUE",
-    "parity": "compare FIRST SECOND --parity",
     "recommend --may-lose": "recommend --max-loss POINTS",
     "run --address": "run --engine ray:HOST:PORT",
     "run --fast-resize": "run --backbones NAME NAME@fast-resize",
