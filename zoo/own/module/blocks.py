@@ -36,12 +36,13 @@ Runs = Mapping[str, Sequence[Run]]  # of modules by path
 def named_blocks(net: nn.Module, given: BlocksOption) -> Paths:
     """The blocks that the user names; raises InputError if they are not in the network, or if there are none.
 
-    A path without ``*`` at its end that leads to a list of modules means the members of the list.
+    A path without ``*`` at its end that leads to a list of modules means the members of the list, unless it
+    is one of several.
     """
-    every = [given] if isinstance(given, str) else given
+    every, alone = ([given], True) if isinstance(given, str) else (given, False)
     paths: list[str] = []
     for one in every.children() if isinstance(every, nn.Module) else every:
-        named = _paths_like(net, one) if isinstance(one, str) else [path_of(net, one, "a block")]
+        named = _paths_like(net, one, alone) if isinstance(one, str) else [path_of(net, one, "a block")]
         if not named:
             raise InputError(
                 f"blocks={shortened(one)} names no module of {type(net).__name__}; {_offer(net)}"
@@ -180,16 +181,16 @@ def _is_stream(row: Sequence[Sequence[str]], outer: Sequence[str], runs: Runs) -
     return not pairs or any(same)
 
 
-def _paths_like(net: nn.Module, pattern: str) -> list[str]:
-    """Paths that match a pattern; if it names a list without ``*`` at its end, the members."""
+def _paths_like(net: nn.Module, pattern: str, members: bool = False) -> list[str]:
+    """Paths that match a pattern; on request the members of a list that it names without ``*`` at its end."""
     names = pattern.removeprefix("net.").split(".")
     like = re.compile(r"\.".join(re.escape(name).replace(r"\*", r"[^.]+") for name in names))
     paths: list[str] = []
     for path, module in net.named_modules():
         if path and like.fullmatch(path):
-            is_list = "*" not in names[-1] and isinstance(module, CONTAINERS)
-            members = [f"{path}.{name}" for name, _ in module.named_children()] if is_list else []
-            paths += members or [path]
+            is_list = members and "*" not in names[-1] and isinstance(module, CONTAINERS)
+            inside = [f"{path}.{name}" for name, _ in module.named_children()] if is_list else []
+            paths += inside or [path]
     return paths
 
 

@@ -279,6 +279,7 @@ def test_maps_with_as_many_channels_as_rows_need_a_layout() -> None:
         (lambda net: "net.layer1", 2, "net.layer1"),
         (lambda net: [net.layer2[2]], 1, "net.layer2.2"),
         (lambda net: ["layer1.1", "layer2.*"], 4, "net.layer*"),
+        (lambda net: ["layer1", "layer2"], 2, "net.layer*"),
     ],
 )
 def test_blocks_are_named_in_several_ways(blocks: object, depth: int, words: str) -> None:
