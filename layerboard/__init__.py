@@ -33,7 +33,6 @@ try:
     from layerboard.benchmark.commands.load import compression, load
     from layerboard.benchmark.commands.look import look
     from layerboard.benchmark.commands.merge import merge
-    from layerboard.benchmark.commands.parity import parity
     from layerboard.benchmark.commands.recommend import recommend
     from layerboard.benchmark.commands.report import report
     from layerboard.benchmark.commands.run import forecast, run
@@ -49,7 +48,6 @@ __all__ = [  # noqa: RUF022  # in the order in which they are described
     "recommend",
     "show",
     "compare",
-    "parity",
     "cka",
     "forecast",
     "load",

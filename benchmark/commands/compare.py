@@ -4,12 +4,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 from layerboard.benchmark.commands.command import command, drawn, records_of, rows_of, say, say_json
-from layerboard.benchmark.commands.parity import ParityOptions, ParityRequest, say_parity
 from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms import parsers
-from layerboard.benchmark.forms.option import Form, Option, OptionalPath, Plain, Words, called_with, of_form
+from layerboard.benchmark.forms.option import Form, Option, Plain, Words, called_with, of_form
 from layerboard.benchmark.forms.request import GivenNetwork, JsonOption, ResultsOptions
-from layerboard.zoo.errors import InputError
 
 Network = Option[str | GivenNetwork, str]
 
@@ -32,20 +30,8 @@ class CompareCall(ResultsOptions, ComparedOptions):
     """Options of `layerboard.compare`."""
 
 
-class CompareRequest(JsonOption, ParityOptions, ComparedOptions):
-    """Options of `compare`: those of `layerboard.compare`, and of `layerboard.parity`."""
-
-    parity: Plain[bool] = Option(
-        False,
-        "Show the same images to both, named as for `run`, and find the first layer that differs: for a port "
-        "or an export.",
-    )
-    output: OptionalPath = Option(
-        None,
-        "Output folder of a run; with --parity, a folder in which to keep the records.",
-        also="-o",
-        usual="results; with --parity none",
-    )
+class CompareRequest(JsonOption, CompareCall, kw_only=False):
+    """Options of `compare`: those of `layerboard.compare`, and how it prints them."""
 
 
 @command("compare", CompareRequest)
@@ -56,22 +42,9 @@ def compare_command(request: CompareRequest) -> None:
     comparisons (Holm). Everything is read from the output folder of a run; neither backbones nor data are
     needed.
 
-    With `--parity`, find the layer at which two backbones diverge that should be the same. Both are shown the
-    same images. For each layer it gives the distance between their vectors, relative to their norm (median
-    and maximum over images), and, if images have classes, the paired difference in k-NN accuracy.
-
-    Examples:
-    - `layerboard compare dino-b16 clip-b16 --tasks knn spair`
-    - `layerboard compare mini-dino my_port:network --parity --images photos`
+    Example: `layerboard compare dino-b16 clip-b16 --tasks knn spair`
     """
-    if request.parity:
-        if request.tasks or request.layers != "best":
-            raise InputError("--parity compares every layer; leave out --tasks and --layers")
-        say_parity(ParityRequest.of(request), request.json)
-        return
-    if request.images or request.weights:
-        raise InputError("--images and --weights need --parity; without it, results of a run are compared")
-    comparison = of_form(compare)(CompareCall.of(request, output=request.output or "results"))
+    comparison = of_form(compare)(request)
     if request.json:
         names = {"first": request.first, "second": request.second, "layers": request.layers}
         numbers = {"comparisons": rows_of(comparison.frame), "left_out": comparison.left_out}

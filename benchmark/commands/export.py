@@ -168,8 +168,9 @@ def export_command(request: ExportRequest) -> None:
     - `hub`: BACKBONE/model-index.yaml for each trained backbone, for the front matter of its model card
       (`huggingface_hub.metadata_update`).
     - `onnx`: the network of a backbone up to a layer, which maps uint8 RGB images of its input size to class
-      tokens and grids, such as `export onnx dino-b16 --layer 8 --to dino.onnx`. It is kept only after a
-      comparison with torch on images. `run -b onnx:FILE` evaluates it.
+      tokens and grids, such as `export onnx dino-b16 --layer 8 --to dino.onnx`. onnxruntime runs it on a few
+      images; no file is kept if an output is further than 0.0001 of its largest number from torch's.
+      `run -b onnx:FILE` evaluates it.
 
     Example: `layerboard export latex -o results --to paper/tables`
     """
@@ -213,7 +214,7 @@ def _network(request: ExportRequest) -> Files:
     from layerboard.benchmark.look import pictures_of
     from layerboard.benchmark.plan.layers import select_layers
     from layerboard.mini.packs import packaged_pictures
-    from layerboard.zoo.own.onnx_export import write_onnx
+    from layerboard.zoo.own.onnx_export import TOLERANCE, write_onnx
 
     assert request.name is not None
     path = request.to or request.output / "export" / f"{safe_name(request.name)}.onnx"
@@ -234,7 +235,7 @@ def _network(request: ExportRequest) -> Files:
     outputs = list(product(layers, usual if request.pooling == "auto" else (request.pooling,)))
     differences = write_onnx(backbone, outputs, images, view, request.batch, path)
     notes = [
-        f"{name}: at most {largest:.1e} from torch, {share:.1e} of its largest number"
+        f"{name}: at most {largest:.1e} from torch, {share:.1e} of its largest number (limit {TOLERANCE:g})"
         for name, largest, share in differences
     ]
     frame = pd.DataFrame(differences, columns=["output", "largest", "share"])

@@ -19,9 +19,9 @@ class ModuleCall(Form, kw_only=False):
     name: Plain[str | None] = Option(None, "Name in tables.", usual="that of its class")
     blocks: Plain[Any] = Option(
         None,
-        "Its residual blocks: one of its ModuleLists or Sequentials, a list of its modules, or a dotted path "
-        "such as 'layers.*.blocks'.",
-        usual="the longest sequence of repeated modules, which is printed",
+        "Its residual blocks: a pattern of names in net.named_modules(), such as 'layers.*', a list of such "
+        "names or of modules, or a ModuleList or Sequential.",
+        usual="its one list of modules of one class that run in order, which is printed",
     )
     final_norm: Plain[Any] = Option(
         None,
@@ -47,10 +47,10 @@ class ModuleCall(Form, kw_only=False):
         None,
         "What its blocks return: [batch tokens dim], [tokens batch dim], [batch dim height width] or [batch "
         "height width dim].",
-        usual="found by experiment",
+        usual="read from their shapes",
     )
     prefix_tokens: Plain[int | None] = Option(
-        None, "Number of tokens before the patch tokens.", least=0, usual="found by experiment"
+        None, "Number of tokens before the patch tokens.", least=0, usual="those beside the largest square"
     )
     class_token: Plain[bool | None] = Option(
         None, "Whether the first prefix token is a class token.", usual="yes, unless its cls_token is None"
@@ -62,9 +62,11 @@ class ModuleCall(Form, kw_only=False):
 def from_module(call: ModuleCall) -> "NetworkCopy":
     """Make a backbone of any ``torch.nn.Module``, for ``run(backbones=[...])`` in this process.
 
-    A few forward passes of noise find its blocks, what they return, its grids and its prefix tokens; the
-    findings are printed. The network is copied and never changed; after further training, it is another
-    backbone. Keep a reference to the result for as long as runs use it; they accept it beside names.
+    Its blocks are obvious if one ModuleList or Sequential holds modules of one class that run in order; else
+    an error names candidates for ``blocks``. What they return, grids and prefix tokens are read from the
+    shapes of a forward pass, and printed. The network is copied and never changed; after further training, it
+    is another backbone. Keep a reference to the result for as long as runs use it; they accept it beside
+    names.
 
     Example:
         >>> import layerboard
@@ -73,21 +75,20 @@ def from_module(call: ModuleCall) -> "NetworkCopy":
         ...     torch.nn.Conv2d(3, 16, kernel_size=8, stride=8),
         ...     *(torch.nn.Sequential(torch.nn.Conv2d(16, 16, 3, padding=1), torch.nn.ReLU()) for _ in "abc"),
         ... )
-        >>> mine = layerboard.from_module(net, name="mine", blocks=list(net)[1:], image_size=64)
+        >>> mine = layerboard.from_module(net, name="mine", blocks=["1", "2", "3"], image_size=64)
         mine: 3 blocks of net..., 0 prefix tokens + 8x8 grid of patch 8, 16 channels, no final norm
           blocks as given; each returns feature maps [batch dim height width]
           images of 64 px (as given); mean (0.485, 0.456, 0.406) and std ... (assumed: ImageNet's)
-          features of an image move by at most ... of their length with the batch
           no norm takes the output of the last block; final_norm= names one
         >>> found = layerboard.run([mine, "mini-dino"], "knn", images="photos", floor=False, output="own")
         >>> sorted(set(found.frame["backbone"]))
         ['mine', 'mini-dino']
     """
-    from layerboard.zoo.own.module.hints import ModuleHints
     from layerboard.zoo.own.module.network import given_network
+    from layerboard.zoo.own.module.options import ModuleOptions
 
-    words = {name: getattr(call, name) for name in ModuleHints.__dataclass_fields__}
-    network = given_network(call.net, ModuleHints(**words))
+    words = {name: getattr(call, name) for name in ModuleOptions.__dataclass_fields__}
+    network = given_network(call.net, ModuleOptions(**words))
     if call.verbose:
         sys.stdout.write(f"{network}\n")
     return network

@@ -41,7 +41,7 @@ class LoadRequest(DeviceOptions, kw_only=False):
     """Options of `load`: the backbone, where it ends, and its output."""
 
     name: Option[str | Path, str] = Option(
-        ..., "A name, a Hub id, a directory, onnx:FILE, or a Python object (module:function).", parsers.word
+        ..., "A name, a Hub id, a directory, onnx:FILE, or a Python function (module:function).", parsers.word
     )
     _: KW_ONLY
     layer: Option[int | str | None, str | None] = Option(

@@ -73,7 +73,7 @@ def find_engine(backbones: Specs, request: Request, devices: Devices) -> Engine:
     ):
         raise InputError(
             f"{staying[0].name} is a network of this process and cannot run in another; leave out --engine "
-            f"{request.engine_name} and several --device, or name it as a Python object (module:function)"
+            f"{request.engine_name} and several --device, or name a function that gives it (module:function)"
         )
     return cast("EngineMaker", find_object(ENGINES[request.engine_name]))(backbones, request, devices)
 

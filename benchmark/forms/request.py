@@ -51,7 +51,7 @@ BATCH_GPU = 64
 DATA = "Folder of the official datasets, or hf:PACK for a folder or Hub dataset written by `pack`."
 BACKBONES = (
     "Names or patterns ('dino-*') of the registry, Hub ids (owner/name[@revision]), directories, Python "
-    "objects (module:function), timm models (timm:NAME) or ONNX files (onnx:FILE); from Python also what "
+    "functions (module:function), timm models (timm:NAME) or ONNX files (onnx:FILE); from Python also what "
     "from_module returns."
 )
 WEIGHTS = (

@@ -22,7 +22,7 @@ from layerboard.tasks.framework.base import Items
 from layerboard.tasks.statistics.mcb import holm
 from layerboard.zoo.errors import InputError, require_known
 
-Which = Literal["best", "same", "numbered"]
+Which = Literal["best", "same"]
 
 LEVEL = 0.05  # corrected p-values below it count as differences
 
@@ -66,8 +66,7 @@ class Match:
     """All comparisons of two backbones, in table order."""
 
     names: tuple[str, str]
-    # ``best``: the best block of each; ``same``: all blocks at equal relative depth; ``numbered``: all blocks
-    # with equal numbers
+    # ``best``: the best block of each; ``same``: all blocks at equal relative depth
     which: Which
     rows: tuple[Versus, ...]
     left_out: tuple[str, ...]  # one sentence for each task that could not be compared
@@ -124,8 +123,6 @@ def _planned(
         raise InputError(f"{name} has no score")
     if which == "same":
         pairs = blocks_at_equal_depth(first, second)
-    elif which == "numbered":
-        pairs = [(side, other) for side in first for other in second if side.layer == other.layer]
     else:
         pairs = [(best_side(column.candidates, names[0]), best_side(column.candidates, names[1]))]
         ranked = column.family.sort_values("value", ascending=False, kind="stable")

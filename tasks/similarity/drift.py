@@ -1,7 +1,7 @@
 """Drift: difference of a network's vectors between number formats or image resizings, layer by layer."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import get_args
 
@@ -9,12 +9,11 @@ import numpy as np
 
 from layerboard.tasks.framework.base import PairFindings, digest
 from layerboard.tasks.framework.checks import NOT_FINITE
-from layerboard.tasks.framework.registry import find_tasks
 from layerboard.tasks.framework.sources import ProbedImages
 from layerboard.tasks.framework.stored import StoredBackbone
 from layerboard.tasks.framework.task import ComparisonTask
 from layerboard.tasks.metrics.arrays import Floats
-from layerboard.zoo.spec import WHOLE_BACKBONE, BackboneSpec, Dtype, Layer, VectorPooling
+from layerboard.zoo.spec import WHOLE_BACKBONE, BackboneSpec, Dtype, Layer
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,23 +66,3 @@ def drift(backbone: StoredBackbone, reference: StoredBackbone, layer: Layer, poo
     apart, length = np.linalg.norm(vectors - base, axis=1), np.linalg.norm(base, axis=1)
     relative = np.divide(apart, length, out=np.where(apart > 0, np.inf, 0.0), where=length > 0)
     return np.array([np.median(relative), relative.max()])
-
-
-class ParityTask(DriftTask):
-    """The drift between any two backbones whose layers of the same name have the same shape."""
-
-    poolings = get_args(VectorPooling)
-
-    def compares(self, first: BackboneSpec, second: BackboneSpec) -> bool:
-        return first is not second
-
-
-# not in the registry: run by the command ``compare --parity``
-PARITY = replace(
-    *find_tasks(["drift"]),
-    name="parity",
-    title="difference of two backbones that should be one",
-    asks="At which layer do two backbones that should be one part?",
-    measures="drift: median relative difference of the vectors of an image",
-    code=ParityTask,
-)

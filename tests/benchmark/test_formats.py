@@ -1,4 +1,4 @@
-"""Number formats and resizings: runs in several, what the page says, and whether two backbones are one."""
+"""Number formats and resizings: runs in several, and what the page says."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +11,6 @@ import torch
 from safetensors.numpy import load_file
 
 import layerboard
-from layerboard.benchmark.commands.parity import first_difference
 from layerboard.benchmark.commands.recommend import RecommendRequest, code_of, recommended
 from layerboard.benchmark.engines import choose
 from layerboard.benchmark.engines.progress import Silent
@@ -19,12 +18,10 @@ from layerboard.leaderboards.blocks.blocks import Table
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.sections.variants import variant_blocks
 from layerboard.tasks.framework.protocols import PAPER, STANDARD
-from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry.find import find
 from tests.benchmark.runs import command, run
-from tests.zoo.own.module.networks import SIZE, Block, Vit
 
 FORMATS = ("float32", "bfloat16", "amp-bfloat16")
 
@@ -138,12 +135,10 @@ def test_a_backbone_on_images_that_torch_resizes_is_one_of_its_own(
     assert 'layerboard.load("mini-fs@fast-resize", ' in code_of(pick)
 
 
-def test_load_and_parity_resize_as_the_name_says(photos: Path, tmp_path: Path) -> None:
-    images = sorted(photos.rglob("*.JPEG"))[:4]
+def test_load_resizes_as_the_name_says(data: Path, tmp_path: Path) -> None:
+    images = sorted((data / "imagenet").rglob("*.JPEG"))[:4]
     plain, fast = (layerboard.load(f"mini-fs{end}", layer=3, cache=tmp_path) for end in ("", "@fast-resize"))
     assert 0 < float((plain(images) - fast(images)).norm() / plain(images).norm()) < 0.05
-    found = layerboard.parity("mini-fs", "mini-fs@fast-resize", images=photos, cache=tmp_path)
-    assert found.parts_at == "0"
 
 
 def test_a_layer_that_overflowed_is_beyond_any_drift(made: tuple[Path, pd.DataFrame]) -> None:
@@ -184,119 +179,3 @@ def test_auto_asks_the_device_and_the_protocol(
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (9, 0))
     found = choose.find_dtypes(("auto",), protocols, SimpleNamespace(type=device), Silent())  # type: ignore[arg-type]
     assert found == (expected,)
-
-
-def _frame(drifts: list[float]) -> pd.DataFrame:
-    names = [*map(str, range(len(drifts) - 1)), "final"]
-    return pd.DataFrame({"layer": names, "drift": drifts, "drift_max": drifts})
-
-
-@pytest.mark.parametrize(
-    ("drifts", "layer", "words"),
-    [
-        ([0.0, 0.0, 0.0], None, "the same to the bit"),
-        ([0.0, 0.0, 1e-8, 1e-8], "2", "all before are the same to the bit"),
-        ([0.0, 2e-7, 2e-7, 2e-6, 2e-6], "3", "all before are the same but for rounding"),
-        ([0.0, 2e-7, 3e-7, 4e-7, 6e-7, 9e-7], None, "which grows from layer to layer"),
-        ([0.5, 0.5], "0", "they part at layer 0"),
-        ([0.0, 2e-7, float("nan")], "final", "not finite"),
-    ],
-)
-def test_a_jump_parts_two_backbones_and_slow_growth_does_not(
-    drifts: list[float], layer: str | None, words: str
-) -> None:
-    found, sentence = first_difference(_frame(drifts), 1.2e-7)
-    assert found == layer
-    assert words in sentence
-
-
-@pytest.mark.parametrize(
-    ("layers", "drifts", "parts"),
-    [
-        (["8"], [6e-7], None),  # eight blocks round, too
-        (["8", "final"], [6e-7, 2e-6], "final"),
-        (["4", "8", "12"], [5e-7, 1.2e-6, 2.5e-6], None),
-        (["8"], [1e-4], "8"),
-    ],
-)
-def test_rounding_grows_with_the_blocks_that_a_file_leaves_out(
-    layers: list[str], drifts: list[float], parts: str | None
-) -> None:
-    frame = pd.DataFrame({"layer": layers, "drift": drifts, "drift_max": drifts})
-    assert first_difference(frame, 1.2e-7)[0] == parts
-
-
-@pytest.fixture
-def photos(data: Path) -> Path:
-    return data / "imagenet"
-
-
-def test_parity_names_the_block_whose_epsilon_is_another(tmp_path: Path, photos: Path) -> None:
-    def network(epsilon: float, name: str) -> object:
-        torch.manual_seed(0)
-        net = Vit(0)
-        for module in net.blocks[1].modules():
-            if isinstance(module, torch.nn.LayerNorm):
-                module.eps = epsilon
-        return layerboard.from_module(net, name=name, image_size=SIZE)
-
-    options = {"images": photos, "cache": tmp_path / "cache"}
-    first, second = network(1e-5, "port"), network(1e-4, "changed")
-    found = layerboard.parity(first, second, **options)  # type: ignore[arg-type]
-    assert found.parts_at == "2"
-    assert list(found.frame["layer"]) == ["0", "1", "2", "3", "final"]
-    assert (found.frame["drift_max"][:2] == 0).all()
-    assert (found.frame["drift"][2:] > 0).all()
-    assert "at 3 of 3 depths" in found.conclusion
-    same = layerboard.parity(first, network(1e-5, "same"), **options)  # type: ignore[arg-type]
-    assert same.parts_at is None
-    assert "every layer is the same to the bit" in same.conclusion
-
-
-class Multiplying(Block):
-    """A block that multiplies its patch tokens, but not its class token."""
-
-    factor = 1.0
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = super().forward(x)
-        return torch.cat([x[:, :1], x[:, 1:] * self.factor], dim=1)
-
-
-def test_parity_names_the_block_whose_patch_tokens_overflow(
-    tmp_path: Path, photos: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    net = Vit()
-    first = layerboard.from_module(net, name="port", blocks="blocks", image_size=SIZE)
-    net.blocks[1].__class__ = Multiplying
-    second = layerboard.from_module(net, name="changed", blocks="blocks", image_size=SIZE)
-    monkeypatch.setattr(Multiplying, "factor", 1e39)
-    found = layerboard.parity(first, second, images=photos, cache=tmp_path)
-    assert found.parts_at == "2"
-    assert "numbers of layer 2 are not finite" in found.conclusion
-
-
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        (("mini-fs", "mini-resnet"), "parity compares layer by layer, but mini-fs has 12 blocks"),
-        (("mini-fs", "mini-fs"), "parity takes two different backbones, found mini-fs"),
-        (("mini-fs", "nix"), "No backbone is called 'nix'"),
-    ],
-)
-def test_what_cannot_be_one_is_refused_in_a_sentence(names: tuple[str, str], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        layerboard.parity(*names)
-
-
-def test_parity_takes_a_format_from_a_name_or_from_its_option() -> None:
-    with pytest.raises(InputError, match=r"^a backbone's name gives a format .*; leave it or dtype= out"):
-        layerboard.parity("mini-fs", "mini-fs@float16", dtype="bfloat16")
-
-
-def test_parity_by_command(photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = ("mini-fs", "mini-fs@bfloat16")
-    said = command(capsys, "compare", *names, "--parity", "--images", photos, "--cache", tmp_path)
-    assert said.code == 0
-    assert "mini-fs and mini-fs@bfloat16, layer by layer" in said.out
-    assert "they differ by no more than rounding" in said.out

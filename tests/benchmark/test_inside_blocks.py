@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.benchmark.runs import Tally, run
-from tests.benchmark.test_own_backbones import examples, writers
+from tests.benchmark.test_own_backbones import example, writers
 
 TASKS = ("residuals", "residual-cka", "locality")
 
@@ -18,7 +18,8 @@ TASKS = ("residuals", "residual-cka", "locality")
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Two backbones of somebody's own that show nothing inside their blocks but the attention of one."""
     monkeypatch.chdir(tmp_path)
-    mixer, attender = next(writers(examples()[0], "Mixer")), next(writers(examples()[1], "Attender"))
+    mixer = next(writers(example("own_backbones.md", "class Mixer"), "Mixer"))
+    attender = next(writers(example("taps.md", "class Attender"), "Attender"))
     names = ["own_inside_mixer", "own_inside_attender"]
     yield [mixer(names[0]), attender(names[1], 'taps=("heads",),', "")]  # type: ignore[operator]
     for name in names:

@@ -12,13 +12,14 @@ import torch
 
 from layerboard.benchmark.api import execute
 from layerboard.benchmark.engines.base import LocalEngine
+from layerboard.benchmark.engines.choose import suited_engine
 from layerboard.benchmark.engines.processes import ProcessEngine
 from layerboard.benchmark.forms.request import Request
 from layerboard.benchmark.plan.plan import view_for
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown, Weights
 from layerboard.zoo.features.backbone import Backbone
-from layerboard.zoo.load.backbone import load_backbone
+from layerboard.zoo.load.backbone import describe_backbone, load_backbone
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Layer
 from layerboard.zoo.view.views import ResizeCrop, Tiles, WholeFrame
@@ -29,7 +30,7 @@ from tests.benchmark.runs import command, run
 from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import reduce
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "own_backbones.md"
+PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 
 
 def loaded(spec: BackboneSpec) -> Backbone:
@@ -37,17 +38,18 @@ def loaded(spec: BackboneSpec) -> Backbone:
     return load_backbone(spec, device=torch.device("cpu"), cache_dir=Path())
 
 
-def examples() -> list[str]:
-    """The Python on the page that defines objects."""
-    found = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
-    return [one for one in found if "from_module" not in one]
+def example(page: str, word: str) -> str:
+    """The Python on a page that has a word."""
+    text = (PAGES / page).read_text(encoding="utf-8")
+    (found,) = (one for one in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL) if word in one)
+    return str(found)
 
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str, str], str]]:
     """Writes the page's example, one text replaced, as a module; gives the reference of its class."""
     monkeypatch.chdir(tmp_path)
-    yield from writers(examples()[0], "Mixer")
+    yield from writers(example("own_backbones.md", "class Mixer"), "Mixer")
 
 
 @pytest.fixture
@@ -56,7 +58,7 @@ def write_attender(
 ) -> Iterator[Callable[[str, str, str], str]]:
     """The same of the page's example that shows its attention."""
     monkeypatch.chdir(tmp_path)
-    yield from writers(examples()[1], "Attender")
+    yield from writers(example("taps.md", "class Attender"), "Attender")
 
 
 def writers(example: str, made: str) -> Iterator[Callable[[str, str, str], str]]:
@@ -93,7 +95,7 @@ def test_the_attention_of_the_page_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(examples()[2], {})  # the page's own words
+    exec(example("taps.md", "load_backbone"), {})  # the page's own words
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 12
     assert lines[0] == "1.probabilities torch.Size([1, 3, 65, 65])"
@@ -234,6 +236,46 @@ def test_rows_are_summed_in_the_first_batch_only(
     assert summed == [Layer(2, "probabilities")]
 
 
+NETWORKS = """
+import torch
+
+import layerboard
+from tests.zoo.own.module.networks import SIZE, Vit
+
+def plain():
+    net = Vit()
+    net.config = type("Config", (), {"image_size": SIZE})
+    return net
+
+def read():
+    return layerboard.from_module(Vit(), name="own-read", blocks="blocks.*", image_size=SIZE, verbose=False)
+
+def odd():
+    return torch.nn.Linear(3, 3)
+"""
+
+
+def test_a_function_may_return_a_network_or_what_from_module_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own_networks.py").write_text(NETWORKS)
+    names = ["own_networks:plain", "own_networks:read"]
+    specs = find(names)
+    assert [spec.name for spec in specs] == ["plain", "own-read"]
+    assert describe_backbone(specs[0], None).startswith("plain: 3 blocks of net.blocks, 1 prefix token + 4x4")
+    assert not isinstance(suited_engine(specs, Request(workers=2), [torch.device("cpu")]), LocalEngine)
+    records = run(tmp_path, names, "knn", data=data, layers="3")
+    assert records.attrs["failures"] == []
+    assert records["backbone"].nunique() == 2
+    first, second = (records[records["backbone"] == name]["value"].tolist() for name in ("plain", "own-read"))
+    assert first == second
+    assert loaded(specs[0]).refusal([Layer(3, "block-normed")]) == ""
+    with pytest.raises(InputError, match=r"own_networks:odd: Linear does not take images"):
+        find(["own_networks:odd"])
+    sys.modules.pop("own_networks")
+
+
 def test_a_process_builds_its_own(write: Callable[..., str]) -> None:
     (spec,) = find([write("own_a")])
     heard = Heard()
@@ -301,14 +343,10 @@ def test_a_missing_module_and_two_of_one_name(write: Callable[..., str]) -> None
         (
             "None, x))",
             "None, x - x.mean(0)))",
-            "backbone of own_shows.* at layer 0 if other images are beside it",
+            "backbone of own_shows.* at layer 0 with the images beside it",
         ),
-        ("None, x))", "None, x + torch.rand(1)))", "at layer 0 if it is shown once more: the network draws"),
-        (
-            "None, x))",
-            "None, x / len(x)))",
-            "at layer 0 in a batch of another size, or at another place in it",
-        ),
+        ("None, x))", "None, x + torch.rand(1)))", "at layer 0 with the images beside it, .* or by chance"),
+        ("None, x))", "None, x / len(x)))", "at layer 0 with the images beside it"),
         ('torch.device("cpu"), torch.float32', 'torch.device("cpu"), torch.float16', "give --dtype float16"),
         ('torch.device("cpu")', 'torch.device("meta")', "runs with device meta, the run with cpu"),
     ],

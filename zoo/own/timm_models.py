@@ -20,8 +20,8 @@ from layerboard.zoo.load.files import FileLoader
 from layerboard.zoo.load.hub import quiet
 from layerboard.zoo.load.networks import Names, choose_network, networks_of
 from layerboard.zoo.load.renaming import Tensors, needed
-from layerboard.zoo.own.module.hints import ModuleHints
 from layerboard.zoo.own.module.network import Examined, examine
+from layerboard.zoo.own.module.options import ModuleOptions
 from layerboard.zoo.spec import BackboneSpec
 from layerboard.zoo.spec.origin import TIMM
 
@@ -55,7 +55,7 @@ class TimmLoader(FileLoader):
 def timm_network(text: str) -> Examined:
     """The findings about a network of timm, ``timm:NAME``, ``timm:NAME.TAG`` or ``timm:NAME@TAG``.
 
-    It is built without weights, and tried. Mean, std and size are those of its ``pretrained_cfg``; its
+    It is built without weights, and run. Mean, std and size are those of its ``pretrained_cfg``; its
     repository is the Hub repository of its weights, "" if there is none.
     """
     net = build_timm(text)
@@ -66,8 +66,9 @@ def timm_network(text: str) -> Examined:
         kind = module.removeprefix("timm.models.").replace("vision_transformer", "vit")
     licence = str(settings.get("license") or "unknown")
     supervision = f"timm tag {tag}" if (tag := settings.get("tag")) else "unknown"
+    options = ModuleOptions(name=text, family=kind, supervision=supervision, licence=licence)
     try:
-        examined = examine(net, ModuleHints(name=text, family=kind, supervision=supervision, licence=licence))
+        examined = examine(net, options)
     except InputError as error:
         made = f"timm.create_model({_name(text)!r}, pretrained=True)"
         where = f", to layerboard.from_module({made}, ...), since {TIMM.mark} takes no options"

@@ -81,10 +81,14 @@ TIMM = Origin(
 )
 # a network in a file that onnxruntime runs
 ONNX = Origin(name="onnx", loader="layerboard.zoo.own.onnx_file:OnnxLoader", mark="onnx:", has_path=True)
-# what a function ``module:function`` returns
+# what a function ``module:function`` returns: an object that shows its features itself
 OBJECT = Origin(name="object", loader="layerboard.zoo.own.module.objects:ObjectLoader")
+# or a network of torch, which every process makes anew
+FUNCTION = replace(
+    MODULE, name="function", loader="layerboard.zoo.own.module.objects:FunctionLoader", mark="", stays=False
+)
 
-ORIGINS = (TRANSFORMERS, ORIGINAL, PACKAGED, GENERATED, FLOOR, MODULE, TIMM, ONNX, OBJECT)
+ORIGINS = (TRANSFORMERS, ORIGINAL, PACKAGED, GENERATED, FLOOR, MODULE, TIMM, ONNX, OBJECT, FUNCTION)
 
 
 def origin_by_mark(text: str) -> Origin | None:

@@ -80,19 +80,6 @@ def test_every_command_explains_itself(capsys: Capture, name: tuple[str, ...]) -
         assert "Usage" in said.out
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        ("--images photos", "--images and --weights need --parity"),
-        ("--parity --tasks knn", "--parity compares every layer; leave out --tasks and --layers"),
-        ("--parity --layers same", "--parity compares every layer; leave out --tasks and --layers"),
-    ],
-)
-def test_two_ways_to_compare_are_not_mixed(capsys: Capture, words: str, sentence: str) -> None:
-    said = command(capsys, "compare", "mini-fs", "mini-dino", *words.split())
-    assert (said.code, sentence in said.error) == (2, True)
-
-
 def test_options_of_a_run_stand_in_groups(capsys: Capture) -> None:
     parts = re.split("╭─ (.*?) ─", command(capsys, "run", "--help").out)
     groups = dict(zip(parts[1::2], parts[2::2], strict=True))

@@ -189,16 +189,6 @@ def test_layers_of_unequal_depths_meet_at_equal_shares():
         blocks_at_equal_depth(shallow[:1], deep[4:])
 
 
-def test_blocks_with_equal_numbers_of_a_network_and_its_first_half(tmp_path: Path) -> None:
-    records = frame(
-        scored(tmp_path, "mini-dino", "knn", *[hits()] * 4),
-        scored(tmp_path, "mini-clip", "knn", *[hits()] * 2),
-    )
-    halved = match_backbones(Board.of(records, items=tmp_path), NAMES, "numbered")
-    assert [(row.first.layer, row.second.layer) for row in halved.rows] == [(1, 1), (2, 2)]
-    assert conclusion(halved).endswith("no difference shows on knn top-1 at 2 of 2 depths.")
-
-
 def test_only_scores_of_the_same_data_are_compared(two, tmp_path):
     mixed = two[(two["backbone"] == "mini-dino") | (two["task"] == "spair")]
     mixed = frame(

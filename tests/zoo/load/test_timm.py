@@ -57,7 +57,7 @@ def test_what_timm_names_cannot_say(monkeypatch: pytest.MonkeyPatch) -> None:
     net = nn.Sequential(nn.Conv2d(3, 4, 8, 8))
     monkeypatch.setattr(sys.modules["timm"], "create_model", lambda name, **options: net)
     words = (
-        r"^timm:plain: no chain of repeated modules, .*; give blocks=, .*, to "
+        r"^timm:plain: Sequential has no list of modules of one class, .*; give blocks=, .*, to "
         r"layerboard.from_module\(timm.create_model\('plain', pretrained=True\), \.\.\.\), since timm"
     )
     with pytest.raises(InputError, match=words):
@@ -106,7 +106,7 @@ def test_a_family_is_that_of_the_code_in_timm(
 
 
 @pytest.mark.usefixtures("double")
-def test_facts_are_timm_s_and_the_trial_s() -> None:
+def test_facts_are_timm_s_and_the_network_s() -> None:
     for text in ("timm:vit_small.tag", "timm:vit_small@tag"):
         (spec,) = find([text])
         assert (spec.name, spec.origin, spec.repository) == (text, TIMM, "timm/vit_small.tag")

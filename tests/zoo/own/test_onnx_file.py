@@ -222,11 +222,14 @@ ACROSS = f"{MAPS.replace('maps', 'x')}\naxis = Constant <value_ints = [0]> ()\nm
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (f"{ACROSS}\nmaps = Sub (x, mean)", "if other images are beside it: the network mixes the images"),
-        (f"{ACROSS}\nnoise = RandomNormalLike (x)\nmaps = Add (x, noise)", "if it is shown once more"),
+        (f"{ACROSS}\nmaps = Sub (x, mean)", "with the images beside it, such as by BatchNorm"),
+        (
+            f"{ACROSS}\nnoise = RandomNormalLike (x)\nmaps = Add (x, noise)",
+            "with the images beside it, .* or by chance",
+        ),
         (
             f"{ACROSS}\nmaps = Softmax <axis = 0> (x)",
-            r"net\.onnx: the features of an image change by .* at output maps if",
+            r"net\.onnx: the features of an image change by .* at output maps with",
         ),
     ],
 )

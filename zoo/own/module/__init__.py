@@ -1,1 +1,1 @@
-"""A user's own ``torch.nn.Module`` as a backbone: findings of trial forward passes, and its copy."""
+"""A user's own ``torch.nn.Module`` as a backbone: what a forward pass shows of it, and its copy."""

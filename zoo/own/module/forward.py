@@ -1,4 +1,4 @@
-"""Trial forward passes of a user's network that observe some of its modules."""
+"""Forward passes of a user's network that observe some of its modules."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -18,8 +18,8 @@ See = Callable[[str, Tensor | None, Tensor | None], None]
 
 
 @dataclass(frozen=True, slots=True)
-class TrialNetwork:
-    """A network in evaluation mode, the paths of its blocks, and the square images that it is tried with.
+class Subject:
+    """A network in evaluation mode, the paths of its blocks, and the square images that it is shown.
 
     ``size`` in pixels and the normalisation are those of its input; the sources say where each comes from.
     """
@@ -81,7 +81,7 @@ def in_brackets(tensor: Tensor) -> str:
     return " ".join(map(str, tensor.shape))
 
 
-def streams_of(subject: TrialNetwork, pixels: Tensor) -> tuple[list[Tensor], list[str]]:
+def streams_of(subject: Subject, pixels: Tensor) -> tuple[list[Tensor], list[str]]:
     """The input of the first block and the output of each; and paths of norms that were given the last."""
     net, order = subject.net, subject.blocks
     streams: list[Tensor] = []
@@ -129,7 +129,7 @@ def _norms_outside(net: nn.Module, blocks: Sequence[str]) -> list[str]:
     ]
 
 
-def _require_order(subject: TrialNetwork, ran: list[str]) -> None:
+def _require_order(subject: Subject, ran: list[str]) -> None:
     if tuple(ran) == subject.blocks:
         return
     times = {path: ran.count(path) for path in subject.blocks}

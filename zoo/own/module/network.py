@@ -1,4 +1,4 @@
-"""A user's own network as a backbone of this process: findings of trial forward passes, and its copy."""
+"""A user's own network as a backbone of this process: what a forward pass shows of it, and its copy."""
 
 import copy
 import hashlib
@@ -22,12 +22,12 @@ from layerboard.zoo.features.taps import FUSED
 from layerboard.zoo.features.weights import are_zero
 from layerboard.zoo.load.backbone import OriginLoader, identity_of
 from layerboard.zoo.load.described import normalisation_of
-from layerboard.zoo.own.module.blocks import Paths, named_blocks, path_of, path_pattern
-from layerboard.zoo.own.module.forward import TrialNetwork
-from layerboard.zoo.own.module.hints import ModuleHints, has_class_token, with_images
-from layerboard.zoo.own.module.objects import faults
-from layerboard.zoo.own.module.parts import find_parts
-from layerboard.zoo.own.module.trial import LAYOUT_WORDS, Trial, find_attention, try_out
+from layerboard.zoo.own.module.blocks import Paths, find_blocks, named_blocks, path_of, path_pattern
+from layerboard.zoo.own.module.faults import faults
+from layerboard.zoo.own.module.forward import Subject
+from layerboard.zoo.own.module.options import ModuleOptions, has_class_token, stages_of, with_images
+from layerboard.zoo.own.module.parts import find_attention, find_parts
+from layerboard.zoo.own.module.reading import LAYOUT_WORDS, Structure, structure_of
 from layerboard.zoo.spec import BackboneSpec, Stage
 from layerboard.zoo.spec.origin import MODULE
 from layerboard.zoo.view.geometry import nearest_multiple
@@ -39,7 +39,7 @@ USUAL_STRIDE = 32  # pixels per cell of the coarsest grid of most networks with 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """Findings of a trial of a network, also in words; its spec does not say where it comes from."""
+    """What is known of a network, also in words; its spec does not say where it comes from."""
 
     spec: BackboneSpec
     blocks: Paths
@@ -95,14 +95,18 @@ def given(reference: str) -> NetworkCopy:
 class ModuleLoader(OriginLoader):
     """Loader of the networks of this process; what is known of one was said when it was made."""
 
+    def given(self, reference: str) -> NetworkCopy:
+        """The network of that reference; raises InputError if there is none."""
+        return given(reference)
+
     def find(self, text: str, cache_dir: Path | None) -> BackboneSpec:
-        return given(text).spec
+        return self.given(text).spec
 
     def identify(self, spec: BackboneSpec, cache_dir: Path) -> BackboneIdentity:
-        return identity_of(spec, given(spec.repository).revision)
+        return identity_of(spec, self.given(spec.repository).revision)
 
     def load(self, spec: BackboneSpec, device: torch.device, cache_dir: Path) -> Backbone:
-        network = given(spec.repository).network()
+        network = self.given(spec.repository).network()
         return HookedBackbone(spec, network, self.identify(spec, cache_dir), device)
 
 
@@ -114,17 +118,17 @@ def bare(net: nn.Module) -> nn.Module:
     return inside
 
 
-def given_network(net: nn.Module, hints: ModuleHints) -> NetworkCopy:
-    """A backbone made of a copy of a network, after trial forward passes that find where to hook.
+def given_network(net: nn.Module, options: ModuleOptions) -> NetworkCopy:
+    """A backbone made of a copy of a network, after forward passes that show what its blocks return.
 
-    Raises InputError if it cannot be copied or run, does not match the hints, or is no backbone.
+    Raises InputError if it cannot be copied or run, does not match the options, or is no backbone.
     """
     if not isinstance(net, nn.Module):
         raise InputError(f"a network should be a torch.nn.Module; found {shortened(net)}")
     net = bare(net)
     try:
         # copied together, so that blocks and norm given as modules are those of the copy
-        copied, blocks, norm = copy.deepcopy((net, hints.blocks, hints.final_norm))
+        copied, blocks, norm = copy.deepcopy((net, options.blocks, options.final_norm))
     except Exception as error:
         reason = f"cannot be copied ({type(error).__name__}: {error}); detach tensors that it keeps"
         raise InputError(f"{type(net).__name__} {reason}") from error
@@ -132,16 +136,20 @@ def given_network(net: nn.Module, hints: ModuleHints) -> NetworkCopy:
         if "_original_forward" in vars(module):  # accelerate replaces the method, bound to the original
             vars(module).pop("forward", None)
     copied.requires_grad_(False).train(False)
+    if any(tensor.is_meta for tensor in copied.state_dict().values()):
+        raise InputError(
+            f"the {type(net).__name__} is on the meta device and has no weights; load them first"
+        )
     if are_zero(copied.state_dict().values()):
         raise InputError(f"all weights of the {type(net).__name__} are zero; load trained ones into it")
-    examined = examine(copied, replace(hints, blocks=blocks, final_norm=norm))
+    examined = examine(copied, replace(options, blocks=blocks, final_norm=norm))
     for fault in faults(examined.spec):
         raise InputError(f"the network {examined.spec.name!r} {fault}")
     return NetworkCopy(copied, examined)
 
 
 def _norm_path(net: nn.Module, norm: nn.Module | str | bool | None) -> str | None:
-    """Path of the final norm from the hints; "" for no norm, None to look for it."""
+    """Path of the final norm from the options; "" for no norm, None to look for it."""
     if norm is None or isinstance(norm, bool):
         return "" if norm is False else None
     if not isinstance(norm, str):
@@ -152,23 +160,21 @@ def _norm_path(net: nn.Module, norm: nn.Module | str | bool | None) -> str | Non
     return path
 
 
-def examine(net: nn.Module, hints: ModuleHints) -> Examined:
-    """Examine a network in evaluation mode by trials; blocks and norm without hints are searched for."""
-    blocks = None if hints.blocks is None else named_blocks(net, hints.blocks)
-    final_norm = _norm_path(net, hints.final_norm)
-    subject = with_images(net, hints)
-    trial = _trial(subject, blocks, final_norm, hints)
-    spec, reason = _spec(trial, hints)
-    attends, heads = find_attention(trial)
-    parts, taps = find_parts(trial, attends)
+def examine(net: nn.Module, options: ModuleOptions) -> Examined:
+    """Examine a network in evaluation mode."""
+    final_norm = _norm_path(net, options.final_norm)
+    structure = _structure(with_images(net, options), final_norm, options)
+    subject = structure.subject
+    spec, reason = _spec(structure, options)
+    attends, heads = find_attention(structure)
+    parts, taps = find_parts(structure, attends)
     spec = replace(spec, heads=heads or None, taps=taps or None)
-    layouts = tuple(reading.layout for reading in trial.readings)
+    layouts = tuple(reading.layout for reading in structure.readings)
     lines = [
-        f"blocks {'found' if blocks is None else 'as given'}; each returns "
+        f"blocks {'found' if options.blocks is None else 'as given'}; each returns "
         + " then ".join(dict.fromkeys(LAYOUT_WORDS[layout] for layout in layouts)),
-        f"images of {spec.input_size} px ({trial.subject.size_source}); {normalisation_of(spec)} "
+        f"images of {spec.input_size} px ({subject.size_source}); {normalisation_of(spec)} "
         f"({subject.normalisation_source})",
-        f"features of an image move by at most {trial.moved:.0e} of their length with the batch",
     ]
     if spec.prefix_tokens and reason:
         what = "a class token" if spec.has_cls else "no class token"
@@ -178,56 +184,62 @@ def examine(net: nn.Module, hints: ModuleHints) -> Examined:
         lines.append(f"attention probabilities of {heads} heads, {how} each block")
     if taps:
         lines.append(f"taps inside each block: {taps_in_words(taps)}")
-    if final_norm is None and not trial.final_norm:
+    if final_norm is None and not structure.final_norm:
         lines.append("no norm takes the output of the last block; final_norm= names one")
-    if trial.other_sizes:
-        lines.append(f"images of other sizes: no, {trial.other_sizes}")
-    words = (f"{spec.name}: {_headline(spec, trial)}", *(f"  {line}" for line in lines))
-    return Examined(spec, trial.subject.blocks, trial.final_norm, parts, layouts, words)
+    if structure.other_sizes:
+        lines.append(f"images of other sizes: no, {structure.other_sizes}")
+    words = (f"{spec.name}: {_headline(spec, structure)}", *(f"  {line}" for line in lines))
+    return Examined(spec, subject.blocks, structure.final_norm, parts, layouts, words)
 
 
-def _trial(
-    subject: TrialNetwork, blocks: tuple[str, ...] | None, final_norm: str | None, hints: ModuleHints
-) -> Trial:
-    """A trial at the size that the network states, or else at the nearest one of whole cells."""
+def _structure(subject: Subject, final_norm: str | None, options: ModuleOptions) -> Structure:
+    """The structure at the size that the network states, or else at the nearest one of whole cells."""
+
+    def at_size(subject: Subject) -> Structure:
+        if options.blocks is None:
+            blocks = find_blocks(subject.net, subject.images(subject.draw()[None]), stages_of(subject.net))
+        else:
+            blocks = named_blocks(subject.net, options.blocks)
+        return structure_of(subject, blocks, final_norm, options)
+
     try:
-        return try_out(subject, blocks, final_norm, hints)
+        return at_size(subject)
     except InputError as error:
         size = nearest_multiple(subject.size, USUAL_STRIDE)
-        if hints.image_size is not None or size == subject.size:
+        if options.image_size is not None or size == subject.size:
             raise
         source = f"{subject.size_source}, {subject.size}, in whole cells"
         try:
-            return try_out(replace(subject, size=size, size_source=source), blocks, final_norm, hints)
+            return at_size(replace(subject, size=size, size_source=source))
         except InputError:
             raise error from None  # of the size that the network states
 
 
-def _spec(trial: Trial, hints: ModuleHints) -> tuple[BackboneSpec, str]:
+def _spec(structure: Structure, options: ModuleOptions) -> tuple[BackboneSpec, str]:
     """The spec, and how it is known what the first prefix token is."""
-    subject = trial.subject
-    rows = groupby((reading.width, subject.size // reading.side) for reading in trial.readings[1:])
+    subject = structure.subject
+    rows = groupby((reading.width, subject.size // reading.side) for reading in structure.readings[1:])
     stages = tuple(Stage(len(list(row)), width, stride) for (width, stride), row in rows)
-    stem, prefix = trial.readings[0], trial.readings[1].prefix
-    of_tokens = not any(reading.is_map for reading in trial.readings)
-    has_cls, reason = has_class_token(subject.net, prefix, hints) if of_tokens else (False, "")
+    stem, prefix = structure.readings[0], structure.readings[1].prefix
+    of_tokens = not any(reading.is_map for reading in structure.readings)
+    has_cls, reason = has_class_token(subject.net, prefix, options) if of_tokens else (False, "")
     stride = subject.size // stem.side
     spec = BackboneSpec(
-        name=hints.name or subject.name,
-        family=hints.family,
-        supervision=hints.supervision,
-        data=hints.data,
-        licence=hints.licence,
+        name=options.name or subject.name,
+        family=options.family,
+        supervision=options.supervision,
+        data=options.data,
+        licence=options.licence,
         repository="",
         stages=stages,
         heads=None,
         prefix_tokens=prefix,
         has_cls=has_cls,
-        has_final=bool(trial.final_norm),
+        has_final=bool(structure.final_norm),
         stem_width=None if stem.width == stages[0].width else stem.width,
         stem_stride=None if stride == stages[0].stride else stride,
         input_size=subject.size,
-        fixed_size=bool(trial.other_sizes),
+        fixed_size=bool(structure.other_sizes),
         mean=subject.normalisation.mean,
         std=subject.normalisation.std,
         parameters=sum(weight.numel() for weight in subject.net.parameters()),
@@ -235,18 +247,18 @@ def _spec(trial: Trial, hints: ModuleHints) -> tuple[BackboneSpec, str]:
     return spec, reason
 
 
-def _headline(spec: BackboneSpec, trial: Trial) -> str:
+def _headline(spec: BackboneSpec, structure: Structure) -> str:
     """The findings: blocks, tokens, grid, channels, norm."""
 
     def joined(words: Iterable[object]) -> str:
         return "/".join(map(str, dict.fromkeys(words)))
 
-    grids = joined(f"{reading.side}x{reading.side}" for reading in trial.readings[1:])
+    grids = joined(f"{reading.side}x{reading.side}" for reading in structure.readings[1:])
     strides = joined(stage.stride for stage in spec.stages)
     widths = joined(stage.width for stage in spec.stages)
-    blocks = f"{counted(spec.depth, 'blocks')} of {path_pattern(trial.subject.blocks)}"
+    blocks = f"{counted(spec.depth, 'blocks')} of {path_pattern(structure.subject.blocks)}"
     tokens = f"{counted(spec.prefix_tokens, 'prefix tokens')} + {grids} grid of patch {strides}"
-    norm = f"final norm net.{trial.final_norm}" if trial.final_norm else "no final norm"
+    norm = f"final norm net.{structure.final_norm}" if structure.final_norm else "no final norm"
     return f"{blocks}, {tokens}, {widths} channels, {norm}"
 
 

@@ -1,17 +1,15 @@
-"""Backbones that give features themselves, such as the user's Python objects, checked as they run."""
+"""What a user's functions return: networks, or backbones that give features themselves, which are checked."""
 
-import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache
 from itertools import zip_longest
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from layerboard.zoo import features
 from layerboard.zoo.errors import InputError, shortened
@@ -21,10 +19,13 @@ from layerboard.zoo.features.weights import without_weights
 from layerboard.zoo.load.backbone import OriginLoader
 from layerboard.zoo.load.checkpoint import files_digest
 from layerboard.zoo.load.described import images_in_words, shape_in_words
+from layerboard.zoo.own.module.faults import faults
 from layerboard.zoo.own.module.independence import require_own_features
+from layerboard.zoo.own.module.network import ModuleLoader, NetworkCopy, given_network
+from layerboard.zoo.own.module.options import ModuleOptions
 from layerboard.zoo.references import current_directory, find_object
-from layerboard.zoo.spec import READ_TAPS, BackboneSpec, Layer, Layers
-from layerboard.zoo.spec.origin import OBJECT
+from layerboard.zoo.spec import BackboneSpec, Layer, Layers
+from layerboard.zoo.spec.origin import FUNCTION, OBJECT
 
 # Tolerance of the sum of a row of probabilities around 1: bfloat16 rounds each by up to 0.004 of itself.
 ROW_TOLERANCE = 0.01
@@ -43,7 +44,9 @@ class ObjectLoader(OriginLoader):
     """Loader of Python objects, which are the backbones that functions ``module:function`` return."""
 
     def find(self, text: str, cache_dir: Path | None) -> BackboneSpec:
-        return replace(self.made(text).spec, repository=text, origin=OBJECT)
+        given = _given_by(text)
+        origin = FUNCTION if isinstance(given, NetworkCopy) else OBJECT
+        return replace(given.spec, repository=text, origin=origin)
 
     def identify(self, spec: BackboneSpec, cache_dir: Path) -> features.BackboneIdentity:
         return self.identity(spec.repository, self.made(spec.repository))
@@ -66,7 +69,9 @@ class ObjectLoader(OriginLoader):
     def made(self, reference: str, device: torch.device = CPU) -> features.Visitable:
         """The backbone of that name, unchanged, on a device if it can choose; raises InputError if none."""
         del device
-        return _given_by(reference)
+        given = _given_by(reference)
+        assert not isinstance(given, NetworkCopy)  # its origin has another loader
+        return given
 
     def identity(self, reference: str, backbone: features.Visitable) -> features.BackboneIdentity:
         """The identity that a backbone gives itself, and that of the file of its module."""
@@ -77,13 +82,25 @@ class ObjectLoader(OriginLoader):
         return features.BackboneIdentity(backbone.revision, fingerprint)
 
 
+class FunctionLoader(ModuleLoader):
+    """Loader of networks of torch that functions ``module:function`` return, in each process anew."""
+
+    def given(self, reference: str) -> NetworkCopy:
+        given = _given_by(reference)
+        assert isinstance(given, NetworkCopy)
+        return given
+
+    def describe(self, spec: BackboneSpec, cache_dir: Path | None) -> str:
+        return str(self.given(spec.repository))
+
+
 @lru_cache(maxsize=64)
-def _given_by(reference: str) -> features.Visitable:
-    """The backbone that the function returns.
+def _given_by(reference: str) -> features.Visitable | NetworkCopy:
+    """The backbone that the function returns; a network of torch is read as `given_network` does.
 
     The module is looked for in the current directory and among those that are installed; the function is
     called without arguments, once per process. Raises InputError if there is no such function, if it fails,
-    or if it returns no backbone (`zoo.features.Visitable`).
+    or if it returns neither a network nor another backbone (`zoo.features.Visitable`).
     """
     function = find_object(reference)
     if not callable(function):
@@ -94,6 +111,19 @@ def _given_by(reference: str) -> features.Visitable:
             backbone: Any = function()
         except Exception as error:
             raise InputError(f"{reference}() failed: {type(error).__name__}: {error}.") from error
+    if isinstance(backbone, NetworkCopy):
+        return backbone
+    if isinstance(backbone, nn.Module) and not hasattr(backbone, "visit"):
+        try:
+            return given_network(backbone, ModuleOptions(name=reference.rpartition(":")[2]))
+        except InputError as error:
+            hint = "options are those of layerboard.from_module, whose result the function may return"
+            raise InputError(f"{reference}: {error}; {hint}.") from error
+    return _checked(reference, backbone)
+
+
+def _checked(reference: str, backbone: Any) -> features.Visitable:  # noqa: ANN401  # what a user returns
+    """An object that a function returned; raises InputError if it is no `zoo.features.Visitable`."""
     gives = f"{reference}() gives a {type(backbone).__name__}"
     for name, kind in _ATTRIBUTES.items():
         value = getattr(backbone, name, None)
@@ -137,36 +167,6 @@ def _require_own_features(reference: str, backbone: features.Visitable) -> None:
         return shown
 
     require_own_features(f"the backbone of {reference}", show, backbone.spec.input_size)
-
-
-def faults(spec: BackboneSpec) -> Iterator[str]:
-    """The errors in a spec that a user wrote, in words."""
-    if not re.fullmatch(r"[\w.@/+-]+", spec.name):
-        yield "needs a name of letters, digits and .-_@/+"
-    if not re.fullmatch(r"[\w.@/+-]+( [\w.@/+-]+)*", spec.family):
-        yield f"has the family {spec.family!r}; take a word of letters, digits and .-_@/+"
-    if spec.is_floor:
-        yield f"has the family {spec.family!r}, which is that of the random floor; take another word"
-    if wrong := [tap for tap in spec.taps or () if tap not in READ_TAPS]:
-        yield f"has the tap {wrong[0]!r}; taps of blocks are {', '.join(READ_TAPS)}"
-    yield from _wrong_numbers(spec)
-
-
-def _wrong_numbers(spec: BackboneSpec) -> Iterator[str]:
-    numbers = [number for stage in spec.stages for number in (stage.blocks, stage.width, stage.stride)]
-    if not numbers or min(numbers) < 1:
-        yield "needs stages with blocks, widths and strides from 1 on"
-        return
-    if any(spec.patch_size % stage.stride for stage in spec.stages):
-        yield f"has strides that do not divide the coarsest, {spec.patch_size} px"
-    if spec.input_size < 1 or spec.input_size % spec.patch_size:
-        yield f"has an input size of {spec.input_size} px, which is no multiple of {spec.patch_size} px"
-    if spec.prefix_tokens < int(spec.has_cls):
-        yield f"has a class token and {spec.prefix_tokens} prefix tokens"
-    if len(spec.mean) != 3 or len(spec.std) != 3 or not all(map(isfinite, (*spec.mean, *spec.std))):
-        yield "needs three finite numbers as mean and as std"
-    elif min(spec.std) <= 0:
-        yield "needs a std above 0"
 
 
 class OwnBackbone(Backbone):

@@ -1,7 +1,7 @@
 """The parts of a network's blocks, if all have the usual ones: norm, attention or mixing, norm, MLP.
 
-Nothing is taken from names or shapes alone: in a trial forward pass, what one module gives must be what the
-stream gains between the two norms, and what another gives must be what it gains after them.
+Nothing is taken from names or shapes alone: in a forward pass, what one module gives must be what the stream
+gains between the two norms, and what another gives must be what it gains after them.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,13 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from layerboard.zoo.entries.architecture import Sublayers
-from layerboard.zoo.features.taps import before
+from layerboard.zoo.features.hooked import exact_float32
+from layerboard.zoo.features.taps import FUSED, before, eager, shows_probabilities, watch_attention
 from layerboard.zoo.own.module.forward import run_watched
-from layerboard.zoo.own.module.trial import Trial
+from layerboard.zoo.own.module.reading import Structure
 from layerboard.zoo.spec import Tap
 
 CLOSE = 1e-3  # tolerance of what the stream gains, as a share of its largest value
 ROUNDING = 8  # rounding errors of the stream that it may contain
+SUMS = 0.02  # tolerance of the sum of a row of probabilities around 1: bfloat16 rounds each by up to 0.004
 
 
 class Call(NamedTuple):
@@ -38,12 +40,45 @@ class BlockRun(NamedTuple):
     leaving: Tensor
 
 
-def find_parts(trial: Trial, attends: str) -> tuple[Sublayers | None, tuple[Tap, ...]]:
+def find_attention(structure: Structure) -> tuple[str, int]:
+    """Path in each block of its one attention that can show probabilities, and its heads; "", 0 if none.
+
+    The path is `FUSED` if no module can, but each block calls torch's fused attention once. Each row must sum
+    to 1 over the tokens of the block: attention inside windows is not accepted.
+    """
+    subject, net = structure.subject, structure.subject.net
+    blocks = [net.get_submodule(path) for path in subject.blocks]
+    names = {name for block in blocks for name, part in block.named_modules() if shows_probabilities(part)}
+    if len(names) > 1 or any(reading.is_map for reading in structure.readings):
+        return "", 0
+    parts = Sublayers(attends=next(iter(names), FUSED))
+    shown: list[Tensor | None] = []
+    try:
+        with ExitStack() as hooks, torch.no_grad(), exact_float32():
+            hooks.enter_context(eager(net, parts))
+            for block in blocks:
+                for hook in watch_attention(parts, block, shown.append):
+                    hooks.callback(hook.remove)
+            net(subject.images(subject.draw()[None]))
+    except Exception:  # any error: the user's network cannot do this
+        return "", 0
+    tokens = structure.readings[-1].prefix + structure.readings[-1].side ** 2
+    heads = 0 if not shown or shown[0] is None else shown[0].shape[1]
+    fits = [
+        maps is not None
+        and maps.shape == (1, heads, tokens, tokens)
+        and bool(((maps.sum(-1) - 1).abs() < SUMS).all())
+        for maps in shown
+    ]
+    return (parts.attends, heads) if len(fits) == len(blocks) and all(fits) else ("", 0)
+
+
+def find_parts(structure: Structure, attends: str) -> tuple[Sublayers | None, tuple[Tap, ...]]:
     """The parts of the blocks and the taps that they show; None and no taps unless all blocks are alike.
 
     ``attends`` is what shows the attention probabilities, as `find_attention` gives it.
     """
-    parts = [_parts_of(run, attends) for run in _runs(trial)]
+    parts = [_parts_of(run, attends) for run in _runs(structure)]
     first = parts[0]
     if first is None or any(other != first for other in parts):
         return (Sublayers(attends=attends) if attends else None), ()
@@ -52,9 +87,9 @@ def find_parts(trial: Trial, attends: str) -> tuple[Sublayers | None, tuple[Tap,
     return first, ("input", "norm1", *heads, "attention", "mid", "norm2", *hidden, "mlp")
 
 
-def _runs(trial: Trial) -> list[BlockRun]:
+def _runs(structure: Structure) -> list[BlockRun]:
     """What happens inside each block for one image, block by block."""
-    subject, net = trial.subject, trial.subject.net
+    subject, net = structure.subject, structure.subject.net
     entering: list[Tensor] = []
     done: list[BlockRun] = []
     calls: list[Call] = []

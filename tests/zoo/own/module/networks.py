@@ -255,13 +255,6 @@ class ClassTokenLast(Vit):
         return super().embed(images).flip(1)
 
 
-class Transposed(Vit):
-    """Patches column by column."""
-
-    def embed(self, images: Tensor) -> Tensor:
-        return super().embed(images.transpose(2, 3))
-
-
 class Masked(Vit):
     """Patches are shown in another order each time."""
 

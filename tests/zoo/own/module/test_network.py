@@ -1,6 +1,7 @@
-"""Networks of anybody's own: what is found out about each layout, and what is refused."""
+"""Networks of anybody's own: what is read from each layout, and what is refused."""
 
 import gc
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +13,8 @@ from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
 from layerboard.zoo.features.taps import AttentionCall
 from layerboard.zoo.load.backbone import identify, load_backbone
-from layerboard.zoo.own.module.hints import ModuleHints
 from layerboard.zoo.own.module.network import NetworkCopy, given_network
+from layerboard.zoo.own.module.options import ModuleOptions
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Dtype, Layer, Stage
 from layerboard.zoo.spec.origin import MODULE
@@ -27,6 +28,7 @@ from tests.zoo.own.module.networks import (
     Called,
     Calling,
     ClassTokenLast,
+    ConvBlock,
     ConvNet,
     Fused,
     InWindows,
@@ -34,7 +36,6 @@ from tests.zoo.own.module.networks import (
     Mixing,
     Swin,
     TokensFirst,
-    Transposed,
     Twice,
     Vit,
 )
@@ -44,7 +45,7 @@ CPU = torch.device("cpu")
 
 
 def given(net: nn.Module, **told: object) -> NetworkCopy:
-    return given_network(net, ModuleHints(**{"name": "own", "image_size": SIZE, **told}))  # type: ignore[arg-type]
+    return given_network(net, ModuleOptions(**{"name": "own", "image_size": SIZE, **told}))  # type: ignore[arg-type]
 
 
 def shown(network: NetworkCopy, side: int = SIZE) -> dict[str, LayerFeatures]:
@@ -145,11 +146,127 @@ def test_a_size_of_its_own_that_has_no_whole_cells_is_rounded() -> None:
     network = given(net, image_size=None)
     assert network.spec.input_size == SIZE
     assert network.lines[2].startswith("  images of 32 px (from its pretrained_cfg, 44, in whole cells)")
-    with pytest.raises(InputError, match="for a batch of images of 44 px, which is no square grid"):
+    with pytest.raises(InputError, match="for a batch of 3 images of 44 px, which is no square grid"):
         given(net, image_size=44)
     vars(net)["pretrained_cfg"]["input_size"] = (3, 32, 48)
     with pytest.raises(InputError, match="takes images of 32 x 48 px; only square ones are shown"):
         given(net, image_size=None)
+
+
+class Necked(Vit):
+    """With another list of blocks behind the norm."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.neck = nn.Sequential(Block(), Block())
+
+    def forward(self, images: Tensor) -> Tensor:
+        x = self.embed(images)
+        for block in self.blocks:
+            x = block(x)
+        return self.neck(self.norm(x))  # type: ignore[no-any-return]
+
+
+def test_of_two_lists_none_is_obvious_and_both_are_offered() -> None:
+    offer = r"give blocks='blocks\.\*' \(3 Block\), 'neck\.\*' \(2 Block\), or another pattern of names in "
+    with pytest.raises(InputError, match=f"Necked has several lists of modules of one class, .*; {offer}"):
+        given(Necked())
+    for blocks, depth in (("blocks.*", 3), ("neck.*", 2)):
+        network = given(Necked(), blocks=blocks)
+        assert network.spec.depth == depth
+        assert f"{depth} blocks of net.{blocks.partition('.')[0]}," in network.lines[0]
+
+
+class Apart(nn.Module):
+    """Blocks that are attributes, in no list, with noise of the network's own between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 4, 4)
+        self.stage1, self.stage2 = ConvBlock(8), ConvBlock(8, 2, 16)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.stage2(self.stage1(self.stem(images)) + 1)  # type: ignore[no-any-return]
+
+
+def test_blocks_in_no_list_are_offered_by_their_names() -> None:
+    with pytest.raises(InputError, match=r"Apart has no list .*; give blocks='stage\*' \(2 ConvBlock\), or"):
+        given(Apart())
+    assert given(Apart(), blocks="stage*").spec.stages == (Stage(1, 8, 4), Stage(1, 16, 8))
+
+
+class Encoder(nn.Module):
+    """A transformer of torch's own layers, as many a tutorial has it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.patches = nn.Conv2d(3, WIDTH, PATCH, PATCH)
+        self.cls_token = nn.Parameter(torch.randn(1, 1, WIDTH))
+        layer = nn.TransformerEncoderLayer(WIDTH, 3, 24, batch_first=True, norm_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 2, nn.LayerNorm(WIDTH), enable_nested_tensor=False)
+
+    def forward(self, images: Tensor) -> Tensor:
+        x = self.patches(images).flatten(2).mT
+        return self.encoder(torch.cat([self.cls_token.expand(len(x), -1, -1), x], dim=1))  # type: ignore[no-any-return]
+
+
+def of_transformers() -> nn.Module:
+    from transformers import ViTConfig, ViTModel
+
+    config = ViTConfig(
+        hidden_size=WIDTH,
+        num_hidden_layers=2,
+        num_attention_heads=3,
+        intermediate_size=24,
+        image_size=SIZE,
+        patch_size=PATCH,
+    )
+    return ViTModel(config, add_pooling_layer=False)
+
+
+class Wrapped(nn.Module):
+    """Another network with a head, whose forward gives logits."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.backbone, self.head = net, nn.Linear(WIDTH, 10)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.head(self.backbone(images))  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (Encoder, "2 blocks of net.encoder.layers, 1 prefix token + 4x4 grid of patch 8"),
+        (of_transformers, "2 blocks of net."),
+        (lambda: Wrapped(Vit()), "3 blocks of net.backbone.blocks, 1 prefix token + 4x4 grid of patch 8"),
+        (lambda: nn.DataParallel(Vit()), "3 blocks of net.blocks, 1 prefix token + 4x4 grid of patch 8"),
+    ],
+)
+def test_usual_networks_need_no_word(make: Callable[[], nn.Module], words: str) -> None:
+    network = given(make(), image_size=SIZE)
+    assert words in network.lines[0]
+    assert (network.spec.prefix_tokens, network.spec.has_cls, network.spec.has_final) == (1, True, True)
+
+
+class Square(nn.Module):
+    """Maps of as many channels as rows, in every layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 4, 4)
+        self.blocks = nn.Sequential(ConvBlock(8), ConvBlock(8))
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.blocks(self.stem(images))  # type: ignore[no-any-return]
+
+
+def test_maps_with_as_many_channels_as_rows_need_a_layout() -> None:
+    with pytest.raises(InputError, match=r"may be 8 x 8 cells of 8 channels in feature maps .* or 8 x 8"):
+        given(Square())
+    assert given(Square(), layout="maps").spec.stages == (Stage(2, 8, 4),)
 
 
 @pytest.mark.parametrize(
@@ -161,6 +278,8 @@ def test_a_size_of_its_own_that_has_no_whole_cells_is_rounded() -> None:
         (lambda net: "layer*.*", 5, "net.layer*"),
         (lambda net: "net.layer1", 2, "net.layer1"),
         (lambda net: [net.layer2[2]], 1, "net.layer2.2"),
+        (lambda net: ["layer1.1", "layer2.*"], 4, "net.layer*"),
+        (lambda net: ["layer1", "layer2"], 2, "net.layer*"),
     ],
 )
 def test_blocks_are_named_in_several_ways(blocks: object, depth: int, words: str) -> None:
@@ -189,19 +308,25 @@ def test_a_norm_is_named_or_refused() -> None:
     ("net", "told", "message"),
     [
         (ClassTokenLast(), {}, "tokens 16 .from 0. are the same for all images; such tokens"),
-        (Transposed(), {}, "patches should follow the prefix tokens row by row"),
-        (Masked(), {}, "not the same for two equal images of a batch: it draws something"),
+        (Masked(), {}, "at layer 0 with the images beside it, .* or by chance"),
         (Vit(), {"prefix_tokens": 2}, "which contradicts layout= or prefix_tokens="),
         (Vit(), {"layout": "maps"}, "which contradicts layout= or prefix_tokens="),
-        (Vit(), {"image_size": 33}, "is .3 17 12. for a batch of images of 33 px, which is no square"),
+        (Vit(), {"image_size": 33}, "is .3 17 12. for a batch of 3 images of 33 px, which is no square"),
         (Vit(), {"image_size": (32, 48)}, "image_size takes the side of square images"),
-        (Vit(), {"blocks": "layers.*"}, "blocks='layers..' names no module of Vit; give blocks="),
+        (
+            Vit(),
+            {"blocks": "layers.*"},
+            "blocks='layers..' names no module of Vit; give blocks='blocks..' .3 Block",
+        ),
+        (Vit(), {"blocks": ()}, "is empty; give blocks='blocks..' .3 Block"),
+        (Vit(), {"blocks": [3]}, "a block should be a module of the network; found 3"),
         (Vit(), {"blocks": [Block()]}, "a block, a Block, is no module inside Vit"),
+        (Vit().to("meta"), {}, "the Vit is on the meta device and has no weights; load them first"),
         (Vit(), {"name": "two words"}, "needs a name of letters, digits"),
         (Vit(), {"family": "random"}, "which is that of the random floor"),
         (Vit(), {"std": (0, 1, 1)}, "mean and std take finite numbers, std above 0"),
         (Vit(), {"mean": (0, 1)}, "mean and std take three numbers each"),
-        (nn.Sequential(nn.Conv2d(3, 4, 1)), {}, "was found in Sequential"),
+        (nn.Sequential(nn.Conv2d(3, 4, 1)), {}, "Sequential has no list of modules .*; give blocks="),
         ("net", {}, "a network should be a torch.nn.Module; found 'net'"),
     ],
 )
@@ -228,13 +353,6 @@ class Stuck(ConvNet):
         return self
 
 
-class Dropped(Block):
-    """With one block of ten left out, which few forward passes may show."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x if torch.rand(()) < 0.1 else super().forward(x)
-
-
 class Remembering(Block):
     """With what was seen before in its output."""
 
@@ -251,20 +369,17 @@ class Scaled(Block):
 
 
 @pytest.mark.parametrize(
-    ("net", "message"),
+    ("net", "layer"),
     [
-        (
-            Vit(kind=OfBatches),
-            "Vit: the features of an image change by .* at layer 1 if other images are beside",
-        ),
-        (Vit(kind=AttendingFirst), "at layer 1 if other images are beside it: the network mixes the images"),
-        (Stuck(), "at layer final if other images are beside it"),
-        (Vit(kind=Dropped), "if it is shown once more: the network draws or remembers something"),
-        (Vit(kind=Remembering), "if it is shown once more"),
-        (Vit(kind=Scaled), "in a batch of another size, or at another place in it"),
+        (Vit(kind=OfBatches), "1"),
+        (Vit(kind=AttendingFirst), "1"),
+        (Stuck(), "final"),
+        (Vit(kind=Remembering), "1"),
+        (Vit(kind=Scaled), "1"),
     ],
 )
-def test_features_that_are_not_of_the_image_alone_are_refused(net: nn.Module, message: str) -> None:
+def test_features_that_are_not_of_the_image_alone_are_refused(net: nn.Module, layer: str) -> None:
+    message = f"the features of an image change by .* at layer {layer} with the images beside it, such as by"
     with pytest.raises(InputError, match=message):
         given(net)
 

@@ -9,18 +9,18 @@ from torch import nn
 
 from layerboard.zoo.entries.architecture import Layout
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.own.module.blocks import BlocksHint
-from layerboard.zoo.own.module.forward import TrialNetwork
+from layerboard.zoo.own.module.blocks import BlocksOption
+from layerboard.zoo.own.module.forward import Subject
 from layerboard.zoo.spec import IMAGENET, Normalisation
 
 USUAL_SIZE = 224  # side in pixels of images for a network that does not say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModuleHints:
+class ModuleOptions:
     """The user's information about a network, as options of `layerboard.from_module`.
 
-    None is read from the network or found by a trial forward pass; ``final_norm`` is False for none.
+    None is read from the network or from a forward pass; ``final_norm`` is False for none.
     """
 
     name: str | None = None
@@ -28,7 +28,7 @@ class ModuleHints:
     supervision: str = "unknown"
     data: str = "unknown"
     licence: str = "unknown"
-    blocks: BlocksHint | None = None
+    blocks: BlocksOption | None = None
     final_norm: nn.Module | str | bool | None = None
     image_size: int | None = None
     mean: tuple[float, float, float] | None = None
@@ -38,24 +38,24 @@ class ModuleHints:
     class_token: bool | None = None
 
 
-def with_images(net: nn.Module, hints: ModuleHints) -> TrialNetwork:
-    """A network and its input images, from hints, from its own configuration, or from defaults.
+def with_images(net: nn.Module, options: ModuleOptions) -> Subject:
+    """A network and its input images, from options, from its own configuration, or from defaults.
 
     timm's networks have all of it (``pretrained_cfg``), those of transformers the size (``config``). Raises
     InputError if the size is no whole number above 0, or if mean and std are not three numbers each.
     """
     configured, source = _configured(net)
 
-    def chosen(key: str, hint: object, usual: object, why: str) -> tuple[Any, str]:
-        if hint is not None:
-            return hint, "as given"
+    def chosen(key: str, option: object, usual: object, why: str) -> tuple[Any, str]:
+        if option is not None:
+            return option, "as given"
         value = configured.get(key)
         return (usual, why) if value is None else (value, source)
 
     why = "assumed, since the network states none"
-    size, size_source = chosen("size", hints.image_size, USUAL_SIZE, why)
-    mean, mean_source = chosen("mean", hints.mean, IMAGENET.mean, "assumed: ImageNet's")
-    std, std_source = chosen("std", hints.std, IMAGENET.std, "assumed: ImageNet's")
+    size, size_source = chosen("size", options.image_size, USUAL_SIZE, why)
+    mean, mean_source = chosen("mean", options.mean, IMAGENET.mean, "assumed: ImageNet's")
+    std, std_source = chosen("std", options.std, IMAGENET.std, "assumed: ImageNet's")
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         raise InputError(
             f"image_size takes the side of square images in pixels, a whole number; found {size!r}"
@@ -67,18 +67,26 @@ def with_images(net: nn.Module, hints: ModuleHints) -> TrialNetwork:
     sources = mean_source if mean_source == std_source else f"{mean_source} and {std_source}"
     (red, green, blue), (of_red, of_green, of_blue) = map(float, mean), map(float, std)
     normalisation = Normalisation((red, green, blue), (of_red, of_green, of_blue))
-    return TrialNetwork(net, size, normalisation, size_source, sources)
+    return Subject(net, size, normalisation, size_source, sources)
 
 
-def has_class_token(net: nn.Module, prefix: int, hints: ModuleHints) -> tuple[bool, str]:
+def has_class_token(net: nn.Module, prefix: int, options: ModuleOptions) -> tuple[bool, str]:
     """Whether the first prefix token is a class token, and how that is known."""
-    if hints.class_token is not None:
-        return hints.class_token, "as given"
+    if options.class_token is not None:
+        return options.class_token, "as given"
     names = ("cls_token", "class_token", "class_embedding")
     known = any(getattr(net, name, None) is not None for name in names)
     if prefix and not known and hasattr(net, names[0]):
         return False, "it has no cls_token"
     return prefix > 0, "it has a cls_token" if known else "taken to be the first token"
+
+
+def stages_of(net: nn.Module) -> list[str]:
+    """Paths of stages or blocks as a network of timm names them (``feature_info``); none for others."""
+    stages = getattr(net, "feature_info", None)
+    if isinstance(stages, list) and all(isinstance(stage, Mapping) and "module" in stage for stage in stages):
+        return [str(stage["module"]) for stage in stages]
+    return ["blocks", "stages"] if hasattr(net, "pretrained_cfg") else []
 
 
 def _configured(net: nn.Module) -> tuple[Mapping[str, Any], str]:

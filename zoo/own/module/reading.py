@@ -1,0 +1,202 @@
+"""How to read what the blocks of a network return: grids, widths and prefix tokens, by shapes alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isqrt
+
+import torch
+from torch import Tensor
+
+from layerboard.zoo.entries.architecture import Layout
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features.hooked import exact_float32
+from layerboard.zoo.features.layers import with_batch_first
+from layerboard.zoo.own.module.blocks import Paths
+from layerboard.zoo.own.module.forward import Subject, in_brackets, streams_of
+from layerboard.zoo.own.module.independence import require_own_features
+from layerboard.zoo.own.module.options import ModuleOptions
+
+LAYOUT_WORDS: Mapping[Layout, str] = {
+    "tokens": "tokens [batch tokens dim]",
+    "tokens-first": "tokens [tokens batch dim]",
+    "maps": "feature maps [batch dim height width]",
+    "cells": "feature maps [batch height width dim]",
+}
+MOST_PREFIX = 64  # maximum prefix tokens
+BATCH = 3  # images of a forward pass, all different
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One way to read an activation: axes, prefix tokens (0 for maps), cells per side, channels."""
+
+    layout: Layout
+    prefix: int
+    side: int
+    width: int
+
+    @property
+    def is_map(self) -> bool:
+        """Whether it is a feature map without tokens."""
+        return not self.layout.startswith("tokens")
+
+    def __str__(self) -> str:
+        before = "" if self.is_map else f"{self.prefix} prefix tokens and "
+        cells = f"{self.side} x {self.side} cells"
+        return f"{before}{cells} of {self.width} channels in {LAYOUT_WORDS[self.layout]}"
+
+    def fits(self, stream: Tensor, rows: int, columns: int) -> bool:
+        """Whether this is the output for one image of that many rows and columns of cells."""
+        tokens = self.prefix + rows * columns
+        shape = (1, self.width, rows, columns) if self.is_map else (1, tokens, self.width)
+        return stream.ndim == len(shape) and with_batch_first(stream, self.layout).shape == shape
+
+
+def _readings(shape: Sequence[int], size: int) -> list[Reading]:
+    """All ways to read an activation of images with that many pixels per side, fewest prefix tokens first."""
+    every: list[Reading] = []
+    if len(shape) == 4 and shape[0] == BATCH:
+        _, first, second, third = shape
+        every += [Reading("maps", 0, second, first)] if second == third else []
+        every += [Reading("cells", 0, first, third)] if first == second else []
+    layouts: tuple[tuple[Layout, int], ...] = (("tokens", 0), ("tokens-first", 1))
+    for layout, axis in layouts if len(shape) == 3 else ():
+        tokens = shape[1 - axis]
+        sides = range(isqrt(tokens), 0, -1) if shape[axis] == BATCH else ()
+        every += [Reading(layout, tokens - side**2, side, shape[2]) for side in sides]
+    return [reading for reading in every if reading.prefix <= MOST_PREFIX and size % reading.side == 0]
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """How to read the input of the first block of a network and the output of each."""
+
+    subject: Subject
+    readings: tuple[Reading, ...]
+    final_norm: str  # its path; "" for none
+    other_sizes: str  # why the network takes no images of other sizes; "" if it does
+
+
+def structure_of(subject: Subject, blocks: Paths, norm: str | None, options: ModuleOptions) -> Structure:
+    """Read the shapes of a forward pass of noise, and check that features of an image are its own.
+
+    The norm that takes the output of the last block is the final one if ``norm`` is None; "" is none. Raises
+    InputError if an activation is no square grid, if options say otherwise, or if blocks do not run in order.
+    """
+    subject = replace(subject, blocks=blocks)
+    image = subject.draw()
+    streams, norms = streams_of(subject, torch.stack([image, image.flip(-1), image.flip(-2)]))
+    first = _first_reading(subject, streams, options)
+    every = [first]
+    for number, stream in enumerate(streams[1:], start=1):
+        # in the layout of the input of the first block, or in the only other one
+        possible = [r for r in _readings(stream.shape, subject.size) if r.prefix == first.prefix or r.is_map]
+        same = [reading for reading in possible if reading.layout == first.layout] or possible
+        if len(same) != 1:
+            raise _no_grid(f"what block {number} of {subject.name} gives", stream, subject.size)
+        every += same
+    stride = max(subject.size // reading.side for reading in every)
+    if any(stride % (subject.size // reading.side) for reading in every):
+        raise InputError(
+            f"{subject.name} has grids of sizes that do not divide each other, so no view fits all"
+        )
+    final_norm = (norms[0] if norms else "") if norm is None else norm
+    if final_norm:
+        _require_norm(subject, final_norm, streams[-1])
+    _require_own_features(subject, every, final_norm)
+    return Structure(subject, tuple(every), final_norm, _other_sizes(subject, every, stride))
+
+
+def _no_grid(where: str, stream: Tensor, size: int) -> InputError:
+    return InputError(
+        f"{where} is [{in_brackets(stream)}] for a batch of {BATCH} images of {size} px, which is no square "
+        "grid of cells with prefix tokens before it, neither [batch tokens dim] nor [batch dim height width] "
+        "nor with other axes"
+    )
+
+
+def _first_reading(subject: Subject, streams: Sequence[Tensor], options: ModuleOptions) -> Reading:
+    """How to read the input of the first block: with the fewest prefix tokens, if nothing says more."""
+    where = f"what enters the first block of {subject.name}"
+    possible = _readings(streams[0].shape, subject.size)
+    if possible and not possible[0].is_map:
+        possible = _with_constant_prefix(where, streams[0], possible)
+    if not possible:
+        raise _no_grid(where, streams[0], subject.size)
+    admitted = [
+        reading
+        for reading in possible
+        if options.layout in (None, reading.layout) and options.prefix_tokens in (None, reading.prefix)
+    ]
+    if not admitted:
+        raise InputError(f"{where} is {possible[0]}, which contradicts layout= or prefix_tokens=")
+    if len({reading.layout for reading in admitted}) > 1:  # maps with as many channels as rows
+        kept = [{other.layout for other in _readings(each.shape, subject.size)} for each in streams]
+        common = [reading for reading in admitted if all(reading.layout in layouts for layouts in kept)]
+        if len(common) != 1:
+            choice = " or ".join(map(str, admitted))
+            raise InputError(f"{where} may be {choice}; say which by layout=")
+        return common[0]
+    return admitted[0]
+
+
+def _with_constant_prefix(where: str, stream: Tensor, possible: Sequence[Reading]) -> list[Reading]:
+    """Readings whose prefix tokens are those that are the same for all images, if there are such tokens.
+
+    Raises InputError if such tokens are not the first ones: a class token among or after the patches.
+    """
+    tokens = with_batch_first(stream, possible[0].layout).float()
+    moved = (tokens[1:] - tokens[0]).abs().amax(dim=(0, 2))
+    constant = torch.nonzero(moved <= 1e-6 * tokens[0].abs().max()).flatten().tolist()
+    if constant and constant != list(range(len(constant))):
+        listed = ", ".join(map(str, constant[:5])) + (", ..." if len(constant) > 5 else "")
+        raise InputError(
+            f"{where} is [{in_brackets(stream)}], of which tokens {listed} (from 0) are the same for all "
+            "images; such tokens should come first, and then a square of patches"
+        )
+    return [reading for reading in possible if not constant or reading.prefix == len(constant)]
+
+
+def _require_norm(subject: Subject, path: str, stream: Tensor) -> None:
+    """Raise InputError unless a module takes the output of the last block and keeps its shape."""
+    try:
+        with torch.no_grad():
+            shape = subject.net.get_submodule(path)(stream).shape
+    except Exception as error:
+        reason = f"fails on the output of the last block: {type(error).__name__}"
+        raise InputError(f"final_norm {path} {reason}") from error
+    if shape != stream.shape:
+        raise InputError(
+            f"final_norm {path} makes {list(shape)} of {list(stream.shape)}; a norm keeps the shape"
+        )
+
+
+def _require_own_features(subject: Subject, every: Sequence[Reading], norm: str) -> None:
+    """Raise InputError unless features of an image depend on nothing but the image."""
+
+    def show(pixels: Tensor) -> dict[str, Tensor]:
+        streams, _ = streams_of(subject, pixels / 255)
+        shown = {f"layer {layer}": stream for layer, stream in enumerate(streams)}
+        layouts = [reading.layout for reading in every]
+        if norm:
+            with torch.no_grad(), exact_float32():
+                shown["layer final"] = subject.net.get_submodule(norm)(streams[-1])
+            layouts.append(layouts[-1])
+        pairs = zip(shown.items(), layouts, strict=True)
+        return {layer: with_batch_first(stream, layout) for (layer, stream), layout in pairs}
+
+    require_own_features(subject.name, show, subject.size)
+
+
+def _other_sizes(subject: Subject, every: Sequence[Reading], stride: int) -> str:
+    """Why the network takes images of one size only; "" if a larger non-square one gives the larger grid."""
+    sides = (subject.size + stride, subject.size + 2 * stride)
+    try:
+        streams, _ = streams_of(subject, subject.draw(*sides)[None])
+    except InputError:
+        return f"its forward fails on {sides[1]} x {sides[0]} px"
+    for stream, reading in zip(streams, every, strict=True):
+        rows, columns = (length * reading.side // subject.size for length in sides)
+        if not reading.fits(stream, rows, columns):
+            return "the grid does not follow the image"
+    return ""
