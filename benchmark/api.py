@@ -1,6 +1,5 @@
 """A whole run, from the request to the pages."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -29,7 +28,6 @@ from layerboard.leaderboards.records.record import folder_records, of_suite, sui
 from layerboard.leaderboards.records.state import state_of
 from layerboard.leaderboards.records.thumbnails import named_thumbnails, remove_thumbnails
 from layerboard.leaderboards.writers.current import write_changed
-from layerboard.tasks.framework.protocols import EvaluationProtocol
 from layerboard.zoo.errors import counted
 
 
@@ -50,31 +48,25 @@ class RunSummary:
     suites: tuple[str, ...]  # of all records in that folder, sorted
 
 
-def execute(
-    request: Request, report: Reporter, steps: Sequence[EvaluationProtocol] = (), *, pages: bool = True
-) -> RunSummary:
+def execute(request: Request, report: Reporter, *, pages: bool = True) -> RunSummary:
     """Plan, run, and write the pages; raises InputError for a wrong request before any work.
 
-    ``steps`` are protocols that replace those of the request; no pages are written of their records, nor
-    without ``pages``. The log of the output folder keeps what the reporter is told.
+    Without ``pages`` none are written. The log of the output folder keeps what the reporter is told.
     """
-    prepared = prepare(plan_of(request, report, protocols=steps))
+    prepared = prepare(plan_of(request, report))
     with logged(report, request.output) as log:
         plan = prepared.run.plan
         counts = counted(len(plan.backbones), "backbones"), counted(len(plan.tasks.every), "tasks")
         log.note(f"layerboard {VERSION}: suite {prepared.run.suite}, {', '.join(counts)}")
-        summary = _execute(request, prepared, log, steps, pages)
+        summary = _execute(request, prepared, log, pages)
         for failure in summary.done.failures:
             log.note(f"failed: {failure}")
     return summary
 
 
-def _execute(
-    request: Request, prepared: Prepared, report: Reporter, steps: Sequence[EvaluationProtocol], pages: bool
-) -> RunSummary:
+def _execute(request: Request, prepared: Prepared, report: Reporter, pages: bool) -> RunSummary:
     """Carry out what was prepared, and write the pages."""
-    # other protocols than a request can name leave nothing that runs them again
-    write_run(request.output, {} if steps else settled_options(prepared.run), prepared.lock)
+    write_run(request.output, settled_options(prepared.run), prepared.lock)
     for files in prepared.current:
         file_under(files, prepared.run.suite)
     for failure in prepared.failures if prepared.backbones else ():  # before hours of other work
@@ -92,7 +84,7 @@ def _execute(
     seconds = perf_counter() - begin
     compared = compare_all(prepared.comparisons, done, report)
     done = PassResult.joined([done, compared, measure_costs(prepared.costs, report)])  # alone on the machine
-    if request.images and not steps:
+    if request.images:
         count_near_duplicates(prepared.backbones, request.output, report)
     if not request.examples:
         remove_thumbnails(request.output, former)
@@ -106,7 +98,7 @@ def _execute(
         items, arrays = output / "items", output / "arrays"
         board = Board.of(with_seen(records), suite, items=items, arrays=arrays)
         board = board.knowing(known_specs())
-    there, changed = write_changed(board, output, state) if board and pages and not steps else ([], False)
+    there, changed = write_changed(board, output, state) if board and pages else ([], False)
     left = tuple(sorted(there)), changed, state, tuple(suites)
     return RunSummary(suite, output, prepared.run.plan, done, seconds, records, board, *left)
 

@@ -34,7 +34,6 @@ from layerboard.benchmark.records.records import ResultFiles, is_current
 from layerboard.leaderboards.exchange.merge import paths_of
 from layerboard.leaderboards.records.checksum import results_version
 from layerboard.leaderboards.records.files import RESULTS_VERSION
-from layerboard.tasks.framework.protocols import EvaluationProtocol
 from layerboard.tasks.framework.registry import find_covered
 from layerboard.tasks.framework.task import Task
 from layerboard.zoo.errors import InputError
@@ -67,19 +66,16 @@ class Prepared:
     lock: Lock  # the weights of the run, and of earlier ones into the same folder
 
 
-def plan_of(
-    request: Request, report: Reporter, *, writes: bool = True, protocols: Sequence[EvaluationProtocol] = ()
-) -> PlannedRun:
+def plan_of(request: Request, report: Reporter, *, writes: bool = True) -> PlannedRun:
     """Find backbones and data, and plan: the common start of everything that shows images to backbones.
 
-    ``protocols`` replace those that the request names. Unless it ``writes``, the folders of the run are
-    neither created nor tested, and only the cache is written, with what a run would fetch: weights and
-    datasets. Raises InputError for a wrong request.
+    Unless it ``writes``, the folders of the run are neither created nor tested, and only the cache is
+    written, with what a run would fetch: weights and datasets. Raises InputError for a wrong request.
     """
     for line in request.replaced:
         report.say(line)
     suite, devices = choose_suite(request), find_devices(request)
-    protocols = protocols or find_protocols(request, suite)
+    protocols = find_protocols(request, suite)
     settled = replace(request, dtype=find_dtypes(request.dtype, protocols, devices[0], report))
     find_covered(request.tasks, protocols)  # wrong names are said before anything is fetched
     if writes:
