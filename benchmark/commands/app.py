@@ -29,7 +29,7 @@ PANELS = {  # names of commands, in the order of the help; the first word is tha
     "Know": ("recommend", "compare", "claims", "reproduce", "list"),
     "Take": ("features", "export"),
     "Share": ("merge", "submission write", "submission verify"),
-    "Expert": ("decompose", "pack"),
+    "Expert": ("decompose",),
 }
 GROUPS = {"submission": "Write results for a repository, or check those of others."}
 

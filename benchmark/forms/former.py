@@ -11,7 +11,6 @@ FORMER: Mapping[str, str] = {
     "check --output": "check --weights NAME",
     "cost": "run --tasks cost",
     "cost --index": "score index --features FILE",
-    "data": "pack DIR --to PACK",
     "decompose --address": "decompose spair --engine ray:HOST:PORT",
     "decompose --dtype --input-size": "decompose spair --backbones NAME@VALUE",
     "decompose --fast-resize": "decompose spair --backbones NAME@fast-resize",

@@ -48,7 +48,7 @@ IMAGES = (
 # images per batch: on a CPU mini-dino takes 3.2 ms an image in batches of 32, and 3.7 of 64
 BATCH_CPU = 32
 BATCH_GPU = 64
-DATA = "Folder of the official datasets, or hf:PACK for a folder or Hub dataset written by `pack`."
+DATA = "Folder of the official datasets, or one that is read from the Hub, such as hf:uoft-cs/cifar100."
 BACKBONES = (
     "Names or patterns ('dino-*') of the registry, Hub ids (owner/name[@revision]), directories, Python "
     "objects (module:function), timm models (timm:NAME) or ONNX files (onnx:FILE); from Python also what "

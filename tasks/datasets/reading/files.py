@@ -9,8 +9,7 @@ import errno
 import os
 import shutil
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
@@ -27,7 +26,6 @@ IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")  # of images, case
 TURNED = (5, 6, 7, 8)  # EXIF orientations that swap width and height
 LONGEST_NAME = 255  # bytes of a file or folder name, the limit of file systems
 _packs: dict[str, Pack] = {}  # open packs by name, in this process
-_noted: list[set[Path]] = []  # of each `noted_files` that is open
 _opening = threading.Lock()
 
 
@@ -58,29 +56,10 @@ def _located(path: Path | str) -> tuple[Pack | None, str]:
     return _packs[name], inner.strip("/")
 
 
-@contextmanager
-def noted_files() -> Iterator[set[Path]]:
-    """The existing files that are looked for or read inside."""
-    files: set[Path] = set()
-    _noted.append(files)
-    try:
-        yield files
-    finally:
-        _noted[:] = [each for each in _noted if each is not files]
-
-
-def _note(path: Path | str) -> None:
-    for files in _noted:
-        files.add(Path(path))
-
-
 def is_file(path: Path) -> bool:
     """Whether there is a file."""
     pack, inner = _located(path)
-    there = path.is_file() if pack is None else pack.row(inner) is not None
-    if there:
-        _note(path)
-    return there
+    return path.is_file() if pack is None else pack.row(inner) is not None
 
 
 def is_folder(path: Path) -> bool:
@@ -113,7 +92,6 @@ def require_directory(path: Path, what: str) -> None:
 def read_bytes(path: Path | str) -> bytes:
     """Bytes of a file; raises OSError if it is missing, InputError if it is in a damaged pack."""
     pack, inner = _located(path)
-    _note(path)
     return read_regular(path) if pack is None else pack.read(inner)
 
 
@@ -221,7 +199,6 @@ def require_inside(name: str, where: str) -> str:
 
 def open_image(path: Path | str) -> Image.Image:
     """An image, not decoded yet; raises as `read_bytes` and `zoo.view.photos.open_file` do."""
-    _note(path)
     return open_file(BytesIO(read_bytes(path)) if is_packed(path) else path)
 
 
