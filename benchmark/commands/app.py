@@ -29,7 +29,6 @@ PANELS = {  # names of commands, in the order of the help; each is that of its m
     "Know": ("recommend", "compare", "reproduce", "list"),
     "Take": ("features", "export"),
     "Share": ("merge",),
-    "Expert": ("pack",),
 }
 
 

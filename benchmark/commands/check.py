@@ -12,7 +12,6 @@ from layerboard.benchmark.commands.result import Result
 from layerboard.benchmark.forms.option import OnePath, Option, Plain, Words, of_form
 from layerboard.benchmark.forms.request import DataOptions, DeviceOptions
 from layerboard.benchmark.machine import diagnoses
-from layerboard.tasks.datasets.hub_spec import PREFIX
 from layerboard.zoo.errors import InputError, some
 
 if TYPE_CHECKING:
@@ -28,11 +27,7 @@ REFUSED = "refused"  # state of weights that are not what their name says
 class CheckRequest(DeviceOptions, DataOptions):
     """Options of `check`: the data to look at."""
 
-    all: Plain[bool] = Option(
-        False,
-        f"Decode every image instead of at most {SAMPLE:,} per dataset; with --data hf:PACK also read every "
-        "file and verify its checksum.",
-    )
+    all: Plain[bool] = Option(False, f"Decode every image instead of at most {SAMPLE:,} per dataset.")
     weights: Words = Option(
         (),
         "Check whether weights are the published ones and give the features of their stored fingerprint: "
@@ -174,7 +169,6 @@ def _inspected(request: CheckRequest) -> "list[Inspection]":
     from layerboard.benchmark.plan.location import data_folder
     from layerboard.benchmark.plan.suites import require_fitting
     from layerboard.tasks.datasets.catalogue import DATASETS, State, inspect, inspect_images, require_datasets
-    from layerboard.tasks.datasets.packs.pack import check_bytes
     from layerboard.tasks.datasets.reading.labels import Labelling
 
     data = request.data
@@ -185,8 +179,6 @@ def _inspected(request: CheckRequest) -> "list[Inspection]":
     if data is None:
         raise InputError("nothing to check; give --data DIR, or --images DIR for your own images")
     root = data_folder(data)
-    if request.all and str(data).startswith(PREFIX):
-        say(f"{data}: {check_bytes(str(data))}")
     inspections = [inspect(root, entry) for entry in DATASETS]
     if all(each.state is State.MISSING for each in inspections):
         require_datasets(root)

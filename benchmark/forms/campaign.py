@@ -25,7 +25,7 @@ PACKAGED = Path(__file__).parents[1] / "campaigns"
 MOST_BYTES = 2**20
 ONCE = ("campaign", "again")  # options that say nothing of what is measured
 _OF_CALLS = ("campaign", "plan", "json", "progress")  # they say what to do with a campaign
-_NO_PATH = re.compile(r"[A-Za-z][\w+.-]+:|none$|$")  # hf:DATASET, s3://..., module:name; labels: none
+_NO_PATH = re.compile(r"[A-Za-z][\w+.-]+:|none$|$")  # hf:DATASET, module:name; labels: none
 _FLAG = re.compile(r"(?<![\w-])--(?=[a-z])")
 _HEAD = """\
 # What ran last into this folder. `layerboard run --campaign THIS_FILE` goes on with it; with `--output DIR`,

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from layerboard.tasks.datasets.reading.addresses import require_local
 from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.tasks.framework.registry import TASKS, find_tasks
 from layerboard.tasks.framework.sets import SETS
@@ -315,15 +316,17 @@ def images(value: object) -> tuple[str, ...]:
     """Folders of images and ``hf:`` datasets, as texts; a dataset in memory becomes a folder of the cache.
 
     A list of texts and paths names several datasets, of which shards of one set are one; the items of any
-    other list are images.
+    other list are images. Raises InputError for an address of another machine.
     """
     given = value if isinstance(value, list | tuple) else (value,)
     if all(isinstance(each, str | Path) for each in given):
-        if len(given) < 2:
-            return names(value)
-        from layerboard.tasks.datasets.reading.tarred import together
+        for location in (locations := names(value)):
+            require_local(location, "--images")
+        if len(locations) < 2:
+            return locations
+        from layerboard.tasks.datasets.reading.webdataset import together
 
-        return together(names(value))
+        return together(locations)
     is_data = isinstance(value, Iterable) or (hasattr(value, "__len__") and hasattr(value, "__getitem__"))
     if not is_data:
         raise WrongValueError("folders of image files, hf:DATASET, or a dataset in memory", value)
@@ -339,11 +342,13 @@ def one_path(value: object, expected: str, advice: str) -> Path:
     return path(value)
 
 
-datasets = partial(
-    one_path,
-    expected="the folder of public datasets",
-    advice="your own images go into files, one folder per class: give their folder with --images",
-)
+def datasets(value: object) -> Path:
+    """The folder of public datasets; raises InputError for an address of another machine."""
+    require_local(str(value), "--data")
+    advice = "your own images go into files, one folder per class: give their folder with --images"
+    return one_path(value, "the folder of public datasets", advice)
+
+
 table = partial(one_path, expected="a CSV file", advice="write the table as CSV, and give its path")
 
 

@@ -41,14 +41,14 @@ ENGINES = {  # where the function is that makes an engine (`benchmark.engines.ch
 
 IMAGES = (
     "Your own images; each folder is one dataset: one folder per class, optionally inside train and val; "
-    "images with a metadata.csv or --labels; images without labels; a .zip or .tar of any of these; "
-    "shards of WebDataset ('photos-{000..003}.tar', or their folder); or hf:DATASET from the Hub; from "
+    "images with a metadata.csv or --labels; images without labels; a .zip of any of these; shards of "
+    "WebDataset ('photos-{000..003}.tar', or their folder); or hf:DATASET from the Hub; from "
     "Python also a dataset of datasets or torch, or a list of images."
 )
 # images per batch: on a CPU mini-dino takes 3.2 ms an image in batches of 32, and 3.7 of 64
 BATCH_CPU = 32
 BATCH_GPU = 64
-DATA = "Folder of the official datasets, or hf:PACK for a folder or Hub dataset written by `pack`."
+DATA = "Folder of the official datasets, or one that is read from the Hub, such as hf:uoft-cs/cifar100."
 BACKBONES = (
     "Names or patterns ('dino-*') of the registry, Hub ids (owner/name[@revision]), directories, Python "
     "functions (module:function), timm models (timm:NAME) or ONNX files (onnx:FILE); from Python also what "

@@ -9,7 +9,7 @@ from layerboard.benchmark.plan.suites import Suite
 from layerboard.mini.packs import packaged_data
 from layerboard.tasks.datasets.base import Data, DatasetEntry
 from layerboard.tasks.datasets.reading.archives import unpacked
-from layerboard.tasks.datasets.reading.files import data_root, is_packed, require_local
+from layerboard.tasks.datasets.reading.files import data_root, is_packed
 from layerboard.tasks.datasets.reading.labels import AS_IT_IS, Labelling
 from layerboard.tasks.framework.protocols import STANDARD, EvaluationProtocol, find_protocol
 from layerboard.zoo.errors import InputError
@@ -54,10 +54,6 @@ def find_data(request: Request, suite: Suite, protocols: Sequence[EvaluationProt
 
 def data_folder(data: Path) -> Path:
     """The folder of datasets that a user named, or the root of a pack; raises InputError without one."""
-    if not is_packed(data):
-        require_local(str(data), "--data")
-        if not data.is_dir():
-            raise InputError(
-                f"expected the datasets' folder at {data}, which does not exist; give --data DIR"
-            )
+    if not is_packed(data) and not data.is_dir():
+        raise InputError(f"expected the datasets' folder at {data}, which does not exist; give --data DIR")
     return data_root(data)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, runtime_chec
 
 from PIL import Image
 
-from layerboard.tasks.datasets.reading.files import noted_files, open_image, require_directory, stamp
+from layerboard.tasks.datasets.reading.files import open_image, require_directory, stamp
 from layerboard.zoo.errors import UnreadableImageError, counted
 from layerboard.zoo.view.geometry import Box
 from layerboard.zoo.view.photos import DEEPEST, as_seen, decoding
@@ -260,12 +260,6 @@ class DatasetEntry(ABC, Generic[D]):
 
         Raises MissingDataError if it is missing, InputError for a wrong layout or file, or no image.
         """
-
-    def contents(self, data: Path) -> dict[str, list[Path]]:
-        """The existing files that `read` uses, in any order: by split, or of all as ``files``."""
-        with noted_files() as used:
-            images = images_of(self.read(data))
-        return {"files": [*used.union(Path(each.path) for each in images if isinstance(each, FileSample))]}
 
     def root(self, data: Path) -> Path:
         """The dataset's folder in a data folder; raises MissingDataError if it does not exist."""

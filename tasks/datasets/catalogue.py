@@ -21,8 +21,9 @@ from layerboard.tasks.datasets.imagenet import IMAGENET
 from layerboard.tasks.datasets.instances import CUB, SOP, copies_of, has_queries, read_queries
 from layerboard.tasks.datasets.partimagenet import PARTIMAGENET
 from layerboard.tasks.datasets.places import INATURALIST_2021, PLACES_365
+from layerboard.tasks.datasets.reading.addresses import require_local, shown_location
 from layerboard.tasks.datasets.reading.archives import unpacked
-from layerboard.tasks.datasets.reading.files import exists, is_packed, require_local
+from layerboard.tasks.datasets.reading.files import exists, is_packed
 from layerboard.tasks.datasets.reading.labels import AS_IT_IS, Labelling
 from layerboard.tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
 from layerboard.tasks.datasets.scenes import ADE20K, VOC_2012, VOC_2012_AUG
@@ -120,8 +121,11 @@ def inspect(data: Path, entry: DatasetEntry[Data]) -> Inspection:
 
 
 def inspect_images(location: str, labelling: Labelling = AS_IT_IS, cache: Path | None = None) -> Inspection:
-    """Inspection of the user's own images (`read_own`); with a cache, also of those in a .zip."""
-    return _inspected(location, lambda: read_own(unpacked(location, cache) if cache else location, labelling))
+    """Inspection of the user's own images (`read_own`); with a cache, also of those in archives."""
+    return _inspected(
+        shown_location(location),
+        lambda: read_own(unpacked(location, cache) if cache else location, labelling),
+    )
 
 
 def _inspected(name: str, read: Callable[[], Data]) -> Inspection:

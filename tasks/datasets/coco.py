@@ -5,7 +5,7 @@ lengths that end early leave memory uninitialised, and an outline far outside th
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -122,10 +122,6 @@ class CocoEntry(DatasetEntry[Regions]):
         return Regions(
             self.name, images, categories, Coverage(counts, file.notes), edition, clusters=self.categories
         )
-
-    def contents(self, data: Path) -> dict[str, list[Path]]:
-        every = replace(self, first=self.images, left_out=0)  # some analyses use all images
-        return DatasetEntry.contents(every, data)
 
     def _found(self, root: Path) -> tuple["CocoFile", Path]:
         """The file, and the folder of the images, with its parent or without; raises InputError."""

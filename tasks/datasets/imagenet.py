@@ -85,11 +85,6 @@ class ImageNetEntry(DatasetEntry[Classification]):
         images = classification(self.name, bank, queries, where, Coverage(()), official)
         return replace(images, probe=self.probe)
 
-    def contents(self, data: Path) -> dict[str, list[Path]]:
-        sides = zip(("train", "validation"), self.read(data).sides.values(), strict=True)
-        root = self.root(data)
-        return {name: [root / key for key in side.keys] for name, side in sides}
-
 
 IMAGENET = ImageNetEntry()
 

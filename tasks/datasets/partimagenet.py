@@ -10,8 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from layerboard.tasks.datasets.base import Count, Coverage, DatasetEntry
 from layerboard.tasks.datasets.coco import CocoCategory, CocoFile, CocoImage, Regions, read_coco_file
-from layerboard.tasks.datasets.reading.files import is_file, is_folder
-from layerboard.tasks.datasets.reading.tree import read_tree
+from layerboard.tasks.datasets.reading.files import is_file
 from layerboard.zoo.errors import InputError, shortened, some
 
 T = TypeVar("T")
@@ -93,14 +92,6 @@ class PartImageNetEntry(DatasetEntry[Regions]):
             *([f"{len(bare)} classes have no annotation ({some(bare)})"] if bare else []),
             *(note for file in files.values() for note in file.notes),
         )
-
-    def contents(self, data: Path) -> dict[str, list[Path]]:
-        root = data / self.folder
-        splits = self._splits(root)
-        paths = [root / f"{split}.json" for split in splits]
-        for folder in filter(is_folder, (root / split for split in splits)):
-            paths += [folder / name for name in read_tree(folder).images]
-        return {"files": paths}
 
     def _splits(self, root: Path) -> list[str]:
         splits = [split for split in self.splits if is_file(root / f"{split}.json")]

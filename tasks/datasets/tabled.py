@@ -6,7 +6,6 @@ from pathlib import Path
 from layerboard.tasks.datasets.base import Count, DatasetEntry
 from layerboard.tasks.datasets.folder import read_folder
 from layerboard.tasks.datasets.reading.labels import Labelling
-from layerboard.tasks.datasets.reading.tree import read_tree
 from layerboard.tasks.datasets.targets import Targets
 from layerboard.zoo.errors import InputError
 
@@ -32,8 +31,3 @@ class TabledEntry(DatasetEntry[Targets]):
             raise InputError(f"expected columns of numbers or labels in {root / self.table}, found classes")
         counts = (Count("images", len(read.samples), self.images),)
         return replace(read.named(self.name), coverage=replace(read.coverage, counts=counts))
-
-    def contents(self, data: Path) -> dict[str, list[Path]]:
-        root = data / self.folder
-        images = (root / "images" / path for path in read_tree(root / "images").images)
-        return {"files": [root / self.table, *images]}

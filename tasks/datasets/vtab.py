@@ -44,10 +44,6 @@ class VtabEntry(DatasetEntry[Classification]):
         official = Official(self.classes, self.train, self.val, names)
         return classification(self.name, train, test, str(root / TEST), Coverage(()), official)
 
-    def contents(self, data: Path) -> dict[str, list[Path]]:
-        root, sides = self.root(data), self.read(data).sides.values()
-        return {"files": [root / TRAIN, root / TEST, *(root / key for side in sides for key in side.keys)]}
-
     def _class(self, number: int) -> str:
         """Name of a class, so that names sort as numbers do."""
         return f"{number:0{len(str(self.classes - 1))}d}"

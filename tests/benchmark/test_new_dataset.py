@@ -1,4 +1,4 @@
-"""A dataset is one entry and one row: it is checked, packed, limited and run on like those that are there."""
+"""A dataset is one entry and one row: it is checked, limited and run on like those that are there."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -62,13 +62,9 @@ def line(out: str) -> str:
     return next(row for row in out.splitlines() if row.startswith("stripes"))
 
 
-def test_a_new_dataset_is_checked_and_packed(
-    stripes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_new_dataset_is_checked(stripes: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = "complete  4 of 4 training images, 2 of 2 validation images"
     assert said in line(command(capsys, "check", "--data", stripes).out)
-    assert command(capsys, "pack", stripes, "--to", tmp_path / "pack").code == 0
-    assert said in line(command(capsys, "check", "--data", f"hf:{tmp_path / 'pack'}").out)
     (stripes / "stripes" / "val" / "5.png").unlink()
     changed = line(command(capsys, "check", "--data", stripes).out)
     assert "partial  4 of 4 training images, 1 of 2 validation images" in changed

@@ -1,5 +1,6 @@
 """The mini suite's datasets in the package: whole, read in place, and said where they are not."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -9,9 +10,9 @@ import pytest
 from layerboard.benchmark.plan.suites import MINI_SUITE
 from layerboard.mini import packs
 from layerboard.mini.checkpoints import WEIGHTS
-from layerboard.tasks.datasets.hub_spec import PREFIX
-from layerboard.tasks.datasets.packs.pack import check_bytes
-from layerboard.tasks.datasets.reading.files import read_bytes
+from layerboard.tasks.datasets.base import images_of
+from layerboard.tasks.datasets.packs.manifest import MANIFEST
+from layerboard.zoo.atomic import file_sha256
 from layerboard.zoo.errors import InputError
 
 
@@ -24,7 +25,12 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_every_byte_and_every_dataset_is_there() -> None:
-    assert check_bytes(f"{PREFIX}{packs.DATA}").endswith("shards have their SHA-256")
+    datasets = json.loads((packs.DATA / MANIFEST).read_text(encoding="utf-8"))["datasets"]
+    shards = [shard for dataset in datasets.values() for shard in dataset["shards"]]
+    assert all(file_sha256(packs.DATA / shard["name"]) == shard["sha256"] for shard in shards)
+    assert {shard["name"] for shard in shards} == {
+        path.relative_to(packs.DATA).as_posix() for path in packs.DATA.rglob("*.arrow")
+    }
     root = packs.packaged_data()
     for entry in MINI_SUITE.datasets:
         assert not entry.read(root).coverage.partial, entry.name
@@ -71,4 +77,4 @@ def test_other_pixels_are_not_read(copied: Path) -> None:
     shard.write_bytes(content)
     root = packs.packaged_data()
     with pytest.raises(InputError, match="found other bytes"):
-        [read_bytes(path) for paths in MINI_SUITE.datasets[2].contents(root).values() for path in paths]
+        [sample.open() for sample in images_of(MINI_SUITE.datasets[2].read(root))]

@@ -8,8 +8,10 @@ from layerboard.benchmark.engines.base import LocalEngine
 from layerboard.benchmark.engines.processes import ProcessEngine
 from layerboard.benchmark.engines.progress import Reporter, Silent
 from layerboard.mini.facts import MINI_VERSION
+from layerboard.tasks.datasets.classes import Classification
 from layerboard.zoo.atomic import remove_leftovers
 from layerboard.zoo.errors import InputError
+from workshop.render.write_packs import packed_files, write_dataset
 from workshop.render.writers.write import Piece, finish, missing_pieces, render_piece
 
 
@@ -41,24 +43,20 @@ def _render(root: Path, piece: Piece, report: Reporter) -> None:
 
 
 def pack_data(rendered: Path, target: Path) -> None:
-    """Pack the datasets of the mini suite, as `pack` packs official ones; raises InputError.
+    """Pack the datasets of the mini suite, all files of each folder; raises InputError.
 
     ``target`` is a new folder, or a pack that has some of them. Datasets of one name, which are several
-    tables of the same images, are packed together. There is no card, which is for packs that people share.
+    tables of the same images, are packed together.
     """
     from layerboard.benchmark.plan.suites import MINI_SUITE
-    from layerboard.tasks.datasets.packs.manifest import CARD
-    from layerboard.tasks.datasets.packs.shards import LARGEST_FILE
-    from layerboard.tasks.datasets.write_packs import DatasetPlan, plan_dataset, require_room, write_dataset
 
-    plans: dict[str, DatasetPlan] = {}
+    remove_leftovers([target])
     for entry in MINI_SUITE.datasets:
-        plan = plan_dataset(rendered, entry, LARGEST_FILE)
-        if earlier := plans.get(entry.name):
-            shards = {name: sorted({*files, *earlier.shards[name]}) for name, files in plan.shards.items()}
-            plan = earlier._replace(shards=shards)
-        plans[entry.name] = plan
-    require_room(target, [*plans])
-    for plan in plans.values():
-        write_dataset(rendered, target, plan, lambda _: None)
-    (target / CARD).unlink()
+        dataset, folder = entry.read(rendered), rendered / entry.folder
+        classes = dataset.train.classes if isinstance(dataset, Classification) else ()
+        splits = {"train": folder / "train", "validation": folder / "val"} if classes else {"files": folder}
+        shards = {
+            f"{split}-00000-of-00001": packed_files(rendered, below, classes)
+            for split, below in splits.items()
+        }
+        write_dataset(rendered, target, entry.name, str(dataset.coverage), shards, classes)

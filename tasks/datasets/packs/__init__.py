@@ -1,1 +1,1 @@
-"""Packs: the files of official layouts as rows of Arrow tables, read without unpacking."""
+"""Packs: the files of official layouts as rows of tables, those of the mini suite and of the Hub."""

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyarrow import compute
 
-from layerboard.tasks.datasets.packs.manifest import MANIFEST
 from layerboard.tasks.datasets.packs.shards import one_column
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.reading import require_regular
@@ -108,8 +107,8 @@ def _files(folder: Path, split: str, name: str) -> list[str]:
     paths = _found(folder, split)
     if not paths:
         raise InputError(
-            f"expected {MANIFEST}, as `pack` writes it, or {split}-*.parquet, as {_repositories()} have "
-            f"them, in {name}, found neither; a folder of an official layout is given without hf:"
+            f"expected {split}-*.parquet, as {_repositories()} have them, in {name}, found none; a folder of "
+            "an official layout is given without hf:"
         )
     totals = {int(total[1]) for path in paths if (total := _TOTAL.search(path.name))}
     if totals and totals != {len(paths)}:

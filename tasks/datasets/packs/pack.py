@@ -1,7 +1,7 @@
 """Packs: a dataset's files as rows of Arrow tables, found by path and read one at a time.
 
-A pack is a folder or a dataset of the Hub. Packs written by `pack` are checked when opened as far as
-possible without reading every byte. Some datasets can also be read in the form in which the Hub stores them.
+A pack is that of the mini suite, which is checked when it is opened as far as possible without reading every
+byte, or a dataset in the form in which the Hub stores it, there or in a folder.
 """
 
 import errno
@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from layerboard.tasks.datasets.hub_spec import PREFIX, HubSpec, parse_hub_spec
-from layerboard.tasks.datasets.packs import manifest as manifests
 from layerboard.tasks.datasets.packs.hub_tables import open_hub_tables, tables_of, wanted_files
 from layerboard.tasks.datasets.packs.manifest import (
     MANIFEST,
@@ -23,8 +22,7 @@ from layerboard.tasks.datasets.packs.manifest import (
     PackedShard,
     read_pack_manifest,
 )
-from layerboard.tasks.datasets.packs.shards import Shard, content_digest, one_column, read_shard
-from layerboard.zoo.atomic import file_sha256
+from layerboard.tasks.datasets.packs.shards import Shard, content_digest, one_column, read_shard, rows_digest
 from layerboard.zoo.errors import InputError, MissingDataError
 from layerboard.zoo.online import hub_answers, offline_unless
 
@@ -68,8 +66,7 @@ class Pack:
         content = bytes(self._contents[row].as_py() or b"")
         if self._digests and content_digest(content) != (digest := self._stamps[row].as_py()):
             raise InputError(
-                f"expected {path} of the digest {digest} in its pack, found other bytes; `check --all` "
-                "names the shard to fetch again"
+                f"expected {path} of the digest {digest} in its pack, found other bytes; fetch the pack again"
             )
         return content
 
@@ -88,7 +85,7 @@ class Pack:
 
 def _shards(folder: Path, name: str, dataset: PackedDataset) -> list[Shard]:
     shards = [read_shard(_whole(folder, packed)) for packed in dataset.shards]
-    if (digest := manifests.rows_digest(shards)) != dataset.digest:
+    if (digest := rows_digest(shards)) != dataset.digest:
         raise InputError(
             f"expected the files of {name} in {folder} to have the digest {dataset.digest}, found {digest}; "
             f"{MANIFEST} or a shard is damaged, or they are of two packs: fetch both again"
@@ -113,61 +110,38 @@ class PackLocation(NamedTuple):
     """Location of a requested pack on this machine."""
 
     name: str  # full name that finds it again: with an absolute path, or with a commit
-    spec: HubSpec
-    folder: Path  # its folder; for a dataset of the Hub, with the files fetched so far
-    manifest: Manifest  # its manifest; empty if `pack` did not write it
+    folder: Path
+    manifest: Manifest  # its manifest; empty for a dataset of the Hub
 
 
 def find_pack(name: str) -> PackLocation:
-    """Location and manifest of a pack, ``hf:PATH``, ``hf:ID`` or ``hf:ID@REVISION``; raises InputError."""
+    """Location of a pack, ``hf:PATH``, ``hf:ID`` or ``hf:ID@REVISION``, fetched if missing.
+
+    Raises InputError.
+    """
     spec = parse_hub_spec(name)
     if spec.options or INSIDE in name:
         raise InputError(f"--data takes {PREFIX}ID, {PREFIX}ID@REVISION or {PREFIX}FOLDER, found {name!r}")
     if not spec.local:
-        folder = _fetched(spec, (MANIFEST,))
-        return PackLocation(
-            f"{PREFIX}{spec.location}@{folder.name}", spec, folder, read_pack_manifest(folder)
-        )
+        folder = _fetched(spec, wanted_files(spec.location))
+        return PackLocation(f"{PREFIX}{spec.location}@{folder.name}", folder, {})
     folder = Path(spec.location).absolute()
     if not folder.is_dir():
-        raise MissingDataError(f"expected the folder of a pack at {folder}, which does not exist")
-    return PackLocation(f"{PREFIX}{folder}", spec, folder, read_pack_manifest(folder))
+        raise MissingDataError(f"expected a folder with tables at {folder}, which does not exist")
+    return PackLocation(f"{PREFIX}{folder}", folder, read_pack_manifest(folder))
 
 
 def open_pack(name: str) -> Pack:
-    """The files of a pack, with missing ones fetched from the Hub; raises InputError unless all are valid."""
+    """The files of a pack; raises InputError unless all are valid."""
     location = find_pack(name)
     folder, datasets = location.folder, location.manifest
-    if not location.spec.local:
-        files_of_shards = [shard.name for data in datasets.values() for shard in data.shards]
-        _fetched(location.spec, files_of_shards or wanted_files(location.spec.location))
     if not datasets:
         return Pack(*open_hub_tables(folder, name), digests=False)
     shards = [shard for dataset, packed in datasets.items() for shard in _shards(folder, dataset, packed)]
     contents = one_column((shard.contents for shard in shards), pa.binary())
     digests = one_column((shard.digests for shard in shards), pa.string())
-    files: dict[str, int] = {}
-    for row, path in enumerate(path for shard in shards for path in shard.paths):
-        if (first := files.setdefault(path, row)) != row and digests[first] != digests[row]:
-            raise InputError(f"expected one file {path} in {folder}, found two that differ; pack them apart")
+    files = {path: row for row, path in enumerate(path for shard in shards for path in shard.paths)}
     return Pack(files, contents, digests, digests=True)
-
-
-def check_bytes(name: str) -> str:
-    """Check every byte of a pack against its digests, and return a description; raises InputError."""
-    location = find_pack(name)
-    if not location.manifest:
-        raise InputError(
-            f"expected {MANIFEST} in {name}, found none; without it there are no digests to compare"
-        )
-    shards = [shard for dataset in location.manifest.values() for shard in dataset.shards]
-    for shard in shards:
-        file = _whole(location.folder, shard)
-        if (digest := file_sha256(file)) != shard.sha256:
-            raise InputError(
-                f"expected {file} to have the SHA-256 {shard.sha256}, found {digest}; fetch it again"
-            )
-    return f"{len(shards):,} shards have their SHA-256"
 
 
 def _fetched(spec: HubSpec, names: Sequence[str]) -> Path:

@@ -7,11 +7,9 @@ readers use these functions for both folders and packs.
 
 import errno
 import os
-import re
 import shutil
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
@@ -27,14 +25,7 @@ IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")  # of images, case
 
 TURNED = (5, 6, 7, 8)  # EXIF orientations that swap width and height
 LONGEST_NAME = 255  # bytes of a file or folder name, the limit of file systems
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+")  # a Path has one slash of s3://
-_COPY = {
-    "s3": "copy it with `aws s3 sync {} FOLDER`",
-    "gs": "copy it with `gcloud storage rsync -r {} FOLDER`",
-    "file": "leave file:// out",
-}
 _packs: dict[str, Pack] = {}  # open packs by name, in this process
-_noted: list[set[Path]] = []  # of each `noted_files` that is open
 _opening = threading.Lock()
 
 
@@ -65,29 +56,10 @@ def _located(path: Path | str) -> tuple[Pack | None, str]:
     return _packs[name], inner.strip("/")
 
 
-@contextmanager
-def noted_files() -> Iterator[set[Path]]:
-    """The existing files that are looked for or read inside."""
-    files: set[Path] = set()
-    _noted.append(files)
-    try:
-        yield files
-    finally:
-        _noted[:] = [each for each in _noted if each is not files]
-
-
-def _note(path: Path | str) -> None:
-    for files in _noted:
-        files.add(Path(path))
-
-
 def is_file(path: Path) -> bool:
     """Whether there is a file."""
     pack, inner = _located(path)
-    there = path.is_file() if pack is None else pack.row(inner) is not None
-    if there:
-        _note(path)
-    return there
+    return path.is_file() if pack is None else pack.row(inner) is not None
 
 
 def is_folder(path: Path) -> bool:
@@ -99,23 +71,6 @@ def is_folder(path: Path) -> bool:
 def exists(path: Path) -> bool:
     """Whether there is a file or folder."""
     return is_file(path) or is_folder(path) if is_packed(path) else path.exists()
-
-
-def address_of(location: str) -> str | None:
-    """The address of another machine, such as s3://bucket/photos, that a location is; None for a path."""
-    is_address = _ADDRESS.match(location) and not Path(location).exists()
-    return _ADDRESS.sub(r"\1://", location) if is_address else None
-
-
-def require_local(location: str, option: str) -> None:
-    """Raise MissingDataError for an address of another machine, with how to have its files here."""
-    if (address := address_of(location)) is None:
-        return
-    scheme = address.partition(":")[0].lower()
-    command = _COPY.get(scheme, "download {} and unpack it into FOLDER").format(address)
-    raise MissingDataError(
-        f"{option} takes a folder on this machine, found {address}; {command}, and give {option} FOLDER"
-    )
 
 
 def require_free_bytes(whole: int, place: Path, what: str) -> None:
@@ -137,7 +92,6 @@ def require_directory(path: Path, what: str) -> None:
 def read_bytes(path: Path | str) -> bytes:
     """Bytes of a file; raises OSError if it is missing, InputError if it is in a damaged pack."""
     pack, inner = _located(path)
-    _note(path)
     return read_regular(path) if pack is None else pack.read(inner)
 
 
@@ -245,7 +199,6 @@ def require_inside(name: str, where: str) -> str:
 
 def open_image(path: Path | str) -> Image.Image:
     """An image, not decoded yet; raises as `read_bytes` and `zoo.view.photos.open_file` do."""
-    _note(path)
     return open_file(BytesIO(read_bytes(path)) if is_packed(path) else path)
 
 

@@ -49,6 +49,11 @@ def records(tmp_path: Path) -> pd.DataFrame:
     ("arguments", "words"),
     [
         (["--data", "nowhere"], "the datasets' folder at nowhere, which does not exist"),
+        (
+            ["--data", "https://me:secret@host/x"],
+            "--data takes a folder on this machine, found https://host/x",
+        ),
+        (["--images", "s3://k:secret@b/{0..3}.tar"], "a folder on this machine, found s3://b/{0..3}.tar"),
         (["--data", "{data}", "-b", "mini-dnio"], "did you mean mini-dino"),
         (["--data", "{data}", "--backbones", ""], "--backbones takes a word; found ''"),
         (["--data", "{data}", "-t", "knm"], "there is no task 'knm'; did you mean 'knn'?"),
@@ -71,7 +76,9 @@ def records(tmp_path: Path) -> pd.DataFrame:
     ],
 )
 def test_wrong_usage_is_one_sentence(go: Go, data: Path, arguments: list[str], words: str) -> None:
-    assert words in go(*(text.replace("{data}", str(data)) for text in arguments)).error
+    said = go(*(text.replace("{data}", str(data)) for text in arguments))
+    assert words in said.error
+    assert "secret" not in f"{said.out}{said.err}"
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_paths_start_at_the_folder_of_the_file(here: Path) -> None:
         (here / name).mkdir(parents=True)
     text = """
         backbones: [nets/mine, nets/mine@448px, facebook/dinov2-base, onnx:a.onnx, dino-*, my_code:net, ../b]
-        images: [photos, ../b.zip, hf:owner/name, /whole, memory://x]
+        images: [photos, ../b.zip, hf:owner/name, /whole]
         labels: none
         groups: g.csv
         weights: {dino-b16: w/a=b.pth}
@@ -87,12 +87,12 @@ def test_paths_start_at_the_folder_of_the_file(here: Path) -> None:
         *("lab/nets/mine", "lab/nets/mine@448px", "facebook/dinov2-base"),
         *("onnx:lab/a.onnx", "dino-*", "my_code:net", "b"),
     )
-    assert request.images == ("lab/photos", "b.zip", "hf:owner/name", "/whole", "memory://x")
+    assert request.images == ("lab/photos", "b.zip", "hf:owner/name", "/whole")
     assert (request.labels, request.groups) == (Path("none"), Path("lab/g.csv"))
     assert request.weights == {"dino-b16": Path("lab/w/a=b.pth")}
     assert request.output == Path("lab/results")
     assert read(Path("lab/c.yaml"), text, output="results").output == Path("results")
-    assert read(Path("lab/d.yaml"), "data: hf:owner/pack").data == Path("hf:owner/pack")
+    assert read(Path("lab/d.yaml"), "data: hf:owner/name").data == Path("hf:owner/name")
 
 
 @pytest.mark.parametrize(("name", "words", "given", "kept"), EXAMPLES)

@@ -22,7 +22,6 @@ from layerboard.benchmark.commands.compare import CompareRequest
 from layerboard.benchmark.commands.export import ExportRequest
 from layerboard.benchmark.commands.leaderboard import LeaderboardRequest
 from layerboard.benchmark.commands.merge import MergeRequest
-from layerboard.benchmark.commands.pack import PackRequest
 from layerboard.benchmark.commands.report import ReportRequest
 from layerboard.benchmark.commands.reproduce import ReproduceRequest
 from layerboard.benchmark.commands.run import RunForm
@@ -256,8 +255,8 @@ def test_defaults_are_resolved() -> None:
     assert (request.cache, request.workers) == (default_cache(), default_workers())
     assert (request.output, request.taps, request.poolings) == (Path("results"), ("block",), ("cls", "mean"))
     assert (request.backbones, request.weights, request.data) == ((), {}, None)
-    with pytest.raises(TypeError, match="data"):
-        PackRequest()
+    with pytest.raises(TypeError, match="folders"):
+        MergeRequest()
 
 
 @pytest.mark.parametrize(("name", "given", "text"), WRONG)

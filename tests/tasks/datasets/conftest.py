@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from layerboard.tasks.datasets.catalogue import DATASETS
+from layerboard.tasks.datasets.classes import Classification
 from layerboard.tasks.datasets.spair_facts import LEVELS
-from layerboard.tasks.datasets.write_packs import plan_dataset, write_dataset
 from tests import fakes
+from workshop.render.write_packs import PackedFile, packed_files, write_dataset
 
 NAMES = ("imagenet", "roxford5k", "davis-2017-val", "spair-71k-test", "voc-2012-val", "ade20k-val")
 NAMES += ("coco-val2017", "partimagenet")
-SMALL = 6000
-"""Bytes of a shard: several shards a dataset."""
+SMALL = 5
+"""Files of a shard: several shards a dataset."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,25 @@ class Packed:
         return Path(f"hf:{self.pack}")
 
 
-def pack(data: Path, target: Path, *names: str, largest: int = SMALL) -> Path:
-    """Write a pack of some datasets."""
+def pack(data: Path, target: Path, *names: str) -> Path:
+    """Write a pack of some datasets, in shards of few files."""
     for entry in DATASETS:
         if entry.name in names:
-            write_dataset(data, target, plan_dataset(data, entry, largest), lambda amount: None)
+            dataset, folder = entry.read(data), data / entry.folder
+            classes = dataset.train.classes if isinstance(dataset, Classification) else ()
+            splits = (
+                {"train": folder / "train", "validation": folder / "val"} if classes else {"files": folder}
+            )
+            shards = {}
+            for split, below in splits.items():
+                shards |= _shards(split, packed_files(data, below, classes))
+            write_dataset(data, target, entry.name, str(dataset.coverage), shards, classes)
     return target
+
+
+def _shards(split: str, files: list[PackedFile]) -> dict[str, list[PackedFile]]:
+    number = -(-len(files) // SMALL)
+    return {f"{split}-{n:05d}-of-{number:05d}": files[n * SMALL : (n + 1) * SMALL] for n in range(number)}
 
 
 def _say_how_hard(spair: Path) -> None:
@@ -60,7 +74,6 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Packed:
     fakes.write_fake_ade(data)
     fakes.write_fake_coco(data)
     fakes.write_fake_partimagenet(data, images=2)
-    (data / "VOCdevkit" / "VOC2012" / "JPEGImages" / "unlisted.jpg").write_bytes(b"not of the split")
     return Packed(data, pack(data, tmp_path_factory.mktemp("pack"), *NAMES))
 
 

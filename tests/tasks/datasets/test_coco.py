@@ -94,13 +94,6 @@ def test_first_images_count_even_without_annotations(tmp_path: Path) -> None:
     assert not dataset.coverage.partial
 
 
-def test_a_pack_has_the_images_of_analyses_too(tmp_path: Path) -> None:
-    """Some read every listed image, not the first ones alone."""
-    root = write_fake_coco(tmp_path)
-    files = CocoEntry(images=4, first=1).contents(tmp_path)["files"]
-    assert sorted(files) == sorted(path for path in root.rglob("*") if path.is_file())
-
-
 def test_missing_images_are_partial(tmp_path: Path) -> None:
     folder = write_fake_coco(tmp_path)
     (folder / "images/val2017/000000000002.jpg").unlink()

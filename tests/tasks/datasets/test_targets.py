@@ -251,7 +251,6 @@ def test_a_dataset_of_a_table_in_a_folder(tmp_path: Path) -> None:
     data = entry.read(tmp_path)
     assert (data.name, data.coverage.partial) == ("tabled", True)
     assert str(data.coverage).startswith("25 of 30 images; ")
-    assert len(entry.contents(tmp_path)["files"]) == COUNT + 1
     (tmp_path / "targets" / "n.csv").write_text(
         "file,label\n" + "".join(f"{r},{r % 2}\n" for r in range(COUNT))
     )

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from layerboard.benchmark.engines.progress import Silent
-from layerboard.benchmark.plan.suites import MINI_SUITE
 from layerboard.mini.packs import DATA, packaged_data
+from layerboard.tasks.datasets.packs.shards import read_shard
 from layerboard.tasks.datasets.reading.files import read_bytes
 from layerboard.zoo.errors import InputError
 from workshop.render import packs as rendering
@@ -38,12 +38,13 @@ def test_only_what_is_missing_is_rendered(tmp_path: Path, monkeypatch: pytest.Mo
 def test_packs_of_the_same_files_have_the_same_bytes(tmp_path: Path) -> None:
     """The packaged ones, written again from their own files."""
     root, copy = packaged_data(), tmp_path / "rendered"
-    for entry in MINI_SUITE.datasets:
-        for path in (path for paths in entry.contents(root).values() for path in paths):
-            target = copy / path.relative_to(root)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(read_bytes(path))
+    shards = [read_shard(path) for path in DATA.rglob("*.arrow")]
+    for path in (path for shard in shards for path in shard.paths):
+        (copy / path).parent.mkdir(parents=True, exist_ok=True)
+        (copy / path).write_bytes(read_bytes(root / path))
     pack_data(copy, tmp_path / "packs")
+    require_same_bytes(tmp_path / "packs", DATA)
+    pack_data(copy, tmp_path / "packs")  # what is there is kept
     require_same_bytes(tmp_path / "packs", DATA)
     (tmp_path / "packs" / "more.txt").write_text("more")
     with pytest.raises(InputError, match=r"expected the same files in .*, found others: more.txt"):

@@ -13,7 +13,7 @@ from layerboard.tasks.datasets.imagenet import IMAGENET
 from layerboard.tasks.datasets.reading.files import data_root
 from layerboard.tasks.framework.base import Group, Source
 from layerboard.tasks.framework.identity import identity
-from layerboard.zoo.errors import InputError
+from layerboard.zoo.errors import InputError, MissingDataError
 from layerboard.zoo.view.views import ResizeCrop
 from tests import fakes
 
@@ -71,6 +71,26 @@ def test_images_keys_labels_counts_and_identity_are_those_of_the_folder(official
         sources = [Source("s", (Group("g", one.samples),), ResizeCrop(256, 224)) for one in (mine, theirs)]
         assert identity(sources[0]) == identity(sources[1])
     assert len({one.signature() for one in found.train.samples}) == 12
+
+
+def test_a_dataset_of_the_hub_is_read_from_what_was_fetched(
+    official: Path, on_hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched, commit = tmp_path / "datasets--me--copy", "0123456789abcdef0123456789abcdef01234567"
+    (fetched / "snapshots").mkdir(parents=True)
+    (fetched / "snapshots" / commit).symlink_to(on_hub)
+    (fetched / "refs").mkdir()
+    (fetched / "refs" / "main").write_text(commit)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    root = data_root(Path("hf:me/copy"))
+    assert str(root) == f"hf:me/copy@{commit}!"
+    found, expected = (IMAGENET.read(data).train.samples[0].open() for data in (root, official))
+    assert found.tobytes() == expected.tobytes()
+    with pytest.raises(
+        MissingDataError, match=r"cannot fetch dataset hf:me/other: .*; check the id and the network"
+    ):
+        data_root(Path("hf:me/other"))
 
 
 def test_a_missing_file_is_told_by_the_names_of_the_others(on_hub: Path, tmp_path: Path) -> None:

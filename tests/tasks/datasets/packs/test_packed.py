@@ -3,7 +3,6 @@
 import json
 import pickle
 import re
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,17 +17,17 @@ from layerboard.tasks.datasets.coco import COCO_VAL2017
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL
 from layerboard.tasks.datasets.imagenet import IMAGENET
 from layerboard.tasks.datasets.packs.manifest import MANIFEST
-from layerboard.tasks.datasets.packs.pack import Pack, check_bytes, open_pack
+from layerboard.tasks.datasets.packs.pack import Pack
 from layerboard.tasks.datasets.packs.shards import read_shard
 from layerboard.tasks.datasets.partimagenet import PARTIMAGENET
 from layerboard.tasks.datasets.reading import files as storage
 from layerboard.tasks.datasets.reading.files import data_root
 from layerboard.tasks.datasets.reading.masks import read_mask
 from layerboard.tasks.datasets.revisitop import ROXFORD5K
-from layerboard.tasks.datasets.scenes import ADE20K, VOC_2012, VOC_2012_AUG
+from layerboard.tasks.datasets.scenes import ADE20K, VOC_2012
 from layerboard.tasks.datasets.spair import SPAIR_71K_TEST
 from layerboard.zoo.errors import InputError, MissingDataError, UnreadableImageError
-from tests.tasks.datasets.conftest import NAMES, Packed, pack
+from tests.tasks.datasets.conftest import NAMES, Packed
 
 
 def _pixels(samples: tuple[Any, ...]) -> list[tuple[str, object, bytes]]:
@@ -119,7 +118,7 @@ def test_threads_read_any_rows_at_once(packed: Packed) -> None:
         found = list(pool.map(lambda index: storage.read_bytes(root / there[index]), order))
     assert len(there) > 150
     assert found == [(packed.data / there[index]).read_bytes() for index in order]
-    assert not storage.is_file(root / "VOCdevkit/VOC2012/JPEGImages/unlisted.jpg")
+    assert not storage.is_file(root / "VOCdevkit/VOC2012/JPEGImages/none.jpg")
 
 
 def test_a_signature_is_that_of_the_bytes(packed: Packed, own: Packed, tmp_path: Path) -> None:
@@ -170,7 +169,7 @@ def test_a_wrong_digest_of_the_files(own: Packed) -> None:
         data_root(own.name)
 
 
-def test_bytes_that_changed_are_found_where_they_are_read_and_by_a_check_of_all(own: Packed) -> None:
+def test_bytes_that_changed_are_found_where_they_are_read(own: Packed) -> None:
     root = data_root(own.name)
     sample = IMAGENET.read(root).train.samples[0]
     assert isinstance(sample, FileSample)
@@ -180,17 +179,10 @@ def test_bytes_that_changed_are_found_where_they_are_read_and_by_a_check_of_all(
     for readers in (root, data_root(own.name)):
         with pytest.raises(
             UnreadableImageError,
-            match=r"digest [0-9a-f]{32} in its pack, found other bytes; `check --all` names",
+            match=r"digest [0-9a-f]{32} in its pack, found other bytes; fetch the pack again",
         ):
             IMAGENET.read(readers).train.samples[0].open()
     assert IMAGENET.read(root).train.samples[-1].open().size == (40, 32)
-    with pytest.raises(InputError, match=r"train-.* to have the SHA-256 .*, found .*; fetch it again"):
-        check_bytes(str(own.name))
-
-
-def test_a_whole_pack_has_its_digests(packed: Packed) -> None:
-    shards = sum(1 for _ in packed.pack.rglob("*.arrow"))
-    assert check_bytes(str(packed.name)) == f"{shards} shards have their SHA-256"
 
 
 @pytest.mark.parametrize(
@@ -198,10 +190,15 @@ def test_a_whole_pack_has_its_digests(packed: Packed) -> None:
     [
         ("{", "which is malformed"),
         ('{"datasets": {}}', "which is malformed"),
-        ('{"format": 1, "datasets": {}}', "expected a pack of format 2 in .*, found 1; pack again"),
-        ('{"format": 2, "datasets": {"a": {"shards": [{}]}}}', "which is malformed"),
+        ('{"format": 1, "datasets": {}}', "expected a pack of format 2 in .*, found 1; fetch it again"),
+        ('{"format": 2, "datasets": {"a": {"digest": "", "shards": [{}]}}}', "which is malformed"),
+        ('{"format": 2, "datasets": {"a": {"digest": "", "shards": "b"}}}', "shards is no list"),
         (
-            '{"format": 2, "datasets": {"a": {"shards": [{"name": "../b", "bytes": 1, "sha256": ""}]}}}',
+            '{"format": 2, "datasets": {"a": {"digest": "", "shards": [{"name": "b", "bytes": "1"}]}}}',
+            "no name and bytes of a shard",
+        ),
+        (
+            '{"format": 2, "datasets": {"a": {"digest": "", "shards": [{"name": "../b", "bytes": 1}]}}}',
             "is outside of it",
         ),
     ],
@@ -214,13 +211,13 @@ def test_a_malformed_manifest(own: Packed, content: str, said: str) -> None:
 
 def test_a_pack_without_its_manifest(own: Packed) -> None:
     (own.pack / MANIFEST).unlink()
-    with pytest.raises(InputError, match=r"expected layerboard.json, as `pack` writes it, or"):
+    with pytest.raises(InputError, match=r"expected train-\*.parquet, as ILSVRC/imagenet-1k, .*, found none"):
         data_root(own.name)
 
 
 def test_names_that_are_no_pack(packed: Packed, tmp_path: Path) -> None:
     with pytest.raises(
-        MissingDataError, match=rf"expected the folder of a pack at {tmp_path}/none, which does"
+        MissingDataError, match=rf"expected a folder with tables at {tmp_path}/none, which does"
     ):
         data_root(Path(f"hf:{tmp_path}/none"))
     for name in ("hf:a/b?label=c", f"hf:{tmp_path}!/b"):
@@ -230,51 +227,6 @@ def test_names_that_are_no_pack(packed: Packed, tmp_path: Path) -> None:
             data_root(Path(name))
     with pytest.raises(InputError, match=r"an official layout is given without hf:"):
         data_root(Path(f"hf:{packed.data}"))
-
-
-def test_a_dataset_of_the_hub_is_read_from_what_was_fetched(
-    packed: Packed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fetched, commit = tmp_path / "datasets--me--pack", "0123456789abcdef0123456789abcdef01234567"
-    (fetched / "snapshots").mkdir(parents=True)
-    (fetched / "snapshots" / commit).symlink_to(packed.pack)
-    (fetched / "refs").mkdir()
-    (fetched / "refs" / "main").write_text(commit)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    root = data_root(Path("hf:me/pack"))
-    assert str(root) == f"hf:me/pack@{commit}!"
-    assert _pixels(DAVIS_2017_VAL.read(root).videos[0].frames) == _pixels(
-        DAVIS_2017_VAL.read(packed.data).videos[0].frames
-    )
-    with pytest.raises(
-        MissingDataError, match=r"cannot fetch dataset hf:me/other: .*; check the id and the network"
-    ):
-        data_root(Path("hf:me/other"))
-
-
-def test_two_datasets_may_hold_one_file_but_not_two_of_one_name(packed: Packed, tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    shutil.copytree(packed.data / "VOCdevkit", data / "VOCdevkit")
-    voc = data / "VOCdevkit" / "VOC2012"
-    (voc / "ImageSets/Segmentation/trainaug.txt").write_text(
-        (voc / "ImageSets/Segmentation/train.txt").read_text()
-    )
-    (voc / "SegmentationClassAug").symlink_to(voc / "SegmentationClass")
-    target = pack(data, tmp_path / "pack", "voc-2012-val")
-    list_of_val = voc / "ImageSets/Segmentation/val.txt"
-    before = list_of_val.read_text()
-    list_of_val.write_text(before + "\n")
-    with pytest.raises(
-        InputError, match=r"expected one file VOCdevkit/.*/val.txt in .*, found two that differ"
-    ):
-        pack(data, target, "voc-2012-aug-val")
-    assert open_pack(f"hf:{target}").row("VOCdevkit/VOC2012/SegmentationClassAug") is None
-    list_of_val.write_text(before)
-    for shard in (target / "voc-2012-aug-val").iterdir():
-        shard.unlink()
-    pack(data, target, "voc-2012-aug-val")
-    assert inspect(data_root(Path(f"hf:{target}")), VOC_2012_AUG).state is State.PARTIAL
 
 
 STORED = pa.array([{"bytes": b"abc", "path": "a"}, {"bytes": b"d", "path": "b"}])
@@ -293,7 +245,7 @@ def _stream(path: Path, columns: dict[str, Any], **options: Any) -> Path:
     [
         ({"file": STORED}, "digest"),
         ({"file": STORED.field("bytes"), "digest": DIGESTS}, "struct"),
-        ({"file": STORED, "digest": ["0" * 32, None]}, "its columns are not those that `pack` writes"),
+        ({"file": STORED, "digest": ["0" * 32, None]}, "its columns are not those of a pack"),
         ({"file": STORED, "digest": [1, 2]}, "its columns are not those"),
     ],
 )

@@ -1,3 +1,4 @@
+import re
 import stat
 import zipfile
 from pathlib import Path
@@ -114,8 +115,20 @@ def test_damaged_encrypted_and_other_files_are_refused(tmp_path: Path) -> None:
             r"download https://host/photos.zip and unpack it into FOLDER, and give --images",
         ),
         ("file:///photos", r"leave file:// out, and give"),
+        ("memory://a/{000..003}.tar", r"download memory://a/\{000..003\}.tar and unpack it"),
+        ("https://me:secret@host/photos", r"found https://host/photos; download"),
+        ("https:/me:se/cr@et@host/photos", r"found https://host/photos; download"),
+        ("https://token@host:80/photos@2?key=secret", r"found https://host:80/photos@2; download"),
+        (f"https://host/a.zip?secret={'x' * 300}", r"found https://host/a.zip; download"),
+        ("simplecache::ftp://me:secret@host/a.zip", r"found simplecache::ftp://host/a.zip; download"),
     ],
 )
-def test_addresses_of_other_machines_say_what_to_do(address: str, words: str) -> None:
+def test_addresses_of_other_machines_say_what_to_do(address: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(MissingDataError, match=words) as error:
+        unpacked(address, tmp_path)
     with pytest.raises(MissingDataError, match=words):
         read_own(address)
+    found = inspect_images(address, cache=tmp_path)
+    for said in (str(error.value), found.name, found.text):
+        assert not {"secret", "token", "cr@et"} & {*re.split(r"[:/@?=]", said)}
+        assert "cr@et" not in said

@@ -1,12 +1,12 @@
-"""Images in .tar files: those of folders, and shards of WebDataset."""
+"""Shards of WebDataset, and folders in .tar files, as the builder of ``datasets`` reads them."""
 
 import tarfile
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 
-import fsspec
 import pytest
+from PIL import Image
 
 from layerboard.benchmark.forms.parsers import images
 from layerboard.tasks.datasets.base import Data
@@ -14,11 +14,16 @@ from layerboard.tasks.datasets.catalogue import read_own
 from layerboard.tasks.datasets.classes import Unlabelled
 from layerboard.tasks.datasets.reading.archives import unpacked
 from layerboard.tasks.datasets.reading.labels import AS_IT_IS, Labelling
-from layerboard.tasks.datasets.reading.tarred import expanded
+from layerboard.tasks.datasets.reading.webdataset import expanded
 from layerboard.zoo.errors import InputError
-from tests.tasks.datasets.reading.test_remote import png
 
 Files = Mapping[str, bytes | str]
+
+
+def png(shade: int) -> bytes:
+    buffer = BytesIO()
+    Image.new("RGB", (6, 5), (shade, 0, 0)).save(buffer, "png")
+    return buffer.getvalue()
 
 
 def tar(path: Path, files: Files, **changes: object) -> Path:
@@ -60,6 +65,8 @@ def said(data: Data) -> dict[str, str]:
         ("txt", "{}"),
         ("json", '{"label": "{}", "file_name": "elsewhere.jpg", "nested": {"a": [1]}}'),
         ("json", '"{}"'),
+        ("json", '{"class_id": "{}"}'),
+        ("cls.txt", "{}\n"),
     ],
 )
 def test_shards_are_one_dataset_with_the_classes_that_their_samples_say(
@@ -77,6 +84,8 @@ def test_shards_are_one_dataset_with_the_classes_that_their_samples_say(
         assert {*labels} == {f"{number:05d}.png" for number in (*range(6), *range(10, 16))}
         assert (labels["00001.png"], labels["00012.png"]) == ("oak", "elm")
     folder = Path(unpacked(pattern, tmp_path / "cache"))
+    assert {*(tmp_path / "cache").iterdir()} == {tmp_path / "cache" / "images"}
+    assert {path.suffix for path in folder.iterdir()} == {".png", ".jsonl"}  # nothing of the builder's own
     (folder / "00001.png").write_bytes(b"mark")
     assert (Path(unpacked(pattern, tmp_path / "cache")) / "00001.png").read_bytes() == b"mark"
     tar(tmp_path / "in/photos-001.tar", samples(20, ending, content))
@@ -105,6 +114,13 @@ def test_splits_are_said_by_shards_or_by_folders_in_them(tmp_path: Path) -> None
         read(tmp_path / "a", tmp_path / "c")
 
 
+def test_kinds_of_files_that_come_late_are_read(tmp_path: Path) -> None:
+    """The builder by itself knows those of the first five samples."""
+    late = {"00006.PNG": png(6), "00006.json": '{"Label": 3}', "00007.Png": png(7), "00007.txt": "oak"}
+    labels = said(read(tar(tmp_path / "late.tar", samples(0) | late), tmp_path / "c"))
+    assert [labels[name] for name in ("00005.png", "00006.PNG", "00007.Png")] == ["oak", "3", "oak"]
+
+
 def test_shards_of_one_name_in_two_folders(tmp_path: Path) -> None:
     for part in "ab":
         tar(tmp_path / f"in/{part}/0.tar", samples(0))
@@ -117,29 +133,12 @@ def test_a_tar_of_folders_numbers_and_captions(tmp_path: Path) -> None:
     folders = {f"photos/{name}/{number}.v2.png": png(9 * number) for name in "ab" for number in range(3)}
     data = read(tar(tmp_path / "x.tar", {**folders, "photos/._a": b""}), tmp_path / "c")
     assert (data.name, said(data)["b/2.v2.png"]) == ("photos", "b")
-    aged = samples(0, "json", '{"age": 3.5, "url": "{}"}') | {"00000.txt": "a cat", "00000.seg.npy": b"0"}
+    first = {"00000.txt": "a cat", "00000.seg.npy": b"0"}
+    aged = first | samples(0, "json", '{"age": 3.5, "url": "{}"}')
     path = tar(tmp_path / "aged.tar", aged)
     assert isinstance(read(path, tmp_path / "c"), Unlabelled)
     assert "1 other files" not in str(read(path, tmp_path / "c").coverage)
     assert read(path, tmp_path / "c", Labelling(target="number")).role == "numbers"
-
-
-def test_shards_at_an_address(tmp_path: Path) -> None:
-    system = fsspec.filesystem("memory")
-    for number in range(2):
-        path = tar(tmp_path / "x.tar", samples(10 * number))
-        system.pipe(f"/shards/{number:03d}.tar", path.read_bytes())
-    try:
-        data = [read(f"memory://shards{each}", tmp_path / "c") for each in ("/{000..001}.tar", "")]
-        assert [(each.name, len(said(each))) for each in data] == [("shards", 12)] * 2
-        with pytest.raises(InputError, match=r"memory://shards/002.tar"):
-            read("memory://shards/{000..002}.tar", tmp_path / "c")
-        for split in ("train", "val"):
-            system.pipe(f"/shards/{split}/0.tar", path.read_bytes())
-        sides = said(read("memory://shards/{train,val}/0.tar", tmp_path / "c"))
-        assert sides["val/00010.png"] == "val elm"
-    finally:
-        system.rm("/shards", recursive=True)
 
 
 @pytest.mark.parametrize(
@@ -156,11 +155,20 @@ def test_shards_at_an_address(tmp_path: Path) -> None:
             {},
             "one image a sample in .*a.png and a.mask.png",
         ),
-        ({"a.npy": b"", "a.cls": "1"}, {}, "expected images in .*x.tar, found a.npy, a.cls; give another"),
+        ({"a.npy": b"", "a.cls": "1"}, {}, "expected images in .*x.tar, found a.cls, a.npy; give another"),
         ({".hidden.png": b""}, {}, "expected images in .*x.tar, found no file"),
         ({"a.png": png(1), "a.cls": b"\xff"}, {}, "cannot read a.cls in .*x.tar"),
         ({"a.png": png(1), "a.json": "[" * 99_999}, {}, "cannot read a.json in .*x.tar"),
-        ({"a.png": png(1), "a.cls": bytes(2**20 + 1)}, {}, "says of an image to be short, found a.cls"),
+        (
+            {"a.png": png(1), "a.cls": bytes(2**20 + 1)},
+            {},
+            "images and short texts in .*, found a.cls of 1,048,577 ",
+        ),
+        ({"a.png": png(1), "a.npy.gz": b""}, {}, "images and short texts in .*, found a.npy.gz of 0 bytes"),
+        ({"a.png": png(1), "__b.png": png(1)}, {}, "__b.png in .*x.tar cannot be read; give other names"),
+        ({"a.1.png": png(1), "a.2.png": png(2)}, {}, "one image a sample .*a.1.png and a.2.png.* take a dot"),
+        ({f"{n}.{n}.png": png(n) for n in range(101)}, {}, "found many and 100.100.png; .* take a dot"),
+        ({"a.png": png(1), "b.png": png(2), "a.cls": "1"}, {}, "side by side in .*, found a.cls apart"),
         ({"a.png": png(1), "a.png/b.png": png(1)}, {}, "cannot unpack .*x.tar into"),
         ({"zeros.bmp": bytes(2**22)}, {}, "unpacks to 1 files of 0.0 GB, too much for images in"),
     ],
@@ -188,7 +196,7 @@ def test_damaged_archives_and_wrong_patterns_are_refused(tmp_path: Path) -> None
         (whole[:3072], "damaged or cut off after 3 files"),
         (whole[:1024] + b"x" + whole[1025:], "damaged or cut off after 1 files"),
         (whole + whole, "another archive follows"),
-        (huge.tobuf(tarfile.GNU_FORMAT) + whole, "no likely size"),
+        (huge.tobuf(tarfile.GNU_FORMAT) + whole, "memory error"),
     ):
         path.write_bytes(content)
         with pytest.raises(InputError, match=f"cannot unpack .*x.tar into .*: .*{words}"):

@@ -1,0 +1,298 @@
+"""Shards of WebDataset, .tar files, which the builder of ``datasets`` reads, kept as a folder with a table.
+
+Files of one name up to the first dot, side by side in a shard, are one sample: ``00012.jpg`` and its class in
+``00012.cls``, ``00012.json`` or ``00012.txt``.
+"""
+
+import json
+import re
+import tarfile
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from glob import escape, glob
+from hashlib import blake2b
+from os.path import commonprefix
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from layerboard.tasks.datasets.reading.fields import is_number
+from layerboard.tasks.datasets.reading.files import require_free_bytes, require_inside, stamp
+from layerboard.tasks.datasets.reading.labels import FILE_COLUMNS, LABEL_COLUMNS, METADATA
+from layerboard.tasks.datasets.reading.splits import TRAIN, split_of, split_within
+from layerboard.tasks.datasets.reading.tree import read_tree
+from layerboard.tasks.datasets.reading.zipped import is_hidden, no_file, require_likely_size
+from layerboard.zoo.atomic import move_once, remove_leftovers, temporary_folder
+from layerboard.zoo.errors import InputError, MissingDataError, first_line, some
+from layerboard.zoo.view.photos import endings
+
+TAR = ".tar"
+FACTS = ("cls", "cls.txt", "json", "txt")  # fields that say the class of a sample, in order of preference
+NAMED = (*LABEL_COLUMNS, "class_name", "class_id")  # entries of the JSON that do, in order of preference
+MOST_FACTS = 2**20  # bytes of such a field
+MOST_FILE = 2**30  # bytes of any other file; the builder holds those of one sample in memory
+MOST_FIELDS = 100  # kinds of files in a shard; the builder gives each sample all of them
+COMPRESSED = (".bz2", ".gz", ".lz4", ".xz", ".zst")  # endings of files that the builder unpacks in memory
+MOST_SHARDS = 100_000
+BLOCK, PADDING = 512, 10_240  # bytes of a header, and of the zeros after the last file at most
+_BRACES = re.compile(r"\{(?:(\d+)\.\.(\d+)|([^{}]*,[^{}]*))\}")
+
+
+def expanded(location: str) -> list[str]:
+    """The .tar files that a pattern names, by ``{000..003}``, ``{train,val}`` or ``*``; else the location.
+
+    Raises InputError for a pattern that names none, or too many.
+    """
+    if not location.lower().endswith(TAR) or Path(location).exists():
+        return [location]
+    shards = _without_braces(location)
+    if any("*" in shard for shard in shards):
+        shards = sorted(path for shard in shards for path in glob(shard))
+    if not shards:
+        raise InputError(f"expected .tar files of {location}, found none; in braces is first..last")
+    return shards
+
+
+def _without_braces(text: str) -> list[str]:
+    if (braces := _BRACES.search(text)) is None:
+        return [text]
+    first, last, words = braces.groups()
+    numbers = range(int(first), min(int(last), int(first) + MOST_SHARDS) + 1) if first else ()
+    parts = words.split(",") if words else [str(number).zfill(len(first)) for number in numbers]
+    tails = _without_braces(text[braces.end() :])
+    if len(parts) * len(tails) > MOST_SHARDS:
+        raise InputError(f"expected at most {MOST_SHARDS:,} shards, found more in {text}; name their folder")
+    return [text[: braces.start()] + part + tail for part in parts for tail in tails]
+
+
+def together(locations: Sequence[str]) -> tuple[str, ...]:
+    """Locations in which .tar files of one set are one, as a shell parts ``photos-{000..003}.tar``.
+
+    Shards of one set are in one folder, and their names differ only in numbers and in words of splits.
+    """
+    sets = defaultdict[object, list[str]](list)
+    for number, location in enumerate(locations):
+        folder, _, name = location.rpartition("/")
+        words = re.split(r"[-_.]+", re.sub(r"\d+", "", name))
+        plain = name.endswith(TAR) and not {*"{},*"} & {*location}
+        sets[(folder, *(word for word in words if not split_of(word))) if plain else number].append(location)
+    return tuple(_in_braces(each) for each in sets.values())
+
+
+def _in_braces(shards: Sequence[str]) -> str:
+    if len(shards) == 1:
+        return shards[0]
+    start = commonprefix(shards).removesuffix(TAR)  # noqa: RUF071  # of their texts
+    return f"{start}{{{','.join(shard.removeprefix(start).removesuffix(TAR) for shard in shards)}}}{TAR}"
+
+
+def set_name(location: str) -> str:
+    """The name of the dataset in an archive, or in the shards of a pattern."""
+    path = PurePosixPath(location)
+    if not re.search(r"[{*]", path.name):
+        return path.stem
+    shared = re.sub(r"\{.*\}|\*", "", path.stem).strip("-_.0123456789 ")
+    return shared or path.parent.name or "shards"
+
+
+def tars_below(folder: Path) -> list[Path]:
+    """The .tar files below a folder that has such files and no images; else none."""
+    if not folder.is_dir():
+        return []
+    tree = read_tree(folder)
+    tars = [folder / path for path in tree.others if path.lower().endswith(TAR)]
+    return [] if tree.images else tars
+
+
+class Shard(NamedTuple):
+    """A .tar file, and what its headers say of its files, except hidden ones."""
+
+    path: Path
+    split: str  # said by its name or folder; "" for none
+    names: frozenset[str]  # of files with an ending, which alone belong to samples
+    fields: tuple[str, ...]  # what follows the first dot of names, sorted
+    size: int  # bytes of all files
+
+
+def read_shards(paths: Sequence[Path], name: str, place: Path) -> Path:
+    """The folder ``name`` below ``place`` with the files of shards, which are read once.
+
+    It is known by the paths, sizes and times of change of the shards. What a sample says of its image becomes
+    a row of a table ``metadata.jsonl``; if all names of the shards say a split, the images are in a folder of
+    it. Raises InputError for a shard that is missing, that the builder would read in part, or that is not
+    safe to write, and ``tarfile.TarError``, OSError and ValueError for a damaged one.
+    """
+    if missing := next((path for path in paths if not path.is_file()), None):
+        raise MissingDataError(f"expected the file {missing}, which does not exist")
+    stamps = [("webdataset", str(path.resolve()), *stamp(path)) for path in paths]
+    root = place / blake2b(repr(stamps).encode(), digest_size=16).hexdigest() / name
+    if root.is_dir():
+        return root
+    remove_leftovers([place])
+    shards = [_shard(path, split) for path, split in zip(paths, _splits(paths), strict=True)]
+    with temporary_folder(place) as draft:
+        require_free_bytes(sum(shard.size for shard in shards), place, f"{name}{TAR} unpacks to")
+        _write(shards, draft / name)
+        return move_once(draft / name, root)
+
+
+def _splits(paths: Sequence[Path]) -> list[str]:
+    """The split of each shard; "" for all unless train and another are among them; raises InputError."""
+    splits = [split_within(path.stem) or split_of(path.parent.name) for path in paths]
+    if TRAIN not in splits or len({*splits}) == 1:
+        return [""] * len(splits)
+    if "" in splits:
+        other = paths[splits.index("")]
+        raise InputError(
+            f"expected each name of the shards to say {TRAIN} or val, as {paths[splits.index(TRAIN)].name} "
+            f"does, found {other}; rename it, or leave it out"
+        )
+    return splits
+
+
+def _shard(path: Path, split: str) -> Shard:
+    """A shard whose samples the builder reads one by one and in full; raises InputError for any other."""
+    from datasets.packaged_modules.webdataset.webdataset import base_plus_ext
+
+    names, fields, whole = set[str](), set[str](), 0
+    images, sample = dict[str, str](), ""  # the image of each sample so far, "" for none
+    for name, size in _files(path):
+        whole += size
+        require_likely_size(path, len(names) + 1, whole)
+        key, field = base_plus_ext(name)
+        if key is None:
+            continue
+        if name in names:
+            raise InputError(f"expected each file once in {path}, found {name!r} twice; pack it again")
+        if size > (MOST_FACTS if field.lower() in FACTS else MOST_FILE) or name.lower().endswith(COMPRESSED):
+            raise InputError(f"expected images and short texts in {path}, found {name} of {size:,} bytes")
+        if key != sample and key in images:
+            raise InputError(
+                f"expected the files of a sample side by side in {path}, found {name} apart from the others; "
+                "pack it again with `tar --sort=name`"
+            )
+        sample, image = key, name if name.lower().endswith(endings()) else ""
+        names.add(name)
+        fields.add(field)
+        if (image and images.get(key)) or len(fields) > MOST_FIELDS:
+            raise InputError(
+                f"expected one image a sample in {path}, found {images.get(key) or 'many'} and {name}; a "
+                "sample is named by what is before the first dot, so take a dot within a name out, or unpack "
+                "the file and name its folder"
+            )
+        images[key] = images.get(key) or image
+    if not any(images.values()):
+        there = some(sorted(names)) or "no file"
+        raise InputError(f"expected images in {path}, found {there}; give another archive or a folder")
+    return Shard(path, split, frozenset(names), tuple(sorted(fields)), whole)
+
+
+def _files(path: Path) -> Iterator[tuple[str, int]]:
+    """Name and bytes of each file in a .tar that is not hidden, in order, from headers alone.
+
+    Raises InputError for links and unsafe names, and ``tarfile.ReadError`` where ``datasets`` would end
+    without an error.
+    """
+    with path.open("rb") as file, tarfile.open(fileobj=file, mode="r:") as archive:
+        count = 0
+        for member in archive:
+            count += 1
+            name = require_inside(str(PurePosixPath(member.name)), str(path))
+            if not member.isdir() and not is_hidden(name):
+                if not member.isreg():
+                    raise no_file(path, name)
+                yield name, member.size
+        file.seek(archive.offset)
+        if file.read(BLOCK) != bytes(BLOCK):  # tarfile ends without an error at a header that it cannot read
+            raise tarfile.ReadError(f"{path.name} is damaged or cut off after {count:,} files")
+        if file.read(PADDING).strip(b"\0"):
+            raise tarfile.ReadError(f"another archive follows in {path.name}")
+
+
+def _write(shards: Sequence[Shard], root: Path) -> None:
+    """Write the files of shards, and the table of what they say of images."""
+    counts = Counter((shard.split, name) for shard in shards for name in shard.names)
+    twice = next((name for (_, name), count in counts.items() if count > 1), "")
+    stems = Counter(shard.path.stem for shard in shards)
+    labelled, table = False, root / METADATA[1]
+    root.mkdir()
+    with table.open("x", encoding="utf-8") as file:
+        for number, shard in enumerate(shards):
+            stem = shard.path.stem if stems[shard.path.stem] == 1 else f"{number}-{shard.path.stem}"
+            for row in _rows(shard, root, PurePosixPath(shard.split, stem if twice else "")):
+                labelled |= LABEL_COLUMNS[0] in row
+                file.write(json.dumps(row) + "\n")
+    if not table.stat().st_size:
+        table.unlink()
+    if twice and not labelled:  # the folders of shards would be classes
+        raise InputError(
+            f"expected each file once, found {twice} in several shards; rename it in one of them"
+        )
+
+
+def _rows(shard: Shard, root: Path, folder: PurePosixPath) -> Iterator[dict[str, object]]:
+    """Write the files of a shard into a folder below a root, and yield the row of each image that has one."""
+    unread = {*shard.names}
+    for key, contents in _samples(shard, root.parent):
+        names = {field: str(PurePosixPath(f"{key}.{field}")) for field in contents}
+        unread -= {*names.values()}
+        image = next((name for name in names.values() if name.lower().endswith(endings())), "")
+        facts = {field.lower(): contents[field] for field in names if image and field.lower() in FACTS}
+        for field, name in names.items():
+            if field.lower() not in facts and not is_hidden(name):
+                target = root / folder / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with target.open("xb") as file:
+                    file.write(contents[field])
+        if facts:
+            yield {**_row(facts, key, shard.path), FILE_COLUMNS[0]: str(folder / image)}
+    if unread:
+        raise InputError(f"{some(sorted(unread))} in {shard.path} cannot be read; give other names")
+
+
+def _samples(shard: Shard, cache: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
+    """Key and fields of each sample, of which one is in memory; the builder has a lock below ``cache``."""
+    import datasets
+    from datasets.packaged_modules.webdataset.webdataset import WebDataset
+
+    class Undecoded(WebDataset):  # type: ignore[misc]  # datasets has no types
+        """The builder without decoders, which would load tensors of torch and refuse a class in words."""
+
+        DECODERS: Mapping[str, Any] = {}
+
+    texts = {name: datasets.Value("string") for name in ("__key__", "__url__")}
+    builder = Undecoded(
+        cache_dir=str(cache / "builder"),
+        # without these it would know the kinds of files of the first five samples alone
+        features=datasets.Features({**texts, **dict.fromkeys(shard.fields, datasets.Value("binary"))}),
+        data_files={"all": [escape(str(shard.path.absolute()))]},
+    )
+    for sample in builder.as_streaming_dataset("all"):
+        yield (
+            str(sample["__key__"]),
+            {name: sample[name] for name in shard.fields if sample[name] is not None},
+        )
+
+
+def _row(facts: Mapping[str, bytes], key: str, path: Path) -> dict[str, object]:
+    """What the fields beside an image say: its class, and the entries of its JSON; raises InputError."""
+    said: dict[str, Any] = {}
+    for field, content in facts.items():
+        try:
+            said[field] = json.loads(content) if field == "json" else content.decode().strip()
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"cannot read {key}.{field} in {path}: {first_line(error)}") from error
+    entries = said.get("json", {})
+    if not isinstance(entries, dict):  # the class alone
+        entries = {LABEL_COLUMNS[0]: entries}
+    row = {
+        name.lower(): value
+        for name, value in entries.items()
+        if (isinstance(value, str) or is_number(value)) and name.lower() not in FILE_COLUMNS
+    }
+    label = next((said[field] for field in FACTS if field != "json" and said.get(field)), "")
+    if label and ({"cls", "cls.txt"} & {*said} or "json" not in said):
+        row = {name: value for name, value in row.items() if name not in NAMED}
+        row[LABEL_COLUMNS[0]] = label
+    elif named := [name for name in NAMED if name in row]:
+        row[LABEL_COLUMNS[0]] = row.pop(named[0])
+    return row
