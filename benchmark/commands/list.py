@@ -282,9 +282,3 @@ def _how_to_load(spec: BackboneSpec) -> str:
         return f"fetch {spec.original}; {command} --weights {spec.name}=FILE"
     terms = f"accept the terms on huggingface.co/{spec.repository}, 'hf auth login'; "
     return f"{terms if spec.gated else ''}{command}"
-
-
-def grid(spec: BackboneSpec) -> str:
-    """Grid at the input size, such as 14x14; if stages differ, cells per side of first and last, 56..7."""
-    sides = [spec.input_size // stage.stride for stage in spec.stages]
-    return f"{sides[0]}x{sides[0]}" if len(sides) == 1 else f"{sides[0]}..{sides[-1]}"

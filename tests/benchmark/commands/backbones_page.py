@@ -3,7 +3,6 @@
 from itertools import groupby
 from pathlib import Path
 
-from layerboard.benchmark.commands.list import grid
 from layerboard.benchmark.plan.facts import teachers
 from layerboard.leaderboards.blocks.display import count_text
 from layerboard.zoo.registry.find import all_specs
@@ -95,7 +94,7 @@ def _cells(spec: BackboneSpec) -> tuple[str, ...]:
         f"`{spec.name}`",
         f"{spec.depth} x {spec.width}",
         f"{spec.input_size} px",
-        grid(spec),
+        _grid(spec),
         prefix,
         "yes" if spec.has_final else "no",
         count_text(spec.parameters) or "unknown",
@@ -103,6 +102,12 @@ def _cells(spec: BackboneSpec) -> tuple[str, ...]:
         spec.revision[:12] if spec.revision else "not pinned",
         spec.file.sha256[:12] or "not known",
     )
+
+
+def _grid(spec: BackboneSpec) -> str:
+    """Grid at the input size, such as 14x14; if stages differ, cells per side of first and last, 56..7."""
+    sides = [spec.input_size // stage.stride for stage in spec.stages]
+    return f"{sides[0]}x{sides[0]}" if len(sides) == 1 else f"{sides[0]}..{sides[-1]}"
 
 
 if __name__ == "__main__":

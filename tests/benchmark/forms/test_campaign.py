@@ -113,7 +113,6 @@ def test_a_file_says_nothing_of_this_machine(here: Path) -> None:
 
 WRONG = (
     ("tusks: knn", "a.yaml has the key 'tusks', which no campaign has; did you mean tasks?"),
-    ("address: head:6379", "no campaign has; `layerboard run --engine ray:HOST:PORT` does that now"),
     ("1: 2", "a.yaml has the key 1, which no campaign has; there are data, images"),
     ("plan: true", "a.yaml has the key plan, which belongs beside --campaign, not in its file"),
     ("campaign: b.yaml", "a.yaml has the key campaign, which belongs beside --campaign"),
