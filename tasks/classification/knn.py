@@ -94,6 +94,8 @@ class KnnTask(JointVectorTask, LabelledTask):
         self, images: Mapping[Layer, LabelledVectors], layers: Sequence[Layer], device: Device
     ) -> Iterator[tuple[Layer, slice, Neighbours]]:
         """Neighbours, outside their group, of consecutive queries for each layer."""
+        if not layers:  # there may be no image at all
+            return
         groups, k = next(iter(images.values())).groups, max(self._ks)
         k, wide = (k, k) if groups is None else room_for(groups, k)
         banks = {member: each.train for member, each in images.items()}

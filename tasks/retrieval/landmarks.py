@@ -84,7 +84,7 @@ class RetrievalTask(JointVectorTask):
         self, vectors: Mapping[Layer, Vectors], layers: Sequence[Layer], device: Device = None
     ) -> list[Outcome]:
         """mAP and mP@1, 5, 10 for the three difficulties, in percent, by the mean of the members' cosines."""
-        reasons = {member: self._unusable(each) for member, each in vectors.items()}
+        reasons = {member: self._unrankable(each) for member, each in vectors.items()}
         outcomes = {each: Outcome((), empty=reasons[each.members[0]]) for each in layers}
         usable = [each for each in layers if not all(reasons[member] for member in each.members)]
         # there are few images: all cosines of all members are in memory
@@ -102,7 +102,7 @@ class RetrievalTask(JointVectorTask):
         database, queries = (vectors[source.name] for source in self.vector_sources)
         return database, queries
 
-    def _unusable(self, vectors: Vectors) -> str:
+    def _unrankable(self, vectors: Vectors) -> str:
         """Reason why the vectors cannot be scored; "" if they can."""
         database, queries = self._both(vectors)
         return unusable(database) or unusable(queries, constant=False)

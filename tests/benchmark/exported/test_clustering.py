@@ -1,8 +1,6 @@
 import numpy as np
 import pytest
 
-from layerboard.tasks.framework.protocols import STANDARD
-from layerboard.tasks.framework.registry import config_of
 from tests.tasks.agreement import golden
 
 CASES = golden.cases("clustering")
@@ -22,18 +20,6 @@ def test_assignments_agree_with_the_reference(scores, archive):
         clusters=data["clusters"].astype(str), labels=np.char.add("class ", data["classes"].astype(str))
     )
     assert scores("clustering", "--predictions", named)["scores"] == pytest.approx(found["scores"], abs=1e-9)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_separated_features_agree_with_the_reference(scores, archive, dtype):
-    case = CASES["kmeans_separated_400x16"]
-    data, expected = golden.build(case), case["expected"]["official_n_init_10"]
-    path = archive(features=data["features"].astype(dtype), labels=data["classes"])
-    found = scores("clustering", "--features", path)
-    rule = config_of(STANDARD, "cluster-image")
-    assert found["parameters"] == {"features": str(path), "k": 7, "seed": rule.seed, "n_init": rule.n_init}
-    for key, metric in KEYS.items():
-        assert found["scores"][metric] == pytest.approx(100 * expected[key], abs=1e-6)
 
 
 def test_mixed_features_lie_in_the_range_over_seeds(scores, archive):

@@ -56,16 +56,6 @@ def test_the_cosine_of_a_tiny_vector_among_others_is_its_own(says, archive, task
     assert scored(says, archive(**mixed), task, *options) == usual
 
 
-@pytest.mark.parametrize("value", [0.3, 1e-30, 1e30])
-@pytest.mark.parametrize("task", TASKS)
-def test_features_that_are_all_the_same_are_refused(says, archive, task, value):
-    arrays, options = TASKS[task]
-    same = {name: np.full_like(array, value) for name, array in arrays.items() if name in NAMED}
-    said = says(task, "--features", archive(**(arrays | same)), *options)
-    assert said.code == 2
-    assert "the features are the same for all items" in said.err
-
-
 @pytest.mark.parametrize("offset", [2.0**33, -(2.0**40)])
 def test_numbers_are_predicted_as_without_what_all_have_in_common(says, archive, offset):
     numbers = np.round(NUMBERS * 1024) / 1024  # exact beside the offset

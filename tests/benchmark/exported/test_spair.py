@@ -1,11 +1,11 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torch.nn import functional
 
 from layerboard.tasks.datasets.spair import SPAIR_71K_TEST
 from layerboard.tasks.framework.protocols import PAPER, STANDARD
@@ -83,37 +83,6 @@ def test_features_score_as_the_clean_rule_at_whole_pixels(scores, tmp_path, fold
     assert (row["pairs"], row["keypoints"], row["PCK@0.1"]) == (2, 22, found["scores"]["PCK@0.1"])
 
 
-def test_features_score_as_the_published_code(scores, tmp_path):
-    data, expected = golden.build(CASE), CASE["expected"]
-    (tmp_path / "grids").mkdir()
-    for number, length in enumerate(PARAMS["target_threshold_length"]):
-        points = [side.tolist() for side in golden_points(number)]
-        write_pair(tmp_path, number, [(SIDE, SIDE)] * 2, points, [0, 0, 20, length], f"category {number}")
-        for letter, side in (("a", "source"), ("b", "target")):
-            np.save(tmp_path / "grids" / f"{letter}{number}.npy", data[side][number])
-    given = (
-        "spair",
-        "--ground-truth",
-        tmp_path / "SPair-71k",
-        "--features",
-        tmp_path / "grids",
-        "--protocol",
-        "paper",
-    )
-    found = scores(*given)
-    # each category has one pair of 11 keypoints, which is drawn twenty times
-    rows = found["details"]["categories"]
-    assert [(row["pairs"], row["keypoints"]) for row in rows.values()] == [(20, 220)] * 2
-    for alpha, (low, high) in expected["own_correct_range_under_ties"].items():
-        correct = sum(row[f"PCK@{float(alpha):g}"] for row in rows.values()) * 11 / 100
-        assert low - 1e-6 <= correct <= high + 1e-6
-        mean = np.mean([row[f"PCK@{float(alpha):g}"] for row in rows.values()])
-        assert found["scores"][f"PCK@{float(alpha):g}"] == pytest.approx(mean)
-    assert found["protocol"] == "paper"
-    assert found["parameters"]["view_size"] == config_of(PAPER, "spair").view.side
-    assert scores(*given[:-2])["scores"] != found["scores"]
-
-
 def test_the_paper_needs_only_what_it_draws(scores, says, tmp_path):
     drawn = set(np.random.RandomState(42).choice(40, 20).tolist())
     given = {}
@@ -128,52 +97,6 @@ def test_the_paper_needs_only_what_it_draws(scores, says, tmp_path):
     assert f"found none for {40 - len(drawn)} of them" in says(*call).error
 
 
-def brute_force(source, target, points, sizes, side):
-    """Points in image pixels by upsampling whole feature maps."""
-    maps = [
-        functional.normalize(torch.from_numpy(grid), dim=-1).permute(2, 0, 1)[None]
-        for grid in (source, target)
-    ]
-    scales, shown, corners = [], [], []
-    for size in sizes:
-        scales.append(side / max(size))
-        shown.append([round(length * scales[-1]) for length in size])
-        corners.append([(side - length) // 2 for length in shown[-1]])
-    asked = torch.tensor(points) * scales[0] + torch.tensor(corners[0])
-    unit = (2 * asked / side - 1)[None, None].to(maps[0].dtype)
-    vectors = functional.grid_sample(maps[0], unit, padding_mode="border", align_corners=False)[0, :, 0].T
-    dense = functional.interpolate(maps[1], size=(side, side), mode="bilinear")[0]
-    left, top = corners[1]
-    dense = functional.normalize(dense, dim=0)[:, top : top + shown[1][1], left : left + shown[1][0]]
-    best = torch.einsum("nd,dyx->nyx", functional.normalize(vectors, dim=-1), dense).flatten(1).argmax(1)
-    return torch.stack([best % shown[1][0], best // shown[1][0]], 1).add(0.5).div(scales[1]).numpy()
-
-
-def test_any_grid_and_view_equal_a_search_by_brute_force(scores, tmp_path):
-    rng = np.random.default_rng(0)
-    sizes, side, given = [(50, 40), (30, 61)], 60, {}
-    (tmp_path / "grids").mkdir()
-    for number, category in enumerate(["cat", "cat", "dog"]):
-        points = [(rng.random((6 + number, 2)) * size).tolist() for size in sizes]
-        stem = write_pair(tmp_path, number, sizes, points, [1, 2, 29, 40], category)
-        grids = [rng.standard_normal((cells, cells, 5)) for cells in (7, 11)]
-        for letter, grid in zip("ab", grids, strict=True):
-            np.save(tmp_path / "grids" / f"{letter}{number}.npy", grid)
-        given[stem.replace(":", "_")] = brute_force(*grids, points[0], sizes, side).tolist()
-    (tmp_path / "points.json").write_text(json.dumps(given | {"of another dataset": []}))
-    root = tmp_path / "SPair-71k"
-    found = scores("spair", "--ground-truth", root, "--features", tmp_path / "grids", "--view-size", side)
-    expected = scores("spair", "--ground-truth", root, "--predictions", tmp_path / "points.json")
-    ceiling = found["scores"].pop("PCK@0.1 ceiling")  # of a grid; predictions have none
-    assert found["scores"] == pytest.approx(expected["scores"], abs=1e-6)
-    assert ceiling >= found["scores"]["PCK@0.1"]
-    assert found["details"]["categories"] == expected["details"]["categories"]
-    rows = found["details"]["categories"]
-    assert of(found)[0] == pytest.approx((rows["cat"]["PCK@0.1"] + rows["dog"]["PCK@0.1"]) / 2)
-    assert 0 < of(found, " image size")[0] < 100
-    assert found["notes"][0].startswith("not the whole test split: 3 of 12,234 pairs")
-
-
 @pytest.fixture
 def dataset(tmp_path):
     """A fake dataset and grids of its images."""
@@ -186,11 +109,15 @@ def dataset(tmp_path):
     return root, tmp_path / "grids"
 
 
-@pytest.mark.parametrize("protocol", [STANDARD, PAPER], ids=lambda protocol: protocol.name)
-def test_scores_are_those_of_the_task(scores, dataset, protocol):
+@pytest.mark.parametrize(("protocol", "side"), [(STANDARD, 224), (PAPER, 224), (STANDARD, 60)])
+def test_scores_are_those_of_the_task(scores, dataset, protocol, side):
     root, grids = dataset
-    found = scores("spair", "--ground-truth", root, "--features", grids, "--protocol", protocol.name)
-    problem = KeypointTask(SPAIR_71K_TEST.read(root.parent), config_of(protocol, "spair"))
+    given = ("--ground-truth", root, "--features", grids, "--protocol", protocol.name)
+    found = scores("spair", *given, *(() if side == 224 else ("--view-size", side)))
+    config = config_of(protocol, "spair")
+    assert (config.view.side, found["parameters"]["view_size"]) == (224, side)
+    config = replace(config, view=replace(config.view, side=side))
+    problem = KeypointTask(SPAIR_71K_TEST.read(root.parent), config)
     measured, layer = [], Layer(1)
     for group in problem.source.groups:
         measurer = problem.measure(group, problem.source.view)

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layerboard.tasks.framework.registry import TASKS
 from tests.benchmark.exported.conftest import Says, Scores
 from tests.benchmark.runs import Said, command, run
 
@@ -45,29 +44,6 @@ def test_a_task_of_ones_own_is_scored_with_intervals(scores: Scores, says: Says,
     assert "expected a task that scores vectors" in refused.error
     alone = archive(train=FEATURES, train_labels=LABELS)
     assert "cannot be scored: attribute error: " in says("my_tasks:NEAREST_MEAN", "--features", alone).error
-
-
-@pytest.mark.parametrize(
-    ("task", "arrays"),
-    [
-        ("knn", CLASSES),
-        ("fewshot", CLASSES),
-        ("linear", CLASSES),
-        ("instances", {"features": FEATURES, "groups": LABELS}),
-        ("regress", {"features": FEATURES, "targets": FEATURES[:, 0] ** 2}),
-        ("multilabel", {"features": FEATURES, "targets": FEATURES > 0}),
-    ],
-)
-def test_every_task_on_vectors_has_its_metrics_and_intervals(
-    scores: Scores, archive: Archive, task: str, arrays: dict[str, object]
-) -> None:
-    path = archive(**arrays)
-    found = scores(task, "--features", path)
-    (entry,) = (each for each in TASKS if each.name == task)
-    assert entry.metric in found["scores"]
-    for metric, (low, high) in found["details"]["intervals"].items():
-        assert low <= found["scores"][metric] <= high
-    assert entry.metric in found["details"]["intervals"]
 
 
 @pytest.mark.parametrize(

@@ -119,9 +119,3 @@ def test_what_was_not_measured_has_a_reason_and_no_number() -> None:
 
 def test_of_equal_rates_the_smaller_batch_is_the_best() -> None:
     assert costs(batches=(timed(1, 0.001, 0.002), timed(2, 0.002, 0.004))).best.batch == 1
-
-
-def test_the_numbers_of_the_measurement_are_in_the_fingerprint() -> None:
-    one = CostTask(None, RULE)
-    assert one.fingerprint == CostTask(None, RULE).fingerprint
-    assert one.fingerprint != CostTask(None, CostConfig(2, 3, 0, 3, 1.03, 100, 1, 2)).fingerprint

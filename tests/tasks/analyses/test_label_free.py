@@ -112,8 +112,3 @@ def test_what_cannot_be_said_says_why() -> None:
     reason = f"{IMAGES - 1} neighbours need {IMAGES + 1} readable images; there are {IMAGES}"
     assert few.missing == dict.fromkeys(("view-neighbours", "neighbours-to-last"), reason)
     assert "view-top1" in values(few)
-
-
-def test_the_fingerprint_tells_rules_apart() -> None:
-    assert TASK.fingerprint == LabelFree(probe(IMAGES, 8), LabelFreeConfig(5)).fingerprint
-    assert TASK.fingerprint != replace(TASK, config=LabelFreeConfig(6)).fingerprint

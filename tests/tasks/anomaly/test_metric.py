@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from scipy.ndimage import gaussian_filter
-from sklearn.metrics import precision_recall_curve, roc_auc_score
+from sklearn.metrics import roc_auc_score
 
 from layerboard.tasks.anomaly import metric as anomaly
 from layerboard.tasks.anomaly.metric import CountedPixels
@@ -12,15 +11,6 @@ from layerboard.tasks.anomaly.references import Draws
 from layerboard.tasks.metrics.arrays import Floats, Mask
 from layerboard.tasks.statistics import linearised
 from tests.tasks.agreement import anomaly as agreement
-
-
-def test_distances_are_one_less_the_mean_cosine_of_the_nearest() -> None:
-    rng = np.random.default_rng(0)
-    asked, known = rng.standard_normal((7, 5)), rng.standard_normal((11, 5))
-    units = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (asked, known)]
-    expected = 1 - np.sort(units[0] @ units[1].T, axis=1)[:, -3:].mean(1)
-    found = agreement.patch_distances(torch.from_numpy(asked), torch.from_numpy(known), 3)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_a_patch_of_zeros_is_half_away_from_everything() -> None:
@@ -38,14 +28,6 @@ def test_a_memory_that_is_too_small_is_refused() -> None:
 def test_images_are_scored_by_a_hundredth_of_their_patches() -> None:
     assert anomaly.image_scores(torch.arange(250.0)[None]).tolist() == [248.5]
     assert anomaly.image_scores(torch.arange(99.0)).item() == 98.0
-
-
-def test_a_map_is_the_stretched_grid_smoothed() -> None:
-    rng = np.random.default_rng(1)
-    grid = rng.random((3, 4))
-    large = torch.nn.functional.interpolate(torch.from_numpy(grid)[None, None], (29, 41), mode="bilinear")
-    expected = gaussian_filter(large[0, 0].numpy(), 4, mode="reflect", truncate=4)
-    np.testing.assert_allclose(anomaly.anomaly_map(grid, (41, 29)), expected, atol=1e-12)
 
 
 def test_draws_of_references_follow_each_other_and_the_last_may_be_short_or_empty() -> None:
@@ -77,46 +59,6 @@ def test_pseudo_values_have_the_auroc_and_the_variance_of_delong() -> None:
     psi = (scores[defect][:, None] > scores[~defect]) + 0.5 * (scores[defect][:, None] == scores[~defect])
     delong = psi.mean(1).var(ddof=1) / len(bad) + psi.mean(0).var(ddof=1) / len(good)
     assert (bad.var(ddof=1) / len(bad) + good.var(ddof=1) / len(good)) / 4 == pytest.approx(delong)
-
-
-def curve_by_thresholds(maps: list[Floats], masks: list[Mask], limit: float) -> float:
-    """AU-PRO by going through all thresholds."""
-    regions = []
-    for number, mask in enumerate(masks):
-        left = {(row, column) for row, column in np.argwhere(mask).tolist()}
-        while left:
-            region, new = set(), {left.pop()}
-            while new:
-                region |= new
-                near = {(y + i, x + j) for y, x in new for i in (-1, 0, 1) for j in (-1, 0, 1)}
-                new = near & left
-                left -= new
-            regions.append([maps[number][place] for place in region])
-    outside = np.concatenate([values[~mask] for values, mask in zip(maps, masks, strict=True)])
-    points = [(0.0, 0.0)]
-    for threshold in np.unique(np.concatenate([values.ravel() for values in maps]))[::-1]:
-        found = np.mean([np.mean(np.array(region) >= threshold) for region in regions])
-        points.append((float(np.mean(outside >= threshold)), float(found)))
-    rate, overlap = map(np.array, zip(*points, strict=True))
-    past = int(np.argmax(rate >= limit))
-    share = (limit - rate[past - 1]) / (rate[past] - rate[past - 1])
-    end = overlap[past - 1] + share * (overlap[past] - overlap[past - 1])
-    return float(np.trapezoid([*overlap[:past], end], [*rate[:past], limit]) / limit)
-
-
-@pytest.mark.parametrize("levels", [4, 10_000])
-def test_pixel_metrics_are_those_of_a_loop_over_thresholds(levels: int) -> None:
-    rng = np.random.default_rng(levels)
-    masks = [rng.random((9, 11)) < 0.15 for _ in range(3)] + [np.zeros((6, 5), np.bool_)]
-    maps = [np.floor(levels * rng.random(mask.shape)) + mask for mask in masks]
-    pixels = anomaly.pooled_pixels(zip(maps, masks, strict=True))
-    for limit in (0.05, 0.3, 1.0):
-        assert pixels.au_pro(limit) == pytest.approx(curve_by_thresholds(maps, masks, limit), abs=1e-9)
-    flat = [np.concatenate([part.ravel() for part in parts]) for parts in (masks, maps)]
-    assert pixels.auroc == pytest.approx(roc_auc_score(*flat), abs=1e-9)
-    precision, recall, _ = precision_recall_curve(*flat)
-    expected = np.nanmax(2 * precision * recall / np.maximum(precision + recall, 1e-300))
-    assert pixels.f1_max == pytest.approx(expected, abs=1e-12)
 
 
 def test_what_is_not_defined_has_no_value() -> None:

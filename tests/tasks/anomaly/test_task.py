@@ -1,7 +1,7 @@
 """Anomaly detection, fed batch by batch, on features that are planted."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 from PIL import Image
 from sklearn.metrics import roc_auc_score
 from torch import Tensor
-from torch.nn.functional import normalize
 
-from layerboard.tasks.anomaly import scores as scoring
-from layerboard.tasks.anomaly.references import DistanceMeasurer, Draws, ProductMemories
-from layerboard.tasks.anomaly.scores import NO_MASKS, ONE_KIND, ScoredProduct
-from layerboard.tasks.anomaly.task import MEMORY_FIRST, AnomalyConfig, AnomalyTask
+from layerboard.tasks.anomaly.references import Draws, ProductMemories
+from layerboard.tasks.anomaly.scores import NO_MASKS, ONE_KIND
+from layerboard.tasks.anomaly.task import AnomalyConfig, AnomalyTask
 from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.defects import Defects, Product, ScoredImage
 from layerboard.tasks.framework.assess import (
@@ -30,40 +28,17 @@ from layerboard.tasks.framework.assess import (
     score_of,
     standing_of,
 )
-from layerboard.tasks.framework.base import FINITE, Measurements, Outcome
-from layerboard.tasks.framework.checks import ALIKE, NOT_FINITE
-from layerboard.tasks.framework.stored import LayerMeasurements
-from layerboard.tasks.framework.task import Measurable
-from layerboard.zoo.spec import Layer
+from layerboard.tasks.framework.checks import ALIKE
 from layerboard.zoo.view.views import Stretch
 from tests.tasks.agreement import anomaly as agreement
+from tests.tasks.passes import LAYER, by_metric, measured, outcome
 
-LAYER = Layer(1)
 CONFIG = AnomalyConfig(Stretch(8), k=1, draws=Draws((1, 4), 3), limits=(0.3, 0.05), seed=0)
-Grids = Mapping[str, Sequence[Tensor]]  # of images by the key of each
 
 
-class Planted(LayerMeasurements):
-    """What groups left behind, in memory."""
-
-    def __init__(self, layers: Mapping[Layer, list[Measurements]]) -> None:
-        self._layers = layers
-
-    def __getitem__(self, layer: Layer) -> Sequence[Measurements]:
-        return self._layers[layer]
-
-    def __iter__(self) -> Iterator[Layer]:
-        return iter(self._layers)
-
-    def __len__(self) -> int:
-        return len(self._layers)
-
-    @property
-    def bytes(self) -> int:
-        return 0
-
-    def of_group(self, group: int) -> Mapping[Layer, Measurements]:
-        return {layer: groups[group] for layer, groups in self._layers.items()}
+def ready(task: AnomalyTask, grids: Mapping[str, Tensor]) -> AnomalyTask:
+    """The task with its memory."""
+    return task.remembering(measured(task.memory, {LAYER: grids}), {})
 
 
 def products(
@@ -81,33 +56,6 @@ def products(
         known = tuple(FileSample(f"{name}/good/{number}", "") for number in range(references))
         every.append(Product(name, known, tuple(images)))
     return Defects("planted", tuple(every), memory, Coverage(()))
-
-
-def measured(task: Measurable, grids: Mapping[str, Tensor], batch: int = 3) -> list[dict[str, NDArray[Any]]]:
-    """What the groups of a source leave behind, shown in batches."""
-    left = []
-    for group in task.source.groups:
-        measurer = task.measure(group, Stretch(8))
-        for start in range(0, len(group.samples), batch):
-            positions = range(len(group.samples))[start : start + batch]
-            live = torch.stack([grids[group.samples[position].key] for position in positions])
-            measurer.update(LAYER, positions, live)
-            live.zero_()  # the activation is gone after the call
-        left.append({name: value.numpy() for name, value in measurer.finish(LAYER).items()})
-    return left
-
-
-def ready(task: AnomalyTask, grids: Mapping[str, Tensor]) -> AnomalyTask:
-    """The task with its memory."""
-    return task.remembering(Planted({LAYER: [*measured(task.memory, grids)]}), {})
-
-
-def outcome(task: AnomalyTask, grids: Mapping[str, Tensor]) -> Outcome:
-    return task.score(measured(ready(task, grids), grids))
-
-
-def by_metric(result: Outcome) -> dict[str, float]:
-    return {score.metric: score.value for score in result.scores}
 
 
 def drawn(data: Defects, strength: float, seed: int = 0) -> dict[str, Tensor]:
@@ -132,17 +80,6 @@ def corners(images: int, defects: int) -> NDArray[np.bool_]:
     masks = np.zeros((images, 40, 40), np.bool_)
     masks[:defects, :20, :20] = True
     return masks
-
-
-def test_planted_defects_are_all_told_apart(tmp_path: Path) -> None:
-    data = products(tmp_path, {"nut": corners(11, 5), "bolt": corners(9, 4)}, references=10)
-    result = outcome(AnomalyTask(data, CONFIG), drawn(data, 3.0))
-    values = by_metric(result)
-    for metric in ("AUROC", "AP", "F1max", "AUROC 1-shot", "AUROC 4-shot", "AUROC nut", "AUROC bolt"):
-        assert values[metric] == pytest.approx(100)
-    assert values["pixel AUROC"] > 98
-    assert values["memory"] == 100
-    assert {score.n for score in result.scores if score.metric in ("AUROC", "memory")} == {20}
 
 
 def test_features_that_do_not_show_defects_are_at_one_half(tmp_path: Path) -> None:
@@ -184,7 +121,7 @@ def test_one_image_and_four_are_remembered_alone(tmp_path: Path) -> None:
     grids |= {f"thing/{row}": features for row, features in enumerate(arrays["test_features"])}
     shaped = {key: torch.from_numpy(grid).view(12, 16, -1) for key, grid in grids.items()}
     task = ready(AnomalyTask(data, CONFIG), shaped)
-    scores = np.concatenate([left["scores"] for left in measured(task, shaped)])
+    scores = np.concatenate([left["scores"] for left in measured(task, {LAYER: shaped})[LAYER]])
     expected = case["expected"]
     for column, run in ((1, "shots_1_seed_0_k_1"), (2, "shots_1_seed_1_k_1"), (6, "shots_4_seed_2_k_1")):
         np.testing.assert_allclose(scores[:, column], expected[run]["official"]["image_scores"], atol=1e-3)
@@ -200,7 +137,7 @@ def test_each_kind_of_defect_is_compared_with_all_good_images(tmp_path: Path) ->
     grids = drawn(data, 0.3)
     result, planted = outcome(task, grids), ready(task, grids)
     assert result.items is not None
-    left = measured(planted, grids)
+    left = measured(planted, {LAYER: grids})[LAYER]
     every = np.concatenate([group["scores"] for group in left])[:12, 0]
     for kind in ("crack", "dent"):
         taken = [number for number in range(12) if number > 5 or kinds[number] == kind]
@@ -211,21 +148,6 @@ def test_each_kind_of_defect_is_compared_with_all_good_images(tmp_path: Path) ->
         (number,) = (score.n for score in result.scores if score.metric == metric)
         assert number == len(taken)
     assert not [metric for metric in by_metric(result) if metric.startswith("AUROC b/")]
-
-
-def test_scores_follow_from_items_and_have_intervals(tmp_path: Path) -> None:
-    data = products(tmp_path, {"nut": corners(24, 12), "bolt": corners(20, 10)}, references=6)
-    result = outcome(AnomalyTask(data, CONFIG), drawn(data, 0.1))
-    assert result.items is not None
-    values, ends = by_metric(result), intervals_of([result.items])
-    assert 50 < values["AUROC"] < 100
-    assert {*ends} == {*values} - {"memory"}
-    for metric, ((low, high),) in ends.items():
-        assert score_of(result.items, metric) == pytest.approx(values[metric], abs=1e-9)
-        assert low <= values[metric] <= high
-        assert low < high
-    both = (values["AUROC nut"] + values["AUROC bolt"]) / 2
-    assert values["AUROC"] == pytest.approx(both, abs=1e-9)
 
 
 def test_what_a_few_defects_decide_has_no_interval(tmp_path: Path) -> None:
@@ -261,33 +183,14 @@ def test_layers_are_not_compared_by_few_defects(tmp_path: Path, defects: int, kn
     assert paired.value[1] == pytest.approx(score_of(second, "AUROC") - score_of(first, "AUROC"))
 
 
-@pytest.mark.parametrize(("shift", "true"), [(1.0, 76.02), (1.8124, 90.0), (2.6598, 97.0)])
-def test_intervals_hold_the_true_auroc(shift: float, true: float, tmp_path: Path) -> None:
-    """Scores of two normal distributions; the aim is 93 %, of 150 samples give or take three errors."""
-    data = products(tmp_path, {"nut": corners(40, 15)}, references=1)
-    bare = Product("nut", (), tuple(replace(image, mask=None) for image in data.products[0].images))
-    rng, defect = np.random.default_rng(3), np.arange(40) < 15
-    inside = 0
-    for _ in range(150):
-        scores = (rng.standard_normal(40) + shift * defect).astype(np.float32)[:, None]
-        result = scoring.outcome(
-            [ScoredProduct(bare, defect, np.zeros((40, 1, 1), np.float32), scores)], (), (0.3,)
-        )
-        assert result.items is not None
-        ((low, high),) = intervals_of([result.items])["AUROC"]
-        assert 0 <= low <= high <= 100
-        inside += low <= true <= high
-    assert inside >= 131
-
-
 def test_the_memory_is_bounded_by_a_draw_that_does_not_depend_on_the_layer(tmp_path: Path) -> None:
     data = products(tmp_path, {"nut": corners(8, 4)}, references=20, memory=100)
     task, grids = AnomalyTask(data, replace(CONFIG, draws=Draws((1,), 2))), drawn(data, 3.0)
-    left = measured(task.memory, grids)
+    left = measured(task.memory, {LAYER: grids})[LAYER]
     image, rows_drawn = (np.concatenate([part[name] for part in left]) for name in ("image", "drawn"))
     assert np.bincount(image).tolist() == [16, 16] + 18 * [5]  # those that are remembered alone are whole
     assert np.bincount(image[rows_drawn]).tolist() == 20 * [5]
-    again = measured(task.memory, grids, batch=1)
+    again = measured(task.memory, {LAYER: grids}, batch=1)[LAYER]
     for part, other in zip(left, again, strict=True):
         assert all((part[name] == other[name]).all() for name in part)
     assert by_metric(outcome(task, grids))["memory"] == pytest.approx(100 * 5 / 16)
@@ -297,7 +200,7 @@ def test_few_products_are_in_memory_at_a_time(tmp_path: Path) -> None:
     names = ("a", "b", "c")
     data = products(tmp_path, dict.fromkeys(names, corners(4, 2)), references=4)
     task, grids = AnomalyTask(data, CONFIG), drawn(data, 3.0)
-    planted = Planted({LAYER: [*measured(task.memory, grids)]})
+    planted = measured(task.memory, {LAYER: grids})
     memories = ProductMemories(planted, {}, task.memory.groups, whole=12, most=100)
     for name in names:
         memory = memories.of(name, LAYER, torch.device("cpu"))
@@ -346,50 +249,6 @@ def test_without_masks_only_images_are_scored(tmp_path: Path) -> None:
     assert by_metric(result)["AUROC"] == pytest.approx(100)
     assert result.missing == {"pixel AUROC": NO_MASKS, "AU-PRO": NO_MASKS}
     assert not any("pixel" in metric for metric in by_metric(result))
-
-
-def test_a_set_of_layers_is_as_their_unit_vectors_side_by_side(tmp_path: Path) -> None:
-    data = products(tmp_path, {"nut": corners(6, 3), "bolt": corners(5, 2)}, references=4, memory=40)
-    task, both = AnomalyTask(data, CONFIG), (Layer(1), Layer(2))
-    layers = {layer: drawn(data, 2.0, seed) for seed, layer in enumerate(both)}
-    joined = {
-        key: torch.cat([normalize(layers[layer][key], dim=-1) for layer in both], dim=-1) / 2**0.5
-        for key in layers[LAYER]
-    }
-    memory = {layer: measured(task.memory, grids) for layer, grids in layers.items()}
-    together = task.remembering(Planted(memory), {})
-    expected, chosen = measured(ready(task, joined), joined), Layer(2, fused=(1,))
-    for group, plain in zip(task.source.groups, expected, strict=True):
-        measurer = together.measure(group, Stretch(8))
-        assert isinstance(measurer, DistanceMeasurer)
-        live = {
-            layer: torch.stack([grids[sample.key] for sample in group.samples])
-            for layer, grids in layers.items()
-        }
-        measurer.compare([chosen], range(len(group.samples)), live)
-        for name, value in measurer.finish(chosen).items():
-            np.testing.assert_allclose(value.numpy(), plain[name], atol=2e-3)  # memories are float16
-
-
-def test_a_layer_without_a_memory_says_why(tmp_path: Path) -> None:
-    data = products(tmp_path, {"nut": corners(4, 2)}, references=2)
-    task, grids = AnomalyTask(data, CONFIG), drawn(data, 1.0)
-    with pytest.raises(ValueError, match=MEMORY_FIRST):
-        measured(task, grids)
-    with pytest.raises(ValueError, match=NOT_FINITE):
-        measured(task.remembering(Planted({}), {LAYER: NOT_FINITE}), grids)
-    grids["nut/good/0"][0, 0, 0] = torch.nan
-    assert not all(part[FINITE].all() for part in measured(task.memory, grids))
-
-
-def test_fingerprints_tell_masks_and_kinds(tmp_path: Path) -> None:
-    data = products(tmp_path, {"nut": corners(4, 2)}, references=2)
-    first, *images = data.products[0].images
-    prints = {AnomalyTask(data, CONFIG).fingerprint, AnomalyTask(replace(data, memory=7), CONFIG).fingerprint}
-    for changed in (replace(first, kind="good"), replace(first, mask=None)):
-        product = replace(data.products[0], images=(changed, *images))
-        prints.add(AnomalyTask(replace(data, products=(product,)), CONFIG).fingerprint)
-    assert len(prints) == 4
 
 
 def test_maps_of_a_few_images_are_kept(tmp_path: Path) -> None:

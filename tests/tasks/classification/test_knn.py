@@ -97,26 +97,6 @@ def test_scores_equal_the_obvious_search(seed: int) -> None:
     assert outcome.items.keys == tuple(sample.key for sample in task.images.val.samples)
 
 
-@pytest.mark.parametrize("probe", [[], list(range(3)), list(range(90))])
-def test_the_probe_subset_does_not_change_the_scores(probe: list[int]) -> None:
-    task, bank, queries = random_case(5)
-    other = problem(task.images.train.labels, task.images.val.labels, probe or [89], SMALL)
-    first, second = (each.score(by_source(each, bank, queries)) for each in (task, other))
-    assert first.scores == second.scores
-    assert other.fingerprint == task.fingerprint
-    assert (other.bank(by_source(other, bank, queries)) == bank).all()
-
-
-def test_images_that_could_not_be_read_are_left_out() -> None:
-    task, bank, queries = random_case(6)
-    bank[[0, 17, 41, 89]], queries[[3, 39]] = np.nan, np.nan
-    outcome = task.score(by_source(task, bank, queries))
-    check(outcome, expected(task, bank, queries))
-    assert outcome.items is not None
-    assert len(outcome.items.keys) == 38
-    assert "val/00003" not in outcome.items.keys
-
-
 def test_ties_go_to_the_image_that_comes_first_in_the_dataset() -> None:
     train, val = np.array([2, 1, 1, 0, 0, 0, 3]), np.array([2, 1, 0])
     task = problem(train, val, [3, 4, 5], replace(config_of(STANDARD, "knn"), k=1, others=(3, 6)))
@@ -138,15 +118,3 @@ def test_k_is_capped_by_the_bank() -> None:
     outcome = whole.score(by_source(task, bank, queries))
     assert len({score.value for score in outcome.scores if score.metric.startswith("top-1")}) == 1
     check(outcome, expected(whole, bank, queries))
-
-
-def test_fingerprint_follows_labels_and_numbers() -> None:
-    task, *_ = random_case(0)
-    train = task.images.train.labels.copy()
-    train[0] = (train[0] + 1) % 9
-    others = [
-        problem(train, task.images.val.labels, [1], SMALL),
-        problem(task.images.train.labels, np.roll(task.images.val.labels, 1), [1], SMALL),
-        replace(task, config=replace(SMALL, temperature=0.1)),
-    ]
-    assert len({each.fingerprint for each in (task, *others)}) == 4

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from layerboard.tasks.classification.few_shot import as_tensor, draw_shots, fit_few_shot
-from layerboard.tasks.classification.probes import FewShotTask, LabelledTask, LinearTask
+from layerboard.tasks.classification.probes import FewShotTask, LinearTask
 from layerboard.tasks.framework.base import Outcome, Statistic
 from layerboard.tasks.framework.protocols import PAPER, STANDARD
 from layerboard.tasks.framework.registry import config_of
@@ -20,7 +20,6 @@ DATA = classification(TRAIN, VAL)
 WHERE = sources(DATA, np.arange(3, 40, 2), size=7)
 FEW = FewShotTask(probed(DATA, WHERE), config_of(STANDARD, "fewshot"))
 LINEAR = LinearTask(probed(DATA, WHERE), config_of(STANDARD, "linear"))
-BOTH = pytest.mark.parametrize("task", [FEW, LINEAR])
 
 
 def features(spread: float, dim: int = 8) -> tuple[Floats, Floats]:
@@ -103,43 +102,3 @@ def test_the_trained_probe_is_scored_with_and_without_standardising() -> None:
     plain, scaled = (values(LINEAR.score(by_source(train * one, val * one))) for one in (1, scale))
     assert scaled["top1"] != plain["top1"]
     assert scaled["top1-bn"] == plain["top1-bn"]
-
-
-@BOTH
-def test_constant_features_have_no_score_as_in_k_nn(task: LabelledTask) -> None:
-    train, val = np.full((48, 5), 0.3, np.float32), np.full((20, 5), 0.3, np.float32)
-    outcome = task.score(by_source(train, val))  # type: ignore[attr-defined]
-    assert outcome == Outcome((), empty="features are the same for all items")
-
-
-@BOTH
-@pytest.mark.parametrize(("value", "reason"), [(np.inf, "not finite"), (np.nan, "no image could be read")])
-def test_features_that_cannot_be_learned_from_give_the_reason(
-    task: LabelledTask, value: float, reason: str
-) -> None:
-    train, val = features(1.0)
-    for vectors in (by_source(np.full_like(train, value), val), by_source(train, np.full_like(val, value))):
-        outcome = task.score(vectors)  # type: ignore[attr-defined]
-        assert outcome.scores == ()
-        assert reason in outcome.empty
-
-
-@BOTH
-def test_one_class_is_none(task: LabelledTask) -> None:
-    train, val = features(1.0)
-    train[12:] = np.nan
-    outcome = task.score(by_source(train, val))  # type: ignore[attr-defined]
-    assert outcome.empty == "a probe needs training images of two classes; all that could be read are of one"
-
-
-def test_fingerprints_follow_labels_and_numbers() -> None:
-    other = probed(classification(np.roll(TRAIN, 1), VAL), WHERE)
-    tasks = [
-        FEW,
-        replace(FEW, data=other),
-        replace(FEW, config=config_of(PAPER, "fewshot")),
-        LINEAR,
-        replace(LINEAR, data=other),
-        replace(LINEAR, config=replace(config_of(STANDARD, "linear"), epochs=1)),
-    ]
-    assert len({task.fingerprint for task in tasks}) == 6

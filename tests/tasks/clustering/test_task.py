@@ -22,14 +22,15 @@ from layerboard.tasks.clustering.task import (
     region_weights,
 )
 from layerboard.tasks.datasets.base import Coverage
-from layerboard.tasks.datasets.coco import CocoEntry, CocoRegion, RegionImage, Regions
-from layerboard.tasks.framework.base import Group, Items, Outcome, Statistic
+from layerboard.tasks.datasets.coco import CocoEntry, RegionImage, Regions
+from layerboard.tasks.framework.base import Items, Outcome, Statistic
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Tiles
 from tests.benchmark.doubles import CountingBackbone, MemorySample
 from tests.fakes import write_fake_coco
+from tests.tasks import passes
 from tests.tasks.framework.test_sources import classification, probed, sources
 
 VIEW = config_of(STANDARD, "cluster-image").view
@@ -166,23 +167,10 @@ def random_regions() -> RegionClusterTask:
     return RegionClusterTask(Regions("double", images, {}, Coverage(()), clusters=3), QUICK)
 
 
-def measured(
-    task: RegionClusterTask, grids: dict[Layer, list[Tensor]]
-) -> dict[Layer, list[dict[str, Tensor]]]:
-    found: dict[Layer, list[dict[str, Tensor]]] = {layer: [] for layer in grids}
-    for number, group in enumerate(task.source.groups):
-        measurer = task.measure(group, VIEW)
-        for layer, all_grids in grids.items():
-            live = all_grids[number][None].clone()
-            measurer.update(layer, [0], live)
-            live.zero_()
-        for layer, left in found.items():
-            left.append(measurer.finish(layer))
-    return found
-
-
-def as_measurements(left: list[dict[str, Tensor]]) -> list[dict[str, NDArray[np.generic]]]:
-    return [{name: value.numpy() for name, value in one.items()} for one in left]
+def measured(task: RegionClusterTask, grids: dict[Layer, list[Tensor]]) -> passes.Measured:
+    return passes.measured(
+        task, {layer: passes.by_key(task, every) for layer, every in grids.items()}, view=VIEW
+    )
 
 
 def test_regions_are_weighted_means_and_the_vanished_are_left_out() -> None:
@@ -201,12 +189,12 @@ def test_regions_are_weighted_means_and_the_vanished_are_left_out() -> None:
                 means.append(mean)
                 labels.append(region.label)
                 keys.append(region.key)
-        covered = torch.cat([left["covered"] for left in found[layer]])
-        mean = torch.cat([left["mean"] for left in found[layer]])
+        covered = np.concatenate([left["covered"] for left in found[layer]])
+        mean = np.concatenate([left["mean"] for left in found[layer]])
         assert int((~covered).sum()) == vanished
         np.testing.assert_allclose(mean[covered], means, atol=1e-5)
-        outcome = task.score(as_measurements(found[layer]))
-        check(outcome, mean[covered].double().numpy(), np.array(labels), 3, QUICK, "objects")
+        outcome = task.score(found[layer])
+        check(outcome, mean[covered].astype(np.float64), np.array(labels), 3, QUICK, "objects")
         assert outcome.items is not None
         assert outcome.items.keys == tuple(keys)
         assert outcome.items.clusters == tuple(key.split("#")[0] for key in keys)  # its image
@@ -235,7 +223,7 @@ def test_the_ceiling_is_the_purity_of_what_cells_show_most() -> None:
                 labels.append(region.label)
     pairs = list(zip(shown, labels, strict=True))
     most = [max(pairs.count((group, label)) for label in set(labels)) for group in set(shown)]
-    scores = {one.metric: one for one in task.score(as_measurements(left)).scores}
+    scores = {one.metric: one for one in task.score(left).scores}
     assert scores["purity ceiling"].value == pytest.approx(100 * sum(most) / len(labels))
     assert scores["purity ceiling"].n == len(labels)
     assert scores["purity"].value < scores["purity ceiling"].value
@@ -271,7 +259,7 @@ def test_planted_regions_have_the_ceiling_that_their_cells_allow(
 ) -> None:
     task, generator = planted(boxes), torch.Generator().manual_seed(0)
     grids = [torch.randn(cells, cells, 8, generator=generator) for _ in task.data.images]
-    outcome = task.score(as_measurements(measured(task, {LAYER: grids})[LAYER]))
+    outcome = task.score(measured(task, {LAYER: grids})[LAYER])
     scores = {one.metric: one.value for one in outcome.scores}
     assert list(scores) == ["purity", "NMI", "ARI", "purity ceiling"]
     assert scores["purity ceiling"] == pytest.approx(ceiling)
@@ -282,21 +270,8 @@ def test_planted_regions_have_the_ceiling_that_their_cells_allow(
 def test_what_was_measured_by_an_earlier_version_has_no_ceiling() -> None:
     task, generator = random_regions(), torch.Generator().manual_seed(0)
     left = measured(task, {LAYER: [torch.randn(5, 4, 8, generator=generator) for _ in range(12)]})[LAYER]
-    older = [{name: one[name] for name in ("mean", "covered")} for one in as_measurements(left)]
+    older = [{name: one[name] for name in ("mean", "covered")} for one in left]
     assert [one.metric for one in task.score(older).scores] == ["purity", "NMI", "ARI"]
-
-
-def test_labels_are_names_only() -> None:
-    task, generator = random_regions(), torch.Generator().manual_seed(0)
-    left = measured(task, {LAYER: [torch.randn(9, 11, 5, generator=generator) for _ in range(12)]})[LAYER]
-    renamed = {3: 1, 17: 0, 90: 2}
-    images = tuple(
-        replace(image, regions=tuple(replace(r, label=renamed[r.label]) for r in image.regions))
-        for image in task.data.images
-    )
-    other = replace(task, data=replace(task.data, images=images))
-    for one, two in zip(*(each.score(as_measurements(left)).scores for each in (task, other)), strict=True):
-        assert one.value == pytest.approx(two.value)
 
 
 def test_regions_of_a_tiled_image_that_is_not_square(tmp_path: Path) -> None:
@@ -331,35 +306,12 @@ def test_regions_of_a_tiled_image_that_is_not_square(tmp_path: Path) -> None:
     check(task.score(left), np.concatenate(means), labels, 2, QUICK, "objects")
 
 
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [(0.0, "all zero"), (2.5, "same for all"), (torch.nan, "not finite"), (torch.inf, "not finite")],
-)
-def test_regions_that_cannot_be_scored_give_the_reason(value: float, reason: str) -> None:
-    task = random_regions()
-    left = [{"mean": np.full((4, 5), value, np.float32), "covered": np.ones(4, bool)} for _ in range(12)]
-    outcome = task.score(left)
-    assert outcome.scores == ()
-    assert reason in outcome.empty
-
-
 def test_features_that_vary_a_little_are_clustered() -> None:
     task = random_regions()
     left = measured(task, {LAYER: [torch.full((8, 8, 3), 7.3) for _ in range(12)]})[LAYER]
     for number, one in enumerate(left):
         one["mean"][:, 1] += 1e-4 * number
-    assert not task.score(as_measurements(left)).empty
-
-
-def test_fewer_regions_than_clusters_give_the_reason() -> None:
-    task, generator = random_regions(), torch.Generator().manual_seed(0)
-    left = measured(task, {LAYER: [torch.randn(9, 11, 5, generator=generator) for _ in range(12)]})[LAYER]
-    covered = int(sum(one["covered"].sum() for one in left))
-    outcome = replace(task, data=replace(task.data, clusters=covered + 1)).score(as_measurements(left))
-    assert (outcome.scores, outcome.empty) == ((), f"{covered} objects are fewer than {covered + 1} clusters")
-    for k in (1, covered):
-        trivial = replace(task, data=replace(task.data, clusters=k)).score(as_measurements(left))
-        assert trivial.empty == f"{covered} objects in {k} clusters say nothing about the features"
+    assert not task.score(left).empty
 
 
 def image_problem(seed: int, batch: int = 7) -> tuple[ImageClusterTask, NDArray[np.float32]]:
@@ -385,63 +337,3 @@ def test_images_are_clustered_in_the_order_of_the_dataset() -> None:
     assert outcome.items is not None
     assert outcome.items.keys == tuple(f"train/{index:05d}" for index in range(0, 80, 2))
     assert outcome.items.clusters == outcome.items.keys  # an image is sampled by itself
-
-
-def test_the_order_of_the_batches_does_not_matter() -> None:
-    task, features = image_problem(1)
-    samples = task.data.probe.samples
-    groups = tuple(Group(str(start), samples[start : start + 7]) for start in range(0, 40, 7))
-    where = task.data
-    order = np.concatenate([where.probe_order[start : start + 7] for start in range(35, -1, -7)])
-    where = replace(task.data, probe=replace(task.data.probe, groups=groups[::-1]), probe_order=order)
-    other = ImageClusterTask(probed(task.data.images, where), QUICK)
-    first, second = (each.score(of_source(each, features)) for each in (task, other))
-    assert first.scores == second.scores
-    assert first.items is not None
-    assert second.items is not None
-    assert first.items.keys == second.items.keys
-    assert (first.items.values["start 1"] == second.items.values["start 1"]).all()
-    assert (first.items.values["start 2"] == second.items.values["start 2"]).all()
-
-
-def test_images_that_could_not_be_read_are_left_out() -> None:
-    task, features = image_problem(2)
-    features[[0, 3, 39]] = np.nan
-    outcome = task.score(of_source(task, features))
-    train = np.empty(80, np.int64)
-    train[task.data.probe_order] = task.data.labels
-    read = ~np.isnan(features[:, 0])
-    check(outcome, features[read].astype(np.float64), train[::2][read], 4, QUICK, "images")
-    assert outcome.items is not None
-    assert "train/00000" not in outcome.items.keys
-    assert "train/00002" in outcome.items.keys
-    assert outcome.items.clusters == outcome.items.keys
-
-
-def test_fingerprint_of_images_follows_labels_and_numbers() -> None:
-    task, _ = image_problem(0)
-    others = [
-        replace(task, data=replace(task.data, labels=np.roll(task.data.labels, 1))),
-        replace(task, config=replace(QUICK, n_init=3, seed=1)),
-    ]
-    assert len({each.fingerprint for each in (task, *others)}) == 3
-
-
-def test_fingerprint_of_regions_follows_labels_shapes_and_numbers(tmp_path: Path) -> None:
-    write_fake_coco(tmp_path, images=4)
-    task, again = (
-        RegionClusterTask(
-            CocoEntry(images=4, first=4, categories=2).read(tmp_path), config_of(STANDARD, "cluster-image")
-        )
-        for _ in range(2)
-    )
-    assert task.fingerprint == again.fingerprint
-    first, *rest = task.data.images
-    region = first.regions[0]
-    assert isinstance(region, CocoRegion)
-    triangle = [[5.0, 5.0, 50.0, 8.0, 20.5, 40.0]]
-    changed = [replace(region, label=9), replace(region, key="other"), replace(region, shape=triangle)]
-    images = [(replace(first, regions=(one, *first.regions[1:])), *rest) for one in changed]
-    problems = [replace(task, data=replace(task.data, images=each)) for each in images]
-    problems += [replace(task, data=replace(task.data, clusters=3)), replace(task, config=QUICK)]
-    assert len({each.fingerprint for each in (task, *problems)}) == 1 + len(problems)

@@ -16,7 +16,6 @@ from layerboard.tasks.framework.assess import intervals_of, measure
 from layerboard.tasks.framework.base import NEIGHBOUR, Outcome
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
-from layerboard.zoo.spec import Layer
 from tests.tasks.classification.test_knn import SMALL, ranked_classes
 from tests.tasks.framework.test_sources import probed, sources
 
@@ -131,17 +130,6 @@ def test_many_images_have_no_influence_as_neighbours() -> None:
     assert not [name for name in items.values if NEIGHBOUR in name]
 
 
-def test_a_set_of_one_layer_scores_as_the_layer() -> None:
-    groups = GENERATOR.integers(0, 9, 48)
-    task, first = task_of(KnnTask, dataset(12, groups), SMALL), Layer(1)
-    vectors = stored(task, features(task.images))
-    (together,) = task.score_together({first: vectors}, [first])  # type: ignore[attr-defined]
-    plain = task.score(vectors)  # type: ignore[attr-defined]
-    assert [score.value for score in together.scores] == pytest.approx(
-        [score.value for score in plain.scores]
-    )
-
-
 @GROUPED
 def test_few_shots_are_drawn_outside_of_the_fold(groups: NDArray[np.int64] | None) -> None:
     data = dataset(12, groups)
@@ -173,17 +161,6 @@ def test_linear_probes_learn_from_the_other_folds() -> None:
         right[asked] = probe.classified(as_tensor(vectors[asked]))[0] == labels[asked]
     assert outcome.items is not None
     assert outcome.items.values["top1"].tolist() == (100 * right).tolist()
-
-
-@pytest.mark.parametrize("kind", [KnnTask, FewShotTask, LinearTask])
-def test_three_images_a_class_are_enough(kind: type[LabelledTask]) -> None:
-    data = dataset(3)
-    outcome = score(task_of(kind, data), features(data, 0.01))
-    accuracies = {score.metric: score.value for score in outcome.scores}
-    best = {KnnTask: "top-1 k=10", FewShotTask: "top1-1shot", LinearTask: "top1-bn"}[kind]
-    assert accuracies[best] == 100
-    assert outcome.items is not None
-    assert len(outcome.items.keys) == 12
 
 
 @pytest.mark.parametrize("kind", [KnnTask, FewShotTask, LinearTask])
@@ -226,16 +203,3 @@ def test_what_is_said_of_the_split_and_the_fingerprint() -> None:
     assert len({task.fingerprint for task in tasks}) == 4
     assert tasks[0].fitted_on == tasks[0].vector_sources
     assert [source.name for source in tasks[0].vector_sources] == ["mine/train-probe", "mine/train-rest"]
-
-
-def test_confusions_are_those_of_all_images() -> None:
-    data = dataset(12)
-    for kind in (FewShotTask, LinearTask):
-        task = task_of(kind, data)
-        outcome = score(task, features(data, 0.01))
-        assert outcome.predicted["class_images"].tolist() == [12] * CLASSES
-        assert outcome.predicted["class_right"].tolist() == pytest.approx([12] * CLASSES)
-        assert outcome.predicted["mistaken"].sum() == 0
-        assert outcome.predicted["right"].all()
-        assert outcome.predicted["predicted"].tolist() == task.facts()["class"].tolist()
-        assert [*task.pictures([outcome.predicted])] == [*task.queries]

@@ -13,7 +13,7 @@ from torch.nn.functional import normalize
 
 from layerboard.benchmark.passes.collectors import Gathered
 from layerboard.tasks.classification.knn import KnnTask
-from layerboard.tasks.datasets.davis import DavisEntry, Video, Videos
+from layerboard.tasks.datasets.davis import DavisEntry, Videos
 from layerboard.tasks.framework.base import FINITE
 from layerboard.tasks.framework.checks import NOT_FINITE
 from layerboard.tasks.framework.feeds import LASTING_GRIDS
@@ -40,8 +40,6 @@ from tests.benchmark.doubles import SPEC
 from tests.fakes import write_fake_davis
 from tests.tasks.framework.test_sources import classification, probed, sources
 from tests.tasks.keypoints.test_problem import VIEW_64, random_grids, random_problem
-from tests.tasks.propagation.test_task import VIEW_32
-from tests.tasks.propagation.test_task import random_grids as video_grids
 
 BLOCKS = tuple(Layer(index) for index in range(1, 13))
 
@@ -204,32 +202,6 @@ def davis(tmp_path: Path) -> Videos:
     return DavisEntry(sequences=2, frames=10, objects=4).read(tmp_path)
 
 
-def frames(video: Video) -> dict[Layer, Tensor]:
-    return {Layer(index): 10.0**index * video_grids(video, index) for index in (1, 2, 3)}
-
-
-@pytest.mark.parametrize("batch", [1, 3, 100])
-def test_masks_are_carried_as_by_tokens_side_by_side(davis: Videos, batch: int) -> None:
-    task = PropagationTask(davis, config_of(STANDARD, "davis"))
-    for video, group in zip(davis.videos, task.source.groups, strict=True):
-        layers = frames(video)
-        found = fed(task.measure(group, VIEW_32), layers, SETS, batch)
-        for one in SETS:
-            together = side_by_side([layers[each] for each in one.members])
-            (expected,) = fed(task.measure(group, VIEW_32), {Layer(1): together}, [Layer(1)], batch).values()
-            torch.testing.assert_close(found[one]["soft"], expected["soft"], atol=1e-4, rtol=0)
-            assert found[one]["varies"].all()
-
-
-def test_what_one_layer_lacks_its_sets_lack(davis: Videos) -> None:
-    task = PropagationTask(davis, config_of(STANDARD, "davis"))
-    video, group = davis.videos[0], task.source.groups[0]
-    layers = frames(video)
-    layers[Layer(3)][1, 0, 0] = torch.nan
-    found = fed(task.measure(group, VIEW_32), layers, SETS)
-    assert [bool(found[one][FINITE].all()) for one in SETS] == [True, False, False]
-
-
 def test_no_set_of_finite_layers_asks_nothing_of_a_task() -> None:
     """Of a backbone whose every layer is NaN, neither a layer nor a set is left."""
     images = classification(np.arange(4), np.arange(4))
@@ -238,18 +210,6 @@ def test_no_set_of_finite_layers_asks_nothing_of_a_task() -> None:
     stored = StoredBackbone(SPEC, BLOCKS[:2], None, broken)
     (found,) = task.results(stored).outcomes
     assert (str(found.layer), found.outcome.empty) == ("1+2", NOT_FINITE)
-
-
-def test_stored_vectors_of_any_magnitude_are_scored_alike() -> None:
-    """Vectors near 1e-30 in a run; one power of two rescales the training and the test images."""
-    images = classification(np.arange(8) % 2, np.arange(6) % 2)
-    task = KnnTask(probed(images, sources(images, np.arange(4))), config_of(STANDARD, "knn"))
-    found = []
-    for exponent in (0, -100, 100):
-        stored = {source.name: Planted(len(source.samples), exponent) for source in task.vector_sources}
-        (outcome,) = task.results(StoredBackbone(SPEC, BLOCKS[:1], None, stored)).outcomes
-        found.append([score.value for score in outcome.outcome.scores])
-    assert found[0] == found[1] == found[2] != []
 
 
 class Broken:
@@ -266,15 +226,3 @@ class Broken:
 
     def bytes(self, layer: Layer, pooling: str) -> int:
         return 0
-
-
-class Planted(Broken):
-    """Random vectors, times a power of two."""
-
-    def __init__(self, images: int, exponent: int) -> None:
-        super().__init__(images)
-        self.exponent = exponent
-
-    def read(self, layer: Layer, pooling: str) -> NDArray[np.float32]:
-        random = np.random.default_rng(len(self.shown)).normal(size=(len(self.shown), 3))
-        return np.ldexp(random.astype(np.float32), self.exponent)

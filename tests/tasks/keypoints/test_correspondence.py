@@ -1,7 +1,5 @@
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch.nn import functional
 
 from tests.tasks.agreement.correspondence import match, match_official, sample_points
@@ -12,25 +10,6 @@ def upsampled(grid, side):
     return functional.interpolate(grid.permute(2, 0, 1)[None], size=(side, side), mode="bilinear")[0].permute(
         1, 2, 0
     )
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(1, 5), st.integers(6, 24), st.booleans())
-def test_equals_matching_of_upsampled_features(seed, height, width, side, padded):
-    generator = torch.Generator().manual_seed(seed)
-    grid = torch.randn(height, width, 7, dtype=torch.float64, generator=generator)
-    vectors = torch.randn(4, 7, dtype=torch.float64, generator=generator)
-    box = (1.3, 2.0, side - 1.0, side - 2.6) if padded else None
-    dense = functional.normalize(upsampled(functional.normalize(grid, dim=-1), side), dim=-1)
-    cosine = torch.einsum("rcd,nd->nrc", dense, functional.normalize(vectors, dim=-1))
-    if padded:
-        inside = torch.full_like(cosine, -torch.inf)
-        inside[:, 2 : side - 3, 1 : side - 1] = cosine[:, 2 : side - 3, 1 : side - 1]
-        cosine = inside
-    found = match(vectors, grid, side, box)
-    for score, (x, y) in zip(cosine, found.tolist(), strict=True):
-        assert score[int(y), int(x)] == pytest.approx(float(score.max()), abs=1e-12)
-        assert (x % 1, y % 1) == (0.5, 0.5)
 
 
 def test_points_take_the_bilinear_value_at_their_exact_position():

@@ -13,16 +13,17 @@ from torch.nn.functional import grid_sample, interpolate, normalize
 
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.spair import KeypointPair, Keypoints, SpairEntry
-from layerboard.tasks.framework.base import FINITE, BatchPart, Statistic
+from layerboard.tasks.framework.base import Statistic
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.keypoints.task import KeypointTask
-from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Letterbox, View
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_spair
+from tests.tasks import passes
 from tests.tasks.agreement import golden
+from tests.tasks.passes import Measured
 
 SIDE, STRIDE = 64, 16
 RULE = config_of(STANDARD, "spair")
@@ -67,25 +68,11 @@ def random_grids(seed: int, images: int = 6, width: int = 9) -> Tensor:
     )
 
 
-def measured(
-    task: KeypointTask, layers: dict[Layer, Tensor], batch: int, view: View = VIEW_64
-) -> dict[Layer, list[dict[str, Floats]]]:
+def measured(task: KeypointTask, layers: dict[Layer, Tensor], batch: int, view: View = VIEW_64) -> Measured:
     """What the pass leaves behind; grids are those of ``data.samples``."""
-    found: dict[Layer, list[dict[str, Floats]]] = {layer: [] for layer in layers}
-    rows = {sample.key: row for row, sample in enumerate(task.data.samples)}
-    for group in task.source.groups:
-        measurer = task.measure(group, view)
-        for start in range(0, len(group.samples), batch):
-            positions = range(len(group.samples))[start : start + batch]
-            for layer, grids in layers.items():
-                live = grids[[rows[group.samples[position].key] for position in positions]]
-                size = view.geometry((1, 1)).size
-                part = BatchPart(slice(None), view, size, torch.zeros(len(live), 3, *size, dtype=torch.uint8))
-                measurer.update(layer, positions, task.feed.portion([LayerFeatures(layer, None, live)], part))
-                live.zero_()  # the activation is gone after the call
-        for layer, left in found.items():
-            left.append({name: value.numpy() for name, value in measurer.finish(layer).items()})
-    return found
+    keys = [sample.key for sample in task.data.samples]
+    named = {layer: dict(zip(keys, grids, strict=False)) for layer, grids in layers.items()}
+    return passes.measured(task, named, batch, view)
 
 
 def letterboxed(points: Floats, size: tuple[int, int], side: int) -> Floats:
@@ -167,21 +154,6 @@ def test_points_and_thresholds_follow_the_official_annotation() -> None:
         left["error_box"], distances / case["expected"]["threshold_length"][1], rtol=1e-5
     )
     np.testing.assert_allclose(left["error_image"], distances / 224, rtol=1e-5)
-
-
-@pytest.mark.parametrize("batch", [1, 64])
-def test_batches_and_other_layers_do_not_matter(batch: int) -> None:
-    task = random_problem(5)
-    layers = {Layer(index): random_grids(index, width=9 - index) for index in range(3)}
-    layers[Layer(2, "final")] = 4 * layers[Layer(2)]
-    together = measured(task, layers, batch)
-    for layer, grids in layers.items():
-        (alone,) = measured(task, {layer: grids}, 3).values()
-        for errors, expected in zip(together[layer], alone, strict=True):
-            np.testing.assert_array_equal(errors["error_box"], expected["error_box"])
-            np.testing.assert_array_equal(errors["error_image"], expected["error_image"])
-    for one, two in zip(together[Layer(2)], together[Layer(2, "final")], strict=True):
-        np.testing.assert_allclose(one["error_box"], two["error_box"])
 
 
 def test_scores_are_means_over_categories_pairs_and_keypoints() -> None:
@@ -274,13 +246,6 @@ def test_the_source_shows_the_images_of_each_category(tmp_path: Path) -> None:
     assert RULE.alphas == (0.1, 0.05, 0.01)
 
 
-def test_features_that_are_not_finite_are_told() -> None:
-    task, grids = random_problem(0), random_grids(0)
-    assert all(left[FINITE].all() for left in measured(task, {Layer(0): grids}, 2)[Layer(0)])
-    grids[:, 0, 0, 0] = torch.nan
-    assert not any(left[FINITE].all() for left in measured(task, {Layer(0): grids}, 2)[Layer(0)])
-
-
 def test_pairs_are_matched_alone_as_in_company() -> None:
     """To the last bit, whatever else shares the source or the target, and however much is held at a time."""
     task, grids = random_problem(2), random_grids(2)
@@ -297,37 +262,3 @@ def test_any_number_of_points_may_be_searched_at_a_time(monkeypatch: pytest.Monk
     monkeypatch.setattr("layerboard.tasks.keypoints.correspondence.SIMILARITIES_CPU", 1)
     for left, errors in zip(measured(task, {Layer(0): grids}, 2)[Layer(0)], expected, strict=True):
         np.testing.assert_array_equal(left["error_box"], errors["error_box"])
-
-
-def test_half_precision_is_measured_in_float32() -> None:
-    task, grids = random_problem(1), random_grids(1).bfloat16()
-    half, single = (measured(task, {Layer(0): g}, 2)[Layer(0)] for g in (grids, grids.float()))
-    for one, two in zip(half, single, strict=True):
-        np.testing.assert_array_equal(one["error_box"], two["error_box"])
-
-
-def test_no_pair_gives_the_reason() -> None:
-    task = KeypointTask(Keypoints("double", (), (), Coverage(())), RULE)
-    assert task.score([]).empty == "no pair has a keypoint"
-
-
-def test_fingerprint_follows_whatever_decides_the_scores() -> None:
-    task = random_problem(0)
-    first, *others = task.data.pairs
-    changes: list[dict[str, Any]] = [
-        {"source_points": first.source_points + 1},
-        {"target_points": first.target_points + 1},
-        {"target_box": (0.0, 0.0, 1.0, 2.0)},
-        {"target_size": (99, 98)},
-        {"source_size": (99, 98)},
-        {"category": "cow"},
-        {"source": (first.source + 1) % 6},
-        {"target": (first.target + 1) % 6},
-    ]
-    changed = [
-        KeypointTask(replace(task.data, pairs=(replace(first, **change), *others)), RULE)
-        for change in changes
-    ]
-    changed += [KeypointTask(task.data, replace(RULE, alphas=(0.2,)))]
-    assert len({one.fingerprint for one in (task, *changed)}) == 1 + len(changed)
-    assert random_problem(0).fingerprint == task.fingerprint

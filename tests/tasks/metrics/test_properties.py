@@ -14,32 +14,10 @@ from tests.tasks.standard import TEMPERATURE
 
 quick = settings(max_examples=20, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)
-estimators = st.sampled_from(["unbiased", "biased"])
 
 
 def normal(seed, *shape):
     return torch.randn(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-
-
-@quick
-@given(seeds, st.integers(4, 20), st.integers(1, 9), estimators)
-def test_cka_of_features_with_themselves_is_one(seed, n, dim, estimator):
-    x = normal(seed, n, dim)
-    assert cka(x, x, estimator) == pytest.approx(1, abs=1e-9)
-    assert batched([x, x], n).numpy() == pytest.approx(np.ones((2, 2)), abs=1e-9)
-
-
-@quick
-@given(seeds, st.integers(8, 20), st.integers(1, 9), st.integers(1, 9), estimators, st.floats(1e-3, 1e3))
-def test_cka_does_not_see_rotation_scale_shift_and_order_of_dimensions(seed, n, wide, other, kind, scale):
-    x, y = normal(seed, n, wide), normal(seed + 1, n, other)
-    x[:, 0] += y[:, 0]
-    rotation = torch.linalg.qr(normal(seed + 2, wide, wide)).Q
-    order = torch.randperm(wide, generator=torch.Generator().manual_seed(seed))
-    expected = cka(x, y, kind)
-    for same in (x @ rotation, -scale * x, x + 5, x[:, order]):
-        assert cka(same, y, kind) == pytest.approx(expected, abs=1e-9)
-        assert cka(y, same, kind) == pytest.approx(expected, abs=1e-9)
 
 
 @quick

@@ -16,7 +16,7 @@ from layerboard.tasks.propagation.j_and_f import (
     statistics,
     tolerance,
 )
-from tests.tasks.propagation.official_davis import border, dilated_by_scipy, official_scores
+from tests.tasks.propagation.official_davis import border
 
 
 def obvious_boundary(mask):
@@ -43,18 +43,6 @@ def obvious_f(prediction, truth, radius):
 def random_mask(rng, height, width):
     field = ndimage.gaussian_filter(rng.standard_normal((height, width)), rng.uniform(0.3, 3))
     return field > rng.normal(0, 0.3) * field.std()
-
-
-def test_videos_have_the_official_scores():
-    rng = np.random.default_rng(0)
-    shape, objects = (5, 60, 90), 2
-    predictions, truths = (
-        [sum(random_mask(rng, *shape[1:]).astype(np.uint8) for _ in range(objects)) for _ in range(shape[0])]
-        for _ in range(2)
-    )
-    scores = score_video(predictions, truths)
-    expected = official_scores(predictions, truths, objects, dilated_by_scipy)
-    assert (np.stack([scores.j, scores.f]) == expected).all()
 
 
 def official_counts(prediction, truth, radius):

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from torch import Tensor
 from layerboard.tasks.datasets.base import Coverage
 from layerboard.tasks.datasets.davis import DAVIS_2017_VAL, DavisEntry, Video, Videos
 from layerboard.tasks.datasets.reading.masks import read_mask, write_mask
-from layerboard.tasks.framework.base import FINITE, Group, Statistic
+from layerboard.tasks.framework.base import Group, Statistic
 from layerboard.tasks.framework.measurers import Measurer
 from layerboard.tasks.framework.protocols import STANDARD, find_protocol
 from layerboard.tasks.framework.registry import config_of
@@ -27,6 +28,7 @@ from layerboard.zoo.view.released import NativeSquare
 from layerboard.zoo.view.views import View, WholeFrame
 from tests.benchmark.doubles import MemorySample
 from tests.fakes import write_fake_davis
+from tests.tasks import passes
 from tests.tasks.propagation.test_j_and_f import obvious_f
 from tests.tasks.propagation.test_metric import Obvious
 from tests.tasks.standard import LayerPropagation, heard_by
@@ -58,26 +60,17 @@ def random_grids(video: Video, seed: int, view: View = VIEW_32) -> Tensor:
 
 def measured(
     task: PropagationTask, number: int, layers: dict[Layer, Tensor], batch: int, view: View = VIEW_32
-) -> dict[Layer, dict[str, NDArray[np.float64]]]:
-    """What the pass leaves behind: batches in order, the layers of each in turn."""
-    group: Group = task.source.groups[number]
-    measurer = task.measure(group, view)
-    for start in range(0, len(group.samples), batch):
-        positions = range(len(group.samples))[start : start + batch]
-        for layer, grids in layers.items():
-            live = grids[start : start + batch].clone()
-            measurer.update(layer, positions, live)
-            live.zero_()  # the activation is gone after the call
-    return finished(measurer, list(layers))
+) -> dict[Layer, dict[str, NDArray[Any]]]:
+    """What the pass leaves behind of one video."""
+    group = task.source.groups[number]
+    keys = [sample.key for sample in group.samples]
+    named = {layer: dict(zip(keys, grids, strict=True)) for layer, grids in layers.items()}
+    return passes.measured_group(task, group, named, batch, view)[0]
 
 
-def finished(measurer: Measurer[Tensor], layers: list[Layer]) -> dict[Layer, dict[str, NDArray[np.float64]]]:
-    """What is kept of a video; of a layer with features that were not finite, this alone."""
-    found = {layer: measurer.finish(layer) for layer in layers}
-    finite = {layer: bool(arrays.pop(FINITE).all()) for layer, arrays in found.items()}
-    kept = measurer.settle({layer: arrays for layer, arrays in found.items() if finite[layer]})
-    as_numpy = {layer: {n: v.numpy() for n, v in arrays.items()} for layer, arrays in kept.items()}
-    return {layer: as_numpy.get(layer, {FINITE: np.array(finite[layer])}) for layer in layers}
+def finished(measurer: Measurer[Tensor], layers: list[Layer]) -> dict[Layer, dict[str, NDArray[Any]]]:
+    """What is kept of a video."""
+    return passes.finished(measurer, layers)[0]
 
 
 def labels_of(video: Video) -> Masks:
@@ -301,29 +294,6 @@ def told(masks: Masks, size: tuple[int, int]) -> Tensor:
     return grids
 
 
-def test_perfect_features_follow_the_objects(davis: Videos) -> None:
-    scores = []
-    for scale in (0.0, 5.0):
-        left = []
-        for number, video in enumerate(davis.videos):
-            height, width = grid_size(video)
-            tokens = [
-                torch.eye(3)[
-                    torch.tensor(np.asarray(Image.fromarray(mask).resize((width, height), 0))).long()
-                ]
-                for mask in labels_of(video)
-            ]
-            noise = torch.rand(7, height, width, 3, generator=torch.Generator().manual_seed(number))
-            grids = torch.stack(tokens) + scale * noise
-            left.append(measured(PropagationTask(davis, RULE), number, {Layer(0): grids}, 4)[Layer(0)])
-        scores.append(PropagationTask(davis, RULE).score(left).scores)
-    (perfect, perfect_j, perfect_f, *_), (noisy, *_) = scores
-    assert perfect_j.value > 70
-    assert perfect_f.value > 60
-    assert perfect.n == 4
-    assert noisy.value < perfect.value - 15
-
-
 @pytest.mark.parametrize("keep", [True, False])
 def test_a_small_object_keeps_the_token_that_it_covers_most(tmp_path: Path, keep: bool) -> None:
     masks = []
@@ -361,18 +331,6 @@ def test_an_object_that_comes_later_is_ignored(tmp_path: Path) -> None:
     assert finished(measurer, [Layer(0)])[Layer(0)]["J"].shape == (1, 2)
 
 
-def test_a_layer_that_is_not_finite_leaves_the_others(davis: Videos) -> None:
-    task = PropagationTask(davis, RULE)
-    grids = random_grids(davis.videos[0], 0)
-    spoilt = grids.clone()
-    spoilt[2, 0, 0, 0] = torch.inf
-    both = measured(task, 0, {Layer(0): spoilt, Layer(1): grids}, 2)
-    (alone,) = measured(task, 0, {Layer(1): grids}, 2).values()
-    assert list(both[Layer(0)]) == [FINITE]
-    assert not both[Layer(0)][FINITE]
-    np.testing.assert_array_equal(both[Layer(1)]["F"], alone["F"])
-
-
 def test_the_host_never_waits_in_tiles(davis: Videos) -> None:
     """On the meta device, where every value that is asked for is an error; smaller grids are not cut."""
     size = 30, 40
@@ -397,16 +355,6 @@ def test_every_video_is_a_group_in_order(davis: Videos) -> None:
     assert config_of(STANDARD, "davis") == PropagationConfig(
         7, 5, 12, False, 0.1, True, False, "patches", WholeFrame(480), None, ()
     )
-
-
-def test_fingerprint_follows_masks_and_numbers(davis: Videos) -> None:
-    before = PropagationTask(davis, RULE).fingerprint
-    assert PropagationTask(davis, RULE).fingerprint == before
-    assert PropagationTask(davis, SHORT).fingerprint != before
-    mask = read_mask(davis.videos[0].masks[3])
-    mask[8:20, 8:20] = 2
-    write_mask(davis.videos[0].masks[3], mask)
-    assert PropagationTask(davis, RULE).fingerprint != before
 
 
 def obvious_areas(mask: NDArray[np.uint8], grid: tuple[int, int], channels: int) -> Tensor:

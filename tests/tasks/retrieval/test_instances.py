@@ -11,12 +11,11 @@ from layerboard.benchmark.exported.vectors import score_task
 from layerboard.tasks.datasets.base import Coverage, FileSample
 from layerboard.tasks.datasets.copies import COPIES
 from layerboard.tasks.datasets.instances import Instance, Instances, Part, instances
-from layerboard.tasks.framework.assess import intervals_of, score_of
+from layerboard.tasks.framework.assess import score_of
 from layerboard.tasks.framework.base import Outcome
-from layerboard.tasks.framework.checks import NOT_FINITE
 from layerboard.tasks.framework.protocols import STANDARD
 from layerboard.tasks.framework.registry import config_of
-from layerboard.tasks.retrieval.instances import ALONE, InstancesTask
+from layerboard.tasks.retrieval.instances import InstancesTask
 from layerboard.zoo.errors import InputError
 
 Vectors = dict[str, NDArray[np.float32]]
@@ -65,20 +64,6 @@ def test_identical_images_are_found_at_a_cosine_of_one() -> None:
     assert {score.n for score in result.scores if score.unit == "pairs"} == {pairs}
     reason = f"TAR at FAR 0.001 needs 10,000 pairs of different things, of which there are {pairs - 15 * 6:,}"
     assert result.missing == {"TAR at FAR 0.001": reason}
-
-
-def test_scores_follow_from_items_and_have_intervals() -> None:
-    task = task_of(planted(20, 4, distractors=7))
-    result = task.score(drawn(task, 1.0))
-    assert result.items is not None
-    values, ends = by_metric(result), intervals_of([result.items])
-    of_queries = {"recall@1", "recall@5", "recall@10", "mAP", "R-precision"}
-    assert {*ends} == {*of_queries, "ROC AUC", "TAR at FAR 0.01"}  # a cosine at a precision has none
-    for metric, ((low, high),) in ends.items():
-        assert score_of(result.items, metric) == pytest.approx(values[metric], abs=1e-9)
-        assert low < values[metric] < high
-    assert {*result.items.clusters} == {f"{thing:02d}" for thing in range(20)}
-    assert len(result.items.keys) == 80
 
 
 def test_queries_look_in_the_database_alone() -> None:
@@ -134,48 +119,6 @@ def test_each_kind_of_copy_has_metrics() -> None:
     assert {score.n for score in result.scores if score.metric == "mAP caption"} == {8}
     assert result.items is not None
     assert score_of(result.items, "mAP mirrored") == pytest.approx(values["mAP mirrored"])
-
-
-def test_what_cannot_be_scored_has_a_reason() -> None:
-    task = task_of(planted(4, 2, ("query", "database")))
-    vectors = drawn(task, 0.1)
-    assert "same for all" in task.score({name: np.ones_like(each) for name, each in vectors.items()}).empty
-    assert task.score({name: each * np.inf for name, each in vectors.items()}).empty == NOT_FINITE
-    vectors["planted/queries"][:] = np.nan
-    assert task.score(vectors).empty == ALONE
-
-
-def test_the_nearest_images_of_a_few_queries_are_kept() -> None:
-    task = task_of(planted(20, 3, distractors=2))
-    predicted, facts = task.score(drawn(task, 0.0)).predicted, task.facts()
-    assert predicted["neighbour"].shape == (12, 4)
-    assert len({key.partition("/")[0] for key in facts["query"].tolist()}) == 12
-    assert (np.asarray(predicted["kind"])[:, :2] == "same").all()
-    assert (np.asarray(predicted["kind"])[:, 2:] == "wrong").all()
-    np.testing.assert_allclose(np.asarray(predicted["cosine"])[:, :2], 1)
-    assert (np.asarray(predicted["average_precision"]) == 100).all()
-    assert (facts["positives"] == 2).all()
-    assert [*task.pictures([predicted])][:12] == facts["query"].tolist()
-
-
-def test_fingerprints_tell_things_and_parts() -> None:
-    data = planted(4, 2)
-    parted = planted(4, 2, ("query", "database"))
-    renamed = [image._replace(thing="00" if image.thing < "03" else "03") for image in data.images]
-    others = (parted, instances("planted", renamed, "here", Coverage(())))
-    assert len({task_of(each).fingerprint for each in (data, *others)}) == 3
-
-
-@pytest.mark.parametrize("parts", [(), ("query", "database", "database")])
-def test_exported_features_give_the_same_scores(parts: tuple[Part, ...], tmp_path: Path) -> None:
-    task = task_of(planted(12, 3, parts, distractors=4))
-    vectors = drawn(task, 0.8)
-    np.savez(tmp_path / "F.npz", **task.exported(vectors))
-    report = score_task("instances", tmp_path / "F.npz", "standard")
-    expected = by_metric(task.score(vectors))
-    assert {name: value for name, value in report.scores.items() if value is not None} == pytest.approx(
-        expected
-    )
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from layerboard.tasks.datasets.scenes import Scenes
-from layerboard.tasks.framework.assess import intervals_of, measure
-from layerboard.tasks.framework.base import FINITE, Outcome
-from layerboard.tasks.framework.checks import ALIKE
+from layerboard.tasks.framework.base import Outcome
 from layerboard.tasks.framework.protocols import find_protocol
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.segmentation.capi import NO_MEMORY, TOO_FEW, CapiConfig, CapiTask, Distance
-from layerboard.tasks.segmentation.shown import NO_LABELS
 from layerboard.zoo.spec import Layer
 from layerboard.zoo.view.views import Stretch
 from tests.tasks.agreement import in_context as agreement
@@ -75,20 +72,6 @@ def test_golden_cases(tmp_path: Path, name: str) -> None:
         fixed = problem_of(data, ((int(k),), (distance,)), seed)  # type: ignore[arg-type]
         found = outcome(fixed, train, val, side=side)
         assert by_metric(found)["mIoU"] == pytest.approx(expected["mIoU"], abs=1e-9)
-    assert found.items is not None
-    assert 100 * measure([found.items], "mIoU").evaluate()[0, 0] == pytest.approx(by_metric(found)["mIoU"])
-    ((low, high),) = intervals_of([found.items])["mIoU"]
-    assert low <= by_metric(found)["mIoU"] <= high
-
-
-def test_features_that_are_the_class_give_100(tmp_path: Path) -> None:
-    train, val = drawn(9, 0), drawn(10, 1)
-    data = scenes(tmp_path, enlarged(train), enlarged(val))
-    assert by_metric(outcome(problem_of(data), one_hot(train), one_hot(val), side=SIDE)) == {
-        "mIoU": 100.0,
-        "pixel accuracy": 100.0,
-        "class accuracy": 100.0,
-    }
 
 
 def test_a_layer_chooses_for_itself_whatever_the_batch(tmp_path: Path) -> None:
@@ -170,9 +153,6 @@ def test_what_cannot_be_scored(planted: Callable[..., tuple[CapiTask, list[Tenso
     def nothing(train: Masks, val: Masks) -> None:
         del train, val
 
-    def unjudged(train: Masks, val: Masks) -> None:
-        val[:] = 255
-
     def forgotten(train: Masks, val: Masks) -> None:
         train[:] = 255
 
@@ -180,21 +160,11 @@ def test_what_cannot_be_scored(planted: Callable[..., tuple[CapiTask, list[Tenso
         train[0], val[0] = 255, 255
 
     assert by_metric(scored(planted(one_of_each)))["mIoU"] > 99
-    assert scored(planted(unjudged)).empty == NO_LABELS
-    with pytest.raises(ValueError, match=NO_MEMORY):
-        scored(planted(forgotten))
-    with pytest.raises(ValueError, match=TOO_FEW):
-        scored(planted(nothing, images=1))
+    assert scored(planted(forgotten)).empty == NO_MEMORY
+    assert scored(planted(nothing, images=1)).empty == TOO_FEW
     problem, train, val = planted(nothing, images=2)
     assert by_metric(outcome(problem, train, val, side=SIDE))["mIoU"] > 50  # 32 cells at most, fewer vote
-    with pytest.raises(ValueError, match="training images must be measured first"):
-        problem.measure(problem.source.groups[0], Stretch(SIDE))
-    constant = [torch.ones(4, 4, 3)] * 4
-    assert outcome(problem, constant, constant, side=SIDE).empty == ALIKE
-    nan = [grid * torch.nan for grid in train]
-    assert all(FINITE in one for one in measured(problem.memory, {LAYER: nan}, 2, SIDE)[LAYER])
-    with pytest.raises(ValueError, match="whole pixels per cell"):
-        outcome(problem, train, val, side=22)
+    assert "whole pixels per cell" in outcome(problem, train, val, side=22).empty
 
 
 def test_the_numbers_of_the_protocol_and_what_fingerprints_tell(tmp_path: Path) -> None:

@@ -10,9 +10,6 @@ from PIL import Image
 
 from layerboard.tasks.datasets.base import FileSample
 from layerboard.tasks.datasets.scenes import Scene, Scenes
-from layerboard.tasks.framework.assess import intervals_of, measure
-from layerboard.tasks.framework.base import FINITE
-from layerboard.tasks.framework.checks import ALIKE
 from layerboard.tasks.framework.protocols import find_protocol
 from layerboard.tasks.framework.registry import config_of
 from layerboard.tasks.metrics.cell_labels import resized_labels
@@ -72,12 +69,6 @@ def test_golden_cases(tmp_path: Path, name: str) -> None:
         found = outcome(HummingbirdTask(data, rule(k)), *grids, side=masks[0].shape[1])
         # rows are kept as float16
         assert by_metric(found)["mIoU"] == pytest.approx(official["mIoU"], abs=0.05)
-        assert found.items is not None
-        assert 100 * measure([found.items], "mIoU").evaluate()[0, 0] == pytest.approx(
-            by_metric(found)["mIoU"]
-        )
-        ((low, high),) = intervals_of([found.items])["mIoU"]
-        assert low < by_metric(found)["mIoU"] < high or low == high == by_metric(found)["mIoU"]
 
 
 def test_swapped_classes_cost_nothing(tmp_path: Path) -> None:
@@ -132,16 +123,6 @@ def test_classes_that_nothing_shows_are_averaged(tmp_path: Path) -> None:
     scores = by_metric(outcome(problem, one_hot(cells), one_hot(cells), side=SIDE))
     assert scores["mIoU"] == pytest.approx(100 * 2 / 5)
     assert scores["class accuracy"] == 100
-
-
-def test_what_cannot_be_scored(tmp_path: Path) -> None:
-    train, val = drawn(3, 0), drawn(3, 1)
-    problem = HummingbirdTask(scenes(tmp_path, enlarged(train), enlarged(val)), rule(k=90))
-    constant = [torch.ones(4, 4, 3)] * 3
-    assert outcome(problem, constant, constant, side=SIDE).empty == ALIKE
-    assert by_metric(outcome(problem, one_hot(train), one_hot(val), side=SIDE))["mIoU"] > 40  # 48 cells vote
-    left = measured(problem.memory, {LAYER: [one * torch.nan for one in one_hot(train)]}, 4, SIDE)
-    assert all(FINITE in one for one in left[LAYER])
 
 
 def sample(folder: Path, size: tuple[int, int] = (90, 60)) -> FileSample:

@@ -270,11 +270,6 @@ def test_fewer_than_four_images_leave_nothing(images: int) -> None:
     assert measurer.finish(Layer(0))["gram"].shape == (0,)
 
 
-def test_fingerprint_follows_the_batches() -> None:
-    assert problem(30, 10).fingerprint == problem(30, 10).fingerprint
-    assert len({problem(30, 10).fingerprint, problem(30, 12).fingerprint, problem(31, 10).fingerprint}) == 3
-
-
 RAGHU = find_protocol("raghu")
 
 

@@ -48,29 +48,6 @@ def nested(n, lost):
     return np.stack([np.arange(n) >= part for part in lost], axis=1)
 
 
-@pytest.mark.parametrize("rivals", [2, 12])
-def test_a_layer_as_good_as_the_best_is_rarely_lost(rivals):
-    lost = 0
-    for seed in range(300):
-        g = np.random.default_rng(seed)
-        values = g.normal(size=(60, 1)) + g.normal(size=(60, rivals))
-        lost += not maybe(ratios(values), seed)[0]
-    assert lost / 300 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
-
-
-def test_losses_hold_for_all_at_once_and_for_the_one_that_is_picked():
-    true = np.array([0.0, -0.1, -0.2, -0.3, -0.3, -0.5])
-    some = picked = 0
-    for seed in range(400):
-        values = true + np.random.default_rng(seed).normal(size=(80, 6))
-        loss = compare_with_best(ratios(values), seed).loss
-        wrong = loss < -true
-        some += wrong.any()
-        picked += wrong[np.argmax(values.mean(axis=0))]
-    assert some / 400 <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 400)
-    assert picked / 400 <= 0.025 + 2 * np.sqrt(0.025 * 0.975 / 400)
-
-
 def test_two_are_told_apart_as_by_the_paired_t_test_and_the_loss_is_its_end():
     for n in (6, 30, 200):
         for shift in (0.9, 1.1):
@@ -114,18 +91,6 @@ def test_strata_and_clusters_count():
     assert maybe(ratios(many)) == [False, True]
     together = ratios(9 * values, np.full(40, 9))
     assert maybe(together) == maybe(ratios(values))
-
-
-def test_partitions_hold_equal_layers_and_lose_worse_ones():
-    lost, apart = 0, []
-    for seed in range(40):
-        g = np.random.default_rng(seed)
-        lost += not maybe(clusterings(g, [0.4] * 4), seed)[0]
-        inside = maybe(clusterings(g, [0.2, 0.45, 0.45], starts=10), seed)
-        assert inside[0]
-        apart.append(1 - np.mean(inside[1:]))
-    assert lost <= 6
-    assert np.mean(apart) > 0.9
 
 
 def test_equal_columns_are_all_inside_and_what_never_varies_is_out():
@@ -193,17 +158,6 @@ def test_groups_of_one_are_the_paired_t_test():
     np.testing.assert_allclose(found[:3], [0.5, 0.5 - reach, 0.5 + reach], atol=0.05)
     p = 2 * stats.t.sf(0.5 / np.sqrt(2 / 30), 29)
     assert found.p == pytest.approx(p, rel=0.5)
-
-
-def test_the_group_with_many_equal_layers_does_not_win_by_chance():
-    wins = np.zeros(2)
-    first = np.arange(9) < 8
-    for seed in range(300):
-        values = np.random.default_rng(seed).normal(size=(80, 9))
-        found = compare_groups(ratios(values), first, seed=seed)
-        assert found.low <= found.value <= found.high
-        wins[int(found.value < 0)] += found.p < 0.05
-    assert (wins / 300 <= 0.025 + 2 * np.sqrt(0.025 * 0.975 / 300)).all()
 
 
 @pytest.mark.parametrize(

@@ -429,50 +429,6 @@ def test_nothing_is_chosen_where_a_half_cannot_count():
         assert best == 0
 
 
-def covered(make, truth, simulations=300):
-    """Share of simulated samples whose interval holds the truth."""
-    found = [intervals(make(np.random.default_rng(s))) for s in range(simulations)]
-    return np.mean([low[0] <= truth <= high[0] for low, high in found])
-
-
-def binary(g):
-    return ratios(g.random(200) < 0.7)
-
-
-def videos(n):
-    def make(g):
-        objects = g.integers(1, 6, n)
-        return ratios([g.normal(g.normal(0.6, 0.15), 0.1, k).sum() for k in objects], objects)
-
-    return make
-
-
-def categories(g):
-    group, keypoints = np.repeat(np.arange(6), 20), g.integers(3, 15, 120)
-    hits = g.binomial(keypoints, g.beta(0.8 + 0.4 * group, 3.2 - 0.4 * group))
-    return ratios(hits, keypoints, group, group)
-
-
-@pytest.mark.parametrize(
-    ("make", "truth"),
-    [(binary, 0.7), (videos(30), 0.6), (videos(8), 0.6), (videos(2), 0.6), (categories, 0.45)],
-    ids=["binary", "30 videos", "8 videos", "2 videos", "categories"],
-)
-def test_intervals_of_means_cover_at_their_level(make, truth):
-    assert covered(make, truth) == pytest.approx(0.95, abs=0.038)  # three standard errors
-
-
-@pytest.mark.parametrize(("index", "classes"), [("purity", 12), ("ARI", 12), ("NMI", 4)])
-def test_intervals_of_partitions_cover_at_their_level(index, classes):
-    def make(g):
-        labels = g.integers(classes, size=240)
-        clusters = np.where(g.random(240) < 0.4, g.integers(classes, size=240), labels)
-        return Partitions(labels, clusters[None, None], (index,), np.arange(240), zeros(240))
-
-    truth = np.mean([make(np.random.default_rng(10**6 + s)).evaluate() for s in range(400)])
-    assert covered(make, truth) == pytest.approx(0.95, abs=0.038)
-
-
 def test_p_holds_its_level_for_few_units():
     p = [differences(ratios(np.random.default_rng(s).normal(size=(8, 2))), 0).p[1] for s in range(400)]
     assert np.mean(np.array(p) < 0.05) == pytest.approx(0.05, abs=0.033)

@@ -52,14 +52,6 @@ def predicted(values: Floats) -> Floats:
     return RidgePredictions.of(VECTORS, values, np.arange(COUNT) % 5, np.arange(COUNT), penalties).predicted
 
 
-def test_a_channel_is_predicted_and_noise_is_not() -> None:
-    channel = by_metric(outcome(regress(3 * VECTORS[:, 4] + 7)))
-    assert channel["R2"] > 99.99
-    assert channel["rho"] > 99.9
-    assert channel["MAE"] < 0.05
-    assert by_metric(outcome(regress(RNG.normal(size=COUNT))))["R2"] < 20
-
-
 def test_scores_are_those_of_scikit_learn_and_follow_from_the_items() -> None:
     values = VECTORS[:, 0] + RNG.normal(size=COUNT)
     result = outcome(regress(values))
@@ -89,19 +81,6 @@ def test_a_constant_target_has_no_score_and_a_reason() -> None:
     result = outcome(regress(np.stack([np.ones(COUNT), VECTORS[:, 0]], axis=1), "x", "y"))
     assert result.missing["R2 x"] == "x is the same for all images"
     assert by_metric(result)["R2"] == by_metric(result)["R2 y"]
-
-
-def test_images_that_could_not_be_read_are_left_out() -> None:
-    vectors = VECTORS.copy()
-    vectors[[3, 8]] = np.nan
-    result = outcome(regress(VECTORS[:, 4]), vectors)
-    assert result.scores[0].n == COUNT - 2
-    assert by_metric(result)["R2"] > 99.9
-    few = np.where(np.arange(COUNT)[:, None] < 9, VECTORS, np.nan).astype(np.float32)
-    assert outcome(regress(VECTORS[:, 4]), few).empty.startswith("10 images that can be read are needed")
-    assert (
-        outcome(regress(VECTORS[:, 4]), np.ones_like(VECTORS)).empty == "features are the same for all items"
-    )
 
 
 def test_a_split_is_kept_and_groups_are_clusters() -> None:
@@ -149,31 +128,6 @@ def test_labels_that_a_fold_lacks_do_not_count() -> None:
     assert by_metric(outcome(multilabel(np.column_stack([values, rare, np.ones(COUNT)])))) == alone
     nothing = outcome(multilabel(np.column_stack([rare, np.ones(COUNT)])))
     assert nothing.empty == "no label is there, and not there, in every fold and what it learns from"
-
-
-def test_examples_say_what_was_predicted_and_how_well() -> None:
-    task = regress(VECTORS[:, 4])
-    result, facts = outcome(task), task.facts()
-    assert facts["image"].shape == result.predicted["predicted"].shape == (16,)
-    errors = [
-        abs(float(a) - float(b)) for a, b in zip(facts["truth"], result.predicted["predicted"], strict=True)
-    ]
-    assert max(errors) < 0.1
-    assert result.predicted["score"].min() > 90
-    assert {*task.pictures([])} == {*facts["image"].tolist()}
-
-
-def test_examples_of_labels_name_them() -> None:
-    values = (VECTORS[:, :2] > 0).astype(np.float64)
-    task = multilabel(values)
-    result, truth = outcome(task), task.facts()["truth"]
-    assert {*truth} <= {"l0", "l1", "l0, l1", "none"}
-    right = [
-        {*a.split(", ")} == {*b.split(", ")}
-        for a, b in zip(truth, result.predicted["predicted"], strict=True)
-    ]
-    assert sum(right) > 8
-    assert result.predicted["score"].max() == 100
 
 
 @pytest.mark.parametrize("count", [20, 40])

@@ -6,7 +6,6 @@ from math import comb
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from layerboard.tasks.analyses.metrics import attention as attention_maps
@@ -106,23 +105,6 @@ def test_prefix_tokens_are_cut_off_and_rows_renormalised() -> None:
     assert not patches[0, 0, 3].any()  # nothing is left of a row that looks at prefix tokens alone
 
 
-def test_a_slow_obvious_implementation_says_the_same() -> None:
-    cells, prefix = (3, 5), 1
-    attention = torch.rand(2, 4, 16, 16, generator=torch.Generator().manual_seed(2)).softmax(-1)
-    found = attention_distance(patch_attention(attention, prefix), cell_distances(cells, unit=True))
-    places = [(row / 2, column / 4) for row in range(3) for column in range(5)]
-    for image in range(2):
-        for head in range(4):
-            total = 0.0
-            for query, (row, column) in enumerate(places):
-                weights = attention[image, head, 1 + query, 1:].double()
-                weights = weights / weights.sum()
-                for key, (other_row, other_column) in enumerate(places):
-                    gap = ((row - other_row) ** 2 + (column - other_column) ** 2) ** 0.5
-                    total += float(weights[key]) * gap / 15
-            assert float(found[image, head]) == pytest.approx(total, abs=1e-6)
-
-
 def test_several_distances_are_taken_at_once_and_patches_once_for_all_that_look() -> None:
     draw = torch.rand(2, 3, 10, 10, generator=torch.Generator().manual_seed(3)).softmax(-1)
     maps = AttentionMaps(Layer(1, "probabilities"), draw, 1, (3, 3))
@@ -143,34 +125,6 @@ def rolled(layers: list[Tensor]) -> Tensor:
         state = roll(layer[None], state)
     assert state is not None
     return state[0]
-
-
-def obvious(layers: NDArray[np.float64], fusion: Fusion, share: float) -> NDArray[np.float64]:
-    """Rollout of [layers heads T T] written out, double precision."""
-    tokens = layers.shape[-1]
-    state = np.eye(tokens)
-    for heads in layers:
-        fused = getattr(np, fusion)(heads, axis=0)
-        least = np.sort(fused.ravel())[int(share * fused.size)]
-        kept = np.where(fused < least, 0, fused)
-        kept[0, 0] = fused[0, 0]
-        mixed = (kept + np.eye(tokens)) / 2
-        state = mixed / mixed.sum(axis=1, keepdims=True) @ state
-    return state
-
-
-@pytest.mark.parametrize("fusion", ["mean", "max", "min"])
-@pytest.mark.parametrize("share", [0, 0.9])
-def test_an_obvious_implementation_says_the_same(fusion: Fusion, share: float) -> None:
-    layers = torch.rand(3, 2, 4, 11, 11, generator=torch.Generator().manual_seed(0)).mul(4).softmax(-1)
-    state = None
-    for layer in layers:
-        state = roll(discard(fuse_heads(layer, fusion), share), state)
-    assert state is not None
-    for image in range(2):
-        expected = obvious(layers[:, image].double().numpy(), fusion, share)
-        np.testing.assert_allclose(state[image], expected, atol=1e-6)
-    torch.testing.assert_close(state.sum(-1), torch.ones(2, 11))
 
 
 def test_uniform_layers() -> None:
@@ -276,15 +230,6 @@ def test_deviations_of_uniform_and_identity() -> None:
     assert deviation_over_heads(maps, 1) > 0
     assert torch.isnan(deviation_over_heads(maps[:1], 1))
     assert torch.isnan(deviation_over_queries(torch.ones(2, 2, 2) / 2, 1)).all()
-
-
-def test_deviations_are_those_of_numpy_and_rows_are_not_renormalised() -> None:
-    maps = torch.rand(3, 4, 12, 12, generator=torch.Generator().manual_seed(0)).softmax(-1)
-    inside = maps[..., 2:, 2:].double().numpy()
-    over_queries = inside.std(axis=2, ddof=1).mean(axis=-1)
-    over_heads = inside.std(axis=1, ddof=1).mean(axis=(-1, -2))
-    np.testing.assert_allclose(deviation_over_queries(maps, 2), over_queries, rtol=1e-5)
-    np.testing.assert_allclose(deviation_over_heads(maps, 2), over_heads, rtol=1e-5)
 
 
 def test_patches_alone_are_averaged_over() -> None:
