@@ -236,6 +236,7 @@ class TestRevisited(DatasetCase):
 
 class TestDavis(DatasetCase):
     entry = DAVIS_2017_VAL
+    fake = fakes.write_fake_davis
     counts = MappingProxyType({"sequences": 2, "frames": 8, "objects": 4})
     complete = "2 of 2 sequences, 8 of 8 frames, 4 of 4 objects"
     partial = "2 of 30 sequences, 8 of 1,999 frames, 4 of 61 objects"
@@ -269,15 +270,13 @@ class TestDavis(DatasetCase):
         (pixels, [(content("no image"), r"cannot read the header of image .*00000\.jpg")]),
     )
 
-    def write(self, root: Path, row: DatasetEntry[Any]) -> None:
-        fakes.write_fake_davis(root)
-
 
 PAIR = "PairAnnotation/test/000001-2008_000000-2008_000001:cat.json"
 
 
 class TestSpair(DatasetCase):
     entry = SPAIR_71K_TEST
+    fake = fakes.write_fake_spair
     counts = MappingProxyType({"pairs": 4, "categories": 2})
     complete = "4 of 4 pairs, 2 of 2 categories, 6 images, 12 keypoints"
     partial = "4 of 12,234 pairs, 2 of 18 categories, 6 images"
@@ -322,15 +321,13 @@ class TestSpair(DatasetCase):
         (PAIR, [(fields(src_imname="\ud800.jpg"), r"UTF-8 as names of files in .*, found '\\ud800\.jpg'")]),
     )
 
-    def write(self, root: Path, row: DatasetEntry[Any]) -> None:
-        fakes.write_fake_spair(root)
-
 
 LIST = "ImageSets/Segmentation/train.txt"
 
 
 class TestVoc(DatasetCase):
     entry: ClassVar[DatasetEntry[Any]] = VOC_2012
+    fake = fakes.write_fake_voc
     counts = MappingProxyType({"train_images": 4, "val_images": 3})
     complete = "4 of 4 training images, 3 of 3 validation images"
     partial = "4 of 1,464 training images, 3 of 1,449 validation images"
@@ -361,9 +358,6 @@ class TestVoc(DatasetCase):
         (pixels, [(content("no image"), "cannot read the header of image")]),
     )
 
-    def write(self, root: Path, row: DatasetEntry[Any]) -> None:
-        fakes.write_fake_voc(root)
-
 
 class TestVocWithMoreMasks(TestVoc):
     entry = VOC_2012_AUG
@@ -389,6 +383,7 @@ def in_both_splits(folder: Path) -> None:
 
 class TestAde(DatasetCase):
     entry = ADE20K
+    fake = fakes.write_fake_ade
     counts = MappingProxyType({"train_images": 4, "val_images": 3})
     complete = "4 of 4 training images, 3 of 3 validation images"
     partial = "4 of 20,210 training images, 3 of 2,000 validation images"
@@ -405,9 +400,6 @@ class TestAde(DatasetCase):
         ("", [(in_both_splits, "both splits of ade20k-val, found ADE_train_00000001")]),
         (target[0], [(masked(0, (4, 3)), "and 4 x 3 in")]),
     )
-
-    def write(self, root: Path, row: DatasetEntry[Any]) -> None:
-        fakes.write_fake_ade(root)
 
 
 JSON = "annotations/instances_val2017.json"
@@ -431,6 +423,7 @@ def listed(file_name: str, width: int = 4) -> Change:
 
 class TestCoco(DatasetCase):
     entry = COCO_VAL2017
+    fake = fakes.write_fake_coco
     counts = MappingProxyType({"images": 4, "first": 4})
     complete = "4 of 4 images listed, 4 of 4 images used, 3 images with regions, 6 regions"
     partial = "4 of 5,000 images listed, 4 of 1,000 images used"
@@ -469,9 +462,6 @@ class TestCoco(DatasetCase):
         (JSON, faults),
     )
 
-    def write(self, root: Path, row: DatasetEntry[Any]) -> None:
-        fakes.write_fake_coco(root)
-
 
 def without(name: str) -> Change:
     """A folder without a file or folder of each partition."""
@@ -483,6 +473,7 @@ WHEEL = {"id": 0, "name": "Wheel", "supercategory": "Car"}
 
 class TestPartImageNet(DatasetCase):
     entry = PARTIMAGENET
+    fake = fakes.write_fake_partimagenet
     counts = MappingProxyType({"images": 18, "classes": 6, "supercategories": 2, "parts": 4})
     complete = (
         "18 of 18 images listed, 6 of 6 classes, 2 of 2 super-categories, 4 of 4 part categories, "
@@ -507,9 +498,6 @@ class TestPartImageNet(DatasetCase):
         ("", [(without("{}.json"), "in .*, found none; the original release of PartImageNet is meant")]),
         ("", [(without("{}"), r"annotated images such as .*train/n00000001/n00000001_0\.JPEG")]),
     )
-
-    def write(self, root: Path, row: DatasetEntry[Any]) -> None:
-        fakes.write_fake_partimagenet(root)
 
 
 class TestMvtec(OwnDatasetCase):
@@ -548,6 +536,7 @@ TABLE = "split_csv/1cls.csv"
 
 class TestVisa(OwnDatasetCase):
     entry = VISA
+    fake = fakes.write_fake_visa
     counts = MappingProxyType({"products": 1, "references": 2, "images": 2})
     complete = (
         "1 of 1 products, 2 of 2 reference images, 2 of 2 test images; "
@@ -571,15 +560,13 @@ class TestVisa(OwnDatasetCase):
     )
     spoiled = ((TABLE, faults),)
 
-    def write(self, root: Path, row: DatasetEntry[Any]) -> None:
-        fakes.write_fake_visa(root)
-
 
 EBAY = "Ebay_test.txt"
 
 
 class TestSop(DatasetCase):
     entry = SOP
+    fake = fakes.write_fake_sop
     counts = MappingProxyType({"things": 2, "images": 4})
     complete = "2 of 2 things, 4 of 4 images"
     partial = "2 of 11,316 things, 4 of 60,502 images"
@@ -597,12 +584,10 @@ class TestSop(DatasetCase):
         (EBAY, [(replaced("mug_final/2_1.JPG", "../2_1.JPG"), "below the dataset's folder")]),
     )
 
-    def write(self, root: Path, row: DatasetEntry[Any]) -> None:
-        fakes.write_fake_sop(root)
-
 
 class TestCub(DatasetCase):
     entry = CUB
+    fake = fakes.write_fake_cub
     counts = MappingProxyType({"things": 3, "images": 6})
     complete = "3 of 3 things, 6 of 6 images"
     partial = "3 of 100 things, 6 of 5,924 images"
@@ -616,6 +601,3 @@ class TestCub(DatasetCase):
     spoiled = (
         ("images", [(emptied, r"expected CUB_200_2011/images/NUMBER\.NAME/\*\.jpg in .*; unpack it")]),
     )
-
-    def write(self, root: Path, row: DatasetEntry[Any]) -> None:
-        fakes.write_fake_cub(root)
