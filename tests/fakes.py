@@ -75,6 +75,40 @@ def write_fake_cub(root: Path, things: int = 3, images: int = 2) -> Path:
     return root / "CUB_200_2011"
 
 
+def write_fake_sop(root: Path, things: int = 2, images: int = 2) -> Path:
+    """``Stanford_Online_Products/Ebay_test.txt`` and the images that it names."""
+    folder, generator = root / "Stanford_Online_Products", np.random.default_rng(12)
+    lines = ["image_id class_id super_class_id path"]
+    for number in range(things * images):
+        name = f"mug_final/{1 + number // images}_{number % images}.JPG"
+        lines.append(f"{7 + number} {1 + number // images} 1 {name}")
+        _save(fake_image(number // images, (40, 32), generator)[0], folder / name)
+    (folder / "Ebay_test.txt").write_text("\n".join(lines))
+    return folder
+
+
+def write_fake_visa(root: Path) -> Path:
+    """``VisA/split_csv/1cls.csv`` and its images: two to learn from, a good one, and one with a mask."""
+    folder, generator = root / "VisA", np.random.default_rng(13)
+    rows = ["object,split,label,image,mask"]
+    for split, label, name in (
+        ("train", "normal", "Normal/1"),
+        ("train", "normal", "Normal/0"),
+        ("test", "normal", "Normal/2"),
+        ("test", "anomaly", "Anomaly/0"),
+    ):
+        image, mask = fake_image(1, (40, 32), generator)
+        path = f"candle/Data/Images/{name}.png"
+        _save(image, folder / path)
+        masked = f"candle/Data/Masks/{name}.png" if label == "anomaly" else ""
+        if masked:
+            _save(Image.fromarray(mask * np.uint8(255)), folder / masked)
+        rows.append(f"candle,{split},{label},{path},{masked}")
+    (folder / "split_csv").mkdir()
+    (folder / "split_csv" / "1cls.csv").write_text("\n".join(rows) + "\n")
+    return folder
+
+
 def write_fake_imagenet(
     root: Path, classes: int = 3, train: int = 4, val: int = 2, size: Size = (40, 32), seed: int = 0
 ) -> Path:

@@ -2,13 +2,11 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from layerboard.zoo.errors import InputError
 from tests import fakes
-from tests.benchmark.runs import answer, command, once, run
+from tests.benchmark.runs import answer, once, run
 
 
 @pytest.fixture(scope="module")
@@ -42,24 +40,6 @@ def test_a_folder_is_scored_by_two_passes_and_comes_to_an_answer_in_a_few_comman
     page = answer(capsys, tmp_path, line, "anomaly AUROC", "--images", parts)
     assert "distance of layer" in page
     assert "bolt, dent" in page
-
-
-def test_what_a_layout_has_not_is_said(
-    parts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    places = ("--output", tmp_path / "out", "--cache", tmp_path / "cache", "--backbones", "mini-fs")
-    refused = command(capsys, "run", "--images", parts, "--tasks", "knn", *places)
-    assert refused.code == 2
-    assert "knn: needs class folders or --labels; --images is in a layout of defects" in refused.err
-    for label in ("cat", "dog"):
-        (tmp_path / "pets" / label).mkdir(parents=True)
-        for number in range(4):
-            Image.fromarray(np.full((8, 8, 3), number, np.uint8)).save(
-                tmp_path / "pets" / label / f"{number}.png"
-            )
-    refused = command(capsys, "run", "--images", tmp_path / "pets", "--tasks", "anomaly", *places)
-    assert refused.code == 2
-    assert "anomaly: needs folders NAME/train/good and NAME/test in --images" in refused.err
 
 
 def test_another_mask_is_other_data(parts: Path, tmp_path: Path) -> None:

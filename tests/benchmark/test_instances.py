@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tests import fakes
-from tests.benchmark.runs import Tally, answer, command, once, run
+from tests.benchmark.runs import Tally, answer, once, run
 
 
 @pytest.fixture(scope="module")
@@ -66,15 +66,3 @@ def test_class_folders_are_shown_once_to_tasks_of_classes_and_of_things(shop: Pa
         for frame in (records, by_table)
     ]
     pd.testing.assert_series_equal(*scores, rtol=0, atol=1e-4)
-
-
-def test_what_a_layout_has_not_is_said(
-    shop: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    places = ("--output", tmp_path / "out", "--cache", tmp_path / "cache", "--backbones", "mini-fs")
-    refused = command(capsys, "run", "--images", shop, "--tasks", "knn", *places)
-    assert refused.code == 2
-    assert "knn: needs class folders or --labels; --images is in a layout of instances" in refused.err
-    refused = command(capsys, "run", "--copies", *places)
-    assert refused.code == 2
-    assert "--copies makes copies of your own images; give their folder with --images DIR" in refused.err

@@ -10,7 +10,7 @@ from PIL import Image
 
 import layerboard
 from layerboard.benchmark.commands.check import check
-from layerboard.benchmark.plan.datasets import bind_tasks, own_datasets
+from layerboard.benchmark.plan.datasets import PlannedTasks, bind_tasks, own_datasets
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.suites import MINI_SUITE
 from layerboard.leaderboards.board.board import Board
@@ -113,12 +113,6 @@ def test_without_labels_a_second_run_shows_nothing_to_a_backbone(
     assert (again["date"] == records["date"]).all()
 
 
-def test_without_labels_a_task_that_needs_some_is_wrong_usage(flat: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"knn: needs class labels, which flat-.* does not have"):
-        run(tmp_path, ["mini-fs"], "knn", "cka", images=flat)
-    assert not list(tmp_path.rglob("*.parquet"))
-
-
 @pytest.mark.usefixtures("no_pages")
 def test_labels_from_a_table_give_the_scores_of_class_folders(
     capsys: Capture, flat: Path, tmp_path: Path
@@ -188,34 +182,27 @@ def test_check_opens_all_images_or_a_sample_of_many(
     assert (answer.code, "broken" in answer.out) == (2, True)
 
 
-WRONG = {
-    (
-        "--labels",
-        "l.csv",
-    ): "--labels says the classes of your own images; give their folder with --images DIR",
-    (
-        "--images",
-        "a",
-        "b",
-        "--labels",
-        "l.csv",
-    ): "--labels is for one folder of images, found 2; put a metadata",
-    (
-        "--images",
-        "hf:a/b",
-        "--labels",
-        "l.csv",
-    ): r"--labels is for a folder of images; choose the columns of hf:ID",
-}
+COPIES = "--copies makes copies of your own images; give their folder with --images DIR"
+LABELS = "--labels says the classes of your own images; give their folder with --images DIR"
+TARGET = "--target says what the labels of your own images are; give their folder with --images DIR"
 
 
-@pytest.mark.parametrize("words", WRONG)
-@pytest.mark.parametrize("name", ["run", "check", "features"])
-def test_labels_that_fit_nothing_are_wrong_usage(
-    capsys: Capture, tmp_path: Path, name: str, words: tuple[str, ...]
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("run", "--copies"), COPIES),
+        (("run", "--labels", "l.csv"), LABELS),
+        (("features", "--labels", "l.csv"), LABELS),
+        (("check", "--labels", "l.csv"), LABELS),
+        (("check", "--target", "number"), TARGET),
+        (("run", "--images", "a", "b", "--labels", "l.csv"), "is for one folder of images, found 2; put a"),
+        (("run", "--images", "hf:a/b", "--labels", "l.csv"), "folder of images; choose the columns of hf:ID"),
+    ],
+)
+def test_options_that_fit_nothing_are_wrong_usage(
+    capsys: Capture, words: tuple[str, ...], sentence: str
 ) -> None:
-    folders = () if name == "check" else ("-o", tmp_path / "out", "--cache", tmp_path / "cache")
-    assert WRONG[words] in command(capsys, name, *words, *folders).error
+    assert sentence in command(capsys, *words).error
 
 
 def test_check_of_nothing_says_what_to_give(capsys: Capture) -> None:
@@ -281,10 +268,44 @@ def test_images_too_few_for_cka_leave_it_empty(flat: Path, tmp_path: Path) -> No
     assert {*records["reason"]} == {"CKA needs 4 images that can be read"}
 
 
-def test_of_the_analyses_together_those_are_run_that_class_labels_allow(flat: Path) -> None:
-    at = DataLocation(MINI_SUITE.datasets, None, images=(str(flat.parent / "classes"),), protocol=STANDARD)
-    found = bind_tasks(at, find_tasks(("inside",)), names=["inside"])
+def bound(root: Path, flat: Path, layout: str, task: str) -> PlannedTasks:
+    """The tasks of a run on own images in a layout."""
+    images, labelling = root / layout, Labelling()
+    if layout == "defects":
+        fakes.write_fake_defects(images)
+    elif layout == "instances":
+        for part in ("query", "database"):
+            fakes.write_fake_class_folders(images / part)
+    else:
+        images = flat.parent / "classes" if layout == "classes" else flat
+    if layout == "numbers":
+        lines = (f"{path.name},{number / 3}" for number, path in enumerate(flat.iterdir()))
+        (root / "n.csv").write_text("\n".join(["file,size", *lines]))
+        labelling = Labelling(root / "n.csv", target="number")
+    at = DataLocation(MINI_SUITE.datasets, None, (str(images),), protocol=STANDARD, labelling=labelling)
+    return bind_tasks(at, find_tasks((task,)), names=[task])
+
+
+def test_of_the_analyses_together_those_are_run_that_class_labels_allow(flat: Path, tmp_path: Path) -> None:
+    found = bound(tmp_path, flat, "classes", "inside")
     assert "attention-maps" in {one.entry.name for one in found.every}
     assert "saliency" in {one.task for one in found.absent}
-    with pytest.raises(InputError, match="saliency: needs more than the class labels"):
-        bind_tasks(at, find_tasks(("saliency",)), names=["saliency"])
+
+
+@pytest.mark.parametrize(
+    ("layout", "task", "needs"),
+    [
+        ("flat", "knn", "class labels, which flat-.* does not have"),
+        ("numbers", "knn", "class labels, which flat-.* does not have"),
+        ("numbers", "multilabel", r"several labels an image in --labels, parted by \| or"),
+        ("classes", "saliency", "more than the class labels that --images has"),
+        ("classes", "anomaly", "folders NAME/train/good and NAME/test in --images"),
+        ("defects", "knn", "class folders or --labels; --images is in a layout of defects"),
+        ("instances", "knn", "class folders or --labels; --images is in a layout of instances"),
+    ],
+)
+def test_what_a_layout_has_not_is_said(
+    layout: str, task: str, needs: str, flat: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=f"{task}: needs {needs}"):
+        bound(tmp_path, flat, layout, task)

@@ -16,7 +16,7 @@ from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec.origin import TRANSFORMERS
 from tests import fakes
 from tests.benchmark.conftest import Whole
-from tests.benchmark.runs import command, run
+from tests.benchmark.runs import run
 from tests.leaderboards.shown import render_page
 
 
@@ -104,19 +104,6 @@ def test_weights_replace_generated_ones_too(tmp_path: Path) -> None:
 def test_weights_that_cannot_be_used(tmp_path: Path, weights: dict[str, Path], words: str) -> None:
     with pytest.raises(InputError, match=words):
         find_backbones(requested(tmp_path, weights), PAPER_SUITE, Silent())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--protocol", "papers"), "there is no protocol 'papers'; did you mean 'paper'?"),
-        (("--weights", "moco-s16"), "--weights takes NAME=PATH"),
-    ],
-)
-def test_wrong_options(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: tuple[str, ...], words: str
-) -> None:
-    assert words in command(capsys, "run", "-b", "mini-fs", "--output", tmp_path, *arguments).error
 
 
 @pytest.mark.parametrize("protocols", ["hummingbird,capi", "capi,hummingbird"])

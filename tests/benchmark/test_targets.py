@@ -67,15 +67,3 @@ def test_exported_vectors_are_scored_alike(
     done = command(capsys, "features", *asked, *places, "--tasks", "regress", "--layers", "final")
     assert done.code == 0, done.err
     assert "score regress --features" in done.out + done.err
-
-
-def test_what_a_table_has_not_is_said(
-    photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    places = ("--output", tmp_path / "out", "--cache", tmp_path / "cache", "--backbones", "mini-fs")
-    asked = ("run", "--images", photos / "photos", "--labels", photos / "numbers.csv", *places)
-    assert "knn: needs class labels, which photos-" in command(capsys, *asked, "--tasks", "knn").err
-    refused = command(capsys, *asked, "--tasks", "multilabel")
-    assert "multilabel: needs several labels an image in --labels, parted by | or" in refused.err
-    refused = command(capsys, "check", "--target", "number")
-    assert "--target says what the labels of your own images are" in refused.err

@@ -155,7 +155,3 @@ def test_what_reads_an_output_folder_imports_nothing_heavy(whole: Whole, tmp_pat
     assert "knn top-1" in done.stdout
     ends = [line for line in done.stdout.splitlines() if line.startswith("ended")]
     assert ends == [f"ended {line[0]} 0 set()" for line in lines]
-
-
-def test_no_output(capsys: Capture, tmp_path: Path) -> None:
-    assert "which does not exist" in command(capsys, "show", "-o", tmp_path / "none").error

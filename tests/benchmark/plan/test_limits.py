@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.plan import PlanRecipe, make_plan
 from layerboard.benchmark.plan.suites import STANDARD_SUITE
@@ -21,17 +19,6 @@ def test_a_limit_beyond_the_data_leaves_them_as_they_are(data: Path) -> None:
     assert coverage(data, 10_000) == coverage(data, None)
 
 
-@pytest.mark.parametrize(
-    ("key", "words"),
-    [
-        ("knn.imagenet.standard", "limited to 1 image a class: 3 train and 3 val images were used"),
-        ("retrieval.roxford5k.standard", "limited to 1 query"),
-        ("davis.davis-2017-val.standard", "limited to 1 video"),
-        ("spair.spair-71k-test.standard", "limited to 1 pair a category: "),
-        ("cluster-object.coco-val2017.standard", "limited to 1 image"),
-    ],
-)
-def test_a_limit_says_what_was_used(data: Path, key: str, words: str) -> None:
+def test_a_limit_makes_other_data(data: Path) -> None:
     found, whole = coverage(data, 1), coverage(data, None)
-    assert words in found[key][0]
-    assert found[key][1] != whole[key][1]
+    assert [key for key in whole if found[key][1] == whole[key][1]] == []

@@ -30,6 +30,7 @@ NAME = Path("mini-dino") / "knn.mini-imagenet.standard.parquet"
         ({"coverage": None}, "its column coverage is null, expected str in every row"),
         ({"reason": "x" * 70_000}, "its column reason has a text of more than 65,536 bytes"),
         ({"tap": f"1+{10**9}"}, "there is no layer"),
+        ({"tap": "1+x"}, ".*'x'; delete the file and run again"),
         ({"tap": "blok"}, "there is no tap 'blok'"),
     ],
 )

@@ -12,7 +12,6 @@ from layerboard.tasks.datasets.cifar import CIFAR_10, CIFAR_100, CIFAR_100_RAGHU
 from layerboard.tasks.datasets.packs.hub_tables import tables_of
 from layerboard.tasks.datasets.reading.files import data_root
 from layerboard.zoo.errors import InputError
-from tests import fakes
 
 CLASSES = ["apple", "aquarium_fish", "baby"]
 LABELS = {"train": [2, 0, 1, 0, 2, 1], "test": [1, 2]}
@@ -63,16 +62,6 @@ def test_the_last_training_images_by_their_rows_are_tested(tmp_path: Path) -> No
     assert data.val.keys == ("train/aquarium_fish/00005.png", "train/baby/00004.png")
 
 
-def test_files_without_their_rows_have_no_such_split(tmp_path: Path) -> None:
-    fakes.write_fake_cifar10(tmp_path)
-    (tmp_path / "cifar10").rename(tmp_path / "cifar100")
-    with pytest.raises(InputError, match=r"in the order of the authors' file, found one number twice"):
-        SPLIT.read(tmp_path)
-    (tmp_path / "cifar100" / "train" / "bird" / "0000.png").rename(tmp_path / "cifar100/train/bird/a.png")
-    with pytest.raises(InputError, match="found 'a'; read the dataset from the Hub instead"):
-        SPLIT.read(tmp_path)
-
-
 def test_other_columns_are_refused(tmp_path: Path) -> None:
     write_tables(tmp_path, "colour")
     with pytest.raises(
@@ -86,8 +75,3 @@ def test_entries_are_pinned() -> None:
         tables = tables_of(entry.source.removeprefix("hf:"))
         assert (entry.folder, entry.revision) == (tables.folder, tables.revision)
         assert len(entry.revision) == 40
-
-
-def test_a_part_without_tested_images_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="expected images of numbers below 45000 and from 45000 on in"):
-        CIFAR_100_RAGHU.read(write_tables(tmp_path))

@@ -42,17 +42,6 @@ def test_unsplit_folder(tmp_path: Path) -> None:
     assert keys(labelled(tmp_path / "again").train.samples) == keys(dataset.train.samples)
 
 
-@pytest.mark.parametrize("split", ["val", "valid", "validation", "test", "Val"])
-def test_given_split_is_used(tmp_path: Path, split: str) -> None:
-    write_fake_class_folders(tmp_path / "train", images=3)
-    write_fake_class_folders(tmp_path / split, classes=2, images=1)
-    dataset = labelled(tmp_path)
-    assert dataset.val is not None
-    assert len(dataset.train.samples) == 9
-    assert keys(dataset.val.samples) == [f"{split}/n0000000{i}/n0000000{i}_0.JPEG" for i in (1, 2)]
-    assert EVERY not in dataset.coverage.remarks
-
-
 def test_val_before_test_which_is_left_out_and_said(tmp_path: Path) -> None:
     for seed, split in enumerate(("train", "val", "test")):
         write_fake_class_folders(tmp_path / split, classes=2, images=2, seed=seed)

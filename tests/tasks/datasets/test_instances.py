@@ -9,12 +9,10 @@ from PIL import Image
 from layerboard.tasks.datasets.catalogue import read_own
 from layerboard.tasks.datasets.classes import Classification, Unlabelled
 from layerboard.tasks.datasets.copies import COPIES, SHORT, CopySample
-from layerboard.tasks.datasets.instances import CUB, InstanceEntry, Instances, has_queries, read_queries
+from layerboard.tasks.datasets.instances import CUB, Instances, has_queries, read_queries
 from layerboard.tasks.datasets.reading.labels import Labelling
 from layerboard.tasks.framework.identity import own_name
 from layerboard.zoo.errors import InputError
-
-THINGS = InstanceEntry("few", "few", things=2, images=4, table="Ebay_test.txt")
 
 
 def save(*paths: Path, size: tuple[int, int] = (40, 30)) -> None:
@@ -177,25 +175,6 @@ def test_copies_differ_from_their_image_and_are_the_same_every_time(tmp_path: Pa
             assert kind != "caption" or not changed[: int(0.84 * SHORT)].any()
     mirrored = np.asarray(CopySample(original, "mirrored").open())
     assert (mirrored[:, ::-1] == pixels).all()
-
-
-def test_the_table_of_sop_is_read(tmp_path: Path) -> None:
-    root = tmp_path / "few"
-    lines = ["image_id class_id super_class_id path", "7 1 1 mug_final/1_0.JPG", "8 1 1 mug_final/1_1.JPG"]
-    lines += ["9 2 1 mug_final/2_0.JPG", "10 2 1 mug_final/2_1.JPG"]
-    save(*(root / line.split()[3] for line in lines[1:4]))
-    (root / "Ebay_test.txt").write_text("\n".join(lines))
-    data = THINGS.read(tmp_path)
-    assert shown(data) == [
-        ("mug_final/1_0.JPG", "1", ""),
-        ("mug_final/1_1.JPG", "1", ""),
-        ("mug_final/2_0.JPG", "2", ""),
-    ]
-    assert data.coverage.partial
-    assert str(data.coverage).startswith("2 of 2 things, 3 of 4 images; 1 image alone")
-    (root / "Ebay_test.txt").write_text("\n".join([*lines, "11 2 mug"]))
-    with pytest.raises(InputError, match=r"image_id class_id super_class_id path in line 6 of .*test.txt"):
-        THINGS.read(tmp_path)
 
 
 def test_the_test_half_of_cub_is_read(tmp_path: Path) -> None:

@@ -1,27 +1,12 @@
-import pickle
-import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pytest
 
-from layerboard.tasks.datasets.revisitop import ROXFORD5K, RevisitedEntry
-from layerboard.zoo.errors import InputError
+from layerboard.tasks.datasets.revisitop import RevisitedEntry
 from tests.fakes import write_fake_revisited
-from tests.tasks.datasets.helpers import copy_shuffled, keys
+from tests.tasks.datasets.helpers import keys
 
 MINI = RevisitedEntry("mini-oxford", "roxford5k", database=8, queries=2)
-
-
-def change(folder: Path, **fields: Any) -> None:
-    """Replace fields of the ground truth."""
-    path = folder / "gnd_roxford5k.pkl"
-    path.write_bytes(pickle.dumps({**pickle.loads(path.read_bytes()), **fields}))
-
-
-def truth(**fields: Any) -> dict[str, Any]:
-    return {"bbx": [0, 0, 9, 9], "easy": [0], "hard": [1], "junk": [], **fields}
 
 
 def test_layout(tmp_path: Path) -> None:
@@ -34,15 +19,6 @@ def test_layout(tmp_path: Path) -> None:
     assert [found.tolist() for found in dataset.hard] == [[2], [6]]
     assert [found.tolist() for found in dataset.junk] == [[3], [7]]
     assert all(found.dtype == np.int64 for found in (*dataset.easy, *dataset.junk))
-    assert not dataset.coverage.partial
-    assert dataset.database[0].open().size == (48, 36)
-
-
-def test_order_is_that_of_the_ground_truth(tmp_path: Path) -> None:
-    write_fake_revisited(tmp_path / "a")
-    copy_shuffled(tmp_path / "a", tmp_path / "b")
-    first, second = (MINI.read(tmp_path / name) for name in "ab")
-    assert keys(first.database) == keys(second.database)
 
 
 def test_missing_images_leave_and_indices_follow(tmp_path: Path) -> None:
@@ -60,46 +36,3 @@ def test_missing_images_leave_and_indices_follow(tmp_path: Path) -> None:
     ]
     assert dataset.hard[0].tolist() == [5]
     assert dataset.junk[0].tolist() == []
-
-
-def test_missing_folders(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"expected roxford5k \(roxford5k/gnd_roxford5k.pkl"):
-        ROXFORD5K.read(tmp_path)
-    folder = write_fake_revisited(tmp_path)
-    shutil.rmtree(folder / "jpg")
-    with pytest.raises(InputError, match=r"the images of mini-oxford at .*jpg, which does not exist"):
-        MINI.read(tmp_path)
-    (folder / "jpg").mkdir()
-    with pytest.raises(InputError, match=r"found 0 of 8 and 0 of 2; unpack the images there"):
-        MINI.read(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"gnd": [truth()]}, "one entry of gnd for each of the 2 queries"),
-        ({"gnd": [truth(easy=[8]), truth()]}, r"indices below 8 \(the database\) as easy of query .*found 8"),
-        ({"gnd": [truth(junk=[-1]), truth()]}, "indices below 8"),
-        ({"gnd": [truth(hard=[0.5]), truth()]}, "integer indices as hard"),
-        ({"gnd": [truth(bbx=[1, 2, 3]), truth()]}, "four numbers as bbx"),
-        ({"gnd": [truth(bbx=[9, 2, 3, 4]), truth()]}, "x1 < x2"),
-        (
-            {"gnd": [{"bbx": [0, 0, 9, 9], "ok": [], "junk": []}, truth()]},
-            "bbx, easy, hard and junk in query",
-        ),
-        ({"imlist": []}, "list of image names as imlist"),
-        ({"imlist": ["a", "a"]}, "1 repeated"),
-        ({"qimlist": ["../../etc/passwd", "b"]}, "below the dataset's folder"),
-    ],
-)
-def test_broken_ground_truth(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
-    change(write_fake_revisited(tmp_path), **fields)
-    with pytest.raises(InputError, match=message):
-        MINI.read(tmp_path)
-
-
-def test_other_object_in_the_pickle(tmp_path: Path) -> None:
-    folder = write_fake_revisited(tmp_path)
-    (folder / "gnd_roxford5k.pkl").write_bytes(pickle.dumps([1, 2]))
-    with pytest.raises(InputError, match="expected a dictionary with imlist, qimlist and gnd"):
-        MINI.read(tmp_path)

@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from huggingface_hub import errors
 from safetensors.torch import save_file
 
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Stage
-from tests.zoo.conftest import CPU, Loader
+from tests.zoo.conftest import Loader
 from tests.zoo.layouts import Tensors, hub_vit
 from tests.zoo.published import LAYOUTS, Published, publish
 
@@ -271,33 +269,6 @@ def test_a_file_that_is_not_there_is_never_replaced(tmp_path: Path, loader: Load
     empty.mkdir()
     with pytest.raises(InputError, match=f"{empty} has no weights; expected model.safetensors"):
         loader(replace(spec, repository=str(empty)))
-
-
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (errors.GatedRepoError, "facebook/dino-vits16 is gated: accept its terms on"),
-        (errors.RepositoryNotFoundError, "The Hub has no public repository facebook/dino-vits16"),
-        (errors.LocalEntryNotFoundError, "and the Hub cannot be reached; connect once, or give a directory"),
-        (errors.HTTPError, "could not be downloaded: a proxy failed$"),  # type: ignore[attr-defined]
-        (RuntimeError, "could not be downloaded: a proxy failed$"),
-    ],
-)
-def test_entries_that_cannot_be_fetched(
-    error: type[Exception], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def answer(*_: object, local_files_only: bool, **__: object) -> str:
-        if local_files_only:
-            raise errors.LocalEntryNotFoundError("not here")
-        failure = error.__new__(error)
-        failure.args = ("a proxy failed\nand much more",)
-        raise failure
-
-    monkeypatch.setattr("layerboard.zoo.load.hub.hf_hub_download", answer)
-    monkeypatch.setattr("layerboard.zoo.load.hub.hub_answers", lambda: True)
-    (spec,) = find(["dino-s16"])
-    with pytest.raises(InputError, match=message):
-        load_backbone(replace(spec, revision=None), device=CPU, cache_dir=tmp_path)
 
 
 def test_a_reduced_entry_is_not_the_full_one(tmp_path: Path, loader: Loader) -> None:

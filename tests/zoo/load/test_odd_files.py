@@ -49,6 +49,7 @@ def test_odd_configurations(change: dict[str, object], message: str, tmp_path: P
     [
         ({"image_std": [0, 1, 1]}, "should give an 'image_std' above 0"),
         ({"image_mean": [float("nan")] * 3}, "should give three numbers as 'image_mean'"),
+        ({"image_mean": [0.5]}, r"should give three numbers as 'image_mean', not \[0.5\]"),
         ({"rescale_factor": 0}, "should give a number above 0 as 'rescale_factor', not 0"),
     ],
 )
@@ -104,6 +105,10 @@ def test_a_configuration_chooses_no_code(name: str, small: Callable[[str], Reduc
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        ("{", "config.json is not a readable JSON file"),
+        ("[]", "config.json should hold"),
+        ("{}", "config.json describes model type 'none'"),
+        ('{"model_type": "bert"}', "config.json describes model type 'bert'"),
         ("[" * 100_000, "config.json is not a readable JSON file"),
         ('{"model_type": ' + '{"a": ' * 100_000, "config.json is not a readable JSON file"),
         ('{"model_type": "beit", "architectures": 5}', "describes no network that transformers can build"),
@@ -121,7 +126,10 @@ def test_configurations_under_an_entry(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("places", [[], ["a"], [["a", "b"]], "a", 3, None, {}, {"a": "b\0c"}, {"a": ".."}])
+@pytest.mark.parametrize(
+    "places",
+    [[], ["a"], [["a", "b"]], "a", 3, None, {}, {"a": "b\0c"}, {"a": ".."}, {"a": "../b.safetensors"}],
+)
 def test_an_index_that_lists_no_files(
     places: object, small: Callable[[str], Reduced], loader: Loader
 ) -> None:

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from layerboard.tasks.datasets.classes import EVERY
 from layerboard.tasks.datasets.folder import read_folder
 from layerboard.tasks.datasets.reading.labels import Labelling
 from layerboard.zoo.errors import InputError
@@ -29,6 +30,8 @@ def classes_below(root: Path, *folders: str, classes: tuple[str, ...] = CLASSES)
         ("train2017", "val2017"),
         ("training", "evaluation"),
         ("train", "dev"),
+        ("train", "valid"),
+        ("train", "Val"),
         ("trainval", "test"),
         ("images/train", "images/val"),
         ("data/images/Training", "data/images/Validation"),
@@ -42,6 +45,7 @@ def test_folders_with_words_of_splits_are_splits(tmp_path: Path, train: str, val
     data = labelled(classes_below(tmp_path, train, val))
     assert data.train.classes == CLASSES
     assert data.val is not None
+    assert EVERY not in data.coverage.remarks
     assert {key.rsplit("/", 2)[0] for key in data.train.keys} == {train}
     assert {key.rsplit("/", 2)[0] for key in data.val.keys} == {val}
 
