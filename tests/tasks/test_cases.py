@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -280,8 +281,10 @@ class TargetCase(cases.VectorCase):
         yield self.of(self.data(self.values(), train=40))
 
     def few(self, task: Any) -> Iterator[tuple[Task, Features, str]]:
-        nine = {f"{number}.png": self.noise(task)[f"{number}.png"] for number in range(9)}
-        yield task, nine, "10 images that can be read are needed"
+        noise = self.noise(task)
+        for few in (range(9), range(0, 60, 5)):  # too few, and of one fold
+            some = {f"{number}.png": noise[f"{number}.png"] for number in few}
+            yield task, some, "10 images that can be read are needed"
         yield self.of(self.data(np.ones((60, 2)))), self.noise(task), self.constant
 
     constant: ClassVar[str]
@@ -572,6 +575,10 @@ class SceneCase(cases.GridCase):
 
     def changed(self, task: Any, folder: Path) -> Iterator[Task]:
         yield self.task_on(replace(task.data, memory=50, most=5))
+        for part in ("train", "val"):  # another mask
+            first, second, *others = getattr(task.data, part)
+            scenes = (replace(first, mask=second.mask), second, *others)
+            yield self.task_on(replace(task.data, **{part: scenes}))
         yield self.task_on(replace(task.data, offset=1, classes=task.data.classes[1:]))
 
     def few(self, task: Any) -> Iterator[tuple[Task, Features, str]]:
@@ -605,7 +612,7 @@ class TestHummingbird(SceneCase):
         return self.kind(data, hummingbird.rule())
 
     def changed(self, task: Any, folder: Path) -> Iterator[Task]:
-        yield next(super().changed(task, folder))
+        yield from islice(super().changed(task, folder), 3)
 
 
 class TestCapi(SceneCase):

@@ -130,6 +130,11 @@ def test_labels_that_a_fold_lacks_do_not_count() -> None:
     assert nothing.empty == "no label is there, and not there, in every fold and what it learns from"
 
 
+def test_examples_of_numbers_far_from_zero_are_as_far() -> None:
+    task = regress(2.0**40 + VECTORS[:, 4].astype(np.float64))
+    assert {*outcome(task).predicted["predicted"]} == {*task.facts()["truth"]} == {"1.1e+12"}
+
+
 @pytest.mark.parametrize("count", [20, 40])
 def test_ends_stay_in_the_range_of_the_metric(count: int) -> None:
     """Of few images R2 is at most 100, rho within 100 of 0; errors of fewer than 200 have no interval."""
