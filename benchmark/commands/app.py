@@ -25,7 +25,7 @@ from layerboard.zoo.libraries import explained
 
 PANELS = {  # names of commands, in the order of the help; the first word is that of the module
     "Measure": ("run", "check", "score"),
-    "Look": ("show", "leaderboard", "report", "look", "find", "duplicates"),
+    "Look": ("show", "leaderboard", "report", "look"),
     "Know": ("recommend", "compare", "claims", "reproduce", "list"),
     "Take": ("features", "export"),
     "Share": ("merge", "submission write", "submission verify"),

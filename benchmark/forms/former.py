@@ -4,10 +4,8 @@ from collections.abc import Mapping
 
 # The line has capitals for what the user has.
 FORMER: Mapping[str, str] = {
-    "check --backbones": "duplicates DIR --backbones NAME",
     "check --copies": "check --images DIR",
     "check --digests": "check --all",
-    "check --features": "duplicates DIR",
     "check --output": "check --weights NAME",
     "cost": "run --tasks cost",
     "cost --index": "score index --features FILE",

@@ -57,8 +57,8 @@ def test_the_command_line_is_small(capsys: Capture) -> None:
     numbers (``--literature`` of ``leaderboard`` and ``recommend``) are an answer without a run, which another
     command would have hidden. What a name can say has no option: devices (``--device all``), a cluster
     (``--engine ray:HOST:PORT``), a variant (``NAME@fast-resize``), the features of a protocol
-    (``decompose --to insid3+final``). The last names are ``claims``, with verdicts on what
-    papers say in place of scores, ``find``, and ``duplicates``, which took the audit from ``check``.
+    (``decompose --to insid3+final``). The last name is ``claims``, with verdicts on what papers say in place
+    of scores.
     """
     tops = {each.name.partition(" ")[0] for each in COMMANDS}
     options = [option for each in COMMANDS for option in declared(each.form)]

@@ -98,8 +98,7 @@ SLIPS = (
     ("clustering", "did you mean `layerboard run --tasks cluster-image`"),
     ("finetuned", "did you mean `layerboard compare`?"),
     ("literature", "did you mean `layerboard recommend` or `layerboard reproduce`?"),
-    ("region", "did you mean `layerboard find`?"),
-    ("threshold", "did you mean `layerboard duplicates`?"),
+    ("curate", "did you mean `layerboard check`?"),
 )
 
 
