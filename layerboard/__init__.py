@@ -4,7 +4,7 @@ Python has the same functions as the command line (``layerboard run``). `run` sh
 backbone once, scores every layer on every task, and writes leaderboards; `best`, `recommend`, `compare`
 and `cka` read what runs have written; `load` returns a backbone cut after a layer, and
 `LayerEncoder` is one for pipelines of scikit-learn; `from_module` makes a backbone of your own network, and
-`Callback` scores it while it is trained; `find` and `duplicates` search a folder of images.
+`Callback` scores it while it is trained.
 Results display themselves as tables, and have the numbers as data frames (``.frame``).
 """
 
@@ -24,10 +24,8 @@ try:
     from layerboard.benchmark.commands.cka import cka
     from layerboard.benchmark.commands.compare import compare
     from layerboard.benchmark.commands.cost import cost
-    from layerboard.benchmark.commands.duplicates import duplicates
     from layerboard.benchmark.commands.export import export
     from layerboard.benchmark.commands.features import features
-    from layerboard.benchmark.commands.find import find
     from layerboard.benchmark.commands.from_module import from_module
     from layerboard.benchmark.commands.list import list_backbones
     from layerboard.benchmark.commands.load import compression, load
@@ -62,8 +60,6 @@ __all__ = [  # noqa: RUF022  # in the order in which they are described
     "export",
     "report",
     "look",
-    "find",
-    "duplicates",
     "check",
     "InputError",
     "__version__",

@@ -296,8 +296,8 @@ SPELLINGS = {
 KEYWORDS = {
     "how-to/look.html": "attention map, attention maps, heatmap, heat map, rollout, visualize, visualise, "
     "feature map, feature visualization, PCA",
-    "how-to/find.html": "reverse image search, similar images, near-duplicates, dedup, deduplicate, "
-    "find an object, region search, which cosine means the same, cosine threshold",
+    "how-to/curation.html": "reverse image search, similar images, near-duplicates, dedup, deduplicate, "
+    "label errors, noisy labels, data cleaning, cleanlab, imagededup, faiss",
     "reference/commands/look.html": "attention map, attention maps, heatmap, visualize, visualise, PCA",
     "how-to/own_images.html": "custom dataset, my own dataset, folder of photos, ImageFolder",
     "how-to/own_backbones.html": "custom model, my own model, checkpoint, timm, Hugging Face, ONNX",

@@ -103,10 +103,10 @@ def test_the_readme_is_short() -> None:
 
 
 def test_a_search_finds_public_pages_first_and_under_other_words() -> None:
-    metrics = "reference/metrics.html#layerboard.tasks.audit.near_duplicates"
+    metrics = "reference/metrics.html#layerboard.tasks.metrics.near_duplicates"
     places = [
         (metrics, "near_duplicates"),
-        (f"{metrics}.near_pairs", "near_pairs"),
+        (f"{metrics}.near_duplicate_pairs", "near_duplicate_pairs"),
         ("reference/tasks.html#instances", "instances"),
         ("reference/commands/list.html", "layerboard list"),
         ("how-to/look.html", "Look at your pictures"),
@@ -118,7 +118,7 @@ def test_a_search_finds_public_pages_first_and_under_other_words() -> None:
     assert "deduplication" in task
     assert command == "<p>a licence</p><p>license</p>"
     assert "attention map" in look
-    assert (found[-1]["title"], "near_duplicates" in module, "near_pairs" in module) == (
+    assert (found[-1]["title"], "near_duplicates" in module, "near_duplicate_pairs" in module) == (
         "Metrics in code",
         True,
         True,

@@ -25,10 +25,9 @@ from layerboard.zoo.libraries import explained
 
 PANELS = {  # names of commands, in the order of the help; each is that of its module
     "Measure": ("run", "check", "score"),
-    "Look": ("show", "leaderboard", "report", "look", "find", "duplicates"),
+    "Look": ("show", "leaderboard", "report", "look"),
     "Know": ("recommend", "compare", "reproduce", "list"),
-    "Take": ("features", "export"),
-    "Share": ("merge",),
+    "Take": ("features", "export", "merge"),
 }
 
 

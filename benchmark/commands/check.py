@@ -2,17 +2,18 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from layerboard.benchmark.commands.command import command, say
-from layerboard.benchmark.commands.result import Result
+from layerboard.benchmark.commands.result import Files, Result
 from layerboard.benchmark.forms.option import OnePath, Option, Plain, Words, of_form
 from layerboard.benchmark.forms.request import DataOptions, DeviceOptions
 from layerboard.benchmark.machine import diagnoses
-from layerboard.zoo.errors import InputError, some
+from layerboard.zoo.errors import InputError, counted, some
 
 if TYPE_CHECKING:
     from layerboard.benchmark.engines.progress import Reporter
@@ -22,6 +23,19 @@ if TYPE_CHECKING:
 
 SAMPLE = 5000  # images decoded per dataset, evenly spread, without --all
 REFUSED = "refused"  # state of weights that are not what their name says
+UNCOUNTED = (
+    "Near-duplicates are not counted yet: layerboard run --images {images} -o {output} counts those of "
+    "images without groups, by the vectors of a backbone; then this command writes the pairs."
+)
+UNSTORED = (
+    "{share:.0f} % of the {images:,} images of {dataset} have a near-duplicate by the vectors of {backbone}, "
+    "but these are not in {cache}, where layerboard features --backbones {backbone} with the same images and "
+    "output stores them; then this command writes the pairs."
+)
+PAIRED = (
+    "{paired:,} of the {images:,} images of {dataset} are in {pairs} of near-duplicates, by the vectors of "
+    "{backbone}: see {path}."
+)
 
 
 class CheckRequest(DeviceOptions, DataOptions):
@@ -34,7 +48,12 @@ class CheckRequest(DeviceOptions, DataOptions):
         "names or patterns of the registry, or NAME=PATH for a file or directory.",
         panel="Backbones",
     )
-    output: OnePath = Option("results", "With --weights: output folder of new fingerprints.", also="-o")
+    output: OnePath = Option(
+        "results",
+        "With --images: output folder of a run, for the pairs of the near-duplicates that it counted; with "
+        "--weights: of new fingerprints.",
+        also="-o",
+    )
 
 
 @command("check", CheckRequest)
@@ -49,7 +68,8 @@ def check_command(request: CheckRequest) -> int:
     whether each can be imported, which devices torch sees, and how much disk is free for the cache. A library
     that crashes does no harm. Exit code 1 if something is wrong, else 0.
 
-    `duplicates` shows what vectors reveal about the images: copies, doubtful labels and series.
+    A run with `--images` counts near-duplicates by the vectors of a backbone. After it, this command writes
+    their pairs to OUTPUT/near-duplicate-pairs.csv, those across splits first. No image is changed or deleted.
 
     With `--weights`, it says of each backbone whether its file has the published size and SHA-256, and
     whether a few drawn images get the features that its fingerprint has: not so with another file, mean,
@@ -59,6 +79,7 @@ def check_command(request: CheckRequest) -> int:
     Examples:
     - `layerboard check`
     - `layerboard check --images MY_FOLDER --labels labels.csv`
+    - `layerboard check --images MY_FOLDER -o results`
     - `layerboard check --weights dinov2-s14`
     """
     from layerboard.tasks.datasets.catalogue import State
@@ -85,14 +106,15 @@ def _say_diagnoses() -> int:
 
 
 @check_command.python
-def check(request: CheckRequest) -> Result:
+def check(request: CheckRequest) -> Files:
     """``frame`` has one row per dataset: its name, its state and what was found.
 
     Without options it has one row per part of the machine: what, a sentence, and whether it is wrong. With
     ``weights`` it has one row per backbone: its state, ``same``, ``new``, ``unknown`` or ``refused``,
     and a sentence.
 
-    ``parts`` are the unreadable images of each dataset that has some, with their reasons.
+    ``parts`` are the unreadable images of each dataset that has some, with their reasons. ``paths`` has the
+    table of the near-duplicates, if it was written.
 
     Example:
         >>> import layerboard
@@ -104,13 +126,13 @@ def check(request: CheckRequest) -> Result:
     from layerboard.benchmark.engines.progress import Terminal
 
     if request == CheckRequest():
-        return Result(title="Libraries and machine", frame=pd.DataFrame(map(asdict, diagnoses())))
+        return Files(title="Libraries and machine", frame=pd.DataFrame(map(asdict, diagnoses())))
     if request.weights:
         if request.data or request.images:
             raise InputError("--weights checks backbones; leave --data and --images out")
         rows = [_checked_weights(spec, request) for spec in _backbones(request.weights, request.cache)]
         frame = pd.DataFrame(rows, columns=["backbone", "state", "what was found"])
-        return Result(title="Weights", frame=frame, table=frame)
+        return Files(title="Weights", frame=frame, table=frame)
     report = Terminal()
     opened = [_opened(each, report, every=request.all) for each in _inspected(request)]
     inspections = [inspection for inspection, _ in opened]
@@ -119,7 +141,11 @@ def check(request: CheckRequest) -> Result:
         columns=["dataset", "state", "what is there"],
     )
     parts = [_listed(inspection, broken) for inspection, broken in opened if broken]
-    return Result(title="What is there", frame=frame, table=frame, parts=tuple(parts))
+    own = request.images and any(inspection.data is not None for inspection in inspections)
+    notes, paths = _near_duplicates(request, report) if own else ((), ())
+    return Files(
+        title="What is there", frame=frame, table=frame, notes=notes, parts=tuple(parts), paths=paths
+    )
 
 
 def _backbones(named: Sequence[str], cache: Path) -> "list[BackboneSpec]":
@@ -208,6 +234,43 @@ def _opened(
     state = State.BROKEN if len(broken) == len(chosen) else State.PARTIAL
     text = f"{text}, {len(broken):,} unreadable ({some(name for name, _ in broken)})"
     return inspection._replace(state=state, text=text), broken
+
+
+def _near_duplicates(request: CheckRequest, report: "Reporter") -> tuple[tuple[str, ...], tuple[Path, ...]]:
+    """What is known of near-duplicates among the user's own images, and the table of the pairs, if any."""
+    import pandas as pd
+
+    from layerboard.benchmark.jobs.near_duplicates import pairs_of_run, request_of_run
+    from layerboard.leaderboards.blocks.csv import csv_text
+    from layerboard.leaderboards.blocks.display import plain_name
+    from layerboard.leaderboards.board.near_duplicates import read_near_duplicates
+    from layerboard.leaderboards.records.files import NEAR_DUPLICATE_PAIRS
+    from layerboard.zoo.atomic import write_whole
+
+    options = {
+        name: vars(request)[name] for name in ("images", "labels", "groups", "target", "device", "cache")
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    counted_pairs, path = [], request.output / NEAR_DUPLICATE_PAIRS
+    counts = read_near_duplicates(request.output)
+    with suppress(InputError):  # of a folder without a run, or of one on something else
+        run = request_of_run(request.output, **given) if counts else None
+        counted_pairs = pairs_of_run(run, counts.values(), report) if run else []
+    if not counted_pairs:
+        return (UNCOUNTED.format(images=" ".join(request.images), output=request.output),), ()
+    notes, tables = list[str](), dict[str, pd.DataFrame]()
+    for count, pairs in counted_pairs:
+        facts = {"dataset": plain_name(count.dataset), "images": count.images, "backbone": count.backbone}
+        if pairs is None:
+            notes.append(UNSTORED.format(share=100 * count.share, cache=request.cache, **facts))
+        else:
+            paired = len({*pairs["file"], *pairs["other"]})
+            number = counted(len(pairs), "pairs")
+            notes.append(PAIRED.format(paired=paired, pairs=number, path=path, **facts))
+            tables[count.dataset] = pairs
+    if tables:
+        write_whole(path, csv_text(pd.concat(tables, names=["dataset"]).reset_index(0)))
+    return tuple(notes), (path,) if tables else ()
 
 
 def _unreadable(image: "Sample") -> str:

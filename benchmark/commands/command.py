@@ -30,7 +30,6 @@ from layerboard.zoo.errors import InputError, printable, require_known
 if TYPE_CHECKING:
     import pandas as pd
 
-    from layerboard.benchmark.commands.result import Files
     from layerboard.benchmark.engines.progress import Terminal
     from layerboard.benchmark.passes.failures import Failure
     from layerboard.leaderboards.board.board import Board
@@ -153,13 +152,6 @@ def exit_code(failures: "Sequence[Failure]") -> int:
 def say(text: object, *, err: bool = False) -> None:
     """Print text for people, made `printable` whatever names it contains."""
     typer.echo(printable(str(text)), err=err)
-
-
-def say_files(written: "Files") -> None:
-    """Print what is said of written files, and their paths."""
-    say(written.text())
-    for path in written.paths:
-        say(path)
 
 
 def say_json(content: object) -> None:

@@ -213,24 +213,6 @@ def pictures(value: object) -> tuple[Path, ...]:
     return paths([*images([value] if single else value)])
 
 
-def box(value: object) -> tuple[float, float, float, float]:
-    """Left, top, width and height in pixels, the latter above 0; text is separated by commas."""
-    expected = "four numbers x,y,width,height in pixels of the image, such as 40,60,120,80"
-    parts = value.split(",") if isinstance(value, str) else value
-    try:
-        x, y, width, height = (float(part) for part in parts)  # type: ignore[attr-defined]  # any iterable
-    except (TypeError, ValueError):
-        raise WrongValueError(expected, value) from None
-    if not all(map(math.isfinite, (x, y, width, height))) or min(x, y) < 0 or min(width, height) <= 0:
-        raise WrongValueError(expected, value)
-    return x, y, width, height
-
-
-def picture(value: object) -> object:
-    """A path, or an image in memory, which is checked where it is read."""
-    return path(value) if isinstance(value, str | Path) else value
-
-
 def run_name(value: Any) -> str:  # noqa: ANN401  # a network or a name
     """The name under which a backbone was run, or that of a network of this process."""
     return text(value.spec.name if hasattr(value, "spec") else value)

@@ -19,14 +19,6 @@ def require_writable(output: Path, cache: Path) -> None:
     remove_leftovers((*folders, cache / "features"))
 
 
-def require_writable_page(page: Path, cache: Path) -> None:
-    """Create the folder of a page, and the cache; raises InputError if one cannot be used."""
-    _make(page.parent, "--to")
-    _make(cache, "--cache")
-    require_writable_folder(page.parent, "--to")
-    remove_leftovers([cache / "features"])
-
-
 def _make(folder: Path, option: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -9,6 +9,7 @@ RESULTS_VERSION = 1  # raise it when any number of a record changes for the same
 
 LONGEST = 150  # maximum bytes of a file name, which leaves room for extensions
 NEAR_DUPLICATES = "near-duplicates.csv"  # table in the output folder
+NEAR_DUPLICATE_PAIRS = "near-duplicate-pairs.csv"  # which `check` writes there
 
 
 def task_key(task: str, dataset: str, protocol: str, transform: str = "", sets: bool = False) -> str:

@@ -229,26 +229,6 @@ def _nearest(bank: Vectors, queries: Vectors, k: int, device: torch.device | Non
     return Neighbours(full.similarity[repeated], full.index[repeated])
 
 
-def alike_codes(bank: NDArray[np.uint8], queries: NDArray[np.uint8], most: int) -> Integers:
-    """Index pairs [pairs 2] of a bank code and a query code that differ by at most ``most`` of their 64 bits.
-
-    Codes are rows of eight bytes, [n 8] and [m 8]. The search is exact; pairs come in any order. faiss
-    searches, numpy on macOS.
-    """
-    if WITH_FAISS:
-        index = faiss.IndexBinaryFlat(64)
-        index.add(bank)
-        ends, _, similar = index.range_search(queries, most + 1)
-        counts = (ends[1:] - ends[:-1]).astype(np.int64)
-        return np.stack([similar, np.repeat(np.arange(len(queries)), counts)], axis=1)
-    words, asked = (np.ascontiguousarray(each).view(np.uint64) for each in (bank, queries))
-    parts = [
-        np.argwhere(np.bitwise_count(asked[rows] ^ words.T) <= most) + np.array([rows.start, 0])
-        for rows in chunks(len(asked), len(words), CACHED_FLOATS)
-    ]
-    return np.concatenate([np.zeros((0, 2), np.int64), *parts])[:, ::-1]
-
-
 def parallel(*units: Vectors) -> bool:
     """Whether unit vectors [n dim] have so nearly one direction that float32 cannot rank their cosines."""
     middle = units[0].mean(axis=0, dtype=np.float64)

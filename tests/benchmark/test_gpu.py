@@ -4,10 +4,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from PIL import Image
 from torch import Tensor, nn
 
 import layerboard
@@ -99,29 +97,3 @@ def _trained(callbacks: list[Any]) -> dict[str, Tensor]:
     for follow in callbacks:
         follow.finish()
     return {name: tensor.cpu() for name, tensor in net.state_dict().items()}
-
-
-@pytest.mark.parametrize("box", [None, (32, 24, 64, 48)])
-def test_a_gpu_finds_the_same_images_and_regions(
-    tmp_path: Path, box: tuple[float, float, float, float] | None
-) -> None:
-    random = np.random.default_rng(0)
-    for number in range(8):
-        blobs = Image.fromarray(random.integers(0, 256, (6, 8, 3), np.uint8))
-        (tmp_path / "photos").mkdir(exist_ok=True)
-        blobs.resize((160, 120), Image.Resampling.BICUBIC).save(tmp_path / "photos" / f"{number}.png")
-    on_cpu, on_gpu = (
-        layerboard.find(
-            tmp_path / "photos" / "3.png",
-            tmp_path / "photos",
-            box=box,
-            device=device,
-            to=tmp_path / device / "found.html",
-            cache=tmp_path / device,
-        ).frame
-        for device in ("cpu", "cuda")
-    )
-    assert on_cpu["image"][0] == on_gpu["image"][0] == "3.png"
-    both = on_cpu.merge(on_gpu, on="image")
-    assert len(both) == len(on_cpu) == 8
-    assert np.allclose(both["score_x"], both["score_y"], atol=1e-3)

@@ -1,8 +1,10 @@
 """A folder of bursts is said to be one beside its scores, but not with groups, nor are independent images."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
@@ -10,8 +12,8 @@ from PIL import Image
 import layerboard
 from layerboard.benchmark.commands.run import RunResult
 from layerboard.leaderboards.board.near_duplicates import read_near_duplicates
-from layerboard.leaderboards.records.files import NEAR_DUPLICATES
-from layerboard.tasks.audit.near_duplicates import share_with_near_duplicate
+from layerboard.leaderboards.records.files import NEAR_DUPLICATE_PAIRS, NEAR_DUPLICATES
+from layerboard.tasks.metrics.near_duplicates import share_with_near_duplicate
 from tests.benchmark.runs import command
 
 SIDE = 48
@@ -95,6 +97,67 @@ def test_pairs_of_frames_are_bursts_too(tmp_path: Path) -> None:
     assert f"At least {100 * counted.share:.0f} % of the 60 images of photos have a near-duplicate" in str(
         found
     )
+
+
+def in_two_splits(folder: Path) -> dict[str, str]:
+    """Scenes in train and in val, and two copies of each of three: one in val, and one in the other class."""
+    random, copies = np.random.default_rng(7), dict[str, str]()
+    for part, count in (("train", 24), ("val", 8)):
+        for kind in ("a", "b"):
+            (folder / part / kind).mkdir(parents=True)
+            for number in range(count):
+                scene(random).save(folder / part / kind / f"{number}.png")
+    for number in range(3):
+        with Image.open(folder / "train" / "a" / f"{number}.png") as image:
+            image.save(folder / "val" / "a" / f"copy{number}.jpg", quality=90)
+            image.save(folder / "train" / "b" / f"copy{number}.jpg", quality=80)
+        copies[f"val/a/copy{number}.jpg"] = f"train/b/copy{number}.jpg"
+    return copies
+
+
+def test_check_writes_the_pairs_that_a_run_has_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("layerboard.benchmark.api.write_changed", lambda *_: ([], False))
+    copies, output = in_two_splits(tmp_path / "photos"), tmp_path / "out"
+    places = ["--images", tmp_path / "photos", "-o", output, "--cache", tmp_path / "cache"]
+
+    def checked() -> str:
+        said = command(capsys, "check", *places)
+        assert said.code == 0
+        return " ".join(said.out.split())
+
+    assert f"layerboard run --images {tmp_path / 'photos'} -o {output} counts those" in checked()
+    words = ["-b", "mini-fs", "mini-dino", "-t", "knn", "--layers", "1,6,12", "--workers", "1", *places]
+    assert command(capsys, "run", *words).code == 0
+    (counted,) = read_near_duplicates(output).values()
+    said, path = checked(), output / NEAR_DUPLICATE_PAIRS
+    pairs = pd.read_csv(path)
+    paired = {*pairs["file"], *pairs["other"]}
+    assert len(paired) == round(counted.share * counted.images) >= 9
+    assert f"{len(paired)} of the 70 images of photos are in {len(pairs)} pairs of near-duplicates" in said
+    assert str(path) in said
+    written = {frozenset(each) for each in pairs[["file", "other"]].itertuples(index=False)}
+    first = {f"train/a/{number}.png" for number in range(3)}
+    assert {frozenset(pair) for pair in copies.items()} <= written
+    assert {*copies, *copies.values(), *first} <= paired
+    # those across splits come first, then those of two classes
+    crossing = pairs["split"] != pairs["other_split"]
+    assert crossing.sum() >= 6
+    assert crossing.is_monotonic_decreasing
+    assert (pairs["label"] != pairs["other_label"])[~crossing].is_monotonic_decreasing
+    assert pairs["cosine"].between(0.9, 1).all()
+    assert {*pairs["dataset"]} == {counted.dataset}
+
+    shutil.rmtree(tmp_path / "cache" / "features")
+    path.unlink()
+    assert "layerboard features --backbones mini-fs with the same images" in checked()
+    assert not path.exists()
+    assert command(capsys, "features", "-b", "mini-fs", *places).code == 0
+    checked()
+    pd.testing.assert_frame_equal(pd.read_csv(path), pairs)
+    found = layerboard.check(images=tmp_path / "photos", output=output, cache=tmp_path / "cache")
+    assert found.paths == (path,)
 
 
 def test_independent_images_are_not(tmp_path: Path) -> None:

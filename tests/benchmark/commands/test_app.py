@@ -56,8 +56,7 @@ def test_the_command_line_is_small(capsys: Capture) -> None:
     ``run --campaign`` takes all others from a file; ``recommend --details`` keeps the answer short; published
     numbers (``--literature`` of ``leaderboard`` and ``recommend``) are an answer without a run, which another
     command would have hidden. What a name can say has no option: devices (``--device all``), a cluster
-    (``--engine ray:HOST:PORT``), a variant (``NAME@fast-resize``). The last names are ``find``, and
-    ``duplicates``, which took the audit from ``check``.
+    (``--engine ray:HOST:PORT``), a variant (``NAME@fast-resize``).
     """
     tops = {*NAMES}
     options = [option for each in COMMANDS for option in declared(each.form)]

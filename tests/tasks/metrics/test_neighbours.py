@@ -74,24 +74,6 @@ def test_without_faiss_torch_searches_on_the_processor(monkeypatch):
     np.testing.assert_allclose(found.similarity, usual.similarity, atol=1e-6)
 
 
-@pytest.mark.parametrize("most", [0, 8])
-def test_alike_codes_are_those_of_a_loop_with_and_without_faiss(monkeypatch, most):
-    rng = np.random.default_rng(most)
-    bank = rng.integers(0, 256, (40, 8), dtype=np.uint8)
-    flips = np.unpackbits(bank[rng.integers(0, 40, 30)], axis=1) ^ (rng.random((30, 64)) < 0.12)
-    queries = np.concatenate([np.packbits(flips.astype(bool), axis=1), bank[:3]])
-    bits = [np.unpackbits(each, axis=1) for each in (bank, queries)]
-    looped = {(i, j) for i in range(40) for j in range(33) if (bits[0][i] != bits[1][j]).sum() <= most}
-    pairs = [module.alike_codes(bank, queries, most).tolist()]
-    monkeypatch.setattr(module, "WITH_FAISS", False)
-    monkeypatch.setattr(module, "CACHED_FLOATS", 100)  # several blocks
-    monkeypatch.delattr(module, "faiss")
-    pairs.append(module.alike_codes(bank, queries, most).tolist())
-    assert [set(map(tuple, each)) for each in pairs] == [looped] * 2
-    assert {(0, 30), (1, 31), (2, 32)} <= looped
-    assert len(looped) > 3 or most == 0
-
-
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 30), st.integers(1, 9), st.sampled_from([0.001, 0.07, 1.0]))
 def test_vote_equals_the_obvious_one(seed, k, classes, temperature):

@@ -1,1 +1,0 @@
-"""Checks of a user's own images: near duplicates, series, and doubtful labels."""
