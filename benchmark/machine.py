@@ -75,26 +75,26 @@ def _requirements() -> "list[tuple[Requirement, str]]":
     from packaging.requirements import Requirement
 
     every = [Requirement(line) for line in requires(OURS) or ()]
-    found: dict[str, tuple[Requirement, str]] = {}
+    needed: dict[str, tuple[Requirement, str]] = {}
     for extra in ("", *EXTRAS):
         for each in every:
             if each.marker is None or each.marker.evaluate({"extra": extra}):
-                found.setdefault(each.name, (each, extra))
+                needed.setdefault(each.name, (each, extra))
     # needed by none of ours; if it does not fit torch, it breaks transformers
-    return [*found.values(), (Requirement("torchvision"), "timm")]
+    return [*needed.values(), (Requirement("torchvision"), "timm")]
 
 
 def _library(requirement: "Requirement", extra: str, reason: str) -> Diagnosis:
     """Whether a library is there in a version that is needed, and can be imported."""
     name, install = requirement.name, f"pip install '{requirement.name}{requirement.specifier}'"
     try:
-        found = version(name)
+        present = version(name)
     except PackageNotFoundError:
         how = f"pip install '{OURS}[{extra}]'" if extra else install
         return Diagnosis(name, f"is not installed ({how})", wrong=not extra)
-    if not requirement.specifier.contains(found, prereleases=True):
-        return Diagnosis(name, f"{found} is installed, and {requirement} is needed: {install}", wrong=True)
-    return Diagnosis(name, f"{found} cannot be imported ({reason})" if reason else found, bool(reason))
+    if not requirement.specifier.contains(present, prereleases=True):
+        return Diagnosis(name, f"{present} is installed, and {requirement} is needed: {install}", wrong=True)
+    return Diagnosis(name, f"{present} cannot be imported ({reason})" if reason else present, bool(reason))
 
 
 def _import_errors(modules: Sequence[str]) -> Mapping[str, str]:

@@ -98,10 +98,10 @@ def _other_images(vectors: Vectors, *, every: bool) -> OtherImages:
     step = -(-len(vectors) // ASKED)
     asked = np.arange(0, len(vectors), 1 if every else step)
     far = min(FAR, len(vectors) // 3)
-    found = nearest(vectors, vectors[asked], far + 1)
-    distance = np.where(found.index == asked[:, None], np.inf, 1.0 - found.similarity.astype(np.float64))
+    near = nearest(vectors, vectors[asked], far + 1)
+    distance = np.where(near.index == asked[:, None], np.inf, 1.0 - near.similarity.astype(np.float64))
     order = np.argsort(distance, axis=1, kind="stable")[:, :far]
-    index, distance = (np.take_along_axis(each, order, axis=1) for each in (found.index, distance))
+    index, distance = (np.take_along_axis(each, order, axis=1) for each in (near.index, distance))
     distance = np.maximum(distance, 0.0)
     return OtherImages(index, distance, float(np.median(distance[:: step if every else 1, -1])))
 

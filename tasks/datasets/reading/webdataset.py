@@ -103,7 +103,7 @@ def tars_below(folder: Path) -> list[Path]:
     return [] if tree.images else tars
 
 
-class Shard(NamedTuple):
+class TarShard(NamedTuple):
     """A .tar file, and what its headers say of its files, except hidden ones."""
 
     path: Path
@@ -149,7 +149,7 @@ def _splits(paths: Sequence[Path]) -> list[str]:
     return splits
 
 
-def _shard(path: Path, split: str) -> Shard:
+def _shard(path: Path, split: str) -> TarShard:
     """A shard whose samples the builder reads one by one and in full; raises InputError for any other."""
     from datasets.packaged_modules.webdataset.webdataset import base_plus_ext
 
@@ -183,7 +183,7 @@ def _shard(path: Path, split: str) -> Shard:
     if not any(images.values()):
         there = some(sorted(names)) or "no file"
         raise InputError(f"expected images in {path}, found {there}; give another archive or a folder")
-    return Shard(path, split, frozenset(names), tuple(sorted(fields)), whole)
+    return TarShard(path, split, frozenset(names), tuple(sorted(fields)), whole)
 
 
 def _files(path: Path) -> Iterator[tuple[str, int]]:
@@ -208,7 +208,7 @@ def _files(path: Path) -> Iterator[tuple[str, int]]:
             raise tarfile.ReadError(f"another archive follows in {path.name}")
 
 
-def _write(shards: Sequence[Shard], root: Path) -> None:
+def _write(shards: Sequence[TarShard], root: Path) -> None:
     """Write the files of shards, and the table of what they say of images."""
     counts = Counter((shard.split, name) for shard in shards for name in shard.names)
     twice = next((name for (_, name), count in counts.items() if count > 1), "")
@@ -229,7 +229,7 @@ def _write(shards: Sequence[Shard], root: Path) -> None:
         )
 
 
-def _rows(shard: Shard, root: Path, folder: PurePosixPath) -> Iterator[dict[str, object]]:
+def _rows(shard: TarShard, root: Path, folder: PurePosixPath) -> Iterator[dict[str, object]]:
     """Write the files of a shard into a folder below a root, and yield the row of each image that has one."""
     unread = {*shard.names}
     for key, contents in _samples(shard, root.parent):
@@ -249,7 +249,7 @@ def _rows(shard: Shard, root: Path, folder: PurePosixPath) -> Iterator[dict[str,
         raise InputError(f"{some(sorted(unread))} in {shard.path} cannot be read; give other names")
 
 
-def _samples(shard: Shard, cache: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
+def _samples(shard: TarShard, cache: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
     """Key and fields of each sample, of which one is in memory; the builder has a lock below ``cache``."""
     import datasets
     from datasets.packaged_modules.webdataset.webdataset import WebDataset
