@@ -196,7 +196,7 @@ def _named(name: str) -> BackboneSpec:
 def brief(spec: BackboneSpec) -> Row:
     """The fields of the table, as text."""
     known = facts(spec)
-    cells = {name.replace("_", " "): text_of(name, known[name]) for name in TABLE}
+    cells: Row = {name.replace("_", " "): text_of(name, known[name]) for name in TABLE}
     return cells | {"licence": spec.licence.partition(" (")[0]}
 
 
