@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 SAMPLE = 5000  # images decoded per dataset, evenly spread, without --all
 REFUSED = "refused"  # state of weights that are not what their name says
 UNCOUNTED = (
-    "Near-duplicates are not counted yet: layerboard run --images {images} -o {output} counts those of "
-    "images without groups, by the vectors of a backbone; then this command writes the pairs."
+    "Near-duplicates are not counted yet: layerboard run {data} -o {output} counts those of images without "
+    "groups, by the vectors of a backbone; then this command writes the pairs."
 )
 UNSTORED = (
     "{share:.0f} % of the {images:,} images of {dataset} have a near-duplicate by the vectors of {backbone}, "
@@ -257,7 +257,9 @@ def _near_duplicates(request: CheckRequest, report: "Reporter") -> tuple[tuple[s
         run = request_of_run(request.output, **given) if counts else None
         counted_pairs = pairs_of_run(run, counts.values(), report) if run else []
     if not counted_pairs:
-        return (UNCOUNTED.format(images=" ".join(request.images), output=request.output),), ()
+        labels = f" --labels {request.labels}" if request.labels else ""
+        data = f"--images {' '.join(request.images)}{labels}"
+        return (UNCOUNTED.format(data=data, output=request.output),), ()
     notes, tables = list[str](), dict[str, pd.DataFrame]()
     for count, pairs in counted_pairs:
         facts = {"dataset": plain_name(count.dataset), "images": count.images, "backbone": count.backbone}

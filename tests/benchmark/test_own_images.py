@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import layerboard
-from layerboard.benchmark.commands.check import check
+from layerboard.benchmark.commands.check import UNCOUNTED, check
 from layerboard.benchmark.plan.datasets import PlannedTasks, bind_tasks, own_datasets
 from layerboard.benchmark.plan.location import DataLocation
 from layerboard.benchmark.plan.suites import MINI_SUITE
@@ -143,7 +143,8 @@ def test_what_was_understood_is_said_in_a_line(capsys: Capture, flat: Path, tmp_
         assert found.partition(": ")[2] == line
     said = command(capsys, "check", *own)
     assert said.code == 0
-    assert " ".join(said.out.split()).endswith(f"flat complete {line}; 14 of 14 images opened")
+    note = UNCOUNTED.format(data=f"--images {flat} --labels {labels}", output="results")
+    assert " ".join(said.out.split()).endswith(f"flat complete {line}; 14 of 14 images opened {note}")
     said = command(capsys, "check", "--images", flat, tmp_path / "nowhere")
     assert said.code == 0
     assert "missing" in said.out
@@ -163,7 +164,8 @@ def test_check_opens_all_images_or_a_sample_of_many(
     def said(*options: str) -> str:
         return " ".join(command(capsys, "check", "--images", photos, *options).out.split())
 
-    assert said().endswith("pip install 'layerboard[heic]'; 150 of 150 images opened")
+    note = UNCOUNTED.format(data=f"--images {photos}", output="results")
+    assert said().endswith(f"pip install 'layerboard[heic]'; 150 of 150 images opened {note}")
     (photos / "[red].heic").unlink()
     assert "photos complete" in said()
     for number in (1, 3, 5, 149):
