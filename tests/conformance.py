@@ -1,10 +1,9 @@
 """What each scorer was compared with, and how close it came: ``python -m tests.conformance`` writes the page.
 
-``--check`` compares with the committed page instead. Its text must be the same; a bound in it holds as long
-as what is measured stays below, so that rounding, which depends on the machine, never changes the page.
+``--check`` compares with the committed page instead. The page says tolerances, and no difference that was
+measured: rounding depends on the machine, and never changes the page.
 """
 
-import math
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -49,8 +48,6 @@ AGREEMENTS: tuple[Agreement, ...] = (
 )
 Findings = dict[str, list[Finding]]
 
-MARGIN = 3  # how far a printed bound is at least above what was measured
-SEEN = re.compile(r"\| (exact|below [^|]+) \|$", re.MULTILINE)
 SOURCE = re.compile(r"[\w-]+/[\w.-]+@[0-9a-f]{40}|scikit-learn [\d.]+\d")
 
 HEAD = """# Conformance of the scorers
@@ -67,8 +64,7 @@ the same comparisons.
   official one depends on the order of ties.
 - **itself**: the scorer's own input or second answer.
 
-The test holds while a difference is at most the *tolerance*. *Largest difference* is an upper bound of what
-was measured: a power of ten, or the tolerance where that is smaller. It is absolute unless it says relative.
+The test holds while a difference is at most the *tolerance*, which is absolute unless it says relative.
 *Exact* means equal counts, names or bits.
 
 The comparisons start from features, masks or similarities. They say nothing about backbones, image decoding
@@ -96,14 +92,7 @@ def render(measured: Sequence[Findings]) -> str:
 
 def outdated(committed: str, measured: Sequence[Findings]) -> str:
     """Why a committed page no longer holds; "" if it does."""
-    if SEEN.sub("", committed) != SEEN.sub("", render(measured)):
-        return "the text differs from what the comparisons say now"
-    findings = list(chain.from_iterable(chain.from_iterable(case.values()) for case in measured))
-    for finding, said in zip(findings, SEEN.findall(committed), strict=True):
-        bound = 0.0 if said == "exact" else float(said.removeprefix("below "))
-        if not finding.difference <= bound:
-            return f"{finding.what}: the difference is {finding.difference:.1e}, the page says {said}"
-    return ""
+    return "" if committed == render(measured) else "the text differs from what the comparisons say now"
 
 
 def _section(agreement: Agreement, findings: Findings) -> str:
@@ -121,8 +110,8 @@ def _section(agreement: Agreement, findings: Findings) -> str:
         "|---|---|---|",
         *(f"| `{name}` | {words} | {_size(cases[name])} |" for name, words in agreement.recipes.items()),
         "",
-        "| case | what is compared | with | tolerance | largest difference |",
-        "|---|---|---|---|---|",
+        "| case | what is compared | with | tolerance |",
+        "|---|---|---|---|",
         *(f"| `{name}` {_row(finding)}" for name, rows in findings.items() for finding in rows),
         "",
         *(f"- {note}" for note in agreement.notes),
@@ -132,18 +121,10 @@ def _section(agreement: Agreement, findings: Findings) -> str:
 
 
 def _row(finding: Finding) -> str:
-    tolerance = f"{finding.tolerance:g}" if finding.tolerance else "exact"
-    return f"| {finding.what} | {finding.against} | {tolerance} | {_seen(finding)} |"
-
-
-def _seen(finding: Finding) -> str:
-    """An upper bound of the difference that other machines share."""
     if not finding.holds:
         raise SystemExit(f"{finding.what}: {finding.difference} is more than {finding.tolerance}")
-    if not finding.tolerance:
-        return "exact"
-    bound = max(finding.floor, MARGIN * finding.difference)
-    return f"below {min(10.0 ** math.ceil(math.log10(bound)), finding.tolerance):g}"
+    tolerance = f"{finding.tolerance:g}" if finding.tolerance else "exact"
+    return f"| {finding.what} | {finding.against} | {tolerance} |"
 
 
 def _sources(cases: Any) -> Iterator[str]:

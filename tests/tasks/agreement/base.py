@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 OFFICIAL = "official"
 OWN = "own float64"
 ITSELF = "itself"
-ROUNDING = 1e-12  # differences below it are float64 rounding, which depends on the machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +20,12 @@ class Finding:
         against: ``OFFICIAL`` code, an ``OWN`` computation in float64, which is not official, or ``ITSELF``.
         difference: The largest one seen; for counts and names, how many differ.
         tolerance: The test holds while the difference is at most this; 0 for exact.
-        floor: The page says nothing smaller than this of a difference.
     """
 
     what: str
     against: str
     difference: float
     tolerance: float
-    floor: float = ROUNDING
 
     @property
     def holds(self) -> bool:
