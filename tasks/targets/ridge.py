@@ -47,7 +47,10 @@ class Ridge:
             left, gains = features @ basis, torch.ones_like(spectrum)
         else:
             spectrum, left = torch.linalg.eigh(features @ features.T)
-            basis, gains = features.T @ left, spectrum.clamp(min=0)
+            # centred rows have a direction without variance; its rounding is divided by small penalties
+            least = len(features) * torch.finfo(spectrum.dtype).eps * spectrum.amax()
+            spectrum = torch.where(spectrum > least, spectrum, 0.0)
+            basis, gains = features.T @ left, spectrum
         spectrum = spectrum.clamp(min=0)
         centred = targets.double() - intercept
         return cls(mean, deviation, intercept, spectrum, basis, left, gains, centred)
