@@ -25,7 +25,7 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setattr(look, "CELLS", (0,))  # pictures at the size of other commands take a tenth of the time
         with patch.context() as no_pages:
             leave_pages_out(no_pages)
-            options = {"images": "photos", "floor": False, "workers": 1, "layers": "6,9,12"}
+            options = {"images": "photos", "floor": False, "workers": 1}
             layerboard.run(["mini-dino", "mini-resnet"], ["knn", "cka"], **options)  # type: ignore[arg-type]
         yield
 
