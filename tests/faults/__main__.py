@@ -5,14 +5,12 @@
     python -m tests.faults --kills 60 --damages 100 --only kills damages
 
 Kills runs with several workers at random moments and compares what they end with; flips bits in, truncates
-and removes files of every kind that a run leaves or renders; runs two and three at once on one cache; breaks
-every field of ground truth in every way, and the bytes of pickles, arrays, masks and weights; reads files
-that are small and cost much, and foreign formats by the names of images; draws folders of images with their
-splits, spellings and depths in bits, and compares what is read with what was drawn; draws prefixes of weights
-and files with two networks; changes every kind of file that decides a number, of which another number needs
-another digest; forges, exchanges and cuts what others hand over, with names that steer terminals; gives every
-option of every command values that are none of its own; starts commands with closed streams, without a home,
-with foreign variables, and with libraries that break; gives networks that mix the images of a batch, or draw.
+and removes files of every kind that a run leaves; runs two and three at once on one cache; breaks
+every field of ground truth in every way, and the bytes of pickles, arrays, masks and images; reads files
+that are small and cost much, and foreign formats by the names of images; changes every kind of file that
+decides a number, of which another number needs another digest; forges, exchanges and cuts what others hand
+over, with names that steer terminals; gives every option of every command values that are none of its own;
+starts commands with closed streams, without a home, with foreign variables, and with libraries that break.
 Exit code 1 if anything was not answered as it should be: each such case is printed.
 """
 
@@ -25,11 +23,7 @@ from pathlib import Path
 
 import torch
 
-ALONE = (
-    *("options", "fields", "bytes", "bombs", "foreign", "rendered"),
-    *("splits", "spellings", "depths", "environments", "batches"),
-    *("prefixes", "networks", "mutations"),
-)
+ALONE = ("options", "fields", "bytes", "bombs", "foreign", "environments", "mutations")
 OF_RUNS = ("damages", "outputs", "kills", "together")
 PARTS = (*ALONE, *OF_RUNS)
 
@@ -59,14 +53,7 @@ def counts(arguments: argparse.Namespace, folder: Path) -> Iterator["Count"]:
         "bytes": lambda place: break_bytes(place, times, seed),
         "bombs": lambda place: [blow_up(place, every)],
         "foreign": lambda place: [rename_foreign(place, every)],
-        "rendered": lambda place: damage_rendered(place, times, seed),
         "environments": lambda place: [try_environments(place, every * every, seed)],
-        "splits": lambda place: [draw_splits(place, times, seed)],
-        "spellings": lambda place: [draw_spellings(place, times, seed)],
-        "depths": lambda place: [draw_depths(place, times, seed)],
-        "batches": lambda place: mix_batches(place, times, seed),
-        "prefixes": lambda place: [draw_prefixes(place, times, seed)],
-        "networks": lambda place: [draw_pairs(place, times, seed)],
         "mutations": lambda place: mutate(place, 10 * times, seed),
     }
     for part in ALONE:
@@ -108,7 +95,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     os.environ["HF_HUB_OFFLINE"] = "1"
-    from tests.faults.batches import mix_batches
     from tests.faults.bombs import blow_up, rename_foreign
     from tests.faults.broken_bytes import break_bytes
     from tests.faults.broken_fields import break_fields
@@ -117,7 +103,6 @@ if __name__ == "__main__":
     from tests.faults.environments import try_environments
     from tests.faults.kills import kill_runs, run_together
     from tests.faults.mutations import mutate
-    from tests.faults.networks import draw_pairs, draw_prefixes
     from tests.faults.outputs import (
         cut_baselines,
         exchange_folders,
@@ -125,9 +110,7 @@ if __name__ == "__main__":
         forge_records,
         name_steering,
     )
-    from tests.faults.own_images import draw_depths, draw_spellings, draw_splits
     from tests.faults.places import make_reference
-    from tests.faults.rendered import damage_rendered
     from tests.faults.wrong_options import try_options
 
     main()
