@@ -2,15 +2,14 @@
 
     python -m tests.faults                      all of it, about half an hour on two cores
     python -m tests.faults --short              what CI runs, about two minutes
-    python -m tests.faults --kills 60 --damages 100 --only kills damages
+    python -m tests.faults --damages 100 --only damages
 
-Kills runs with several workers at random moments and compares what they end with; flips bits in, truncates
-and removes files of every kind that a run leaves; runs two and three at once on one cache; breaks
-every field of ground truth in every way, and the bytes of pickles, arrays, masks and images; reads files
-that are small and cost much, and foreign formats by the names of images; changes every kind of file that
-decides a number, of which another number needs another digest; forges, exchanges and cuts what others hand
-over, with names that steer terminals; gives every option of every command values that are none of its own;
-starts commands with closed streams, without a home, with foreign variables, and with libraries that break.
+Flips bits in, truncates and removes files of every kind that a run leaves; breaks every field of ground
+truth in every way, and the bytes of pickles, arrays, masks and images; reads files that are small and cost
+much, and foreign formats by the names of images; changes every kind of file that decides a number, of which
+another number needs another digest; forges and exchanges what others hand over, with names that steer
+terminals; gives every option of every command values that are none of its own; starts commands with closed
+streams, without a home, with foreign variables, and with libraries that break.
 Exit code 1 if anything was not answered as it should be: each such case is printed.
 """
 
@@ -24,7 +23,7 @@ from pathlib import Path
 import torch
 
 ALONE = ("options", "fields", "bytes", "bombs", "foreign", "environments", "mutations")
-OF_RUNS = ("damages", "outputs", "kills", "together")
+OF_RUNS = ("damages", "outputs")
 PARTS = (*ALONE, *OF_RUNS)
 
 
@@ -34,13 +33,12 @@ def parsed() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--short", action="store_true", help="a few of everything")
-    parser.add_argument("--kills", type=int, default=60)
     parser.add_argument("--damages", type=int, default=100, help="of each kind of file")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     arguments = parser.parse_args()
     if arguments.short:
-        arguments.kills, arguments.damages = 2, 3
+        arguments.damages = 3
     return arguments
 
 
@@ -69,13 +67,8 @@ def counts_of_runs(arguments: argparse.Namespace, folder: Path) -> Iterator["Cou
     if "damages" in arguments.only:
         yield from damage_files(reference, folder, times, seed)
     if "outputs" in arguments.only:
-        for part in (forge_records, forge_companions, exchange_folders, cut_baselines, name_steering):
+        for part in (forge_records, exchange_folders, name_steering):
             yield part(reference, folder, times, seed)
-    if "kills" in arguments.only:
-        yield kill_runs(reference, folder, arguments.kills, seed)
-    if "together" in arguments.only:
-        for together in (2,) if arguments.short else (2, 3):
-            yield run_together(reference, folder, together)
 
 
 def main() -> None:
@@ -101,15 +94,8 @@ if __name__ == "__main__":
     from tests.faults.counts import HEAD, Count
     from tests.faults.damage import damage_files
     from tests.faults.environments import try_environments
-    from tests.faults.kills import kill_runs, run_together
     from tests.faults.mutations import mutate
-    from tests.faults.outputs import (
-        cut_baselines,
-        exchange_folders,
-        forge_companions,
-        forge_records,
-        name_steering,
-    )
+    from tests.faults.outputs import exchange_folders, forge_records, name_steering
     from tests.faults.places import make_reference
     from tests.faults.wrong_options import try_options
 

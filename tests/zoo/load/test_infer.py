@@ -37,7 +37,10 @@ CONV = {"hidden_sizes": [16, 32], "depths": [1, 2], "num_stages": 2}
 
 
 def save(folder: Path, name: str, **options: object) -> transformers.PreTrainedModel:
-    """A random model of a transformers class, saved as its library does; nothing is left at zero."""
+    """A random model of a transformers class, saved as its library does; nothing is left at zero.
+
+    Without ``embed_dim`` or ``hidden_sizes`` in the options, it is one of two blocks, or of two stages.
+    """
     model, files = _made(name, json.dumps(options, sort_keys=True))
     folder.mkdir(parents=True, exist_ok=True)
     for file, content in files.items():
@@ -50,7 +53,8 @@ def _made(name: str, described: str) -> tuple[transformers.PreTrainedModel, dict
     """The model and its files, which many tests ask for."""
     options = json.loads(described)
     model_class = getattr(transformers, name, None) or getattr(rotary_vit, name)
-    shape = CONV if "ConvNext" in name else VIT
+    is_whole = "embed_dim" in options or "hidden_sizes" in options
+    shape = {} if is_whole else CONV if "ConvNext" in name else VIT
     torch.manual_seed(0)
     model = model_class(model_class.config_class(**shape, **options))
     for parameter in model.parameters():
@@ -241,19 +245,29 @@ def test_a_repository_in_the_cache_of_the_hub(small: Callable[[str], Reduced], t
         (errors.RevisionNotFoundError, "The Hub has somebody/vit, but not its revision v2"),
         (errors.EntryNotFoundError, "revision v2 of somebody/vit has no weights called"),
         (errors.LocalEntryNotFoundError, "somebody/vit is neither a directory nor in the cache"),
-        (OSError, "revision v2 of somebody/vit could not be downloaded"),
+        (OSError, "revision v2 of somebody/vit could not be downloaded: a proxy failed$"),
+        (errors.HTTPError, "could not be downloaded: a proxy failed$"),  # type: ignore[attr-defined]
+        (RuntimeError, "could not be downloaded: a proxy failed$"),
     ],
 )
 def test_what_the_hub_answers(
     error: type[Exception], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def answer(*_: object, local_files_only: bool, **__: object) -> str:
-        raise errors.LocalEntryNotFoundError("not here") if local_files_only else error.__new__(error)
+        if local_files_only:
+            raise errors.LocalEntryNotFoundError("not here")
+        failure = error.__new__(error)
+        failure.args = ("a proxy failed\nand much more",)
+        raise failure
 
     monkeypatch.setattr("layerboard.zoo.load.hub.hf_hub_download", answer)
     monkeypatch.setattr("layerboard.zoo.load.hub.hub_answers", lambda: True)
     with pytest.raises(InputError, match=message):
         find(["somebody/vit@v2"], tmp_path)
+    (entry,) = find(["dino-s16"])
+    with pytest.raises(InputError, match="facebook/dino-vits16") as told:
+        load_backbone(replace(entry, revision=None), device=CPU, cache_dir=tmp_path)
+    assert "\n" not in str(told.value)
 
 
 def test_a_single_file_of_the_authors(small: Callable[[str], Reduced], loader: Loader) -> None:

@@ -18,8 +18,8 @@ from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Layer
 from tests.zoo.conftest import Loader
 from tests.zoo.layouts import Tensors
-from tests.zoo.published import Published, publish
-from tests.zoo.reduced import reduce
+from tests.zoo.published import publish
+from tests.zoo.reduced import Published, reduce
 
 Under = Callable[[Tensors, Tensors], object]
 
@@ -150,8 +150,8 @@ def test_of_two_networks_the_one_that_the_entry_means(
 
 LABELS = (
     *(("online_encoder", "target_encoder"), ("base_encoder", "momentum_encoder"), ("encoder_q", "encoder_k")),
-    *(("model", "ema_model"), ("net", "ema"), ("module", "averaged_module"), ("query_encoder", "key_encoder")),
-    *(("net", "netEMA"), ("model", "swa_model"), ("online_network", "target_network")),
+    *(("query_encoder", "key_encoder"), ("online_network", "target_network"), ("module", "averaged_module")),
+    *(("model", "ema_model"), ("net", "ema"), ("net", "netEMA"), ("model", "swa_model")),
     *(("current_model", "average_model"), ("student", "teacher"), ("model.backbone", "ema.backbone")),
 )
 """What trainings call a network, and its average."""
@@ -162,9 +162,8 @@ def test_networks_are_told_apart_by_their_labels(own: str, mean: str, published:
     """In one dictionary, and in two, with the tensors of the one that is meant."""
     spec, net = published.spec, published.tensors
     other = {name: tensor + 1 for name, tensor in net.items()}
-    for number, content in enumerate(
-        ({"state_dict": under(f"{own}.", net) | under(f"{mean}.", other)}, {own: net, mean: other, "epoch": 3})
-    ):
+    in_one: object = {"state_dict": under(f"{own}.", net) | under(f"{mean}.", other)}
+    for number, content in enumerate((in_one, {own: net, mean: other, "epoch": 3})):
         path = Path(f"{spec.repository}.{number}.pth")
         torch.save(content, path)
         for network, wanted in (("trained", net), ("average", other)):

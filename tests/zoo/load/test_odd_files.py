@@ -109,6 +109,10 @@ def test_a_configuration_chooses_no_code(name: str, small: Callable[[str], Reduc
         ('{"model_type": "beit", "architectures": 5}', "describes no network that transformers can build"),
         ('{"model_type": "clip", "vision_config": [1]}', "describes no network that transformers can build"),
         ('{"model_type": "vit", "hidden_size": "wide"}', "describes no network that transformers can build"),
+        ("{", "config.json is not a readable JSON file"),
+        ("[]", "config.json should hold"),
+        ("{}", "config.json describes model type 'none'"),
+        ('{"model_type": "bert"}', "config.json describes model type 'bert'"),
     ],
 )
 def test_configurations_under_an_entry(
@@ -121,7 +125,10 @@ def test_configurations_under_an_entry(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("places", [[], ["a"], [["a", "b"]], "a", 3, None, {}, {"a": "b\0c"}, {"a": ".."}])
+PLACES = ([], ["a"], [["a", "b"]], "a", 3, None, {}, {"a": "b\0c"}, {"a": ".."}, {"a": "../b"})
+
+
+@pytest.mark.parametrize("places", PLACES)
 def test_an_index_that_lists_no_files(
     places: object, small: Callable[[str], Reduced], loader: Loader
 ) -> None:
