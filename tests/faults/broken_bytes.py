@@ -1,38 +1,28 @@
-"""Files that users bring, byte by byte damaged: pickles, arrays, masks and weights for their readers."""
+"""Files that users bring, byte by byte damaged: pickles, arrays, masks and images for their readers."""
 
 import pickle
 import random
-import shutil
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
-import torch
 
 from layerboard.benchmark.exported.cka import score_cka
 from layerboard.benchmark.exported.davis import score_davis
 from layerboard.benchmark.exported.vectors import score_clustering, score_knn, score_retrieval
-from layerboard.mini import checkpoints
 from layerboard.tasks.datasets.base import PhotoSample
 from layerboard.tasks.datasets.reading.masks import read_mask, write_mask
 from layerboard.tasks.datasets.revisitop import ROXFORD5K
 from layerboard.tasks.metrics.arrays import VOID
-from layerboard.zoo.load.backbone import load_backbone
-from layerboard.zoo.load.files import locate
-from layerboard.zoo.registry.find import find
-from layerboard.zoo.spec import BackboneSpec
-from layerboard.zoo.spec.origin import TRANSFORMERS
 from layerboard.zoo.view.photos import formats
 from tests import fakes
 from tests.faults.broken_fields import problem_of
 from tests.faults.counts import Count
 from tests.faults.damage import flip, truncate
-from tests.zoo.published import publish
 
 SECONDS = 20
 """After which an answer is too late."""
@@ -139,57 +129,11 @@ def images(folder: Path) -> Iterator[Victim]:
             yield Victim(path, PhotoSample(name, str(path)).open)
 
 
-def hub_weights(folder: Path) -> Iterator[Victim]:
-    """A directory in Hugging Face format: its safetensors and its configurations."""
-    (spec,) = find(["mini-resnet"])
-    place = folder / spec.name
-    shutil.copytree(locate(spec, None).weights[0].parent, place)
-    spec = replace(spec, repository=str(place), origin=TRANSFORMERS)
-    whole = locate(spec, None).revision
-    for name in ("model.safetensors", "model.safetensors", "config.json"):
-        yield Victim(place / name, partial(_show, spec, whole, place / name))
-
-
-def packaged_weights(folder: Path) -> Iterator[Victim]:
-    """The directory of a mini backbone: nothing in it may be another than was packaged."""
-    (spec,) = find(["mini-resnet"])
-    whole = locate(spec, None)
-    shutil.copytree(whole.weights[0].parent, folder / spec.name)
-    for name in ("model.safetensors", "config.json", "preprocessor_config.json", checkpoints.SUMS):
-        path = folder / spec.name / name
-        yield Victim(path, partial(_show_packaged, spec, whole.revision, path))
-
-
-def original_weights(folder: Path) -> Iterator[Victim]:
-    """Files of authors, as safetensors and as pickles of torch."""
-    for name in ("timm", "dino", "dino-training", "moco"):
-        spec = publish(name, folder / name).spec
-        whole, path = locate(spec, None).revision, Path(spec.repository)
-        yield Victim(path, partial(_show, spec, whole, path))
-
-
-def _show_packaged(spec: BackboneSpec, whole: str, path: Path) -> None:
-    """Load a backbone whose packaged weights lie elsewhere, until it is shown."""
-    with patch.object(checkpoints, "WEIGHTS", path.parents[1]):
-        _show(spec, whole, path)
-
-
-def _show(spec: BackboneSpec, whole: str, path: Path) -> None:
-    """Load a backbone and show it an image; other bytes must not count as the whole file's backbone."""
-    backbone = load_backbone(spec, device=torch.device("cpu"), cache_dir=path.parent)
-    if backbone.revision == whole:
-        raise AssertionError(f"{path.name} with other bytes counts as the whole one")
-    backbone.visit(torch.zeros(1, 3, spec.input_size, spec.input_size), lambda _: None)
-
-
 KINDS: dict[str, Callable[[Path], Iterator[Victim]]] = {
     "pickles of ground truth": pickles,
     "arrays for score": arrays,
     "masks": masks,
     "images": images,
-    "weights in Hugging Face format": hub_weights,
-    "weights of authors": original_weights,
-    "packaged weights": packaged_weights,
 }
 """Files by kind."""
 

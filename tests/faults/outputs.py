@@ -1,19 +1,17 @@
-"""Output folders of others: forged records and companions, exchanges, cut baselines, names that steer."""
+"""Output folders of others: forged records, exchanges, names that steer."""
 
-import json
 import random
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
 
-from layerboard.leaderboards.records.checksum import companions_of, file_digest, write_checked
+from layerboard.leaderboards.records.checksum import companions_of, write_checked
 from layerboard.leaderboards.records.record import ABSENT, UNLIKE
 from layerboard.zoo.errors import printable
 from tests.faults.counts import Count
-from tests.faults.damage import flip, remove, truncate
 from tests.faults.places import BACKBONES, Reference
 from tests.faults.wrong_options import Answer, answered
 
@@ -29,45 +27,8 @@ READERS = (
 )
 """Commands that read an output folder, without it."""
 
-KINDS = (
-    "../x",
-    "../../escaped",
-    ".config",
-    "/tmp/escaped",
-    "items/..",
-    "",
-    ".",
-    "x" * 5000,
-    "\0",
-    "records",
-    "a\nb",
-)
+
 REASONS = (UNLIKE, ABSENT, "not compared", "may be the best is not marked")
-DIGESTS = (None, "", 1, [], {}, "0" * 32, "../x", "x" * 100_000)
-
-
-def forge_companions(reference: Reference, folder: Path, times: int, seed: int = 0) -> Count:
-    """Let records name what they do not have, in folders that are none of theirs, and merge them.
-
-    What is wanted: one sentence, and nothing written but below the output.
-    """
-    draw, count = random.Random(seed), Count("forged companions of merged records")
-    for number in range(times):
-        place = folder / f"forged-{number}"
-        shutil.copytree(reference.place / "out", place / "a")
-        victim = draw.choice(sorted((place / "a" / "records").rglob("*.parquet")))
-        records = pd.read_parquet(victim)  # before something may be planted in its place
-        companions: dict[str, object] = dict(companions_of(victim.read_bytes()))
-        kind = draw.choice((*KINDS, *companions))
-        if kind in companions:
-            companions[kind] = draw.choice(DIGESTS)
-        else:
-            companions[kind] = _planted(place / "a" / kind, victim.relative_to(place / "a" / "records"))
-        write_checked(records, victim, companions)  # type: ignore[arg-type]
-        title = f"{victim.name} names {json.dumps(kind)[:40]} with {str(companions[kind])[:40]}"
-        count.note(title, _merged(place))
-        shutil.rmtree(place)
-    return count
 
 
 FIELDS: Mapping[str, tuple[object, ...]] = {
@@ -141,34 +102,6 @@ def _unlike(honest: Path, merged: Path) -> str:
         if not before.equals(after):
             return f"{path.name} is another"
     return ""
-
-
-def _planted(folder: Path, name: Path) -> str:
-    """A file where a forged kind would have it, if one can be there; its digest."""
-    path = folder / name.with_suffix(".desktop")
-    try:
-        path.resolve().relative_to(folder.parents[1].resolve())
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"evil")
-    except (OSError, ValueError):
-        return "0" * 32
-    for ending in (".parquet", ".npz"):
-        shutil.copy(path, path.with_suffix(ending))
-    return file_digest(path)
-
-
-def _merged(place: Path) -> str:
-    before = _files(place)
-    answer = answered(("merge", "a", "a", "--output", "together"), place)
-    if others := [name for name in _files(place) ^ before if not name.startswith("together/")]:
-        return f"wrote {', '.join(others)[:150]}"
-    if any("desktop" in name or "/." in name for name in _files(place) - before):
-        return "took what is no companion"
-    return answer.problem or ("" if answer.code == 2 else f"exit code {answer.code}")
-
-
-def _files(folder: Path) -> set[str]:
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
 def exchange_folders(reference: Reference, folder: Path, times: int, seed: int = 0) -> Count:
@@ -249,68 +182,6 @@ def _words(line: str) -> set[str]:
     """The words of a line, without marks of ties and the bytes of pictures."""
     return {*re.sub(r"\$\^\{\\approx\}\$|≈|<image [^>]*>", "", line).split()}
 
-
-def cut_baselines(reference: Reference, folder: Path, times: int, seed: int = 0) -> Count:
-    """Damage one file of a baseline, and compare the records with it.
-
-    What is wanted: exit code 1 or a sentence wherever its numbers are not all there as they were.
-    """
-    draw, count = random.Random(seed), Count("cut baselines")
-    for number in range(times):
-        place = folder / f"cut-{number}"
-        baseline = place / "baseline"
-        shutil.copytree(reference.place / "out", place / "out")
-        words = draw.choice((("export", "csv", "--to", "baseline"), ("leaderboard", "--tables", "baseline")))
-        answered((*words, "-o", "out"), place)
-        numbers = sorted(baseline.glob("*.csv"))
-        whole = {
-            path: path.read_bytes()
-            for path in numbers
-            if not path.name.endswith((".inside.csv", ".cka.csv", ".cost.csv"))
-        }
-        victim = draw.choice(
-            [*numbers, *numbers, *sorted(path for path in baseline.iterdir() if path.is_file())]
-        )
-        way = draw.choice(CUTS)
-        way(victim, draw)
-        same = all(path.exists() and path.read_bytes() == content for path, content in whole.items())
-        answer = answered(("leaderboard", "--check", "--baseline", "baseline", "-o", "out"), place)
-        problem = "the cut was not found" if answer.code == 0 and not same else ""
-        count.note(f"{words[0]}, {way.__name__} {victim.name}", answer.problem or problem)
-        shutil.rmtree(place)
-    return count
-
-
-def head_alone(path: Path, draw: random.Random) -> None:
-    """Leave the first line."""
-    del draw
-    path.write_bytes(path.read_bytes().split(b"\n")[0] + b"\n")
-
-
-def fewer_lines(path: Path, draw: random.Random) -> None:
-    """Take lines away."""
-    lines = path.read_bytes().splitlines(keepends=True)
-    first = draw.randrange(len(lines))
-    del lines[first : first + draw.randint(1, 20)]
-    path.write_bytes(b"".join(lines))
-
-
-def twice(path: Path, draw: random.Random) -> None:
-    """A line again."""
-    lines = path.read_bytes().splitlines(keepends=True)
-    lines.append(draw.choice(lines))
-    path.write_bytes(b"".join(lines))
-
-
-def emptied(path: Path, draw: random.Random) -> None:
-    """Leave nothing."""
-    del draw
-    path.write_bytes(b"")
-
-
-CUTS: tuple[Callable[[Path, random.Random], None], ...] = (
-    *(truncate, truncate, flip, remove, head_alone, fewer_lines, fewer_lines, twice, emptied),
-)
 
 STEERING = (
     *("\x1b]0;owned\x07", "\x9b31m", "\x1b[2J", "\x08\x08", "\r", "\x7f", "\x00", "\x0b", "\x85"),

@@ -1,14 +1,12 @@
-"""Tiny runs to be disturbed: their data, their command line, and the records that they should end with."""
+"""Tiny runs to be disturbed: their data, and the records that they should end with."""
 
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from layerboard.leaderboards.records.record import read_records
-from tests.benchmark.runs import comparable, environment, run, write_data
+from tests.benchmark.runs import comparable, run, write_data
 
 BACKBONES = ("mini-fs", "mini-dino", "mini-random")
 TASKS = ("knn", "davis", "cluster-object", "cka", "attention-distance")
@@ -33,20 +31,6 @@ def make_reference(folder: Path) -> Reference:
 def again(place: Path, data: Path) -> pd.DataFrame:
     """Carry out the run in this process, from wherever it stands."""
     return run(place, BACKBONES, *TASKS, data=data, layers=LAYERS, pages=True)
-
-
-def started(place: Path, data: Path) -> subprocess.Popen[bytes]:
-    """Start the run as a command with two workers, in a process group of its own."""
-    folders = ("--output", str(place / "out"), "--cache", str(place / "cache"))
-    options = ("--layers", LAYERS, "--workers", "2", "--no-floor", "--data", str(data))
-    command = ("run", "--backbones", *BACKBONES, "--tasks", *TASKS, *options, *folders)
-    return subprocess.Popen(
-        [sys.executable, "-m", "layerboard", *command],
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
 
 
 def difference(place: Path, reference: Reference) -> str:

@@ -7,44 +7,16 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
-from torch import Tensor
 
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Stage
 from layerboard.zoo.spec.origin import ORIGINAL
 from layerboard.zoo.spec.weights import NO_FILE
-from tests.zoo import layouts, originals, today
+from tests.zoo import layouts, today
 from tests.zoo.layouts import Shapes, Tensors
-from tests.zoo.reduced import at_size, halves
+from tests.zoo.reduced import SIDE, Published, at_size, halves
 
-SIDE = 4
-"""Patches a side of the reduced training images."""
-
-EPSILON = 1e-6
 STEM = 8
-
-
-@dataclass(frozen=True)
-class Published:
-    """A file, its entry, and its tensors in float32 under the original names."""
-
-    spec: BackboneSpec
-    tensors: Tensors
-
-    def reference(self, images: Tensor) -> list[Tensor]:
-        """Every layer by the original architecture, for normalised images."""
-        heads = self.spec.heads or 0
-        if self.spec.heads is None:
-            return originals.resnet(self.tensors, images)
-        if self.spec.family == "PE":
-            return today.pe(self.tensors, images, heads)
-        if self.spec.family == "CAPI":
-            return today.capi(self.tensors, images, heads)
-        if "class_embedding" in self.tensors:
-            return originals.clip(self.tensors, images, heads)
-        if "blocks.0.attn.q_bias" in self.tensors:
-            return originals.beit(self.tensors, images, heads, EPSILON)
-        return originals.vit(self.tensors, images, heads, EPSILON)
 
 
 @dataclass(frozen=True)
@@ -111,16 +83,6 @@ def _dinov2(spec: BackboneSpec) -> Shapes:
 
 def _registers(spec: BackboneSpec) -> Shapes:
     return _dinov2(spec) | {"register_tokens": (1, spec.prefix_tokens - 1, spec.width)}
-
-
-def _gated(spec: BackboneSpec) -> Shapes:
-    shapes = {name: shape for name, shape in _dinov2(spec).items() if ".mlp." not in name}
-    inner = (8 * spec.width // 3 + 7) // 8 * 8
-    for index in range(spec.depth):
-        mlp = f"blocks.{index}.mlp"
-        shapes |= {f"{mlp}.w12.weight": (2 * inner, spec.width), f"{mlp}.w12.bias": (2 * inner,)}
-        shapes |= {f"{mlp}.w3.weight": (spec.width, inner), f"{mlp}.w3.bias": (spec.width,)}
-    return shapes
 
 
 def _beit(spec: BackboneSpec) -> Shapes:
@@ -231,7 +193,7 @@ LAYOUTS = {
     "beit-tuned": Layout("beit-b16", "beit.pth", _fine_tuned_beit, _beit_content, {"has_final": False}),
     "dinov2": Layout("dinov2-b14", "dinov2_vitb14_pretrain.pth", _dinov2),
     "dinov2-registers": Layout("dinov2-b14-reg", "dinov2_vitb14_reg4_pretrain.pth", _registers),
-    "dinov2-gated": Layout("dinov2-g14", "dinov2_vitg14_pretrain.pth", _gated),
+    "dinov2-gated": Layout("dinov2-g14", "dinov2_vitg14_pretrain.pth", today.franca_shapes),
     "franca": Layout(
         "franca-b14-in21k", "franca_vitb14_In21K.pth", today.franca_shapes, today.franca_content
     ),

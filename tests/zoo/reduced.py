@@ -19,33 +19,43 @@ from tests.zoo.layouts import Tensors
 SIDE = 4
 """Patches a side of the reduced training images."""
 
-HUB_EPSILON = 1e-6
+EPSILON = 1e-6
 
 _PAPER = re.compile(r"(clip|dino|mae)-[sblh]\d+$|beit-[bl]16$")
 """Names of transformers of the paper whose repositories were written by transformers 4."""
 
 
 @dataclass(frozen=True)
-class Reduced:
-    """A reduced entry, its tensors under the original names, and where they lie.
+class Published:
+    """An entry, of which a file or directory holds a network, and its tensors under the original names.
 
     There are no tensors where tests know no original: of what only transformers' own format has.
     """
 
     spec: BackboneSpec
     tensors: Tensors
-    folder: Path
 
     def reference(self, images: Tensor) -> list[Tensor]:
         """Every layer by the original architecture, for normalised images."""
-        heads = self.spec.heads
-        if heads is None:
+        heads = self.spec.heads or 0
+        if self.spec.heads is None:
             return originals.resnet(self.tensors, images)
-        if self.spec.family == "CLIP":
+        if self.spec.family == "PE":
+            return today.pe(self.tensors, images, heads)
+        if self.spec.family == "CAPI":
+            return today.capi(self.tensors, images, heads)
+        if "class_embedding" in self.tensors:
             return originals.clip(self.tensors, images, heads)
-        if self.spec.family == "BEiT":
-            return originals.beit(self.tensors, images, heads, HUB_EPSILON)
-        return originals.vit(self.tensors, images, heads, HUB_EPSILON)
+        if "blocks.0.attn.q_bias" in self.tensors:
+            return originals.beit(self.tensors, images, heads, EPSILON)
+        return originals.vit(self.tensors, images, heads, EPSILON)
+
+
+@dataclass(frozen=True)
+class Reduced(Published):
+    """A reduced entry of the registry, and the folder of its files."""
+
+    folder: Path
 
 
 def reduce(spec: BackboneSpec, folder: Path, seed: int = 0) -> Reduced:
@@ -155,7 +165,7 @@ def _write_transformer(spec: BackboneSpec, folder: Path, seed: int) -> Tensors:
         "intermediate_size": 4 * width,
         "image_size": SIDE * patch,
         "patch_size": patch,
-        "layer_norm_eps": HUB_EPSILON,
+        "layer_norm_eps": EPSILON,
     }
     if spec.family == "CLIP":
         tensors = layouts.fill(layouts.clip_shapes(depth, width, patch, SIDE), seed)

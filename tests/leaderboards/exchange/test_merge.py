@@ -169,6 +169,26 @@ def test_records_cannot_name_another_folder_to_write_to(tmp_path, kind):
     assert not (tmp_path / "c").exists()
 
 
+@pytest.mark.parametrize("kind", ["", ".", "items/..", "/tmp/escaped", "a\nb", "\0", "x" * 5000])
+def test_records_cannot_name_what_no_folder_is_called(tmp_path, kind):
+    folder = output(tmp_path / "a")
+    write_checked(frame(layers([1.0])), folder / "records" / NAME, {kind: "0" * 32})
+    with pytest.raises(InputError) as told:
+        merge_outputs([folder, folder], tmp_path / "c")
+    assert len(str(told.value)) < 6000
+    assert not {*"\n\0"} & {*str(told.value)}
+    assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize("digest", [None, "", 1, [], {}, "0" * 32, "../x", "x" * 100_000])
+def test_a_digest_that_is_none_belongs_to_no_file(tmp_path, digest):
+    folder = output(tmp_path / "a")
+    write_checked(frame(layers([1.0])), folder / "records" / NAME, {"items": digest})
+    with pytest.raises(InputError):
+        merge_outputs([folder, folder], tmp_path / "c")
+    assert not (tmp_path / "c").exists()
+
+
 def test_a_companion_has_the_ending_of_its_kind(tmp_path):
     folder = output(tmp_path / "a")
     items = folder / "items" / NAME

@@ -1,7 +1,5 @@
 """Attention probabilities: one block at a time, and only where they are asked for."""
 
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,16 +9,14 @@ from torch import Tensor
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
 from layerboard.zoo.features.hooked import HookedBackbone
-from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.infer import infer
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import TRANSFORMER_TAPS, BackboneSpec, Layer
 from tests.zoo.conftest import Loader
 from tests.zoo.features import test_split as hierarchy
-from tests.zoo.inside import inside
-from tests.zoo.load.test_architecture import flat
+from tests.zoo.load.test_convert import rows
 from tests.zoo.load.test_infer import save
-from tests.zoo.reduced import Reduced, normalised, pixels
+from tests.zoo.reduced import pixels
 
 
 def hooked(spec: BackboneSpec, loader: Loader) -> HookedBackbone:
@@ -38,66 +34,12 @@ def implementation(backbone: HookedBackbone) -> str:
     return str(backbone._network.body.config._attn_implementation)  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("name", ["fs-b16", "clip-b16", "dino-s16", "moco-b16", "mae-b16", "beit-b16"])
-@pytest.mark.parametrize("cells", [(4, 4), (3, 5)])
-def test_probabilities_are_those_of_the_original(
-    name: str, cells: tuple[int, int], small: Callable[[str], Reduced], loader: Loader
-) -> None:
-    reduced = small(name)
-    patch = reduced.spec.patch_size
-    images = pixels(2, cells[0] * patch, cells[1] * patch)
-    layers = reduced.reference(normalised(reduced.spec, images))
-    seen: list[AttentionMaps] = []
-    spec = replace(reduced.spec, interpolation="huggingface")  # the reference's rule
-    hooked(spec, loader).visit(images, seen.append, probabilities(spec))
-    assert [str(maps.layer) for maps in seen] == ["1.probabilities", "2.probabilities", "3.probabilities"]
-    for maps in seen:
-        index = maps.layer.index
-        expected = inside(reduced, layers[index - 1], index, cells).probabilities
-        torch.testing.assert_close(maps.probabilities, expected, rtol=1e-4, atol=1e-5)
-        assert (maps.prefix_tokens, maps.cells) == (1, cells)
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "prefix"),
-    [
-        ("Dinov2Model", {}, 1),
-        ("Dinov2WithRegistersModel", {"num_register_tokens": 3}, 4),
-        ("DINOv3ViTModel", {"num_register_tokens": 4}, 5),
-        ("DeiTModel", {}, 2),
-        ("PixioModel", {}, 8),
-        ("IJepaModel", {}, 0),
-        ("SiglipVisionModel", {}, 0),
-        ("ViTMSNModel", {}, 1),
-        ("MetaClip2VisionModel", {}, 1),
-        ("MLCDVisionModel", {}, 1),
-        ("Aimv2VisionModel", {}, 0),
-        ("BeitModel", {"use_relative_position_bias": True}, 1),
-    ],
-)
-def test_other_types_give_what_transformers_gives(
-    name: str, options: dict[str, object], prefix: int, tmp_path: Path, loader: Loader
-) -> None:
-    model = save(tmp_path, name, **options)
-    model.set_attn_implementation("eager")
-    spec = infer(str(tmp_path), None, None)
-    images = pixels(2, 56, 56)
-    seen: list[AttentionMaps] = []
-    hooked(spec, loader).visit(images, seen.append, probabilities(spec))
-    with torch.no_grad():
-        expected = model(normalised(spec, images), output_attentions=True).attentions
-    for maps, reference in zip(seen, expected, strict=True):
-        torch.testing.assert_close(maps.probabilities, reference, rtol=1e-4, atol=1e-5)
-        torch.testing.assert_close(maps.probabilities.sum(-1), torch.ones(2, 4, 16 + prefix))
-        assert maps.prefix_tokens == prefix
-
-
 def test_the_usual_attention_comes_back_even_after_an_error(loader: Loader) -> None:
     backbone = hooked(find(["mini-beit"])[0], loader)
     images = pixels(2, 64, 64)
     before: list[Tensor] = []
     after: list[Tensor] = []
-    backbone.visit(images, lambda f: before.append(flat(f)))
+    backbone.visit(images, lambda f: before.append(rows(f)))
     assert implementation(backbone) == "sdpa"
 
     def fails(maps: AttentionMaps) -> None:
@@ -107,7 +49,7 @@ def test_the_usual_attention_comes_back_even_after_an_error(loader: Loader) -> N
     with pytest.raises(RuntimeError, match=r"5\.probabilities"):
         backbone.visit(images, fails, [Layer(5, "probabilities")])
     assert implementation(backbone) == "sdpa"
-    backbone.visit(images, lambda f: after.append(flat(f)))
+    backbone.visit(images, lambda f: after.append(rows(f)))
     assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
 
 
@@ -154,7 +96,7 @@ def test_networks_without_probabilities(tmp_path: Path, loader: Loader) -> None:
 
 def swin(folder: Path) -> Path:
     """A Swin, whose attention is inside windows."""
-    hierarchy.save(folder / "swin", "SwinModel", **hierarchy.WINDOWS)
+    save(folder / "swin", "SwinModel", **hierarchy.WINDOWS)
     return folder / "swin"
 
 
@@ -164,7 +106,7 @@ def test_one_forward_shows_features_and_probabilities(loader: Loader) -> None:
         images, spec = pixels(2, 64, 64), backbone.spec
         alone: dict[Layer, Tensor] = {}
         inside = [Layer(index, tap) for index in (1, 12) for tap in TRANSFORMER_TAPS]
-        backbone.visit(images, lambda f, kept=alone: kept.update({f.layer: flat(f)}), [*spec.layers, *inside])
+        backbone.visit(images, lambda f, kept=alone: kept.update({f.layer: rows(f)}), [*spec.layers, *inside])
         forwards: list[int] = []
         handle = backbone._network.body.register_forward_pre_hook(lambda *_, n=forwards: n.append(1))
         order: list[Layer] = []
@@ -173,7 +115,7 @@ def test_one_forward_shows_features_and_probabilities(loader: Loader) -> None:
             order.append(shown.layer)
             assert isinstance(shown, AttentionMaps) == (shown.layer.tap == "probabilities")
             if isinstance(shown, LayerFeatures):
-                torch.testing.assert_close(flat(shown), alone[shown.layer], rtol=1e-4, atol=1e-4)
+                torch.testing.assert_close(rows(shown), alone[shown.layer], rtol=1e-4, atol=1e-4)
             else:
                 torch.testing.assert_close(shown.probabilities.sum(-1), torch.ones(2, 3, 65))
 
@@ -200,19 +142,3 @@ def test_a_forward_that_nobody_asks_stays_fused(layers: list[Layer] | None, load
     handle.remove()
     assert set(found) == {"sdpa"}
     assert outputs == [None]
-
-
-def test_the_meta_device_sees_no_other_and_waits_for_nothing(tmp_path: Path) -> None:
-    for name in ("mini-dino", "mini-clip", "mini-beit"):
-        spec = find([name])[0]
-        backbone = load_backbone(spec, device=torch.device("meta"), cache_dir=tmp_path)
-        seen: list[Layer] = []
-
-        def check(shown: Shown, seen: list[Layer] = seen) -> None:
-            tensor = shown.probabilities if isinstance(shown, AttentionMaps) else shown.grid
-            assert tensor.is_meta
-            seen.append(shown.layer)
-
-        inside = [Layer(2, tap) for tap in TRANSFORMER_TAPS]
-        backbone.visit(pixels(2, 64, 64), check, [*spec.layers, *probabilities(spec), *inside])
-        assert len(seen) == 14 + 12 + 11

@@ -149,11 +149,6 @@ def test_wrong_pixels(images: Tensor, message: str, loader: Loader) -> None:
         loader(find(["mini-dino"])[0]).visit(images, lambda _: None)
 
 
-def test_unknown_layer(loader: Loader) -> None:
-    with pytest.raises(InputError, match="mini-dino has no layer 13; its layers are 0, 1"):
-        loader(find(["mini-dino"])[0]).visit(pixels(1, 64, 64), lambda _: None, [Layer(13)])
-
-
 def test_a_network_unlike_its_entry_is_found_by_its_first_batch(loader: Loader) -> None:
     backbone = loader(find(["mini-dino"])[0])
     backbone.spec = replace(backbone.spec, prefix_tokens=5)  # type: ignore[misc]

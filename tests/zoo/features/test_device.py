@@ -77,12 +77,6 @@ def walk(backbone: Backbone) -> None:
     assert seen == set(layers)
 
 
-def hub_model(name: str, folder: Path) -> Backbone:
-    class_name, options = (FAMILIES | OTHERS)[name]
-    save(folder, class_name, **options)
-    return on_meta(infer(str(folder), None, None), folder / "cache")
-
-
 @pytest.mark.parametrize("name", [*FAMILIES, *OTHERS])
 def test_a_forward_of_every_architecture_asks_for_no_value(name: str, tmp_path: Path) -> None:
     class_name, options = (FAMILIES | OTHERS)[name]

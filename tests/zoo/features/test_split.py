@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-import transformers
 from torch import Tensor
 from transformers import PreTrainedModel
 
@@ -15,6 +14,7 @@ from layerboard.zoo.load.backbone import load_backbone
 from layerboard.zoo.load.infer import infer
 from layerboard.zoo.spec import Stage
 from tests.zoo.conftest import CPU, Loader
+from tests.zoo.load.test_infer import save
 from tests.zoo.reduced import Reduced, normalised, pixels
 
 TREE = {"image_size": 64, "patch_size": 4, "embed_dim": 16, "depths": [2, 2, 2], "mlp_ratio": 2.0}
@@ -23,17 +23,6 @@ FOCAL = TREE | {"focal_levels": [2, 2, 2], "focal_windows": [3, 3, 3]}
 TOKENS = {"SwinModel": WINDOWS, "Swinv2Model": WINDOWS, "FocalNetModel": FOCAL}
 STAGES = (Stage(2, 16, 4), Stage(2, 32, 8), Stage(2, 64, 16))
 CLOSE = {"rtol": 1e-4, "atol": 1e-4}
-
-
-def save(folder: Path, name: str, **options: object) -> PreTrainedModel:
-    """A random model of a transformers class, saved as its library does; nothing is left at zero."""
-    model_class = getattr(transformers, name)
-    torch.manual_seed(0)
-    model = model_class(model_class.config_class(**options))
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.2)
-    model.save_pretrained(folder)
-    return model.eval()  # type: ignore[no-any-return]
 
 
 def grids(backbone: Backbone, images: Tensor) -> dict[str, Tensor]:
@@ -144,9 +133,13 @@ def test_bit_without_preactivation_has_no_final_norm(tmp_path: Path) -> None:
     assert not infer(str(tmp_path), None, None).has_final
 
 
-@pytest.mark.parametrize(
-    "name", ["swin-t", "swinv2-t", "hiera-t", "bit-50", "dinov3-convnext-t", "aimv2-l14"]
+ALONE = (
+    *("swin-t", "swinv2-t", "hiera-t", "bit-50", "dinov3-convnext-t", "aimv2-l14"),
+    *("moco-s16", "clip-b32", "beit-b16", "dinov2-s14-reg", "resnet50", "capi-l14-in1k"),
 )
+
+
+@pytest.mark.parametrize("name", ALONE)
 def test_features_do_not_depend_on_the_batch(
     name: str, small: Callable[[str], Reduced], tmp_path: Path
 ) -> None:

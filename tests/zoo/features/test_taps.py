@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from layerboard.zoo.entries.architecture import Sublayers
-from layerboard.zoo.features import LayerFeatures, Shown
+from layerboard.zoo.errors import InputError
+from layerboard.zoo.features import AttentionMaps, LayerFeatures, Shown
 from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.load.infer import infer
 from layerboard.zoo.registry.find import find
@@ -81,9 +83,17 @@ def block_of(backbone: HookedBackbone, index: int, images: Tensor) -> dict[Tap, 
 
     layers = [Layer(index, tap) for tap in taps_of(backbone.spec)]
     maps = Layer(index, "probabilities")
+
+    def check(found: Shown) -> None:
+        """Maps say which of their tokens are patches."""
+        if isinstance(found, AttentionMaps):
+            patch = backbone.spec.patch_size
+            assert found.prefix_tokens == backbone.spec.prefix_tokens
+            assert found.cells == (images.shape[2] // patch, images.shape[3] // patch)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(backbone, "_shown", keep)
-        backbone.visit(images, lambda _: None, [*layers, *([] if backbone.refusal([maps]) else [maps])])
+        backbone.visit(images, check, [*layers, *([] if backbone.refusal([maps]) else [maps])])
     return seen
 
 
@@ -102,11 +112,18 @@ def test_the_identities_of_a_block(family: str, tmp_path: Path, loader: Loader) 
     parts = backbone._network.parts
     assert isinstance(parts, Sublayers)
     down = next(block.get_submodule(n) for n in parts.hidden if n in dict(block.named_modules()))
-    scale = getattr(block, parts.mlp_scale) if parts.mlp_scale else None
+    one, two = (getattr(block, name) if name else None for name in (parts.attention_scale, parts.mlp_scale))
     if family.startswith(("dinov", "radio", "tips", "pe-scaled")):
-        scale = block.get_submodule("layer_scale2").lambda1
-    projected = down(seen["mlp_hidden"])
-    assert deviation(projected if scale is None else projected * scale, seen["mlp"]) < 1e-5
+        one, two = (block.get_submodule(f"layer_scale{half}").lambda1 for half in (1, 2))
+    for tap, projected, scale in (
+        ("attention", block.get_submodule(parts.heads)(seen["heads"]), one),
+        ("mlp", down(seen["mlp_hidden"]), two),
+    ):
+        assert deviation(projected if scale is None else projected * scale, seen[tap]) < 1e-5
+        assert float(seen[tap].abs().max()) > 1e-3
+    norms = [part for part in block.children() if "Norm" in type(part).__name__]
+    for tap, source in (("norm1", seen["input"]), ("norm2", seen["mid"])):
+        assert any(torch.allclose(norm(source), seen[tap], rtol=1e-4, atol=1e-4) for norm in norms)
     query, key, value = (
         seen[tap].unflatten(-1, (4, -1)).transpose(1, 2) for tap in ("query", "key", "value")
     )
@@ -115,6 +132,36 @@ def test_the_identities_of_a_block(family: str, tmp_path: Path, loader: Loader) 
     if "probabilities" in seen:
         torch.testing.assert_close(seen["probabilities"], maps, rtol=0, atol=1e-6)
     assert deviation((maps @ value).transpose(1, 2).flatten(2), seen["heads"]) < 1e-5
+
+
+def test_taps_do_not_change_the_blocks(loader: Loader) -> None:
+    backbone = loader(find(["mini-beit"])[0])
+    alone: list[Tensor] = []
+    beside: list[Tensor] = []
+    inside = [Layer(index, tap) for tap in sorted(taps_of(backbone.spec)) for index in range(12, 0, -1)]
+    order: list[Layer] = []
+
+    def visitor(shown: Shown) -> None:
+        order.append(shown.layer)
+        if shown.layer.tap in ("block", "final"):
+            beside.append(grid_of(shown).clone())
+
+    backbone.visit(pixels(2, 64, 64), lambda shown: alone.append(grid_of(shown).clone()))
+    backbone.visit(pixels(2, 64, 64), visitor, [*backbone.spec.layers, *inside])
+    assert all(torch.equal(a, b) for a, b in zip(alone, beside, strict=True))
+    taps = taps_of(backbone.spec)
+    assert order == [Layer(0), *(Layer(n, tap) for n in range(1, 13) for tap in taps), Layer(12, "final")]
+
+
+def test_layers_that_are_not_there(loader: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
+    backbone = loader(find(["mini-dino"])[0])
+    assert isinstance(backbone, HookedBackbone)
+    for layer in (Layer(0, "norm1"), Layer(13, "mlp")):
+        with pytest.raises(InputError, match=f"mini-dino has no layer {layer}; its layers are 0, 1, "):
+            backbone.visit(pixels(1, 64, 64), lambda _: None, [layer])
+    monkeypatch.setattr(backbone, "_network", replace(backbone._network, parts=None))
+    with pytest.raises(InputError, match="where the mlp of its blocks is, if they have one, is not known"):
+        backbone.visit(pixels(1, 64, 64), lambda _: None, [Layer(3, "mlp")])
 
 
 def bias_of(backbone: HookedBackbone, block: nn.Module, cells: tuple[int, int]) -> Tensor:

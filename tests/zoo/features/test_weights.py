@@ -126,7 +126,7 @@ def test_the_floor_has_none(loader: Loader) -> None:
 
 
 def test_windows_have_no_bias_over_the_grid(tmp_path: Path, loader: Loader) -> None:
-    hierarchy.save(tmp_path, "SwinModel", **hierarchy.WINDOWS)
+    save(tmp_path, "SwinModel", **hierarchy.WINDOWS)
     backbone = loader(infer(str(tmp_path), None, None))
     assert backbone.weights().position_bias is None
     assert backbone.weights().positions is None

@@ -12,13 +12,14 @@ from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.features.backbone import Backbone
 from layerboard.zoo.load.checkpoint import read_weights
 from layerboard.zoo.load.networks import unwrap
-from layerboard.zoo.spec.origin import ORIGINAL, TRANSFORMERS
+from layerboard.zoo.spec.origin import TRANSFORMERS
 from tests.zoo.conftest import Loader
-from tests.zoo.published import LAYOUTS, Published, publish
-from tests.zoo.reduced import Reduced, normalised, pixels
+from tests.zoo.published import LAYOUTS, publish
+from tests.zoo.reduced import Published, Reduced, normalised, pixels
 
 FULL = ("timm", "dino", "moco-b16", "mae", "beit", "clip")
-CONVERTED = ("dino", "mae", "beit", "clip", "resnet")
+ENTRIES = ("clip-b16", "dino-s16", "mae-b16", "beit-b16", "resnet50", "dino-s8-300ep", "ibot-b16")
+"""In repositories of the Hub under the names of transformers 4, and in files that are like a layout's."""
 
 
 def rows(features: LayerFeatures) -> Tensor:
@@ -34,23 +35,27 @@ def layers(backbone: Backbone, images: Tensor) -> list[Tensor]:
 
 
 def expected(published: Published, images: Tensor) -> list[Tensor]:
-    """The same of the original: of prefix tokens, the class token alone."""
-    out = []
-    for layer in published.reference(normalised(published.spec, images)):
-        tokens = layer.flatten(2).transpose(1, 2) if layer.ndim == 4 else layer
-        first = tokens[:, : published.spec.has_cls]
-        out.append(torch.cat([first, tokens[:, published.spec.prefix_tokens :]], dim=1))
-    return out
+    """The same of the original, with all its prefix tokens."""
+    return published.reference(normalised(published.spec, images))
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_every_layer_is_that_of_the_original(name: str, tmp_path: Path, loader: Loader) -> None:
-    published = publish(name, tmp_path)
+def agree(backbone: Backbone, original: list[Tensor], images: Tensor, rtol: float = 1e-4) -> None:
+    """Every layer of a backbone is that of the original, of whose prefix tokens the class token is read."""
+    spec, found = backbone.spec, layers(backbone, images)
+    assert len(found) == len(original) == len(spec.layers)
+    for ours, theirs in zip(found, original, strict=True):
+        tokens = theirs.flatten(2).transpose(1, 2) if theirs.ndim == 4 else theirs
+        kept = torch.cat([tokens[:, : spec.has_cls], tokens[:, spec.prefix_tokens :]], dim=1)
+        torch.testing.assert_close(ours, kept, rtol=rtol, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", [*LAYOUTS, *ENTRIES])
+def test_every_layer_is_that_of_the_original(
+    name: str, tmp_path: Path, small: Callable[[str], Reduced], loader: Loader
+) -> None:
+    published = publish(name, tmp_path) if name in LAYOUTS else small(name)
     images = pixels(2, published.spec.input_size, published.spec.input_size)
-    found, reference = layers(loader(published.spec), images), expected(published, images)
-    assert len(found) == len(reference) == len(published.spec.layers)
-    for ours, theirs in zip(found, reference, strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+    agree(loader(published.spec), expected(published, images), images)
 
 
 @pytest.mark.parametrize(
@@ -63,8 +68,7 @@ def test_every_layer_at_full_size(
     monkeypatch.setattr("layerboard.zoo.load.checkpoint.files_digest", lambda _: "sha256:left-out")
     published = publish(name, tmp_path, full=True)
     images = pixels(1, 224, 224)
-    found, reference = layers(loader(published.spec), images), expected(published, images)
-    assert max(float((o - t).abs().max()) for o, t in zip(found, reference, strict=True)) < 1e-4
+    agree(loader(published.spec), expected(published, images), images, rtol=0)
 
 
 OTHER_SIZES = ("dino", "deit-distilled", "dinov2", "beit-tuned", "resnet-basic", "franca", "capi", "pe-core")
@@ -76,43 +80,7 @@ def test_images_of_other_sizes(name: str, tmp_path: Path, loader: Loader) -> Non
     patch = published.spec.patch_size
     images = pixels(1, 5 * patch, 7 * patch)
     spec = replace(published.spec, interpolation="huggingface")  # the reference's rule
-    for ours, theirs in zip(layers(loader(spec), images), expected(published, images), strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("name", CONVERTED)
-def test_the_same_bits_as_from_the_format_of_transformers(
-    name: str, tmp_path: Path, small: Callable[[str], Reduced], loader: Loader
-) -> None:
-    layout = LAYOUTS[name]
-    reduced = small(layout.entry)
-    file = tmp_path / layout.file
-    torch.save(layout.content(reduced.tensors), file)
-    images = pixels(2, reduced.spec.input_size, reduced.spec.input_size)
-    original = replace(reduced.spec, repository=str(file), origin=ORIGINAL)
-    if name == "clip":  # Published in half precision.
-        torch.save(reduced.tensors, file)
-    for ours, theirs in zip(
-        layers(loader(original), images), layers(loader(reduced.spec), images), strict=True
-    ):
-        assert torch.equal(ours, theirs)
-
-
-@pytest.mark.parametrize("name", ["moco", "clip", "beit", "dinov2-registers", "resnet", "capi"])
-def test_neither_the_batch_nor_other_backbones_matter(name: str, tmp_path: Path, loader: Loader) -> None:
-    published = publish(name, tmp_path / name)
-    side = published.spec.input_size
-    images = pixels(8, side, side)
-    backbone = loader(published.spec)
-    together = layers(backbone, images)
-    beside = loader(publish("dino", tmp_path / "beside").spec)
-    layers(beside, pixels(2, beside.spec.input_size, beside.spec.input_size))
-    for count in (1, 3):
-        for whole, part in zip(together, layers(backbone, images[:count]), strict=True):
-            torch.testing.assert_close(whole[:count], part, rtol=1e-5, atol=1e-5)
-    others = torch.cat([images[:1], 255 - images[1:3]])
-    for whole, part in zip(together, layers(backbone, others), strict=True):
-        torch.testing.assert_close(whole[:1], part[:1], rtol=1e-5, atol=1e-5)
+    agree(loader(spec), expected(published, images), images)
 
 
 def test_the_layout_is_recognised_whatever_the_entry_says(tmp_path: Path, loader: Loader) -> None:
@@ -130,8 +98,7 @@ def test_files_of_old_versions_of_torch(tmp_path: Path, loader: Loader) -> None:
     published = publish("dino", tmp_path)
     torch.save(published.tensors, published.spec.repository, _use_new_zipfile_serialization=False)
     images = pixels(1, published.spec.input_size, published.spec.input_size)
-    ours, theirs = layers(loader(published.spec), images)[-1], expected(published, images)[-1]
-    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+    agree(loader(published.spec), expected(published, images), images)
 
 
 def test_weights_are_not_copied(tmp_path: Path, loader: Loader) -> None:

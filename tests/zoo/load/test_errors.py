@@ -1,7 +1,6 @@
 """The sentence for everything that can be wrong with a checkpoint."""
 
 import json
-import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,6 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import Stage
 from tests.zoo.conftest import Loader
 from tests.zoo.reduced import Reduced
@@ -21,11 +19,6 @@ Small = Callable[[str], Reduced]
 
 def edit(path: Path, **values: object) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
-
-
-def test_missing_repository_offline(loader: Loader) -> None:
-    with pytest.raises(InputError, match=r"facebook/dino-vits16 is neither a directory nor in the cache"):
-        loader(find(["dino-s16"])[0])
 
 
 class Evil:
@@ -42,14 +35,6 @@ def test_a_pickle_with_code_is_refused(
     with pytest.raises(InputError, match="is refused: it is damaged, or holds more than tensors"):
         loader(reduced.spec)
     assert "code ran" not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("content", [b"", b"PK\3\4 truncated", pickle.dumps([1, 2])])
-def test_damaged_pickles(content: bytes, small: Small, loader: Loader) -> None:
-    reduced = small("beit-b16")
-    (reduced.folder / "pytorch_model.bin").write_bytes(content)
-    with pytest.raises(InputError, match=r"pytorch_model.bin (is refused|is not a readable|should hold)"):
-        loader(reduced.spec)
 
 
 def test_missing_and_unknown_tensors(small: Small, loader: Loader) -> None:
@@ -78,33 +63,6 @@ def test_beit_without_its_trained_norm(small: Small, loader: Loader) -> None:
         loader(reduced.spec)
 
 
-@pytest.mark.parametrize("name", ["dino-s16", "clip-b16", "mae-b16", "beit-b16", "fs-b16", "moco-b16"])
-def test_wrong_depth_and_width(name: str, small: Small, loader: Loader) -> None:
-    spec = small(name).spec
-    stage = spec.stages[0]
-    for wrong in (
-        Stage(4, stage.width, stage.stride),
-        Stage(3, 2 * stage.width, stage.stride),
-        Stage(3, stage.width, 2 * stage.stride),
-    ):
-        with pytest.raises(InputError, match=r"differs from the entry: (blocks|width|patch size): .*, not "):
-            loader(replace(spec, stages=(wrong,)))
-
-
-@pytest.mark.parametrize("name", ["dino-s16", "clip-b16", "mae-b16", "beit-b16"])
-def test_wrong_heads(name: str, small: Small, loader: Loader) -> None:
-    spec = small(name).spec
-    with pytest.raises(InputError, match=f"attention heads: {spec.heads}, not {(spec.heads or 0) // 2}"):
-        loader(replace(spec, heads=(spec.heads or 0) // 2))
-
-
-def test_wrong_heads_in_timm_layout(small: Small, loader: Loader) -> None:
-    reduced = small("fs-b16")
-    edit(reduced.folder / "config.json", model_args={"num_heads": 6})
-    with pytest.raises(InputError, match="attention heads: 6, not 12"):
-        loader(reduced.spec)
-
-
 def test_wrong_resnet(small: Small, loader: Loader) -> None:
     spec = small("resnet50").spec
     with pytest.raises(InputError, match="channels of the stem: 8, not 16"):
@@ -128,7 +86,7 @@ def test_no_config(small: Small, loader: Loader) -> None:
         loader(reduced.spec)
 
 
-def test_an_index_of_files(small: Small, loader: Loader) -> None:
+def test_an_index_names_the_files(small: Small, loader: Loader) -> None:
     reduced = small("dino-s16")
     (reduced.folder / "model.safetensors").rename(reduced.folder / "part.safetensors")
     index = reduced.folder / "model.safetensors.index.json"

@@ -1,7 +1,6 @@
 """A wrong file, mean, deviation, size, activation or interpolation is refused, by the features it gives."""
 
 import random
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
@@ -9,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 import torch
@@ -17,7 +15,6 @@ from PIL import Image
 from torch import nn
 from transformers.activations import ACT2FN
 
-from layerboard.mini import checkpoints
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import BackboneIdentity
 from layerboard.zoo.features.backbone import Backbone
@@ -25,7 +22,6 @@ from layerboard.zoo.features.hooked import HookedBackbone
 from layerboard.zoo.features.weights import position_table
 from layerboard.zoo.load import feature_fingerprint as fingerprints
 from layerboard.zoo.load.backbone import load_backbone
-from layerboard.zoo.load.checkpoint import SMALL_FILES
 from layerboard.zoo.load.feature_fingerprint import (
     TOLERANCE,
     feature_fingerprint,
@@ -130,21 +126,6 @@ def other_file(draw: random.Random, spec: BackboneSpec, kept: Loader) -> None:
             mine[name].copy_(tensor)
 
 
-def one_byte(draw: random.Random, spec: BackboneSpec, kept: Loader) -> None:
-    """A packaged file in which one byte is another."""
-    del kept
-    folder = checkpoints.WEIGHTS / spec.name
-    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as name:
-        copy = Path(name)
-        shutil.copytree(folder, copy / spec.name)
-        path = draw.choice([copy / spec.name / name for name in ("model.safetensors", *SMALL_FILES)])
-        content = bytearray(path.read_bytes())
-        content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
-        path.write_bytes(content)
-        patch.setattr(checkpoints, "WEIGHTS", copy)
-        load_backbone(spec, device=CPU, cache_dir=copy)
-
-
 def other_mean(draw: random.Random, spec: BackboneSpec, kept: Loader) -> None:
     """The mean of another family, or one channel's moved by 0.002 to 0.1."""
     means = [each.mean for each in (IMAGENET, HALF, CLIP, UNIT) if each.mean != spec.mean]
@@ -210,7 +191,7 @@ def _with_rule(spec: BackboneSpec, rule: str) -> Backbone:
 
 _BY_RULE: dict[BackboneSpec, Backbone] = {}
 FAULTS: tuple[Fault, ...] = (
-    *(other_file, one_byte, other_mean, other_deviation, other_size, other_activation, other_interpolation),
+    *(other_file, other_mean, other_deviation, other_size, other_activation, other_interpolation),
 )
 
 
@@ -229,12 +210,12 @@ def missed(trials: range, kept: Loader) -> list[str]:
 
 
 def test_drawn_faults_are_refused(kept: Loader) -> None:
-    assert missed(range(35), kept) == []  # five of each kind
+    assert missed(range(30), kept) == []  # five of each kind
 
 
 @pytest.mark.slow
 def test_a_thousand_drawn_faults_are_refused(kept: Loader) -> None:
-    assert missed(range(35, 1035), kept) == []
+    assert missed(range(30, 1030), kept) == []
     for spec in TOYS:  # and what was changed is as it was
         refuse(kept(spec), spec)
 

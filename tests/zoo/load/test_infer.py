@@ -37,7 +37,10 @@ CONV = {"hidden_sizes": [16, 32], "depths": [1, 2], "num_stages": 2}
 
 
 def save(folder: Path, name: str, **options: object) -> transformers.PreTrainedModel:
-    """A random model of a transformers class, saved as its library does; nothing is left at zero."""
+    """A random model of a transformers class, saved as its library does; nothing is left at zero.
+
+    Without ``embed_dim`` or ``hidden_sizes`` in the options, it is one of two blocks, or of two stages.
+    """
     model, files = _made(name, json.dumps(options, sort_keys=True))
     folder.mkdir(parents=True, exist_ok=True)
     for file, content in files.items():
@@ -50,7 +53,8 @@ def _made(name: str, described: str) -> tuple[transformers.PreTrainedModel, dict
     """The model and its files, which many tests ask for."""
     options = json.loads(described)
     model_class = getattr(transformers, name, None) or getattr(rotary_vit, name)
-    shape = CONV if "ConvNext" in name else VIT
+    is_whole = "embed_dim" in options or "hidden_sizes" in options
+    shape = {} if is_whole else CONV if "ConvNext" in name else VIT
     torch.manual_seed(0)
     model = model_class(model_class.config_class(**shape, **options))
     for parameter in model.parameters():
@@ -253,6 +257,10 @@ def test_what_the_hub_answers(
     monkeypatch.setattr("layerboard.zoo.load.hub.hub_answers", lambda: True)
     with pytest.raises(InputError, match=message):
         find(["somebody/vit@v2"], tmp_path)
+    (entry,) = find(["dino-s16"])
+    with pytest.raises(InputError, match="facebook/dino-vits16") as told:
+        load_backbone(replace(entry, revision=None), device=CPU, cache_dir=tmp_path)
+    assert "\n" not in str(told.value)
 
 
 def test_a_single_file_of_the_authors(small: Callable[[str], Reduced], loader: Loader) -> None:

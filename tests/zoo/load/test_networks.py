@@ -12,12 +12,14 @@ from layerboard.benchmark.plan.backbones import with_weights
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features import LayerFeatures
 from layerboard.zoo.load.backbone import describe_backbone, identify
+from layerboard.zoo.load.files import locate
+from layerboard.zoo.load.network import read_network_of
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Layer
 from tests.zoo.conftest import Loader
 from tests.zoo.layouts import Tensors
-from tests.zoo.published import Published, publish
-from tests.zoo.reduced import reduce
+from tests.zoo.published import publish
+from tests.zoo.reduced import Published, reduce
 
 Under = Callable[[Tensors, Tensors], object]
 
@@ -144,6 +146,30 @@ def test_of_two_networks_the_one_that_the_entry_means(
     assert identify(otherwise, cache_dir=Path()) != identify(taken, cache_dir=Path())
     said = line.partition("for another give ")[2].split()[1].partition("#")[2]
     assert f".{rest}." in f".{said}."
+
+
+LABELS = (
+    *(("online_encoder", "target_encoder"), ("base_encoder", "momentum_encoder"), ("encoder_q", "encoder_k")),
+    *(("query_encoder", "key_encoder"), ("online_network", "target_network"), ("module", "averaged_module")),
+    *(("model", "ema_model"), ("net", "ema"), ("net", "netEMA"), ("model", "swa_model")),
+    *(("current_model", "average_model"), ("student", "teacher"), ("model.backbone", "ema.backbone")),
+)
+"""What trainings call a network, and its average."""
+
+
+@pytest.mark.parametrize(("own", "mean"), LABELS)
+def test_networks_are_told_apart_by_their_labels(own: str, mean: str, published: Published) -> None:
+    """In one dictionary, and in two, with the tensors of the one that is meant."""
+    spec, net = published.spec, published.tensors
+    other = {name: tensor + 1 for name, tensor in net.items()}
+    in_one: object = {"state_dict": under(f"{own}.", net) | under(f"{mean}.", other)}
+    for number, content in enumerate((in_one, {own: net, mean: other, "epoch": 3})):
+        path = Path(f"{spec.repository}.{number}.pth")
+        torch.save(content, path)
+        for network, wanted in (("trained", net), ("average", other)):
+            meant = replace(spec, network=network, repository=str(path))
+            found = read_network_of(meant, locate(meant, None))[2]
+            assert torch.equal(found["layers.1.mlp.fc1.bias"], wanted["blocks.1.mlp.fc1.bias"])
 
 
 def test_a_network_that_is_not_there_or_not_alone(published: Published) -> None:

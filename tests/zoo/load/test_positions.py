@@ -24,11 +24,8 @@ from layerboard.zoo.load.infer import infer
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Interpolation
 from layerboard.zoo.spec.origin import ORIGINAL
-from tests.zoo import originals
 from tests.zoo.conftest import Loader
-from tests.zoo.load.test_architecture import flat
-from tests.zoo.load.test_infer import save
-from tests.zoo.reduced import Reduced, normalised, pixels
+from tests.zoo.reduced import Reduced, pixels
 
 RULES: tuple[Interpolation, ...] = ("huggingface", "dino", "timm", "google")
 
@@ -71,15 +68,6 @@ def resized(table: Tensor, prefix: int, cells: tuple[int, int], offset: float | 
     )
     rows = np.einsum("ia,jb,abd->ijd", down, right, grid).reshape(cells[0] * cells[1], -1)
     return torch.cat([table[:prefix], torch.from_numpy(rows).float()])
-
-
-@pytest.mark.parametrize("prefix", [0, 1, 2])
-@pytest.mark.parametrize("cells", [(5, 7), (3, 3), (4, 9), (14, 13), (2, 8)])
-def test_dinos_rule_point_by_point(prefix: int, cells: tuple[int, int]) -> None:
-    table = torch.randn(prefix + 16, 6, generator=torch.Generator().manual_seed(0))
-    found = fitted_positions(table[None], cells, "dino")
-    torch.testing.assert_close(found[0], resized(table, prefix, cells, 0.1), rtol=1e-5, atol=1e-5)
-    assert not torch.allclose(found[0], resized(table, prefix, cells, 0.0), atol=1e-3)
 
 
 def test_the_training_grid_is_left_alone() -> None:
@@ -148,54 +136,15 @@ def test_googles_rule_is_scipys_zoom(cells: tuple[int, int], side: int) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES[:3])  # which are bicubic
-@pytest.mark.parametrize("cells", [(10, 10), (16, 16), (20, 20), (28, 28), (32, 32), (16, 23)])
-@pytest.mark.parametrize("side", [14, 37])
-def test_rules_point_by_point(rule: Interpolation, cells: tuple[int, int], side: int) -> None:
-    table = torch.randn(1 + side * side, 3, generator=torch.Generator().manual_seed(0))
-    offset = {"huggingface": 0.0, "dino": 0.1, "timm": None}[rule]
-    found = fitted_positions(table[None], cells, rule)
-    torch.testing.assert_close(found[0], resized(table, 1, cells, offset), rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("name", ["fs-b16", "clip-b16", "dino-s16", "mae-b16"])
-def test_dinos_rule_reaches_every_layer(
-    name: str, small: Callable[[str], Reduced], loader: Loader, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reduced = small(name)
-    images = pixels(2, 5 * reduced.spec.patch_size, 7 * reduced.spec.patch_size)
-    monkeypatch.setattr(
-        originals, "positions", lambda table, cells, prefix=1: resized(table, prefix, cells, 0.1)
-    )
-    expected = reduced.reference(normalised(reduced.spec, images))
-    seen: list[Tensor] = []
-    loader(replace(reduced.spec, interpolation="dino")).visit(images, lambda f: seen.append(flat(f)))
-    for found, reference in zip(seen, expected, strict=True):
-        torch.testing.assert_close(found, reference, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("Dinov2Model", {}),
-        ("Dinov2WithRegistersModel", {}),
-        ("SiglipVisionModel", {}),
-        ("Aimv2VisionModel", {}),
-        ("MetaClip2VisionModel", {}),
-        ("IJepaModel", {}),
-        ("DeiTModel", {}),
-    ],
-)
-def test_rules_change_other_sizes_only(
-    name: str, options: dict[str, object], tmp_path: Path, loader: Loader
-) -> None:
-    save(tmp_path, name, **options)
-    spec = infer(str(tmp_path), None, None)
-    backbones = [loader(replace(spec, interpolation=rule)) for rule in RULES]
-    for images, same in ((pixels(1, 56, 56), True), (pixels(1, 42, 70), False)):
-        plain, *others = (shown_first(backbone, images) for backbone in backbones)
-        for rule, other in zip(RULES[1:], others, strict=True):
-            is_own = rule == "timm" and name == "Dinov2WithRegistersModel"
-            assert torch.equal(plain, other) is (same or is_own)
+@pytest.mark.parametrize("cells", [(10, 10), (16, 16), (20, 20), (28, 28), (32, 32), (16, 23), (2, 8)])
+@pytest.mark.parametrize(("side", "prefix"), [(14, 1), (37, 1), (4, 0), (4, 2)])
+def test_rules_point_by_point(rule: Interpolation, cells: tuple[int, int], side: int, prefix: int) -> None:
+    table = torch.randn(prefix + side * side, 3, generator=torch.Generator().manual_seed(0))
+    offsets = {"huggingface": 0.0, "dino": 0.1, "timm": None}
+    found = fitted_positions(table[None], cells, rule)[0]
+    torch.testing.assert_close(found, resized(table, prefix, cells, offsets.pop(rule)), rtol=1e-4, atol=1e-4)
+    for offset in offsets.values():
+        assert not torch.allclose(found, resized(table, prefix, cells, offset), atol=1e-3)
 
 
 def first_layer(spec: BackboneSpec, images: Tensor, loader: Loader) -> Tensor:
@@ -221,6 +170,7 @@ def test_networks_without_absolute_positions_are_the_same(name: str, loader: Loa
     [
         *("beit-b16", "data2vec-b16", "swin-t", "swinv2-t", "dinov3-s16", "capi-l14-in1k", "c-radio-v3-h16"),
         *("vjepa2-l16", "mae-b16", "sam-b16", "hiera-t", "tipsv2-b14", "pe-core-b16", "aimv2-l14"),
+        *("metaclip2-h14", "ijepa-h14", "dinov2-s14", "siglip-b16", "deit-b16-distilled"),
     ],
 )
 def test_no_record_names_a_rule_that_changes_nothing(

@@ -55,7 +55,7 @@ def test_damaged_exif_is_none(tmp_path: Path, picture: Image.Image) -> None:
     assert own(tmp_path / "a.jpg").size == (40, 32)
 
 
-@pytest.mark.parametrize("kind", ["PNG", "TIFF", "PPM"])
+@pytest.mark.parametrize("kind", ["PNG", "TIFF", "PPM", "JPEG2000"])
 def test_sixteen_bits_of_grey_are_scaled(tmp_path: Path, kind: str) -> None:
     grey = np.arange(256, dtype=np.uint16).reshape(16, 16)
     Image.fromarray(grey * 257).save(tmp_path / "a.png", format=kind)

@@ -39,6 +39,10 @@ def classes_below(root: Path, *folders: str, classes: tuple[str, ...] = CLASSES)
         ("train_images", "hold_out"),
         ("training_set/training_set", "test_set/test_set"),
         ("seg_train/seg_train", "seg_test/seg_test"),
+        ("My Photos/01_TRAIN", "My Photos/02_VALID"),
+        ("my-train-v2", "my-eval-v2"),
+        ("train split", "development split"),
+        ("trainData", "holdoutData"),
     ],
 )
 def test_folders_with_words_of_splits_are_splits(tmp_path: Path, train: str, val: str) -> None:
