@@ -103,11 +103,6 @@ def test_losses_are_those_of_all_layers_compared_at_once(three: pd.DataFrame, tm
         assert found[backbone, layer, "cls"] == (pytest.approx(one.loss), one.maybe)
 
 
-def test_bounds_do_not_depend_on_the_order_of_the_records(three: pd.DataFrame, tmp_path: Path) -> None:
-    shuffled = bounds(three.sample(frac=1, random_state=4), tmp_path)
-    assert by_place(shuffled) == by_place(bounds(three, tmp_path))
-
-
 def test_measurements_that_are_missing_damaged_or_of_other_images_leave_a_backbone_untested(
     three: pd.DataFrame, tmp_path: Path
 ) -> None:
@@ -155,12 +150,6 @@ def test_without_items_of_the_best_nothing_is_tested(three: pd.DataFrame, tmp_pa
     assert found.rows["loss"].isna().all()
     assert not found.rows["maybe"].any()
     assert not Board.of(three, items=tmp_path).compared
-
-
-def test_without_a_folder_of_items_nothing_is_tested(three: pd.DataFrame, tmp_path: Path) -> None:
-    assert groups(bounds(three, None)) == {"untested": {"mini-dino", "mini-mae"}}
-    assert not Board.of(three).compared
-    assert Board.of(three, items=tmp_path).compared
 
 
 def test_layers_in_other_poolings_take_part(tmp_path: Path) -> None:
@@ -211,12 +200,6 @@ def test_each_column_has_bounds_of_its_own(three: pd.DataFrame, tmp_path: Path) 
         "mini-imagenet": {"maybe": {"mini-dino"}, "worse": {"mini-mae"}},
         "other": {"worse": {"mini-dino"}},
     }
-
-
-def test_items_of_a_backbone_with_slashes_in_its_name_are_found(three: pd.DataFrame, tmp_path: Path) -> None:
-    records = pd.concat([three, frame(scored(tmp_path, "a/b", {"cls": [10, 139]}))])
-    assert (tmp_path / "a__b" / "knn.mini-imagenet.standard.parquet").is_file()
-    assert bounds(records, tmp_path).maybe == {"a/b", "mini-dino"}
 
 
 def test_candidates_with_a_transform_have_items_of_their_own(three: pd.DataFrame, tmp_path: Path) -> None:

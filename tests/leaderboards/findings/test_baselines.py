@@ -89,12 +89,6 @@ def test_report_show_and_recommend_say_it_first(tmp_path: Path, capsys: pytest.C
     assert recommend("knn", output=tmp_path, backbones="mini-dino").notes[0] == SENTENCE
 
 
-def test_where_the_best_is_better_nothing_is_said(tmp_path: Path) -> None:
-    found = board(tmp_path, 90, pixels=20)
-    assert "cannot rank" not in " ".join(answer_notes(answers_of(found)))
-    assert not any("cannot rank" in note for note in recommend("knn", output=tmp_path).notes)
-
-
 def test_one_does_and_several_do() -> None:
     assert (
         cannot_rank(("x (untrained)",))

@@ -366,11 +366,6 @@ def test_the_theme_can_be_changed(shared):
     assert (shared.evaluate(ground), dark) == (before, "rgb(16, 20, 24)")
 
 
-def test_names_do_nothing(shared):
-    assert shared.evaluate("document.scripts.length") == 3
-    assert HOSTILE in shared.inner_text("#best-table")
-
-
 def test_a_phone_needs_no_scrolling_aside(browser, path):
     with browser.new_context(viewport={"width": 390, "height": 800}) as context:
         tab = context.new_page()
