@@ -2,17 +2,21 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.items import write_items
 from layerboard.leaderboards.records.record import Record, to_frame
 from layerboard.tasks.framework.base import Items, Over, Statistic
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Retraining
 
 NAN = float("nan")
+KNN = task_key("knn", "mini-imagenet", "standard")
 
 
 def record(**changes: Any) -> Record:
@@ -118,6 +122,25 @@ def measured(
     keys = tuple(f"{prefix}{place}" for place in range(len(values)))
     columns = {metric: np.array(values, np.float64)}
     return Items("images", keys, keys, ("",) * len(keys), columns, {metric: Statistic(metric, over)})
+
+
+def write_layers(
+    folder: Path,
+    backbone: str,
+    by_layer: Sequence[Sequence[float]] | Mapping[int | tuple[int, str], Sequence[float]],
+    key: str = KNN,
+    *,
+    pooling: str = "cls",
+    metric: str = "top-1",
+    prefix: str = "image ",
+) -> None:
+    """Write the items of a backbone: values of each layer from 1 on, or by layer, or by layer and pooling."""
+    every = by_layer if isinstance(by_layer, Mapping) else dict(enumerate(by_layer, start=1))
+    items = {}
+    for place, values in every.items():
+        layer, name = place if isinstance(place, tuple) else (place, pooling)
+        items[layer, "block", name] = measured(values, metric, prefix=prefix)
+    write_items(items, folder / scored_path(key, backbone))
 
 
 def frame(*groups: Iterable[Record]) -> pd.DataFrame:

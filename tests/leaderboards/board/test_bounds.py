@@ -15,7 +15,7 @@ from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
 from layerboard.leaderboards.records.record import Record
 from layerboard.tasks.framework.assess import below_best
-from tests.leaderboards.builder import NAN, floor, frame, layers, measured
+from tests.leaderboards.builder import NAN, floor, frame, layers, measured, write_layers
 
 KNN = ("knn", "mini-imagenet", "standard", "top-1")
 FAMILIES = {"mini-clip": "CLIP", "mini-dino": "DINO", "mini-mae": "MAE"}
@@ -41,17 +41,14 @@ def scored(
     dataset: str = "mini-imagenet",
 ) -> list[Record]:
     """Records of a backbone, its numbers of right images by pooling, layer by layer; and their items."""
-    items, records = {}, list[Record]()
+    items, records = dict[int | tuple[int, str], np.ndarray](), list[Record]()
     for pooling, counts in right.items():
         values = [hits(each, count) for each in counts]
-        items |= {
-            (layer, "block", pooling): measured(list(each), prefix=prefix)
-            for layer, each in enumerate(values, start=1)
-        }
+        items |= {(layer, pooling): each for layer, each in enumerate(values, start=1)}
         facts = {"backbone": backbone, "family": FAMILIES.get(backbone, "other"), "dataset": dataset}
         means = [float(each.mean()) for each in values]
         records += layers(means, **facts, pooling=pooling, primary=pooling == "cls")
-    write_items(items, path_of(folder, backbone, dataset))
+    write_layers(folder, backbone, items, task_key("knn", dataset, "standard"), prefix=prefix)
     return records
 
 
@@ -130,7 +127,7 @@ def test_a_few_images_that_are_not_shared_do_not_prevent_a_comparison(
 def test_measurements_of_another_layer_do_not_stand_in(three: pd.DataFrame, tmp_path: Path) -> None:
     """What was not compared is not shown to be worse."""
     for layer in (1, 2):
-        write_items({(layer, "block", "cls"): measured(list(hits(50)))}, path_of(tmp_path, "mini-mae"))
+        write_layers(tmp_path, "mini-mae", {layer: hits(50)})
         found = bounds(three, tmp_path)
         assert groups(found) == {"maybe": {"mini-dino"}, "untested": {"mini-mae"}}
         assert by_place(found)["mini-mae", layer, "cls"][0] > 40

@@ -2,9 +2,7 @@
 
 import csv
 import io
-import os
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,19 +16,6 @@ from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.report.boards import DAVIS, HOSTILE, KNN, content, small
 
 pytestmark = pytest.mark.browser
-
-CHROMIUM = shutil.which("chromium")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on the path")
-    api = pytest.importorskip("playwright.sync_api")
-    with api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -46,14 +31,11 @@ def path(found, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def shared(browser, path):
+def shared(browser, path, watch):
     """One tab for the tests that leave it as it was; what it asks for and what it says is kept."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
-    asked, said = [], []
-    context.route("**/*", lambda route: (asked.append(route.request.url), route.continue_()))
     tab = context.new_page()
-    tab.on("console", lambda message: said.append(message.text))
-    tab.on("pageerror", lambda error: said.append(str(error)))
+    asked, said = watch(tab)
     tab.goto(path.as_uri())
     tab.wait_for_selector("html[data-ready]")
     yield tab
@@ -195,11 +177,7 @@ def test_what_is_chosen_is_in_the_address_and_comes_back(browser, path):
         assert again.evaluate("scrollY") > 500
 
 
-def test_axe_finds_nothing_serious(browser, path):
-    """Run with AXE naming a copy of axe.min.js, which is not part of the repository."""
-    axe = os.environ.get("AXE")
-    if not axe:
-        pytest.skip("AXE does not name axe.min.js")
+def test_axe_finds_nothing_serious(browser, path, serious):
     for width, scheme in ((1400, "light"), (390, "dark")):
         options = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme, "bypass_csp": True}
         with browser.new_context(**options) as context:
@@ -209,9 +187,7 @@ def test_axe_finds_nothing_serious(browser, path):
             for view in ("curves", "panels", "ranking", "tradeoff", "task_map", "alike"):
                 show(tab, view)
             tab.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
-            tab.evaluate(Path(axe).read_text(encoding="utf-8"))
-            violations = tab.evaluate("axe.run(document)")["violations"]
-            assert [each["id"] for each in violations if each["impact"] in ("serious", "critical")] == []
+            assert serious(tab) == []
 
 
 def test_another_task_changes_the_charts(shared):

@@ -1,9 +1,9 @@
 import math
+from dataclasses import replace
 
 import pytest
 
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.published.literature import Published
 from layerboard.leaderboards.report.content import (
     BEST,
     FIRST,
@@ -15,6 +15,7 @@ from layerboard.leaderboards.report.content import (
     report_of,
 )
 from tests.leaderboards.builder import floor, frame, layers
+from tests.leaderboards.findings.test_reproduce import BEST as BEST_BLOCK
 from tests.leaderboards.report.boards import DAVIS, FACTS, HOSTILE, KNN, SCORES, small
 from tests.leaderboards.shown import bounded
 
@@ -68,12 +69,8 @@ def test_facts_are_known_or_empty_and_the_floor_is_no_backbone():
 
 
 def test_a_number_of_others_stands_beside_its_column():
-    other = Published(
-        source="mine", table="t", backbone="mini-clip", task="knn", dataset="mini-imagenet",
-        protocol="standard", metric="top-1", pooling="cls", tap="block", rule="best", layer=3,
-        chosen_decimals=None, value=60.0, decimals=1, printed="percent", second_hand=False,
-        not_comparable="", conditions="", input_size=64,
-    )  # fmt: skip
+    mine = {"source": "mine", "backbone": "mini-clip", "dataset": "mini-imagenet", "protocol": "standard"}
+    other = replace(BEST_BLOCK, **mine, value=60.0, input_size=64)
     [row] = board(published=[other]).published.to_dict("records")
     assert (row["column"], row["backbone"], row["layer"], row["value"]) == (KNN, "mini-clip", 3.0, 60.0)
     assert row["measured"] == 61.5
