@@ -196,13 +196,10 @@ def test_only_scores_of_the_same_data_are_compared(two, tmp_path):
         match_backbones(Board.of(mixed, items=tmp_path), NAMES, "best", ["knn"])
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [(lambda rows: rows[(rows["backbone"] == "mini-dino") | (rows["task"] == "spair")], "has no score")],
-)
-def test_what_cannot_be_compared_is_a_sentence(two, tmp_path, change, words):
-    with pytest.raises(InputError, match=f"mini-dino and mini-clip cannot be compared: .*{words}"):
-        match_backbones(Board.of(change(two), items=tmp_path), NAMES, "best", ["knn"])
+def test_what_cannot_be_compared_is_a_sentence(two, tmp_path):
+    alone = two[(two["backbone"] == "mini-dino") | (two["task"] == "spair")]
+    with pytest.raises(InputError, match=r"mini-dino and mini-clip cannot be compared: .*has no score"):
+        match_backbones(Board.of(alone, items=tmp_path), NAMES, "best", ["knn"])
 
 
 def test_items_that_are_gone_or_of_other_images_leave_a_task_out(two, tmp_path):

@@ -244,14 +244,6 @@ def test_the_check_compares_analyses_too(tmp_path):
     assert check_pages(frame(ranked()), tmp_path) == []  # analyses are not run where no task is named
 
 
-def test_analyses_that_are_not_committed_are_named(tmp_path):
-    write_pages(frame(ranked()), tmp_path)
-    assert check_pages(frame(ranked()), tmp_path) == []
-    assert check_pages(both(), tmp_path) == [
-        f"mini.inside.{ending} is not in {tmp_path}; write the leaderboard again" for ending in ("md", "csv")
-    ]
-
-
 def test_numbers_of_two_layers_or_backbones_stand_apart():
     facts = {**DISTANCE, "task": "locality", "metric": "locality-rho", "tap": "heads", "depth": 1}
     rho = record(**facts, value=-0.5, other="mini-resnet")

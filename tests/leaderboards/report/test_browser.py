@@ -6,11 +6,9 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from layerboard.leaderboards.blocks.csv import csv_text
-from layerboard.leaderboards.board.costs import pareto_front
 from layerboard.leaderboards.report.page import report_page
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.report.boards import DAVIS, HOSTILE, KNN, content, small
@@ -261,19 +259,6 @@ def test_the_csv_of_the_table_says_what_its_cells_say(shared):
 def test_all_numbers_come_out_as_the_leaderboard_writes_them(shared, found):
     text, _ = downloaded(shared, "button[data-file] >> nth=0")
     assert text == csv_text(found.numbers[0].frame)
-
-
-def test_the_front_is_the_one_that_is_computed(shared):
-    show(shared, "tradeoff")
-    shared.select_option("#cost", "dim")
-    _, rows = downloaded(shared, "#view-tradeoff button[data-csv]")
-    table = pd.DataFrame(rows).astype({"cost": float, "value": float})
-    ahead = pareto_front(table, "cost")
-    assert {(row["backbone"], row["layer"]) for row in rows if row["front"] == "true"} == {
-        *zip(ahead["backbone"], ahead["layer"], strict=True)
-    }
-    assert len(ahead) >= 1
-    shared.select_option("#cost", "ms")
 
 
 def test_the_metric_of_the_curves_can_be_chosen(browser, tmp_path):

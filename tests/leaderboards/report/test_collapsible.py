@@ -19,7 +19,8 @@ from layerboard.leaderboards.blocks.blocks import (
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.report.collapsible import CollapsibleWriter, collapsibles
 from layerboard.leaderboards.writers.build import leaderboard_page
-from tests.leaderboards.builder import frame, full_suite
+from tests.leaderboards.builder import frame
+from tests.leaderboards.goldens import several
 from tests.leaderboards.reader import Reader, page_html
 
 HOSTILE = "<script>alert(1)</script>|*a*`b`\"'&lt;"
@@ -36,7 +37,7 @@ def table(**columns):
 
 
 def test_a_page_is_whole_and_needs_nothing_else():
-    page = leaderboard_page(Board.of(full_suite(compared=["mean"], metrics=2), "mini"))
+    page = leaderboard_page(Board.of(several(), "mini"))
     text, folded = page_html(page), [block for block in page.blocks if getattr(block, "folded", False)]
     found = Reader(text)
     assert found.open == []

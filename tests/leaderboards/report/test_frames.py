@@ -14,7 +14,7 @@ from layerboard.leaderboards.report.content import (
     WORSE,
     report_of,
 )
-from tests.leaderboards.builder import floor, frame, layers
+from tests.leaderboards.builder import floor, frame
 from tests.leaderboards.findings.test_reproduce import BEST as BEST_BLOCK
 from tests.leaderboards.report.boards import DAVIS, FACTS, HOSTILE, KNN, SCORES, small
 from tests.leaderboards.shown import bounded
@@ -37,11 +37,6 @@ def test_the_best_layers_stand_highest_first_with_what_the_data_tell():
     assert [*own["held_out"]] == pytest.approx([61.75, 61.0, 59.6234, 11.5])
     assert [*own["optimism"]] == pytest.approx([0.5] * 4)
     assert set(best.loc[best["column"] == DAVIS, "group"]) == {FIRST, UNTESTED}
-
-
-def test_backbones_that_share_the_best_score_are_all_first():
-    records = frame(layers([1.0, 5.0], backbone="a"), layers([5.0, 2.0], backbone="b"))
-    assert [*board(records).best["group"]] == [FIRST, FIRST]
 
 
 def test_every_layer_is_there_and_the_best_is_marked():
