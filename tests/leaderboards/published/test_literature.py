@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from layerboard.leaderboards.published.literature import (
-    CHOICES,
     COLUMNS,
     FOLDER,
     NEEDED,
@@ -22,7 +21,6 @@ from layerboard.tasks.datasets.revisitop import ROXFORD5K, RPARIS6K
 from layerboard.tasks.datasets.scenes import VOC_2012_AUG
 from layerboard.tasks.datasets.spair import SpairEntry
 from layerboard.tasks.datasets.vtab import VTAB
-from layerboard.tasks.framework.protocols import PROTOCOLS
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import all_specs
 
@@ -142,10 +140,6 @@ def test_segmentation_is_compared_where_the_memory_is_that_of_the_protocol():
     assert {one.protocol for one in own if "10^2" in one.conditions} == {"hummingbird"}
     assert {one.dataset for one in own} == {VOC_2012_AUG.name}
     assert [one.value for one in own if one.second_hand] == [55.9]
-
-
-def test_every_protocol_may_be_named():
-    assert CHOICES["protocol"] == (*(protocol.name for protocol in PROTOCOLS), "none")
 
 
 def test_every_source_has_its_numbers_and_every_file_its_source():
