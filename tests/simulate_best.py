@@ -18,7 +18,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import layerboard
 from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import read_items
-from layerboard.tasks.metrics.arrays import Mask
+from layerboard.tasks.metrics.arrays import Floats, Mask
 from layerboard.tasks.statistics.mcb import compare_groups, compare_with_best
 from layerboard.tasks.statistics.weighted import Ratios, Trials
 
@@ -77,7 +77,7 @@ def nested_answers(lost: Sequence[float], share: float) -> Mask:
     return np.stack([right & (random.random(POPULATION) >= part / share) for part in lost], axis=1)
 
 
-def hits_of(answers: Mask) -> Ratios:
+def hits_of(answers: Mask | Floats) -> Ratios:
     """Answers as hits of images that are drawn one by one."""
     images, layers = answers.shape
     nothing = np.zeros(images, np.int64)

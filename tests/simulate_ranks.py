@@ -24,7 +24,8 @@ from layerboard.tasks.statistics.draws import (
 from layerboard.tasks.statistics.ranks import rank_ranges
 from layerboard.tasks.statistics.resolution import enough_units, smallest_difference
 from layerboard.tasks.statistics.uncertainty import differences
-from layerboard.tasks.statistics.weighted import Ratios, Trials
+from layerboard.tasks.statistics.weighted import Ratios
+from tests.simulate_best import hits_of
 
 NOISES = (0.2, 0.3, 0.35, 0.4, 0.8)  # of the pixels, 0 to 1, that the layers see
 BANK = 897  # images that vote; the others are the population
@@ -65,17 +66,10 @@ def population() -> Floats:
     return np.stack([*right, right[2], nested], axis=1).astype(np.float64)
 
 
-def measured_of(values: Floats) -> Ratios:
-    """Hits [images layers] as scores in percent."""
-    nothing = np.zeros(len(values), np.int64)
-    trials = Trials(np.ones(len(values)), np.full(values.shape[1], 100.0))
-    return Ratios(100 * values, np.ones(len(values)), nothing, nothing, trials)
-
-
 def drawn(random: np.random.Generator, count: int) -> Ratios:
     """Hits of so many images of the population."""
     answers = population()
-    return measured_of(answers[random.integers(len(answers), size=count)])
+    return hits_of(answers[random.integers(len(answers), size=count)])
 
 
 def of_ranges(

@@ -29,9 +29,3 @@ def test_each_claim_has_a_place_a_command_a_figure_and_what_it_is_about() -> Non
     kinds = ("networks", "methods", "sizes", "depth", "twins", "nothing here")
     assert all(f"\n| {kind} | " in TEXT for kind in kinds)
     assert [row for row in rows if not row[-1].startswith(kinds)] == []
-
-
-def test_each_link_leads_to_a_file() -> None:
-    links = re.findall(r"\]\((?!https:)([^)#]+)", TEXT)
-    assert links
-    assert [link for link in links if not (PAGE.parent / link).exists()] == []

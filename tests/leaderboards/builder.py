@@ -1,18 +1,22 @@
 """Plausible records without a run."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from layerboard.leaderboards.records.files import scored_path, task_key
+from layerboard.leaderboards.records.items import write_items
 from layerboard.leaderboards.records.record import Record, to_frame
 from layerboard.tasks.framework.base import Items, Over, Statistic
 from layerboard.zoo.registry.find import find
 from layerboard.zoo.spec import BackboneSpec, Retraining
 
 NAN = float("nan")
+KNN = task_key("knn", "mini-imagenet", "standard")
 
 
 def record(**changes: Any) -> Record:
@@ -120,120 +124,27 @@ def measured(
     return Items("images", keys, keys, ("",) * len(keys), columns, {metric: Statistic(metric, over)})
 
 
+def write_layers(
+    folder: Path,
+    backbone: str,
+    by_layer: Sequence[Sequence[float]] | Mapping[int | tuple[int, str], Sequence[float]],
+    key: str = KNN,
+    *,
+    pooling: str = "cls",
+    metric: str = "top-1",
+    prefix: str = "image ",
+) -> None:
+    """Write the items of a backbone: values of each layer from 1 on, or by layer, or by layer and pooling."""
+    every = by_layer if isinstance(by_layer, Mapping) else dict(enumerate(by_layer, start=1))
+    items = {}
+    for place, values in every.items():
+        layer, name = place if isinstance(place, tuple) else (place, pooling)
+        items[layer, "block", name] = measured(values, metric, prefix=prefix)
+    write_items(items, folder / scored_path(key, backbone))
+
+
 def frame(*groups: Iterable[Record]) -> pd.DataFrame:
     return to_frame([one for group in groups for one in group])
-
-
-@dataclass(frozen=True)
-class Task:
-    name: str
-    dataset: str
-    metrics: tuple[str, ...]
-    top: float
-    dense: bool
-    n: int
-    unit: str
-
-
-TASKS = (
-    Task("knn", "mini-imagenet", ("top-1", "top-5", "top-1 k=10", "top-5 k=10"), 70, False, 400, "images"),
-    Task(
-        "retrieval",
-        "roxford5k",
-        ("mAP medium", "mAP easy", "mAP hard", "mP@1 medium"),
-        40,
-        False,
-        70,
-        "queries",
-    ),
-    Task(
-        "retrieval",
-        "rparis6k",
-        ("mAP medium", "mAP easy", "mAP hard", "mP@1 medium"),
-        55,
-        False,
-        70,
-        "queries",
-    ),
-    Task("davis", "mini-davis", ("J&F", "J", "F"), 60, True, 16, "objects"),
-    Task("spair", "mini-spair", ("PCK@0.1", "PCK@0.05", "PCK@0.01"), 35, True, 1200, "keypoints"),
-    Task("cluster-image", "mini-imagenet", ("purity", "NMI", "ARI"), 50, False, 400, "images"),
-    Task("cluster-object", "mini-coco", ("purity", "NMI", "ARI"), 45, True, 900, "objects"),
-    Task("cluster-part", "mini-partimagenet", ("purity", "NMI", "ARI"), 30, True, 1500, "parts"),
-)
-BACKBONES = (
-    ("mini-fs", "FS", True),
-    ("mini-clip", "CLIP", True),
-    ("mini-dino", "DINO", True),
-    ("mini-moco", "MoCo", True),
-    ("mini-mae", "MAE", True),
-    ("mini-beit", "BEiT", False),
-    ("mini-resnet", "ResNet", True),
-)
-DEPTH = 12
-
-
-def full_suite(
-    seed: int = 0, compared: Sequence[str] = ("cls", "mean", "patch"), metrics: int = 4
-) -> pd.DataFrame:
-    """Seven backbones and the random floor on eight data sets of seven tasks, and CKA."""
-    random = np.random.default_rng(seed)
-    found: list[Record] = []
-    for task in [replace(task, metrics=task.metrics[:metrics]) for task in TASKS]:
-        for name, family, trained in BACKBONES:
-            base = {"backbone": name, "family": family, "trained": trained}
-            found += _scores(random, task, **base)
-        for rank, metric in enumerate(task.metrics):
-            values = [round(float(random.normal(2, 0.3)), 3) for _ in range(10)]
-            found += floor(
-                values, **_facts(task, metric), primary=rank == 0, pooling="grid" if task.dense else "cls"
-            )
-    return to_frame(found + _cka(random, compared))
-
-
-def _facts(task: Task, metric: str) -> dict[str, object]:
-    partial = task.dataset == "rparis6k"
-    return {
-        "task": task.name,
-        "dataset": task.dataset,
-        "metric": metric,
-        "n": task.n,
-        "unit": task.unit,
-        "split": "train, val" if task.name == "knn" else "val",
-        "partial": partial,
-        "coverage": f"{task.n - partial * 3} of {task.n} {task.unit}",
-    }
-
-
-def _scores(random: np.random.Generator, task: Task, **base: Any) -> list[Record]:
-    found = []
-    mean_only = base["family"] == "ResNet"
-    for pooling in ("grid",) if task.dense else ("mean",) if mean_only else ("cls", "mean"):
-        for rank, metric in enumerate(task.metrics):
-            peak = random.uniform(7, 12)
-            values = [task.top * (1 - abs(k - peak) / 20) + random.normal(0, 2) for k in range(1, DEPTH + 1)]
-            if base["family"] == "MAE" and task.name == "davis":
-                values[3] = NAN
-            last = None if mean_only else values[-1] + 0.5
-            primary = rank == 0 and (pooling != "mean" or mean_only)
-            found += layers(values, last, **base, **_facts(task, metric), pooling=pooling, primary=primary)
-    return found
-
-
-def _cka(random: np.random.Generator, compared: Sequence[str]) -> list[Record]:
-    found = []
-    for pooling in compared:
-        names = [b for b in BACKBONES if pooling != "cls" or b[1] != "ResNet"]
-        for place, (name, family, trained) in enumerate(names):
-            for other, _, _ in names[place:]:
-                for i in range(1, DEPTH + 1):
-                    for j in range(i if other == name else 1, DEPTH + 1):
-                        value = (
-                            1.0 if (name, i) == (other, j) else 0.9 - abs(i - j) / 20 + random.normal(0, 0.05)
-                        )
-                        facts = {"family": family, "trained": trained, "depth": DEPTH, "pooling": pooling}
-                        found.append(pair(name, i, other, j, value, **facts))
-    return found
 
 
 def retrained_specs(trainings: Mapping[str, Retraining]) -> dict[str, BackboneSpec]:

@@ -1,15 +1,12 @@
 """Records of the stored pages; ``python -m tests.leaderboards.goldens`` writes the pages anew, to be read."""
 
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from layerboard.leaderboards.records.files import scored_path, task_key
-from layerboard.leaderboards.records.items import write_items
-from tests.leaderboards.builder import NAN, floor, frame, layers, measured, pair, record, unsure
+from tests.leaderboards.builder import NAN, floor, frame, layers, pair, record, unsure, write_layers
 from tests.leaderboards.shown import render_page
 
 EXPECTED = Path(__file__).parent / "expected"
@@ -74,17 +71,10 @@ def write_measured(folder: Path) -> None:
     for backbone, rows in records[records["family"] != "random"].groupby("backbone"):
         shift = int(backbone == "mini-dino")
         places = {
-            (layer, "block", pooling): measured(100.0 * np.roll(_hits(right), shift)[order])
+            (layer, pooling): 100.0 * np.roll(_hits(right), shift)[order]
             for layer, pooling, right in zip(rows["layer"], rows["pooling"], rows["value"], strict=True)
         }
-        path = folder / scored_path(task_key("knn", "mini-imagenet", "standard"), str(backbone))
-        write_items(places, path)
-
-
-def write_knn(folder: Path, backbone: str, values: Sequence[float], layer: int = 2, prefix: str = "") -> None:
-    """Items of one layer of a backbone's k-NN scores."""
-    path = folder / scored_path(task_key("knn", "mini-imagenet", "standard"), backbone)
-    write_items({(layer, "block", "cls"): measured(values, prefix=prefix)}, path)
+        write_layers(folder, str(backbone), places)
 
 
 def _hits(count: float) -> np.ndarray:

@@ -14,8 +14,6 @@ PATCHES = {"tap": "attention", "pooling": "patch"}
 CLASS = {"tap": "attention", "pooling": "cls"}
 BLOCK = {"tap": "block", "pooling": "patch"}
 DATASET = "mini-imagenet"
-VITS = {"mini-fs": "FS", "mini-clip": "CLIP", "mini-dino": "DINO", "mini-moco": "MoCo", "mini-mae": "MAE"}
-ALL = {**VITS, "mini-beit": "BEiT", "mini-resnet": "ResNet"}
 
 
 def metrics() -> dict[str, list[tuple[str, dict[str, str], bool]]]:

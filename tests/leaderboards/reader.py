@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 from layerboard.leaderboards.report.collapsible import CollapsibleWriter, collapsibles
 
-VOID = {"meta", "br", "path", "input"}
+VOID = {"meta", "br", "path", "input", "link", "img", "hr", "col"}
 
 
 class Reader(HTMLParser):
@@ -32,6 +32,9 @@ class Reader(HTMLParser):
 
     def named(self, tag):
         return [attributes for name, attributes in self.tags if name == tag]
+
+    def values(self, attribute):
+        return [value for _, attributes in self.tags if (value := attributes.get(attribute))]
 
     @property
     def text(self):

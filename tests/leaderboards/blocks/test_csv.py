@@ -9,9 +9,11 @@ from layerboard.leaderboards.blocks.blocks import Numbers, Page
 from layerboard.leaderboards.blocks.csv import csv_page, read_numbers
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.tidy import TIDY, tidy_frame
+from layerboard.leaderboards.inside.page import inside_page
 from layerboard.leaderboards.writers.build import leaderboard_page
 from layerboard.leaderboards.writers.markdown import markdown_page
-from tests.leaderboards.builder import frame, layers, pair
+from tests.leaderboards.analyses import distances
+from tests.leaderboards.builder import NAN, floor, frame, layers, pair, record, unsure
 from tests.leaderboards.reader import page_html
 
 HOSTILE = '=<script>"a",|*`b`\n,=1+1'
@@ -53,11 +55,16 @@ def test_no_cell_is_a_formula_and_all_come_back(tmp_path):
 
 
 @pytest.mark.parametrize("write", [markdown_page, page_html])
-def test_no_tag_of_a_backbone_reaches_a_page(write):
+def test_no_tag_of_a_record_reaches_a_page(write):
     name = "./<script>alert(1)</script>/<img src=x onerror=alert(1)>"
-    records = frame(
-        layers([1.0, 2.0], backbone=name, coverage=name, partial=True), [pair(name, 3, "b", 3, 0.5)]
-    )
-    text = write(leaderboard_page(Board.of(records, "mini")))
-    assert "<script" not in text
-    assert "<img" not in text
+    hostile = dict.fromkeys(("backbone", "coverage", "dataset", "unit", "split"), name) | {"partial": True}
+    gap = record(**hostile, layer=3, value=NAN, reason=name)
+    scores = unsure(layers([1.0, 2.0], **hostile))
+    for page in (
+        leaderboard_page(Board.of(frame(scores, [gap, pair(name, 3, "b", 3, 0.5)], floor([1.0])), "mini")),
+        inside_page(Board.of(frame(distances([[0.1, 0.3]], backbone=name, dataset=name, unit=name)), "mini")),
+    ):
+        text = write(page)
+        assert "<script" not in text
+        assert "<img" not in text
+        assert text.count("alert(1)") > 4

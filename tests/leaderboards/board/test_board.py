@@ -1,9 +1,7 @@
 """A board: what records say, found once, the same for records in any order."""
 
-import pandas as pd
-
 from layerboard.leaderboards.board.board import Board
-from tests.leaderboards.builder import floor, frame, full_suite, layers, pair
+from tests.leaderboards.builder import floor, frame, layers, pair
 
 
 def test_one_board_holds_scores_comparisons_and_analyses_apart():
@@ -23,15 +21,6 @@ def test_one_board_holds_scores_comparisons_and_analyses_apart():
     (column,) = board.columns
     assert column.floors["mean"].tolist() == [1.5]
     assert board.bounds[column.key].rows[["layer", "value"]].values.tolist() == [[1, 1.0], [2, 3.0], [3, 2.0]]
-
-
-def test_what_is_found_does_not_depend_on_the_order_of_the_records():
-    records = full_suite(compared=("cls",), metrics=1)
-    board, other = (Board.of(rows, "mini") for rows in (records, records.sample(frac=1, random_state=0)))
-    pd.testing.assert_frame_equal(board.records, other.records)
-    pd.testing.assert_frame_equal(board.best, other.best)
-    assert board.columns == other.columns
-    assert board.best is board.best
 
 
 def test_a_board_of_one_suite_leaves_the_others_out():

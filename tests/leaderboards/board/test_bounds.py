@@ -15,7 +15,7 @@ from layerboard.leaderboards.records.files import scored_path, task_key
 from layerboard.leaderboards.records.items import write_items
 from layerboard.leaderboards.records.record import Record
 from layerboard.tasks.framework.assess import below_best
-from tests.leaderboards.builder import NAN, floor, frame, layers, measured
+from tests.leaderboards.builder import NAN, floor, frame, layers, measured, write_layers
 
 KNN = ("knn", "mini-imagenet", "standard", "top-1")
 FAMILIES = {"mini-clip": "CLIP", "mini-dino": "DINO", "mini-mae": "MAE"}
@@ -41,17 +41,14 @@ def scored(
     dataset: str = "mini-imagenet",
 ) -> list[Record]:
     """Records of a backbone, its numbers of right images by pooling, layer by layer; and their items."""
-    items, records = {}, list[Record]()
+    items, records = dict[int | tuple[int, str], np.ndarray](), list[Record]()
     for pooling, counts in right.items():
         values = [hits(each, count) for each in counts]
-        items |= {
-            (layer, "block", pooling): measured(list(each), prefix=prefix)
-            for layer, each in enumerate(values, start=1)
-        }
+        items |= {(layer, pooling): each for layer, each in enumerate(values, start=1)}
         facts = {"backbone": backbone, "family": FAMILIES.get(backbone, "other"), "dataset": dataset}
         means = [float(each.mean()) for each in values]
         records += layers(means, **facts, pooling=pooling, primary=pooling == "cls")
-    write_items(items, path_of(folder, backbone, dataset))
+    write_layers(folder, backbone, items, task_key("knn", dataset, "standard"), prefix=prefix)
     return records
 
 
@@ -103,11 +100,6 @@ def test_losses_are_those_of_all_layers_compared_at_once(three: pd.DataFrame, tm
         assert found[backbone, layer, "cls"] == (pytest.approx(one.loss), one.maybe)
 
 
-def test_bounds_do_not_depend_on_the_order_of_the_records(three: pd.DataFrame, tmp_path: Path) -> None:
-    shuffled = bounds(three.sample(frac=1, random_state=4), tmp_path)
-    assert by_place(shuffled) == by_place(bounds(three, tmp_path))
-
-
 def test_measurements_that_are_missing_damaged_or_of_other_images_leave_a_backbone_untested(
     three: pd.DataFrame, tmp_path: Path
 ) -> None:
@@ -135,7 +127,7 @@ def test_a_few_images_that_are_not_shared_do_not_prevent_a_comparison(
 def test_measurements_of_another_layer_do_not_stand_in(three: pd.DataFrame, tmp_path: Path) -> None:
     """What was not compared is not shown to be worse."""
     for layer in (1, 2):
-        write_items({(layer, "block", "cls"): measured(list(hits(50)))}, path_of(tmp_path, "mini-mae"))
+        write_layers(tmp_path, "mini-mae", {layer: hits(50)})
         found = bounds(three, tmp_path)
         assert groups(found) == {"maybe": {"mini-dino"}, "untested": {"mini-mae"}}
         assert by_place(found)["mini-mae", layer, "cls"][0] > 40
@@ -155,12 +147,6 @@ def test_without_items_of_the_best_nothing_is_tested(three: pd.DataFrame, tmp_pa
     assert found.rows["loss"].isna().all()
     assert not found.rows["maybe"].any()
     assert not Board.of(three, items=tmp_path).compared
-
-
-def test_without_a_folder_of_items_nothing_is_tested(three: pd.DataFrame, tmp_path: Path) -> None:
-    assert groups(bounds(three, None)) == {"untested": {"mini-dino", "mini-mae"}}
-    assert not Board.of(three).compared
-    assert Board.of(three, items=tmp_path).compared
 
 
 def test_layers_in_other_poolings_take_part(tmp_path: Path) -> None:
@@ -211,12 +197,6 @@ def test_each_column_has_bounds_of_its_own(three: pd.DataFrame, tmp_path: Path) 
         "mini-imagenet": {"maybe": {"mini-dino"}, "worse": {"mini-mae"}},
         "other": {"worse": {"mini-dino"}},
     }
-
-
-def test_items_of_a_backbone_with_slashes_in_its_name_are_found(three: pd.DataFrame, tmp_path: Path) -> None:
-    records = pd.concat([three, frame(scored(tmp_path, "a/b", {"cls": [10, 139]}))])
-    assert (tmp_path / "a__b" / "knn.mini-imagenet.standard.parquet").is_file()
-    assert bounds(records, tmp_path).maybe == {"a/b", "mini-dino"}
 
 
 def test_candidates_with_a_transform_have_items_of_their_own(three: pd.DataFrame, tmp_path: Path) -> None:

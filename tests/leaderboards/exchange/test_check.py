@@ -59,14 +59,6 @@ def test_numbers_that_are_gone_or_of_other_items_count_and_new_ones_do_not():
     assert moved_numbers(baseline[baseline["layer"] == "1"], numbers(), (), Tolerance())[1].empty
 
 
-def test_of_many_the_furthest_are_first():
-    many = tidy_records(frame(layers([float(layer) for layer in range(30)])))
-    now = tidy_records(frame(layers([3.0 * layer for layer in range(30)])))
-    _, found = moved_numbers(many, now, (), Tolerance())
-    assert len(found) == 29
-    assert found["layer"].tolist() == [f"{layer} cls" for layer in range(30, 1, -1)]
-
-
 def test_a_baseline_is_an_output_or_its_tables(tmp_path):
     records = frame(layers([50.0, 60.0], suite="mini\nother"), layers([40.0], **CLIP))
     write_checked(records, tmp_path / "out" / "records" / "any.parquet")

@@ -16,13 +16,10 @@ from layerboard.leaderboards.findings.answers import (
     answers_of,
     unscored,
 )
-from layerboard.leaderboards.records.files import scored_path, task_key
-from layerboard.leaderboards.records.items import write_items
 from layerboard.tasks.framework.assess import below_best
-from tests.leaderboards.builder import floor, frame, layers, measured, record, unsure
+from tests.leaderboards.builder import floor, frame, layers, measured, record, unsure, write_layers
 
 HITS = 100.0 * (np.arange(80) % 2)
-KEY = task_key("knn", "mini-imagenet", "standard")
 
 
 def fewer(wrong: int) -> np.ndarray:
@@ -34,8 +31,7 @@ def fewer(wrong: int) -> np.ndarray:
 
 def scored(folder: Path, backbone: str, *by_layer: np.ndarray, **changes) -> list:
     """Records of a backbone and their items."""
-    places = {(layer, "block", "cls"): measured(list(one)) for layer, one in enumerate(by_layer, start=1)}
-    write_items(places, folder / scored_path(KEY, backbone))
+    write_layers(folder, backbone, by_layer)
     found = layers([float(one.mean()) for one in by_layer], backbone=backbone, data="d1", **changes)
     return unsure(found, half=2.0, chosen={2: 1.0}, loss=0.5)
 
@@ -162,9 +158,7 @@ def test_backbones_are_ranked_and_compared_in_all_poolings(tmp_path: Path) -> No
     other = [replace(one, pooling="mean", primary=False) for one in layers([48.75, 45.0], data="d1")]
     dino = [replace(one, backbone="mini-dino", family="DINO") for one in other]
     own = frame(scored(tmp_path, "mini-clip", fewer(9), fewer(2)), layers([10.0, 9.0], data="d1"), dino)
-    values = {1: fewer(1), 2: fewer(4)}
-    places = {(layer, "block", "mean"): measured(list(value)) for layer, value in values.items()}
-    write_items(places, tmp_path / scored_path(KEY, "mini-dino"))
+    write_layers(tmp_path, "mini-dino", [fewer(1), fewer(4)], pooling="mean")
     (found,) = answers_of(Board.of(own, items=tmp_path))
     assert (found.backbone, found.pooling, found.rivals) == ("mini-dino", "mean", ("mini-clip",))
 

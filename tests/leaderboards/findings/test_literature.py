@@ -169,15 +169,6 @@ def test_every_published_number_has_a_group_and_a_protocol_or_a_reason() -> None
     assert (new["rank"].notna()).sum() >= 130 * 2
 
 
-def test_which_layer_of_dino_is_best_for_keypoints_is_known() -> None:
-    frame = literature(all_published(), REAL)
-    rows = frame[(frame["backbone"] == "dino-b16") & (frame["task"] == "spair")]
-    found = rows.iloc[0]
-    assert [found[name] for name in ("metric", "value", "layer", "depth", "source")] == [
-        *("PCK@0.1", 28.28, 9, 12, "teaching-matters")
-    ]
-
-
 def test_the_largest_known_loss_of_a_last_layer() -> None:
     frame = last_layer_only(all_published(), REAL)
     assert frame[["backbone", "task", "layer", "gain"]].iloc[0].tolist() == ["aimv2-3b14", "davis", 13, 25.4]

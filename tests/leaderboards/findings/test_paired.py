@@ -22,7 +22,7 @@ from layerboard.leaderboards.records.items import read_items, write_items
 from layerboard.tasks.framework.assess import group_difference
 from layerboard.tasks.framework.base import Statistic
 from layerboard.zoo.errors import InputError
-from tests.leaderboards.builder import floor, frame, layers, measured, record
+from tests.leaderboards.builder import KNN, floor, frame, layers, measured, record, write_layers
 
 NAMES = ("mini-dino", "mini-clip")
 DATA = {"data": "d1"}
@@ -46,12 +46,9 @@ def scored(folder: Path, backbone: str, task: str, *by_layer: np.ndarray, **chan
     """Records of a backbone, layer by layer, and their items in a folder."""
     column = COLUMNS[task] | DATA | {"backbone": backbone} | changes
     key = task_key(column["task"], column["dataset"], "standard")
+    places = {name: column[name] for name in ("pooling", "metric")}
     prefix = "other " if column["data"] == "d2" else "image "
-    items = {
-        (layer, "block", column["pooling"]): measured(list(values), column["metric"], prefix=prefix)
-        for layer, values in enumerate(by_layer, start=1)
-    }
-    write_items(items, folder / scored_path(key, backbone))
+    write_layers(folder, backbone, by_layer, key, **places, prefix=prefix)
     return layers([float(values.mean()) for values in by_layer], **column)
 
 
@@ -99,7 +96,7 @@ def test_the_best_layers_are_paired_item_by_item(two, tmp_path):
 
 def test_each_side_is_compared_in_the_pooling_of_its_best_score(two, tmp_path):
     better = layers([90.0, 95.0], **COLUMNS["knn"] | DATA | {"pooling": "mean", "primary": False})
-    path = tmp_path / scored_path(task_key("knn", "mini-imagenet", "standard"), NAMES[0])
+    path = tmp_path / scored_path(KNN, NAMES[0])
     places = read_items(path) | {
         (layer, "block", "mean"): measured(list(hits(right=right))) for layer, right in ((1, 32), (2, 36))
     }
@@ -142,10 +139,8 @@ def test_a_backbone_does_not_win_by_having_many_layers_to_choose_from(tmp_path):
     assert alone.p < 0.01 < 0.05 < among.p
     assert among.ci_low < 0 < alone.ci_low
     # of the same vectors in another pooling as well: they are compared, too
-    path = tmp_path / scored_path(task_key("knn", "mini-imagenet", "standard"), "mini-dino")
-    places = {(1, "block", "cls"): measured(list(best))}
-    places |= {(row, "block", "mean"): measured(list(each)) for row, each in enumerate(noise, start=1)}
-    write_items(places, path)
+    places = {(1, "cls"): best} | {(row, "mean"): each for row, each in enumerate(noise, start=1)}
+    write_layers(tmp_path, "mini-dino", places)
     facts = COLUMNS["knn"] | DATA
     mean = layers([50.0] * 23, **facts | {"pooling": "mean", "primary": False})
     records = frame(layers([63.75], **facts | {"depth": 23}), mean, clip)
@@ -155,8 +150,7 @@ def test_a_backbone_does_not_win_by_having_many_layers_to_choose_from(tmp_path):
 
 
 def test_the_best_are_compared_only_with_the_measurements_of_all_their_layers(two, tmp_path):
-    path = tmp_path / scored_path(task_key("knn", "mini-imagenet", "standard"), "mini-dino")
-    write_items({(2, "block", "cls"): measured(list(hits(right=30)))}, path)
+    write_layers(tmp_path, "mini-dino", {2: hits(right=30)})
     with pytest.raises(InputError, match=r"expected measurements of every layer in .*; delete the file"):
         match_backbones(Board.of(two, items=tmp_path), NAMES, "best", ["knn"])
 
@@ -202,13 +196,10 @@ def test_only_scores_of_the_same_data_are_compared(two, tmp_path):
         match_backbones(Board.of(mixed, items=tmp_path), NAMES, "best", ["knn"])
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [(lambda rows: rows[(rows["backbone"] == "mini-dino") | (rows["task"] == "spair")], "has no score")],
-)
-def test_what_cannot_be_compared_is_a_sentence(two, tmp_path, change, words):
-    with pytest.raises(InputError, match=f"mini-dino and mini-clip cannot be compared: .*{words}"):
-        match_backbones(Board.of(change(two), items=tmp_path), NAMES, "best", ["knn"])
+def test_what_cannot_be_compared_is_a_sentence(two, tmp_path):
+    alone = two[(two["backbone"] == "mini-dino") | (two["task"] == "spair")]
+    with pytest.raises(InputError, match=r"mini-dino and mini-clip cannot be compared: .*has no score"):
+        match_backbones(Board.of(alone, items=tmp_path), NAMES, "best", ["knn"])
 
 
 def test_items_that_are_gone_or_of_other_images_leave_a_task_out(two, tmp_path):

@@ -21,11 +21,9 @@ from layerboard.leaderboards.board.differences import bounds_of
 from layerboard.leaderboards.findings.facts import COMMERCIAL_USE, Facts, commercial_use
 from layerboard.leaderboards.findings.limits import CANDIDATE, candidates_of, spared, within
 from layerboard.leaderboards.findings.recommendation import Compared, compare_candidates, least_loss, picks_of
-from layerboard.leaderboards.records.files import scored_path, task_key
-from layerboard.leaderboards.records.items import write_items
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.registry.find import all_specs
-from tests.leaderboards.builder import NAN, floor, frame, layers, measured, record, unsure
+from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure, write_layers
 
 KNN = Column("knn", "mini-imagenet", "standard", metric="top-1", heading="knn top-1", partial=False)
 SPAIR = Column(*("spair", "mini-spair", "standard"), metric="PCK@0.1", heading="spair PCK@0.1", partial=False)
@@ -243,11 +241,6 @@ def test_every_licence_of_the_registry_has_an_answer_that_was_thought_of() -> No
 # what may be lost
 
 
-def plant(folder: Path, backbone: str, values: dict[int, np.ndarray], prefix: str = "") -> None:
-    items = {(layer, "block", "cls"): measured(list(own), prefix=prefix) for layer, own in values.items()}
-    write_items(items, folder / scored_path(task_key(KNN.task, KNN.dataset, KNN.protocol), backbone))
-
-
 def hits(count: int, *, turned: int = 0) -> np.ndarray:
     """400 images, the first so many of them right; of those, and of the others, some are turned round."""
     found = np.arange(400) < count
@@ -266,7 +259,7 @@ def planted(tmp_path: Path) -> tuple[pd.DataFrame, Path]:
         ("c", 1): hits(100),
     }
     for name in "abc":
-        plant(tmp_path, name, {layer: own for (other, layer), own in values.items() if other == name})
+        write_layers(tmp_path, name, {layer: own for (other, layer), own in values.items() if other == name})
     rows = candidates(*((name, layer, own.mean(), float(layer)) for (name, layer), own in values.items()))
     return rows, tmp_path
 
@@ -318,8 +311,8 @@ def test_the_data_cannot_decide_and_how_many_images_would(planted: tuple[pd.Data
     assert sorted(undecided.index) == ["a", "b"]  # the pick itself, and a cheaper one
     enough = undecided.loc["b", "enough"]
     times = round(enough.units / 400)
-    plant(folder, "a", {9: np.tile(hits(240), times)})
-    plant(folder, "b", {2: np.tile(hits(240, turned=80) - 0.25, times)})
+    write_layers(folder, "a", {9: np.tile(hits(240), times)})
+    write_layers(folder, "b", {2: np.tile(hits(240, turned=80) - 0.25, times)})
     again = compare(rows, folder, 2.0).rows.set_index("backbone")["loss"]
     # 1.75 points are left to lose: 0.84 of 2.8 standard errors more than the interval's half
     assert again["b"] == pytest.approx(2 - 1.75 * 0.84 / 2.8, abs=0.1)
@@ -331,7 +324,7 @@ def test_the_data_cannot_decide_and_how_many_images_would(planted: tuple[pd.Data
 
 @pytest.mark.parametrize(("images", "lost"), [(6, 100), (400, 0.966)])
 def test_equal_outcomes_of_few_images_show_little(tmp_path: Path, images: int, lost: float) -> None:
-    plant(tmp_path, "a", dict.fromkeys((3, 9), np.full(images, 100.0)))
+    write_layers(tmp_path, "a", dict.fromkeys((3, 9), np.full(images, 100.0)))
     rows = candidates(("a", 3, 100.0, 3.0), ("a", 9, 100.0, 9.0), n=images)
     found = compare(rows, tmp_path, 2.0)
     assert found.rows["loss"].tolist() == [pytest.approx(lost, abs=0.005)] * 2
@@ -341,8 +334,8 @@ def test_equal_outcomes_of_few_images_show_little(tmp_path: Path, images: int, l
 
 def test_what_cannot_be_tested_is_not_recommended(tmp_path: Path) -> None:
     rows = candidates(("a", 3, 60, 2), ("b", 1, 59.5, 3), ("c", 1, 59, 5))
-    plant(tmp_path, "a", {3: hits(240)})
-    plant(tmp_path, "b", {1: hits(238)}, prefix="another ")
+    write_layers(tmp_path, "a", {3: hits(240)})
+    write_layers(tmp_path, "b", {1: hits(238)}, prefix="another ")
     for folder in (tmp_path, tmp_path / "nowhere"):
         found = compare(rows, folder, 2.0)
         assert found.safe.empty

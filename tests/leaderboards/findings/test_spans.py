@@ -12,27 +12,19 @@ from layerboard.leaderboards.records.record import Record, to_frame
 from layerboard.leaderboards.sections.published import published_table
 from layerboard.leaderboards.sections.tables import kind_table, metrics_table
 from tests.leaderboards.builder import NAN, layers, record
+from tests.leaderboards.findings.test_reproduce import DAVIS as PRINTED
 
 DAVIS = {"task": "davis", "dataset": "davis-2017-val", "pooling": "grid", "depth": 3, "input_size": 448}
-NUMBER = Published(
+NUMBER = replace(
+    PRINTED,
     source="pe-paper",
-    table="Table 13",
     backbone="mini-dino",
-    task="davis",
-    dataset="davis-2017-val",
     protocol="dinov3-960",
-    metric="J&F",
-    pooling="grid",
-    tap="block",
-    rule="best",
     layer=2,
     chosen_decimals=None,
     value=50.0,
     decimals=1,
     printed="percent",
-    second_hand=True,
-    not_comparable="",
-    conditions="",
     input_size=448,
 )
 

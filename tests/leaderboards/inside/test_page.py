@@ -1,11 +1,9 @@
 from dataclasses import replace
 
 import pandas as pd
-import pytest
 
 from layerboard.leaderboards.blocks import display
 from layerboard.leaderboards.blocks.blocks import Plot, Table
-from layerboard.leaderboards.blocks.display import number_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import RecordGroup, groups_of, is_analysis
 from layerboard.leaderboards.board.tidy import INSIDE, inside_frame, tidy_frame
@@ -144,13 +142,6 @@ def test_the_other_metrics_are_ranges_over_layers():
     ]
 
 
-def test_numbers_are_no_percentages():
-    assert [number_text(value) for value in (0.12345, 9.9994, 12.34, -0.0001, NAN)] == [
-        *("0.123", "9.999", "12.3", "0.000", "")
-    ]
-    assert number_text(56.04, 55.78, 56.3) == "56.0 ± 0.3"
-
-
 def test_the_page_says_what_it_is_and_names_what_is_missing_once():
     text = markdown_page(inside_page(Board.of(both(), "mini")))
     assert text.startswith("# Inside the backbones: mini\n\nAnalyses of each layer")
@@ -251,24 +242,6 @@ def test_the_check_compares_analyses_too(tmp_path):
     ]
     assert check_pages(moved, tmp_path, Tolerance(analysis=0.05)) == []
     assert check_pages(frame(ranked()), tmp_path) == []  # analyses are not run where no task is named
-
-
-def test_analyses_that_are_not_committed_are_named(tmp_path):
-    write_pages(frame(ranked()), tmp_path)
-    assert check_pages(frame(ranked()), tmp_path) == []
-    assert check_pages(both(), tmp_path) == [
-        f"mini.inside.{ending} is not in {tmp_path}; write the leaderboard again" for ending in ("md", "csv")
-    ]
-
-
-@pytest.mark.parametrize("writer", [markdown_page, page_html])
-def test_hostile_names_are_escaped(writer):
-    name = "<script>|*`"
-    text = writer(
-        inside_page(Board.of(frame(distances(DINO_HEADS, backbone=name, dataset=name, unit=name)), "mini"))
-    )
-    assert "<script>" not in text
-    assert pd.notna(text)
 
 
 def test_numbers_of_two_layers_or_backbones_stand_apart():

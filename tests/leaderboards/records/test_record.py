@@ -52,13 +52,6 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_nothing(tmp_path, monkeypa
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_damaged_file_is_named_in_one_sentence(tmp_path):
-    path = tmp_path / "a.parquet"
-    path.write_bytes(b"PAR1 and then nothing")
-    with pytest.raises(InputError, match=r"cannot read records .*a\.parquet.*delete the file and run again"):
-        read_frame(path)
-
-
 @pytest.mark.parametrize("beside", [False, True])
 def test_a_table_of_something_else_is_named_also_among_records(tmp_path, beside):
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "b.parquet")

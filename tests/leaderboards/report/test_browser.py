@@ -2,35 +2,18 @@
 
 import csv
 import io
-import os
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from layerboard.leaderboards.blocks.csv import csv_text
-from layerboard.leaderboards.board.costs import pareto_front
 from layerboard.leaderboards.report.page import report_page
 from tests.leaderboards.builder import frame, layers
 from tests.leaderboards.report.boards import DAVIS, HOSTILE, KNN, content, small
 
 pytestmark = pytest.mark.browser
-
-CHROMIUM = shutil.which("chromium")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on the path")
-    api = pytest.importorskip("playwright.sync_api")
-    with api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -46,14 +29,11 @@ def path(found, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def shared(browser, path):
+def shared(browser, path, watch):
     """One tab for the tests that leave it as it was; what it asks for and what it says is kept."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
-    asked, said = [], []
-    context.route("**/*", lambda route: (asked.append(route.request.url), route.continue_()))
     tab = context.new_page()
-    tab.on("console", lambda message: said.append(message.text))
-    tab.on("pageerror", lambda error: said.append(str(error)))
+    asked, said = watch(tab)
     tab.goto(path.as_uri())
     tab.wait_for_selector("html[data-ready]")
     yield tab
@@ -195,11 +175,7 @@ def test_what_is_chosen_is_in_the_address_and_comes_back(browser, path):
         assert again.evaluate("scrollY") > 500
 
 
-def test_axe_finds_nothing_serious(browser, path):
-    """Run with AXE naming a copy of axe.min.js, which is not part of the repository."""
-    axe = os.environ.get("AXE")
-    if not axe:
-        pytest.skip("AXE does not name axe.min.js")
+def test_axe_finds_nothing_serious(browser, path, serious):
     for width, scheme in ((1400, "light"), (390, "dark")):
         options = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme, "bypass_csp": True}
         with browser.new_context(**options) as context:
@@ -209,9 +185,7 @@ def test_axe_finds_nothing_serious(browser, path):
             for view in ("curves", "panels", "ranking", "tradeoff", "task_map", "alike"):
                 show(tab, view)
             tab.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
-            tab.evaluate(Path(axe).read_text(encoding="utf-8"))
-            violations = tab.evaluate("axe.run(document)")["violations"]
-            assert [each["id"] for each in violations if each["impact"] in ("serious", "critical")] == []
+            assert serious(tab) == []
 
 
 def test_another_task_changes_the_charts(shared):
@@ -287,19 +261,6 @@ def test_all_numbers_come_out_as_the_leaderboard_writes_them(shared, found):
     assert text == csv_text(found.numbers[0].frame)
 
 
-def test_the_front_is_the_one_that_is_computed(shared):
-    show(shared, "tradeoff")
-    shared.select_option("#cost", "dim")
-    _, rows = downloaded(shared, "#view-tradeoff button[data-csv]")
-    table = pd.DataFrame(rows).astype({"cost": float, "value": float})
-    ahead = pareto_front(table, "cost")
-    assert {(row["backbone"], row["layer"]) for row in rows if row["front"] == "true"} == {
-        *zip(ahead["backbone"], ahead["layer"], strict=True)
-    }
-    assert len(ahead) >= 1
-    shared.select_option("#cost", "ms")
-
-
 def test_the_metric_of_the_curves_can_be_chosen(browser, tmp_path):
     others = [replace(one, metric="top-5", primary=False) for one in layers([70.0, 80.0])]
     davis = layers([10.0, 20.0], task="davis", metric="J&F", pooling="grid")
@@ -364,11 +325,6 @@ def test_the_theme_can_be_changed(shared):
     dark = shared.evaluate(ground)
     shared.select_option("[data-choice=theme]", "")
     assert (shared.evaluate(ground), dark) == (before, "rgb(16, 20, 24)")
-
-
-def test_names_do_nothing(shared):
-    assert shared.evaluate("document.scripts.length") == 3
-    assert HOSTILE in shared.inner_text("#best-table")
 
 
 def test_a_phone_needs_no_scrolling_aside(browser, path):

@@ -10,39 +10,13 @@ from layerboard.leaderboards.charts import engine
 from layerboard.leaderboards.charts.style import COLOURS, looks, series_look
 from layerboard.leaderboards.report import charts
 from layerboard.leaderboards.report.views import VIEWS, view_named
-
-# Machado, Oliveira and Fernandes, A Physiologically-based Model for Simulation of Color Vision Deficiency,
-# IEEE TVCG 2009, table 1, full severity, on linear RGB.
-VISIONS = {
-    "usual": np.eye(3),
-    "protanopia": np.array(
-        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
-    ),
-    "deuteranopia": np.array(
-        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
-    ),
-    "tritanopia": np.array(
-        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]
-    ),
-}
-TO_XYZ = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750],
-                   [0.0193339, 0.1191920, 0.9503041]])  # fmt: skip
-WHITE = np.array([0.95047, 1.0, 1.08883])
-
-
-def lab(colour, vision):
-    """CIE L*a*b* of an sRGB colour as somebody with that vision sees it."""
-    share = np.array([int(colour[place : place + 2], 16) for place in (1, 3, 5)]) / 255
-    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
-    xyz = TO_XYZ @ np.clip(VISIONS[vision] @ linear, 0, 1) / WHITE
-    bent = np.where(xyz > 216 / 24389, np.cbrt(xyz), (24389 / 27 * xyz + 16) / 116)
-    return np.array([116 * bent[1] - 16, 500 * (bent[0] - bent[1]), 200 * (bent[1] - bent[2])])
+from tests.leaderboards.colours import VISIONS, lab, pixels_of
 
 
 @pytest.mark.parametrize("vision", VISIONS)
 def test_colours_can_be_told_apart_by_all_readers(vision):
     # 2.3 is what is just noticed side by side; shapes tell series apart, too
-    apart = [np.linalg.norm(lab(one, vision) - lab(other, vision)) for one, other in combinations(COLOURS, 2)]
+    apart = [np.linalg.norm(one - other) for one, other in combinations(lab(pixels_of(COLOURS), vision), 2)]
     assert min(apart) > 9
 
 

@@ -3,7 +3,6 @@ import math
 import pandas as pd
 
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.board.costs import pareto_front
 from layerboard.leaderboards.report.content import report_of
 from layerboard.leaderboards.report.page import report_page
 from tests.leaderboards.builder import frame
@@ -28,35 +27,6 @@ def test_nothing_is_made_up_where_nothing_is_known():
     report = report_of(Board.of(records[records["task"] != "cost"]), {})
     assert report.measured_costs.empty
     assert report.axes == ()
-
-
-def test_the_front_holds_what_nothing_exceeds_at_the_same_cost_or_less():
-    points = pd.DataFrame(
-        {"value": [1.0, 3.0, 2.0, 3.0, 5.0, 4.0, 9.0], "ms": [1.0, 2.0, 2.0, 3.0, 4.0, 5.0, None]}
-    )
-    assert [*pareto_front(points, "ms").index] == [0, 1, 4]
-    slow = [
-        place
-        for place, row in points.iterrows()
-        if not any(
-            (other["ms"] <= row["ms"] and other["value"] > row["value"])
-            or (other["ms"] < row["ms"] and other["value"] >= row["value"])
-            for _, other in points.iterrows()
-        )
-        and row["ms"] == row["ms"]
-    ]
-    assert [*pareto_front(points, "ms").index] == slow
-    assert pareto_front(points.head(0), "ms").empty
-
-
-def test_costs_are_those_of_the_device_that_was_measured_last():
-    records = small()
-    own = records[(records["task"] == "cost") & (records["layer"] == 1)]
-    newer = own.assign(dataset="another card", date="2027-01-01T00:00:00+00:00", value=0.5)
-    report = report_of(Board.of(pd.concat([records, newer], ignore_index=True)), FACTS)
-    rows = {(row["backbone"], row["layer"]): row for row in report.costs.to_dict("records")}
-    assert rows["mini-clip", 1]["ms"] == 0.5
-    assert ("mini-clip", 2) not in rows
 
 
 def test_times_that_other_work_disturbed_are_called_so_where_they_are_shown():

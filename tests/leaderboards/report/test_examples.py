@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -14,48 +13,19 @@ from layerboard.leaderboards.report.gallery.places import outline
 from layerboard.leaderboards.report.gallery.section import example_sections
 from layerboard.leaderboards.report.page import ASSETS
 from tests.leaderboards.builder import layers
+from tests.leaderboards.reader import Reader
 from tests.leaderboards.report.kept import keep, keep_knn, read
 
 NASTY = "val/dog/<script>alert('1')</script>&\"x\".png"
-VOID = {"meta", "link", "br", "img", "input", "hr", "col"}
 
 STYLE = (ASSETS / "examples.css").read_text(encoding="utf-8")
 
 
-class Checked(HTMLParser):
-    """Reads markup whose elements must all be closed, in order; keeps names, attributes and texts."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-    def values(self, name: str) -> list[str]:
-        return [found for _, attributes in self.tags if (found := attributes.get(name))]
-
-
-def section(output: Path) -> Checked:
+def section(output: Path) -> Reader:
     (found,) = example_sections(Board.of(read(output)), output)
     assert (found.anchor, found.title) == ("examples", "Failures and successes")
-    page = Checked(str(found.html))
+    page = Reader(str(found.html))
+    assert page.open == []
     assert not {"script", "style", "link"} & {tag for tag, _ in page.tags}
     assert page.values("style") == []
     for address in page.values("href") + page.values("src"):
@@ -270,28 +240,20 @@ def test_every_rule_of_the_style_is_of_the_section() -> None:
 
 
 @pytest.mark.browser
-def test_an_example_opens_by_keyboard_on_a_phone_without_a_script(tmp_path: Path) -> None:
-    browser_path = shutil.which("chromium") or shutil.which("chromium-browser")
-    playwright = pytest.importorskip("playwright.sync_api")
-    if browser_path is None:
-        pytest.skip("no Chromium")
+def test_an_example_opens_by_keyboard_on_a_phone_without_a_script(tmp_path: Path, browser, watch) -> None:
     keep_knn(tmp_path, "mini-dino", [50.0, 90.0, 40.0], [[False, True], [True, True], [False, True]])
     (found,) = example_sections(Board.of(read(tmp_path)), tmp_path)
     page_path = tmp_path / "page.html"
     hidden = ".hidden{position:absolute;width:1px;height:1px;overflow:hidden}.scroll{overflow:auto}"
     style = f"<style>{hidden}{STYLE}</style>"
     page_path.write_text(f"<!doctype html><meta charset=utf-8>{style}{found.html}", encoding="utf-8")
-    with playwright.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 360, "height": 700}, java_script_enabled=True)
-        asked: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(page_path.as_uri())
-        second = page.locator("details").nth(1)
-        assert second.get_attribute("open") is None
-        second.locator("summary").focus()
-        page.keyboard.press("Enter")
-        assert second.get_attribute("open") is not None
-        assert page.evaluate("document.documentElement.scrollWidth") <= 360
-        assert all(url.startswith(("file:", "data:")) for url in asked)
-        browser.close()
+    page = browser.new_page(viewport={"width": 360, "height": 700}, java_script_enabled=True)
+    asked, _ = watch(page)
+    page.goto(page_path.as_uri())
+    second = page.locator("details").nth(1)
+    assert second.get_attribute("open") is None
+    second.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert second.get_attribute("open") is not None
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert all(url.startswith(("file:", "data:")) for url in asked)

@@ -1,9 +1,9 @@
 import math
+from dataclasses import replace
 
 import pytest
 
 from layerboard.leaderboards.board.board import Board
-from layerboard.leaderboards.published.literature import Published
 from layerboard.leaderboards.report.content import (
     BEST,
     FIRST,
@@ -14,7 +14,8 @@ from layerboard.leaderboards.report.content import (
     WORSE,
     report_of,
 )
-from tests.leaderboards.builder import floor, frame, layers
+from tests.leaderboards.builder import floor, frame
+from tests.leaderboards.findings.test_reproduce import BEST as BEST_BLOCK
 from tests.leaderboards.report.boards import DAVIS, FACTS, HOSTILE, KNN, SCORES, small
 from tests.leaderboards.shown import bounded
 
@@ -36,11 +37,6 @@ def test_the_best_layers_stand_highest_first_with_what_the_data_tell():
     assert [*own["held_out"]] == pytest.approx([61.75, 61.0, 59.6234, 11.5])
     assert [*own["optimism"]] == pytest.approx([0.5] * 4)
     assert set(best.loc[best["column"] == DAVIS, "group"]) == {FIRST, UNTESTED}
-
-
-def test_backbones_that_share_the_best_score_are_all_first():
-    records = frame(layers([1.0, 5.0], backbone="a"), layers([5.0, 2.0], backbone="b"))
-    assert [*board(records).best["group"]] == [FIRST, FIRST]
 
 
 def test_every_layer_is_there_and_the_best_is_marked():
@@ -68,12 +64,8 @@ def test_facts_are_known_or_empty_and_the_floor_is_no_backbone():
 
 
 def test_a_number_of_others_stands_beside_its_column():
-    other = Published(
-        source="mine", table="t", backbone="mini-clip", task="knn", dataset="mini-imagenet",
-        protocol="standard", metric="top-1", pooling="cls", tap="block", rule="best", layer=3,
-        chosen_decimals=None, value=60.0, decimals=1, printed="percent", second_hand=False,
-        not_comparable="", conditions="", input_size=64,
-    )  # fmt: skip
+    mine = {"source": "mine", "backbone": "mini-clip", "dataset": "mini-imagenet", "protocol": "standard"}
+    other = replace(BEST_BLOCK, **mine, value=60.0, input_size=64)
     [row] = board(published=[other]).published.to_dict("records")
     assert (row["column"], row["backbone"], row["layer"], row["value"]) == (KNN, "mini-clip", 3.0, 60.0)
     assert row["measured"] == 61.5

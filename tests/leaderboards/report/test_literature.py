@@ -2,7 +2,6 @@
 
 import csv
 import re
-import shutil
 from html import unescape
 from io import StringIO
 from pathlib import Path
@@ -14,7 +13,6 @@ from layerboard.leaderboards.published.literature import SOURCES, all_published
 from layerboard.leaderboards.report.literature import literature_files
 from layerboard.zoo.registry.find import all_specs
 
-CHROMIUM = shutil.which("chromium")
 DEPTHS = {spec.name: spec.depth for spec in all_specs()}
 MOST = 3_000_000  # bytes of the page
 
@@ -70,22 +68,14 @@ def test_the_committed_page_is_current(files):
 
 
 @pytest.fixture(scope="module")
-def tab(files, tmp_path_factory):
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on the path")
-    api = pytest.importorskip("playwright.sync_api")
+def tab(browser, files, tmp_path_factory, watch):
     path = tmp_path_factory.mktemp("literature") / "literature.html"
     path.write_text(files["literature.html"], encoding="utf-8")
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        opened = browser.new_context(viewport={"width": 390, "height": 800}).new_page()
-        said = []
-        opened.on("console", lambda message: said.append(message.text))
-        opened.on("pageerror", lambda error: said.append(str(error)))
-        opened.goto(f"{path.as_uri()}#find=DINO+B%2F16+keypoints")
-        yield opened
-        assert said == []
-        browser.close()
+    opened = browser.new_context(viewport={"width": 390, "height": 800}).new_page()
+    _, said = watch(opened)
+    opened.goto(f"{path.as_uri()}#find=DINO+B%2F16+keypoints")
+    yield opened
+    assert said == []
 
 
 def shown(tab):

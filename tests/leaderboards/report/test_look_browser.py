@@ -1,9 +1,6 @@
 """The page of `look` in a real browser, opened from a file, with the network watched."""
 
-import os
 import re
-import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +11,6 @@ from layerboard.benchmark.commands.result import page_files
 from tests import fakes
 
 pytestmark = pytest.mark.browser
-
-CHROMIUM = shutil.which("chromium")
 
 
 @pytest.fixture(scope="module")
@@ -31,26 +26,16 @@ def page(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def tab(page):
+def tab(browser, page, watch):
     """One tab for all tests; what it asks for and what it says is kept."""
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on the path")
-    api = pytest.importorskip("playwright.sync_api")
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        opened = browser.new_context(viewport={"width": 1000, "height": 800}).new_page()
-        asked, said = [], []
-        opened.on("request", lambda request: asked.append(request.url))
-        opened.on("console", lambda message: said.append(message.text))
-        opened.on("pageerror", lambda error: said.append(str(error)))
-        opened.goto(f"{page.as_uri()}#view=similarity&layer=6&picture=1&x=0.3&y=0.6")
-        opened.wait_for_selector("html[data-ready]")
-        yield opened
-        assert {
-            url.partition("#")[0] for url in asked if not url.startswith(("data:", "blob:", "about:"))
-        } == {page.as_uri()}
-        assert said == []
-        browser.close()
+    opened = browser.new_context(viewport={"width": 1000, "height": 800}).new_page()
+    asked, said = watch(opened)
+    opened.goto(f"{page.as_uri()}#view=similarity&layer=6&picture=1&x=0.3&y=0.6")
+    opened.wait_for_selector("html[data-ready]")
+    yield opened
+    files = {url.partition("#")[0] for url in asked if not url.startswith(("data:", "blob:", "about:"))}
+    assert files == {page.as_uri()}
+    assert said == []
 
 
 def until(tab, script):
@@ -188,17 +173,11 @@ def test_the_page_opens_at_the_layer_whose_colours_hold_most(tab, page):
     assert tab.inner_text("#layer-name") == [*map(str, range(1, 13)), "final"][best]
 
 
-def test_axe_finds_nothing_serious(tab):
-    """Run with AXE naming a copy of axe.min.js, which is not part of the repository."""
-    axe = os.environ.get("AXE")
-    if not axe:
-        pytest.skip("AXE does not name axe.min.js")
+def test_axe_finds_nothing_serious(tab, serious):
     tab.evaluate("document.querySelector('details').open = true")
-    tab.evaluate(Path(axe).read_text(encoding="utf-8"))
     for view in ("similarity", "length"):
         tab.select_option("#view", view)
-        violations = tab.evaluate("axe.run(document)")["violations"]
-        assert [each["id"] for each in violations if each["impact"] in ("serious", "critical")] == []
+        assert serious(tab) == []
 
 
 @pytest.mark.parametrize("width", [390, 1400])
@@ -209,12 +188,11 @@ def test_nothing_is_wider_than_the_window(tab, width):
     assert "theme=" in tab.url
 
 
-def test_in_the_frame_of_a_notebook_it_works_as_by_itself(tab, page, tmp_path):
+def test_in_the_frame_of_a_notebook_it_works_as_by_itself(tab, page, tmp_path, watch):
     around = tmp_path / "cell.html"
     around.write_text(f"<!doctype html>{page_files([page])._repr_html_()}", encoding="utf-8")
-    opened, said = tab.context.new_page(), []
-    opened.on("console", lambda message: said.append(message.text))
-    opened.on("pageerror", lambda error: said.append(str(error)))
+    opened = tab.context.new_page()
+    _, said = watch(opened)
     opened.goto(around.as_uri())
     frame = opened.frame_locator("iframe")
     frame.locator("html[data-ready]").wait_for()

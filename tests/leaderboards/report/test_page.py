@@ -88,12 +88,6 @@ def test_every_score_is_in_a_table_that_needs_no_script(text):
         assert score in words
 
 
-def test_a_lone_score_is_said_to_be_alone():
-    text = page(frame(layers([50.0], backbone="mini-fs")))
-    assert "the only backbone with a score here" in text
-    assert "layer 1 of 1" in text
-
-
 @pytest.mark.parametrize(
     "records",
     [

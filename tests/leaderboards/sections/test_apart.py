@@ -6,8 +6,8 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.tidy import tidy_frame
 from layerboard.leaderboards.sections.gaps import empty_cells
 from layerboard.leaderboards.sections.similarity import cka_tables
-from tests.leaderboards.builder import floor, frame, layers, pair, record, unsure
-from tests.leaderboards.goldens import uncertain, write_knn, write_measured
+from tests.leaderboards.builder import floor, frame, layers, pair, record, unsure, write_layers
+from tests.leaderboards.goldens import uncertain, write_measured
 from tests.leaderboards.shown import render_page
 
 CLIP = {"backbone": "mini-clip", "family": "CLIP"}
@@ -91,8 +91,8 @@ def test_one_unit_is_not_several():
 
 def test_measurements_that_are_there_are_not_called_absent(tmp_path):
     records = frame(unsure(layers([50.0, 60.0])), unsure(layers([40.0, 50.0], **CLIP)))
-    write_knn(tmp_path, "mini-dino", [50.0, 70.0])
-    write_knn(tmp_path, "mini-clip", [40.0, 60.0], prefix="another ")
+    write_layers(tmp_path, "mini-dino", {2: [50.0, 70.0]})
+    write_layers(tmp_path, "mini-clip", {2: [40.0, 60.0]}, prefix="another ")
     page = render_page(records, "mini", tmp_path)
     assert "per-item scores of the same images, which the test needs, were missing" in " ".join(page.split())
     write_measured(tmp_path)

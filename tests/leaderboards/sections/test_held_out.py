@@ -5,7 +5,6 @@ from layerboard.leaderboards.board.column import HeldOutChoice
 from layerboard.leaderboards.sections.best import held_out_table
 from layerboard.leaderboards.sections.layers import choice_table
 from tests.leaderboards.builder import NAN, floor, frame, layers, record, unsure
-from tests.leaderboards.shown import shown
 
 CLIP = {"backbone": "mini-clip", "family": "CLIP"}
 SHARES = {1: 0.25, 2: 0.7, 3: 0.05}
@@ -49,30 +48,13 @@ def test_data_that_were_not_split_have_no_choice():
 
 @pytest.mark.parametrize("shares", [{1: 0.5, 2: 0.4}, {3: 1.0}])
 def test_shares_that_do_not_add_up_have_no_choice(shares):
-    assert only(frame(layers([1.0]))).held_out == {}
+    assert only(frame(split([10.0, 30.0], shares))).held_out == {}
 
 
 def test_a_chosen_block_without_a_held_out_score_has_no_choice():
     records = frame(split([10.0, 30.0], SHARES | {3: 0.0, 2: 0.75}))
     records.loc[0, "held_out"] = NAN
     assert only(records).held_out == {}
-
-
-def test_the_held_out_table_has_the_columns_of_the_leaderboard_and_no_floor():
-    davis = {"task": "davis", "dataset": "mini-davis", "metric": "J&F", "pooling": "grid"}
-    records = frame(
-        split([10.0, 30.0], {2: 1.0}, loss=0.26),
-        split([20.0, 29.8], {2: 1.0}, loss=-0.26, **CLIP),
-        split([40.0, 50.0], {2: 1.0}, loss=0.04, **davis),
-        layers([40.0, 70.0], **davis, **CLIP),
-        floor([1.0, 2.0]),
-    )
-    table = shown(held_out_table(Board.of(records)))
-    assert list(table.columns) == ["family", "backbone", "knn top-1", "davis J&F"]
-    assert table.to_numpy().tolist() == [
-        ["CLIP", "mini-clip", "**30.1 (+0.3)**", ""],
-        ["DINO", "mini-dino", "29.7 (-0.3)", "**50.0 (0.0)**"],
-    ]
 
 
 def test_the_choice_table_lists_the_blocks_that_were_chosen_often():

@@ -9,13 +9,10 @@ import pytest
 from layerboard.leaderboards.blocks.display import enough_text, ordinal, rank_text
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.differences import enough_images
-from layerboard.leaderboards.records.files import scored_path, task_key
-from layerboard.leaderboards.records.items import write_items
 from layerboard.tasks.statistics.resolution import enough_units
-from tests.leaderboards.builder import frame, layers, measured, unsure
+from tests.leaderboards.builder import frame, layers, unsure, write_layers
 from tests.leaderboards.shown import render_page
 
-KNN = task_key("knn", "mini-imagenet", "standard")
 COUNT = 400
 SHARES = {"mini-dino": (0.5, 0.8), "mini-clip": (0.6, 0.79), "mini-mae": (0.2, 0.4)}
 
@@ -33,11 +30,7 @@ def plant(folder, prefix=""):
     for number, (name, shares) in enumerate(SHARES.items()):
         values = [hits(share, 1 + 2 * number + place) for place, share in enumerate(shares)]
         key = prefix if name == "mini-mae" else ""
-        places = {
-            (layer, "block", "cls"): measured(own, prefix=f"{key}image ")
-            for layer, own in enumerate(values, start=1)
-        }
-        write_items(places, folder / scored_path(KNN, name))
+        write_layers(folder, name, values, prefix=f"{key}image ")
         facts = {"backbone": name, "family": "DINO", "coverage": "3 classes; every image tested once"}
         found += unsure(layers([own.mean() for own in values], n=COUNT, **facts), 4.0)
     return frame(found)
@@ -68,17 +61,15 @@ def test_without_the_items_of_all_there_are_no_ranks(tmp_path):
     text = page(tmp_path, prefix="other ")
     assert "Ranks that the data allow" not in text
     assert "These 400 images tell layers apart" in text  # of the two that share them
-    (tmp_path / scored_path(KNN, "mini-clip")).unlink()
-    (tmp_path / scored_path(KNN, "mini-dino")).unlink()
-    (tmp_path / scored_path(KNN, "mini-mae")).unlink()
+    for path in tmp_path.rglob("*.parquet"):
+        path.unlink()
     bare = Board.of(frame(layers([50.0, 60.0])), "mini", items=tmp_path)
     assert bare.standings == {}
     assert "tell layers apart" not in render_page(frame(layers([50.0, 60.0])), "mini", tmp_path)
 
 
 def test_too_few_images_say_so(tmp_path):
-    values = {(layer, "block", "cls"): measured([100.0 * (layer == 1), 0.0, 100.0]) for layer in (1, 2)}
-    write_items(values, tmp_path / scored_path(KNN, "mini-dino"))
+    write_layers(tmp_path, "mini-dino", [[100.0, 0.0, 100.0], [0.0, 0.0, 100.0]])
     records = frame(unsure(layers([66.7, 33.3], n=3)))
     assert "These 3 images are too few to tell layers apart." in render_page(records, "mini", tmp_path)
 

@@ -8,12 +8,10 @@ import pytest
 from layerboard.leaderboards.blocks.blocks import Plot, Table
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.findings.paired import match_backbones
-from layerboard.leaderboards.records.files import scored_path, task_key
-from layerboard.leaderboards.records.items import write_items
 from layerboard.leaderboards.records.record import Record
 from layerboard.leaderboards.sections.series import series_blocks, series_of, series_points
 from layerboard.zoo.spec import Variant
-from tests.leaderboards.builder import frame, layers, measured, unsure
+from tests.leaderboards.builder import frame, layers, unsure, write_layers
 
 RANDOM = np.random.default_rng(0)
 # right answers of three layers by step: another layer is the best in the middle
@@ -29,9 +27,7 @@ def scored(step: int, name: str) -> list[Record]:
 @pytest.fixture
 def board(tmp_path: Path) -> Board:
     for step, columns in RIGHT.items():
-        places = {(layer, "block", "cls"): measured(list(one)) for layer, one in enumerate(columns, 1)}
-        name = scored_path(task_key("knn", "mini-imagenet", "standard"), f"run@step{step}")
-        write_items(places, tmp_path / "items" / name)
+        write_layers(tmp_path / "items", f"run@step{step}", columns)
     every = [scored(step, f"run@step{step}") for step in RIGHT]
     records = frame(*every, scored(20, "lone@step20"), scored(20, "run@step20@128px"), scored(20, "other"))
     return Board.of(records, items=tmp_path / "items")

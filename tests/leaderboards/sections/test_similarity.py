@@ -1,7 +1,7 @@
 from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import backbones_of, pair_rows
-from layerboard.leaderboards.sections.similarity import CkaTable, cka_tables, last_table, most_similar_blocks
-from tests.leaderboards.builder import NAN, frame, pair, unsure
+from layerboard.leaderboards.sections.similarity import CkaTable, cka_tables, most_similar_blocks
+from tests.leaderboards.builder import frame, pair
 
 CLS = CkaTable("cka", "mini-imagenet", "standard", pooling="cls")
 DINO, CLIP, MAE = "mini-dino", "mini-clip", "mini-mae"
@@ -10,33 +10,6 @@ DINO, CLIP, MAE = "mini-dino", "mini-clip", "mini-mae"
 def test_there_is_one_comparison_a_pooling_in_the_order_of_the_page():
     records = frame([pair(DINO, 3, CLIP, 3, 0.5, pooling=name) for name in ("patch", "mean", "cls")])
     assert [one.pooling for one in cka_tables(Board.of(records))] == ["cls", "mean", "patch"]
-
-
-def test_the_table_of_last_blocks_is_symmetric():
-    records = frame(
-        [
-            pair(DINO, 3, DINO, 3, 1.0),
-            pair(CLIP, 3, CLIP, 3, 1.0),
-            pair(DINO, 3, CLIP, 3, 0.25),
-            pair(DINO, 2, CLIP, 3, 0.9),
-            pair(DINO, 3, CLIP, 3, 0.7, tap="final"),
-        ]
-    )
-    table = last_table(Board.of(records), CLS)
-    assert table.to_numpy().tolist() == [[CLIP, "1.000", "0.250"], [DINO, "0.250", "1.000"]]
-    assert list(table.columns) == ["", CLIP, DINO]
-
-
-def test_an_interval_stands_beside_its_comparison_but_not_beside_a_layer_with_itself():
-    sure = [pair(DINO, 3, DINO, 3, 1.0), pair(CLIP, 3, CLIP, 3, 1.0), pair(DINO, 3, CLIP, 3, 0.25)]
-    records = frame(unsure(sure, half=0.0104))
-    assert last_table(Board.of(records), CLS)[DINO].tolist() == ["0.250 ± 0.010", "1.000"]
-    assert most_similar_blocks(Board.of(records), CLS)["CKA"].tolist() == ["0.250 ± 0.010"]
-
-
-def test_a_missing_comparison_is_an_empty_cell():
-    records = frame([pair(DINO, 3, DINO, 3, 1.0), pair(CLIP, 3, CLIP, 3, 1.0), pair(DINO, 3, CLIP, 3, NAN)])
-    assert last_table(Board.of(records), CLS)[DINO].tolist() == ["", "1.000"]
 
 
 def test_the_most_similar_blocks_of_each_two_backbones():

@@ -12,12 +12,11 @@ from layerboard.leaderboards.board.board import Board
 from layerboard.leaderboards.board.frames import BoardBackbone, backbones_of
 from layerboard.leaderboards.board.tidy import tidy_frame
 from layerboard.leaderboards.findings.reproduce import reproduce
-from layerboard.leaderboards.records.files import scored_path, task_key
-from layerboard.leaderboards.records.items import write_items
+from layerboard.leaderboards.records.files import task_key
 from layerboard.leaderboards.records.record import Record
 from layerboard.leaderboards.sections.variants import TITLE, Gain, gains_of, references_of, variant_blocks
 from layerboard.zoo.spec import UNTRAINED, Retraining, Variant
-from tests.leaderboards.builder import NAN, floor, frame, layers, measured, retrained_specs, unsure
+from tests.leaderboards.builder import NAN, floor, frame, layers, retrained_specs, unsure, write_layers
 from tests.leaderboards.findings.test_reproduce import README, final
 from tests.leaderboards.shown import render_page
 
@@ -53,8 +52,7 @@ def items(tmp_path: Path) -> Path:
     sides = [("mini-dino", transform, columns) for transform, columns in WAYS.items()]
     for name, transform, columns in (*sides, ("mini-dino@128px", "", LARGER)):
         key = task_key("knn", "mini-imagenet", "standard", transform)
-        places = {(layer, "block", "cls"): measured(list(one)) for layer, one in enumerate(columns, 1)}
-        write_items(places, tmp_path / "items" / scored_path(key, name))
+        write_layers(tmp_path / "items", name, columns, key)
     return tmp_path / "items"
 
 

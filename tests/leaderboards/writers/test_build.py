@@ -245,10 +245,6 @@ def test_no_records_write_nothing(tmp_path):
     assert write_pages(to_frame([]), tmp_path) == []
 
 
-def test_the_committed_tables_live_in_the_package():
-    assert tables_folder().parts[-2:] == ("leaderboards", "tables")
-
-
 def test_every_page_is_written_as_numbers_and_as_text(tmp_path):
     paths = write_pages(small(), tmp_path)
     assert [path.name for path in paths] == ["mini.cka.csv", "mini.cka.md", "mini.csv", "mini.md"]

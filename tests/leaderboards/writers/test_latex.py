@@ -9,7 +9,7 @@ import layerboard
 from layerboard.leaderboards.blocks.blocks import Cell
 from layerboard.leaderboards.records.checksum import write_checked
 from layerboard.leaderboards.writers.latex import escaped, latex_cell, latex_table
-from tests.leaderboards.builder import frame, full_suite
+from tests.leaderboards.builder import frame, layers, pair
 from tests.leaderboards.report.boards import cost
 
 
@@ -59,13 +59,26 @@ def test_a_table_is_whole() -> None:
 
 
 def test_similarities_and_costs_have_tables_of_their_own(tmp_path) -> None:
-    write_checked(full_suite(), tmp_path / "records" / "all.parquet", {})
+    random = {"family": "random", "trained": False}
+    every = [
+        pair(*places, value, pooling=pooling, **(random if places[0] == "random" else {}))
+        for pooling in ("cls", "mean", "patch")
+        for *places, value in (
+            ("mini-dino", 3, "mini-dino", 3, 1.0),
+            ("mini-dino", 3, "mini-clip", 3, 0.5),
+            ("mini-clip", 3, "mini-clip", 3, 1.0),
+            ("random", 3, "random", 3, 1.0),
+        )
+    ]
+    scores = [*layers([50.0, 60.0]), *layers([40.0, 30.0], backbone="mini-clip")]
+    write_checked(frame(scores, every), tmp_path / "records" / "all.parquet", {})
     costs = [cost("mini-clip", -1, "latency", 7.0), cost("mini-clip", -1, "images-per-second", 9.0)]
     write_checked(frame(costs), tmp_path / "records" / "costs.parquet", {})
     texts = {path.name: path.read_text() for path in layerboard.export("latex", output=tmp_path).paths}
     assert [*texts] == [f"mini.{name}.tex" for name in ("cka-1", "cka-2", "cka-3", "cost-1")] + ["mini.tex"]
     assert r"mini-clip & 7.00 & 9 &" in texts["mini.cost-1.tex"]
     assert "class token, mini-imagenet (standard)." in texts["mini.cka-1.tex"]
+    assert "floor" in texts["mini.cka-1.tex"]
     chosen = layerboard.export("latex", output=tmp_path, to=tmp_path, backbones=["mini-dino", "mini-c*"])
     assert "floor" not in (tmp_path / "mini.cka-1.tex").read_text()
     assert len(chosen.paths) == 5  # without items of both there is no comparison

@@ -39,27 +39,12 @@ class Tables:
         self.rows = rows.assign(**numbers, **flags, layer=rows["layer"].astype(int))
 
     def of(self, task: str, name: str) -> pd.DataFrame:
-        """All blocks of a backbone, in all poolings."""
-        return self.rows[(self.rows["task"] == task) & (self.rows["backbone"] == name)]
+        """All blocks of a backbone in all poolings, the highest first."""
+        rows = self.rows[(self.rows["task"] == task) & (self.rows["backbone"] == name)]
+        return rows.nlargest(len(rows), "value")
 
-    def row(self, task: str, name: str, layer: int | None = None, pooling: str = "") -> "pd.Series[float]":
-        """A block of a backbone; without a number the highest, of one pooling or of all."""
-        rows = self.of(task, name)
-        rows = rows[(rows["pooling"] == pooling) | (pooling == "")]
-        rows = rows[rows["layer"] == layer] if layer else rows.nlargest(1, "value")
-        (found,) = rows.iterrows()
-        return found[1]
-
-    def score(self, task: str, name: str, layer: int | None = None, pooling: str = "") -> str:
-        return f"{self.row(task, name, layer, pooling)['value']:.1f}"
-
-    def highest(self, task: str, name: str) -> int:
-        return int(self.row(task, name)["layer"])
-
-    def maybe(self, task: str, name: str) -> set[int]:
-        """Blocks that in some pooling are not shown to be worse than the best of their backbone."""
-        rows = self.of(task, name)
-        return {*rows.loc[rows["maybe_best"], "layer"]}
+    def score(self, task: str, name: str) -> float:
+        return float(self.of(task, name)["value"].iloc[0])
 
     @cached_property
     def cells(self) -> dict[str, dict[str, str]]:
@@ -80,31 +65,30 @@ def _cells(line: str) -> list[str]:
 def _claims() -> Iterator[tuple[str, bool]]:
     """Sentences of the page, and whether the tables support each."""
     mini, changed, referee = map(Tables, ("mini", "mini-interventions", "mini-referee"))
-    score, highest, maybe = mini.score, mini.highest, mini.maybe
 
     def untrained(task: str) -> str:
         names = {name for name in changed.cells[task] if name.endswith("-untrained")}
-        values = sorted(changed.row(task, name)["value"] for name in names)
-        return f"{values[0]:.1f} to {values[-1]:.1f}"
+        values = [changed.score(task, name) for name in names]
+        return f"{min(values):.1f} to {max(values):.1f}"
 
     # what further tasks show
-    shown = [referee.row("segment", name)["value"] for name in NAMES]
+    shown = [referee.score("segment", name) for name in NAMES]
     yield (
         f"True masks on the grid of 8 x 8 cells would score 88.1; the highest layers of the backbones reach "
         f"{min(shown):.1f} to {max(shown):.1f}.",
         all(f"{value:.1f} of 88.1:" in referee.page for value in shown[:-1]),
     )
+    mae = mini.of("spair", "mini-mae")
     yield (
         "The highest block of MAE in `spair` is 12, but no block is shown to be worse.",
-        highest("spair", "mini-mae") == 12 and maybe("spair", "mini-mae") == BLOCKS,
+        mae["layer"].iloc[0] == 12 and {*mae.loc[mae["maybe_best"], "layer"]} == BLOCKS,
     )
 
     # what they rest on
+    pixels = [mini.score(task, "mini-pixels") for task in ("knn", "davis", "spair")]
     yield (
         f"Untrained networks score {untrained('knn')} on k-NN, {untrained('davis')} on DAVIS and "
-        f"{untrained('spair')} on SPair; raw pixels {score('knn', 'mini-pixels')}, "
-        f"{score('davis', 'mini-pixels')} "
-        f"and {score('spair', 'mini-pixels')}.",
+        f"{untrained('spair')} on SPair; raw pixels {pixels[0]:.1f}, {pixels[1]:.1f} and {pixels[2]:.1f}.",
         True,
     )
     units = {
@@ -115,7 +99,7 @@ def _claims() -> Iterator[tuple[str, bool]]:
         "cluster-object": "165 objects and",
         "cluster-part": "167 parts in 48 images each",
     }
-    counts = {task: int(mini.row(task, "mini-fs")["n"]) for task in units}
+    counts = {task: int(mini.of(task, "mini-fs")["n"].iloc[0]) for task in units}
     yield (
         f"Test sets are small: {', '.join([*units.values()][:4])}, {units['cluster-object']} "
         f"{units['cluster-part']}.",
