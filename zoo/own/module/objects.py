@@ -19,8 +19,7 @@ from layerboard.zoo.features.weights import without_weights
 from layerboard.zoo.load.backbone import OriginLoader
 from layerboard.zoo.load.checkpoint import files_digest
 from layerboard.zoo.load.described import images_in_words, shape_in_words
-from layerboard.zoo.own.module.faults import faults
-from layerboard.zoo.own.module.independence import require_own_features
+from layerboard.zoo.own.module.checks import faults, require_own_features
 from layerboard.zoo.own.module.network import ModuleLoader, NetworkCopy, given_network
 from layerboard.zoo.own.module.options import ModuleOptions
 from layerboard.zoo.references import current_directory, find_object
