@@ -335,7 +335,7 @@ def test_a_missing_module_and_two_of_one_name(write: Callable[..., str]) -> None
         (
             "range(self.spec.depth + 1)",
             "range(self.spec.depth)",
-            "the next layer that visit shows should be 3; found None",
+            "does not show layer 3, which it was asked for",
         ),
         (
             "if layers is None or Layer(index) in layers",

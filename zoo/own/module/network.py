@@ -58,8 +58,8 @@ class Examined:
 class NetworkCopy:
     """A copy of a user's network, and the findings about it, in words as ``lines``.
 
-    It exists in this process only, where `given` finds it by its ``reference`` as long as this object lives.
-    Later changes of the original network do not affect it.
+    It exists in this process only, where `ModuleLoader` finds it by its ``reference`` as long as this object
+    lives. Later changes of the original network do not affect it.
     """
 
     def __init__(self, net: nn.Module, examined: Examined) -> None:
@@ -81,23 +81,18 @@ class NetworkCopy:
 _COPIES: WeakValueDictionary[str, NetworkCopy] = WeakValueDictionary()
 
 
-def given(reference: str) -> NetworkCopy:
-    """The network of that reference; raises InputError if there is none, or no longer."""
-    if network := _COPIES.get(reference):
-        return network
-    name = reference.removeprefix(MODULE.mark).partition("#")[0]
-    raise InputError(
-        f"the network {name} is not in this process; keep what from_module gave as long as it is run, and "
-        "run it in the process that made it"
-    )
-
-
 class ModuleLoader(OriginLoader):
     """Loader of the networks of this process; what is known of one was said when it was made."""
 
     def given(self, reference: str) -> NetworkCopy:
-        """The network of that reference; raises InputError if there is none."""
-        return given(reference)
+        """The network of that reference; raises InputError if there is none, or no longer."""
+        if network := _COPIES.get(reference):
+            return network
+        name = reference.removeprefix(MODULE.mark).partition("#")[0]
+        raise InputError(
+            f"the network {name} is not in this process; keep what from_module gave as long as it is run, "
+            "and run it in the process that made it"
+        )
 
     def find(self, text: str, cache_dir: Path | None) -> BackboneSpec:
         return self.given(text).spec

@@ -206,7 +206,8 @@ class OwnBackbone(Backbone):
             visitor(content)
 
         self._backbone.visit(pixels, show, wanted)
-        _require(self.spec.name, "the next layer that visit shows", missing[0] if missing else None, None)
+        if missing:
+            raise InputError(f"{self.spec.name} does not show layer {missing[0]}, which it was asked for.")
 
     def _fields(
         self,
