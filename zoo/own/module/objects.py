@@ -241,8 +241,8 @@ class OwnBackbone(Backbone):
             return
         maps = _of_kind(features.AttentionMaps, name, what, content)
         tokens = spec.prefix_tokens + cells[0] * cells[1]
-        shape, promised = tuple(maps.probabilities.shape), (batch, spec.heads, tokens, tokens)
-        _require(name, f"probabilities [batch heads queries keys] of layer {layer}", promised, shape)
+        shape, square = tuple(maps.probabilities.shape), (batch, spec.heads, tokens, tokens)
+        _require(name, f"probabilities [batch heads queries keys] of layer {layer}", square, shape)
         _require(name, f"prefix_tokens of layer {layer}", spec.prefix_tokens, maps.prefix_tokens)
         _require(name, f"cells [rows columns] of layer {layer}", cells, tuple(maps.cells))
         if layer not in self._summed:

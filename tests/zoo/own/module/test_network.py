@@ -104,6 +104,19 @@ def test_heads_beside_each_other_are_no_blocks() -> None:
     assert "3 blocks of net.blocks," in given(Vit(kind=Mixing)).lines[0]
 
 
+class Layered(Block):
+    """With a list of layers inside its MLP, which ends with them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        layers = nn.Sequential(*(nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU()) for _ in range(2)))
+        self.mlp = nn.Sequential(layers)  # type: ignore[assignment]
+
+
+def test_layers_of_an_mlp_are_no_blocks() -> None:
+    assert "3 blocks of net.blocks," in given(Vit(kind=Layered)).lines[0]
+
+
 def test_feature_maps_of_stages() -> None:
     net = ConvNet()
     network = given(net)
