@@ -162,7 +162,7 @@ def test_what_an_own_backbone_may_not_show(write_attender: Callable[..., str]) -
     assert backbone.refusal([Layer(1, "heads")]).endswith("its layers are 0, 1, 2.")
     (spec,) = find([write_attender("own_wide", 'heads"), None, heads)', 'heads"), None, heads[:, 1:])')])
     with pytest.raises(
-        InputError, match=r"grid .* of layer 1.heads should be \(1, 4, 4, 32\); it is \(1, 3, 4"
+        InputError, match=r"grid .* of layer 1.heads should be \(1, 4, 4, 32\); found \(1, 3, 4"
     ):
         loaded(spec).visit(torch.zeros(1, 3, 64, 64).byte(), lambda _: None, [Layer(1, "heads")])
 
@@ -184,7 +184,7 @@ def test_weights_of_an_own_backbone(write_attender: Callable[..., str]) -> None:
     filters = weights("own_shows", shows).filters
     assert filters is not None
     assert filters.shape == (32, 3, 16, 16)
-    with pytest.raises(InputError, match=r"own-attender: weights\(\) gives dict; it should be Weights"):
+    with pytest.raises(InputError, match=r"own-attender: weights\(\) should be Weights; found dict"):
         weights("own_dict", "    def weights(self):\n        return {}\n\n")
 
 
@@ -204,7 +204,7 @@ def test_weights_of_an_own_backbone(write_attender: Callable[..., str]) -> None:
         (
             'AttentionMaps(Layer(index, "probabilities"), weights, 0, tuple(cells))',
             'LayerFeatures(Layer(index, "probabilities"), None, x)',
-            "shows layer 1.probabilities as LayerFeatures; it should be AttentionMaps",
+            "what visit shows of layer 1.probabilities should be AttentionMaps; found LayerF",
         ),
     ],
 )
@@ -301,7 +301,7 @@ def test_a_process_builds_its_own(write: Callable[..., str]) -> None:
         ("has_cls=False", "has_cls=True", "has a class token and 0 prefix tokens"),
         ("blocks=3", "blocks=0", "needs stages with blocks, widths and strides from 1 on"),
         ("input_size=64", "std=(0, 1, 1)", "needs a std above 0"),
-        ("    def visit(", "    def look(", "gives a Mixer without a method visit"),
+        ("    def visit(", "    def look(", "should have an attribute visit of type Callable; found None"),
         ('revision = "1"', 'revision = ""', "should have an attribute revision of type str; found ''"),
         ("torch.float32", '"float32"', "an attribute dtype of type dtype; found 'float32'"),
         ("import hashlib", "import hash_lib", "cannot be imported: No module named 'hash_lib'"),
@@ -337,8 +337,12 @@ def test_a_missing_module_and_two_of_one_name(write: Callable[..., str]) -> None
             "range(self.spec.depth)",
             "does not show layer 3, which it was asked for",
         ),
-        ("if layers is None or Layer(index) in layers", "if index != 1", "shows layer 2 where 1 is expected"),
-        ("None, x))", "None, x[..., :8]))", "should be .*, 4, 4, 32.; it is .*, 4, 4, 8."),
+        (
+            "if layers is None or Layer(index) in layers",
+            "if index != 1",
+            "the next layer that visit shows should be 1; found 2",
+        ),
+        ("None, x))", "None, x[..., :8]))", "should be .*, 4, 4, 32.; found .*, 4, 4, 8."),
         ("None, x))", "x[:, 0, 0], x))", "cls .batch dim. of layer 0 should be None"),
         ("None, x))", "None, x / len(y)))", "visit failed on 1 images: NameError: .*'y' is not defined"),
         (

@@ -149,5 +149,7 @@ def test_an_own_backbone_may_have_the_method_and_is_checked(loader: Loader) -> N
             return [found[0]]
 
     own._backbone = Less()  # type: ignore[assignment]
-    with pytest.raises(InputError, match=r"should give a ReceptiveField for each layer, here 2"):
+    with pytest.raises(
+        InputError, match=r"receptive_fields\(\) of layer 2 should be ReceptiveField; found NoneType"
+    ):
         own.receptive_fields(images, layers, lambda width: [3])

@@ -3,6 +3,7 @@
 import copy
 import hashlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -22,10 +23,9 @@ from layerboard.zoo.features.taps import FUSED
 from layerboard.zoo.features.weights import are_zero
 from layerboard.zoo.load.backbone import OriginLoader, identity_of
 from layerboard.zoo.load.described import normalisation_of
-from layerboard.zoo.own.module.blocks import Paths, find_blocks, named_blocks, path_of, path_pattern
-from layerboard.zoo.own.module.faults import faults
-from layerboard.zoo.own.module.forward import Subject
-from layerboard.zoo.own.module.options import ModuleOptions, has_class_token, stages_of, with_images
+from layerboard.zoo.own.module.blocks import Paths, find_blocks, named_blocks, path_pattern
+from layerboard.zoo.own.module.checks import faults
+from layerboard.zoo.own.module.options import ModuleOptions, Subject, has_class_token, stages_of, with_images
 from layerboard.zoo.own.module.parts import find_attention, find_parts
 from layerboard.zoo.own.module.reading import LAYOUT_WORDS, Structure, structure_of
 from layerboard.zoo.spec import BackboneSpec, Stage
@@ -58,8 +58,8 @@ class Examined:
 class NetworkCopy:
     """A copy of a user's network, and the findings about it, in words as ``lines``.
 
-    It exists in this process only, where `given` finds it by its ``reference`` as long as this object lives.
-    Later changes of the original network do not affect it.
+    It exists in this process only, where `ModuleLoader` finds it by its ``reference`` as long as this object
+    lives. Later changes of the original network do not affect it.
     """
 
     def __init__(self, net: nn.Module, examined: Examined) -> None:
@@ -81,23 +81,18 @@ class NetworkCopy:
 _COPIES: WeakValueDictionary[str, NetworkCopy] = WeakValueDictionary()
 
 
-def given(reference: str) -> NetworkCopy:
-    """The network of that reference; raises InputError if there is none, or no longer."""
-    if network := _COPIES.get(reference):
-        return network
-    name = reference.removeprefix(MODULE.mark).partition("#")[0]
-    raise InputError(
-        f"the network {name} is not in this process; keep what from_module gave as long as it is run, and "
-        "run it in the process that made it"
-    )
-
-
 class ModuleLoader(OriginLoader):
     """Loader of the networks of this process; what is known of one was said when it was made."""
 
     def given(self, reference: str) -> NetworkCopy:
-        """The network of that reference; raises InputError if there is none."""
-        return given(reference)
+        """The network of that reference; raises InputError if there is none, or no longer."""
+        if network := _COPIES.get(reference):
+            return network
+        name = reference.removeprefix(MODULE.mark).partition("#")[0]
+        raise InputError(
+            f"the network {name} is not in this process; keep what from_module gave as long as it is run, "
+            "and run it in the process that made it"
+        )
 
     def find(self, text: str, cache_dir: Path | None) -> BackboneSpec:
         return self.given(text).spec
@@ -148,82 +143,17 @@ def given_network(net: nn.Module, options: ModuleOptions) -> NetworkCopy:
     return NetworkCopy(copied, examined)
 
 
-def _norm_path(net: nn.Module, norm: nn.Module | str | bool | None) -> str | None:
-    """Path of the final norm from the options; "" for no norm, None to look for it."""
-    if norm is None or isinstance(norm, bool):
-        return "" if norm is False else None
-    if not isinstance(norm, str):
-        return path_of(net, norm, "final_norm")
-    path = norm.removeprefix("net.")
-    if path not in dict(net.named_modules()):
-        raise InputError(f"final_norm={norm!r} names no module of {type(net).__name__}")
-    return path
-
-
 def examine(net: nn.Module, options: ModuleOptions) -> Examined:
     """Examine a network in evaluation mode."""
-    final_norm = _norm_path(net, options.final_norm)
-    structure = _structure(with_images(net, options), final_norm, options)
-    subject = structure.subject
-    spec, reason = _spec(structure, options)
+    structure = _structure(with_images(net, options), options)
+    subject, prefix = structure.subject, structure.readings[1].prefix
+    of_tokens = not any(reading.is_map for reading in structure.readings)
+    has_cls, reason = has_class_token(net, prefix, options) if of_tokens else (False, "")
     attends, heads = find_attention(structure)
     parts, taps = find_parts(structure, attends)
-    spec = replace(spec, heads=heads or None, taps=taps or None)
-    layouts = tuple(reading.layout for reading in structure.readings)
-    lines = [
-        f"blocks {'found' if options.blocks is None else 'as given'}; each returns "
-        + " then ".join(dict.fromkeys(LAYOUT_WORDS[layout] for layout in layouts)),
-        f"images of {spec.input_size} px ({subject.size_source}); {normalisation_of(spec)} "
-        f"({subject.normalisation_source})",
-    ]
-    if spec.prefix_tokens and reason:
-        what = "a class token" if spec.has_cls else "no class token"
-        lines.append(f"the first prefix token is {what} ({reason})")
-    if attends:
-        how = f"recomputed from the call of {FUSED} in" if attends == FUSED else f"shown by {attends} of"
-        lines.append(f"attention probabilities of {heads} heads, {how} each block")
-    if taps:
-        lines.append(f"taps inside each block: {taps_in_words(taps)}")
-    if final_norm is None and not structure.final_norm:
-        lines.append("no norm takes the output of the last block; final_norm= names one")
-    if structure.other_sizes:
-        lines.append(f"images of other sizes: no, {structure.other_sizes}")
-    words = (f"{spec.name}: {_headline(spec, structure)}", *(f"  {line}" for line in lines))
-    return Examined(spec, subject.blocks, structure.final_norm, parts, layouts, words)
-
-
-def _structure(subject: Subject, final_norm: str | None, options: ModuleOptions) -> Structure:
-    """The structure at the size that the network states, or else at the nearest one of whole cells."""
-
-    def at_size(subject: Subject) -> Structure:
-        if options.blocks is None:
-            blocks = find_blocks(subject.net, subject.images(subject.draw()[None]), stages_of(subject.net))
-        else:
-            blocks = named_blocks(subject.net, options.blocks)
-        return structure_of(subject, blocks, final_norm, options)
-
-    try:
-        return at_size(subject)
-    except InputError as error:
-        size = nearest_multiple(subject.size, USUAL_STRIDE)
-        if options.image_size is not None or size == subject.size:
-            raise
-        source = f"{subject.size_source}, {subject.size}, in whole cells"
-        try:
-            return at_size(replace(subject, size=size, size_source=source))
-        except InputError:
-            raise error from None  # of the size that the network states
-
-
-def _spec(structure: Structure, options: ModuleOptions) -> tuple[BackboneSpec, str]:
-    """The spec, and how it is known what the first prefix token is."""
-    subject = structure.subject
     rows = groupby((reading.width, subject.size // reading.side) for reading in structure.readings[1:])
     stages = tuple(Stage(len(list(row)), width, stride) for (width, stride), row in rows)
-    stem, prefix = structure.readings[0], structure.readings[1].prefix
-    of_tokens = not any(reading.is_map for reading in structure.readings)
-    has_cls, reason = has_class_token(subject.net, prefix, options) if of_tokens else (False, "")
-    stride = subject.size // stem.side
+    stem, stride = structure.readings[0], subject.size // structure.readings[0].side
     spec = BackboneSpec(
         name=options.name or subject.name,
         family=options.family,
@@ -232,7 +162,8 @@ def _spec(structure: Structure, options: ModuleOptions) -> tuple[BackboneSpec, s
         licence=options.licence,
         repository="",
         stages=stages,
-        heads=None,
+        heads=heads or None,
+        taps=taps or None,
         prefix_tokens=prefix,
         has_cls=has_cls,
         has_final=bool(structure.final_norm),
@@ -242,9 +173,52 @@ def _spec(structure: Structure, options: ModuleOptions) -> tuple[BackboneSpec, s
         fixed_size=bool(structure.other_sizes),
         mean=subject.normalisation.mean,
         std=subject.normalisation.std,
-        parameters=sum(weight.numel() for weight in subject.net.parameters()),
+        parameters=sum(weight.numel() for weight in net.parameters()),
     )
-    return spec, reason
+    layouts = tuple(reading.layout for reading in structure.readings)
+    lines = [
+        f"{spec.name}: {_headline(spec, structure)}",
+        f"blocks {'found' if options.blocks is None else 'as given'}; each returns "
+        + " then ".join(dict.fromkeys(LAYOUT_WORDS[layout] for layout in layouts)),
+        f"images of {spec.input_size} px ({subject.size_source}); {normalisation_of(spec)} "
+        f"({subject.normalisation_source})",
+    ]
+    if prefix and reason:
+        lines.append(f"the first prefix token is {'a' if has_cls else 'no'} class token ({reason})")
+    if attends:
+        how = f"recomputed from the call of {FUSED} in" if attends == FUSED else f"shown by {attends} of"
+        lines.append(f"attention probabilities of {heads} heads, {how} each block")
+    if taps:
+        lines.append(f"taps inside each block: {taps_in_words(taps)}")
+    if options.final_norm in (None, True) and not structure.final_norm:
+        lines.append("no norm takes the output of the last block; final_norm= names one")
+    if structure.other_sizes:
+        lines.append(f"images of other sizes: no, {structure.other_sizes}")
+    return Examined(
+        spec,
+        subject.blocks,
+        structure.final_norm,
+        parts,
+        layouts,
+        (lines[0], *(f"  {line}" for line in lines[1:])),
+    )
+
+
+def _structure(subject: Subject, options: ModuleOptions) -> Structure:
+    """The structure at the size that the network states, or else at the nearest one of whole cells."""
+    net, size = subject.net, nearest_multiple(subject.size, USUAL_STRIDE)
+    try:
+        if options.blocks is None:
+            blocks = find_blocks(net, subject.images(subject.draw()[None]), stages_of(net))
+        else:
+            blocks = named_blocks(net, options.blocks)
+        return structure_of(replace(subject, blocks=blocks), options)
+    except InputError:
+        if options.image_size is None and size != subject.size:
+            source = f"{subject.size_source}, {subject.size}, in whole cells"
+            with suppress(InputError):
+                return _structure(replace(subject, size=size, size_source=source), options)
+        raise  # of the size that the network states
 
 
 def _headline(spec: BackboneSpec, structure: Structure) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -19,8 +19,7 @@ from layerboard.zoo.features.weights import without_weights
 from layerboard.zoo.load.backbone import OriginLoader
 from layerboard.zoo.load.checkpoint import files_digest
 from layerboard.zoo.load.described import images_in_words, shape_in_words
-from layerboard.zoo.own.module.faults import faults
-from layerboard.zoo.own.module.independence import require_own_features
+from layerboard.zoo.own.module.checks import faults, require_own_features
 from layerboard.zoo.own.module.network import ModuleLoader, NetworkCopy, given_network
 from layerboard.zoo.own.module.options import ModuleOptions
 from layerboard.zoo.references import current_directory, find_object
@@ -30,13 +29,15 @@ from layerboard.zoo.spec.origin import FUNCTION, OBJECT
 # Tolerance of the sum of a row of probabilities around 1: bfloat16 rounds each by up to 0.004 of itself.
 ROW_TOLERANCE = 0.01
 CPU = torch.device("cpu")
+Kind = TypeVar("Kind")
 
-_ATTRIBUTES: dict[str, type] = {
+_ATTRIBUTES: dict[str, Any] = {
     "spec": BackboneSpec,
     "revision": str,
     "fingerprint": str,
     "device": torch.device,
     "dtype": torch.dtype,
+    "visit": Callable,
 }
 
 
@@ -131,8 +132,6 @@ def _checked(reference: str, backbone: Any) -> features.Visitable:  # noqa: ANN4
             raise InputError(
                 f"{gives} that should have an attribute {name} of type {kind.__name__}; found {value!r}."
             )
-    if not callable(getattr(backbone, "visit", None)):
-        raise InputError(f"{gives} without a method visit.")
     checked: features.Visitable = backbone
     wrong = next(faults(checked.spec), "")
     if not wrong and _shows_attention(checked) and checked.spec.heads is None:
@@ -191,28 +190,19 @@ class OwnBackbone(Backbone):
         give = getattr(self._backbone, "weights", None)
         if not callable(give):
             return without_weights(f"{self.spec.name} shows no weights; one that does has a method weights.")
-        weights = give()
-        if not isinstance(weights, features.Weights):
-            kind = type(weights).__name__
-            raise InputError(f"{self.spec.name}: weights() gives {kind}; it should be Weights.")
-        return weights
+        return _of_kind(features.Weights, self.spec.name, "weights()", give())
 
     def _refused(self, layer: Layer) -> str:
         lacks = f"{self.spec.name} shows no attention probabilities; one that does has attention = True."
         return lacks if layer.tap == "probabilities" and not _shows_attention(self._backbone) else ""
 
     def _visit(self, pixels: Tensor, visitor: features.Visitor, wanted: Layers, cells: Cells) -> None:
-        missing = list(wanted)
+        missing = [*wanted]
 
         def show(content: features.Shown) -> None:
-            expected = missing[0] if missing else "none any more"
-            if content.layer != expected:
-                raise InputError(
-                    f"{self.spec.name} shows layer {content.layer} where {expected} is expected: each layer "
-                    "that is asked for once, in the order of the forward."
-                )
+            expected = missing.pop(0) if missing else "none any more"
+            _require(self.spec.name, "the next layer that visit shows", expected, content.layer)
             self._check(content, len(pixels), cells)
-            del missing[0]
             visitor(content)
 
         self._backbone.visit(pixels, show, wanted)
@@ -228,50 +218,49 @@ class OwnBackbone(Backbone):
     ) -> tuple[features.ReceptiveField, ...]:
         del advance
         give: Callable[..., Iterable[features.ReceptiveField]] = getattr(self._backbone, "receptive_fields")  # noqa: B009
-        fields, shape = tuple(give(pixels, wanted, channels)), pixels.shape[2:]
-        for layer, field in zip_longest(wanted, fields):
-            is_field = isinstance(field, features.ReceptiveField)
-            if not is_field or (field.layer, field.strength.shape) != (layer, shape):
-                raise InputError(
-                    f"{self.spec.name}: receptive_fields() should give a ReceptiveField for each layer, here "
-                    f"{layer or 'none any more'}, with a strength {list(shape)}; it gives "
-                    f"{shortened(field)}."
-                )
+        fields = tuple(give(pixels, wanted, channels))
+        for layer, given in zip_longest(wanted, fields):
+            what = f"receptive_fields() of layer {layer or 'none any more'}"
+            field = _of_kind(features.ReceptiveField, self.spec.name, what, given)
+            shown = (field.layer, field.strength.shape)
+            _require(self.spec.name, f"{what}, with its strength,", (layer, pixels.shape[2:]), shown)
         return fields
 
     def _check(self, content: features.Shown, batch: int, cells: Cells) -> None:
         """Check shapes in every batch, and numbers, which make a GPU wait, in the first of each layer."""
-        expected = features.AttentionMaps if content.layer.tap == "probabilities" else features.LayerFeatures
-        if not isinstance(content, expected):
-            raise InputError(
-                f"{self.spec.name} shows layer {content.layer} as {type(content).__name__}; it should be "
-                f"{expected.__name__}."
-            )
-        spec, layer = self.spec, content.layer
-        facts: tuple[tuple[str, object, object], ...]
-        if isinstance(content, features.LayerFeatures):
-            verb, grid = "it is", tuple(content.grid.shape)
-            shapes = shapes_of(spec, layer, cells, grid[-1])
-            *size, width = next((shape for shape in shapes if grid == (batch, *shape)), shapes[0])
-            cls = None if content.cls is None else tuple(content.cls.shape)
-            facts = (
-                ("grid [batch height width dim]", (batch, *size, width), grid),
-                ("cls [batch dim]", (batch, width) if spec.has_cls else None, cls),
-            )
-        else:
-            verb, tokens = "found", spec.prefix_tokens + cells[0] * cells[1]
-            shape, wanted = tuple(content.probabilities.shape), (batch, spec.heads, tokens, tokens)
-            facts = (
-                ("probabilities [batch heads queries keys]", wanted, shape),
-                ("prefix_tokens", spec.prefix_tokens, content.prefix_tokens),
-                ("cells [rows columns]", cells, tuple(content.cells)),
-            )
-        for what, wants, has in facts:
-            if has != wants:
-                raise InputError(f"{spec.name}: {what} of layer {layer} should be {wants}; {verb} {has}.")
-        if isinstance(content, features.AttentionMaps) and layer not in self._summed:
-            _check_sums(spec, content)
+        spec, layer, name = self.spec, content.layer, self.spec.name
+        what = f"what visit shows of layer {layer}"
+        if layer.tap != "probabilities":
+            shown = _of_kind(features.LayerFeatures, name, what, content)
+            grid, cls = tuple(shown.grid.shape), None if shown.cls is None else tuple(shown.cls.shape)
+            grids = [(batch, *shape) for shape in shapes_of(spec, layer, cells, grid[-1])]
+            promised = grid if grid in grids else grids[0]
+            _require(name, f"grid [batch height width dim] of layer {layer}", promised, grid)
+            class_token = (batch, grid[-1]) if spec.has_cls else None
+            _require(name, f"cls [batch dim] of layer {layer}", class_token, cls)
+            return
+        maps = _of_kind(features.AttentionMaps, name, what, content)
+        tokens = spec.prefix_tokens + cells[0] * cells[1]
+        shape, square = tuple(maps.probabilities.shape), (batch, spec.heads, tokens, tokens)
+        _require(name, f"probabilities [batch heads queries keys] of layer {layer}", square, shape)
+        _require(name, f"prefix_tokens of layer {layer}", spec.prefix_tokens, maps.prefix_tokens)
+        _require(name, f"cells [rows columns] of layer {layer}", cells, tuple(maps.cells))
+        if layer not in self._summed:
+            _check_sums(spec, maps)
             self._summed.add(layer)
+
+
+def _of_kind(kind: type[Kind], name: str, what: str, given: object) -> Kind:
+    """What a backbone gives; raises InputError unless it is of the kind that the protocol promises."""
+    if not isinstance(given, kind):
+        raise InputError(f"{name}: {what} should be {kind.__name__}; found {type(given).__name__}.")
+    return given
+
+
+def _require(name: str, what: str, wants: object, has: object) -> None:
+    """Raise InputError unless what a backbone gives is what its spec and the protocol promise."""
+    if has != wants:
+        raise InputError(f"{name}: {what} should be {wants}; found {has}.")
 
 
 def _shows_attention(backbone: features.Visitable) -> bool:

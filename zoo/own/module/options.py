@@ -1,19 +1,27 @@
 """What the user says about a network of their own, and what the network says about its images."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from layerboard.zoo.entries.architecture import Layout
 from layerboard.zoo.errors import InputError
-from layerboard.zoo.own.module.blocks import BlocksOption
-from layerboard.zoo.own.module.forward import Subject
 from layerboard.zoo.spec import IMAGENET, Normalisation
 
-USUAL_SIZE = 224  # side in pixels of images for a network that does not say
+# A container, a dotted path in which ``*`` matches any name, or a list of modules or of such paths.
+BlocksOption = nn.Module | str | Sequence[nn.Module | str]
+
+# Input of a network that does not say, by the name of the option, and how that is known.
+USUAL: Mapping[str, tuple[object, str]] = {
+    "image_size": (224, "assumed, since the network states none"),
+    "mean": (IMAGENET.mean, "assumed: ImageNet's"),
+    "std": (IMAGENET.std, "assumed: ImageNet's"),
+}
+CLASS_TOKENS = ("cls_token", "class_token", "class_embedding")  # attributes of networks that have one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +46,38 @@ class ModuleOptions:
     class_token: bool | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A network in evaluation mode, the paths of its blocks, and the square images that it is shown.
+
+    ``size`` in pixels and the normalisation are those of its input; the sources say where each comes from.
+    """
+
+    net: nn.Module
+    size: int
+    normalisation: Normalisation
+    size_source: str
+    normalisation_source: str
+    blocks: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the network in sentences."""
+        return type(self.net).__name__
+
+    def images(self, pixels: Tensor) -> Tensor:
+        """Input from pixels in [0, 1], [batch 3 height width], with the device and dtype of the weights."""
+        first = next(iter(self.net.parameters()), None)
+        mean, std = self.normalisation.mean, self.normalisation.std
+        images = (pixels - torch.tensor(mean)[:, None, None]) / torch.tensor(std)[:, None, None]
+        return images if first is None else images.to(first)
+
+    def draw(self, height: int = 0, width: int = 0) -> Tensor:
+        """Deterministic noise in [0, 1], [3 height width]; of the network's own size by default."""
+        draw = torch.Generator().manual_seed(height)
+        return torch.rand(3, height or self.size, width or self.size, generator=draw)
+
+
 def with_images(net: nn.Module, options: ModuleOptions) -> Subject:
     """A network and its input images, from options, from its own configuration, or from defaults.
 
@@ -45,38 +85,47 @@ def with_images(net: nn.Module, options: ModuleOptions) -> Subject:
     InputError if the size is no whole number above 0, or if mean and std are not three numbers each.
     """
     configured, source = _configured(net)
-
-    def chosen(key: str, option: object, usual: object, why: str) -> tuple[Any, str]:
-        if option is not None:
-            return option, "as given"
-        value = configured.get(key)
-        return (usual, why) if value is None else (value, source)
-
-    why = "assumed, since the network states none"
-    size, size_source = chosen("size", options.image_size, USUAL_SIZE, why)
-    mean, mean_source = chosen("mean", options.mean, IMAGENET.mean, "assumed: ImageNet's")
-    std, std_source = chosen("std", options.std, IMAGENET.std, "assumed: ImageNet's")
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    for name, usual in USUAL.items():
+        stated = ((getattr(options, name), "as given"), (configured.get(name), source), usual)
+        values[name], sources[name] = next(each for each in stated if each[0] is not None)
+    size, mean, std = values["image_size"], values["mean"], values["std"]
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         raise InputError(
             f"image_size takes the side of square images in pixels, a whole number; found {size!r}"
         )
-    if len(mean) != 3 or len(std) != 3:
-        raise InputError(f"mean and std take three numbers each, red, green, blue; found {mean!r}, {std!r}")
-    if not all(map(isfinite, (*mean, *std))) or min(std) <= 0:
-        raise InputError(f"mean and std take finite numbers, std above 0; found {mean!r}, {std!r}")
-    sources = mean_source if mean_source == std_source else f"{mean_source} and {std_source}"
+    if len(mean) != 3 or len(std) != 3 or not all(map(isfinite, (*mean, *std))) or min(std) <= 0:
+        raise InputError(
+            "mean and std take three finite numbers each, red, green, blue, std above 0; found "
+            f"{mean!r}, {std!r}"
+        )
     (red, green, blue), (of_red, of_green, of_blue) = map(float, mean), map(float, std)
     normalisation = Normalisation((red, green, blue), (of_red, of_green, of_blue))
-    return Subject(net, size, normalisation, size_source, sources)
+    of_colours = " and ".join(dict.fromkeys((sources["mean"], sources["std"])))
+    return Subject(net, size, normalisation, sources["image_size"], of_colours)
+
+
+def _configured(net: nn.Module) -> tuple[Mapping[str, Any], str]:
+    """The input in the network's own configuration, None if missing, and where that is stated."""
+    timm = getattr(net, "pretrained_cfg", None) or getattr(net, "default_cfg", None)
+    if not isinstance(timm, Mapping):
+        return {"image_size": getattr(getattr(net, "config", None), "image_size", None)}, "from its config"
+    sides = tuple(timm.get("input_size") or ())[1:]
+    if len(set(sides)) > 1:
+        raise InputError(
+            f"{type(net).__name__} takes images of {sides[0]} x {sides[1]} px; only square ones are "
+            "shown: give image_size="
+        )
+    return {**timm, "image_size": sides[0] if sides else None}, "from its pretrained_cfg"
 
 
 def has_class_token(net: nn.Module, prefix: int, options: ModuleOptions) -> tuple[bool, str]:
     """Whether the first prefix token is a class token, and how that is known."""
     if options.class_token is not None:
         return options.class_token, "as given"
-    names = ("cls_token", "class_token", "class_embedding")
-    known = any(getattr(net, name, None) is not None for name in names)
-    if prefix and not known and hasattr(net, names[0]):
+    known = any(getattr(net, name, None) is not None for name in CLASS_TOKENS)
+    if prefix and not known and hasattr(net, CLASS_TOKENS[0]):
         return False, "it has no cls_token"
     return prefix > 0, "it has a cls_token" if known else "taken to be the first token"
 
@@ -87,18 +136,3 @@ def stages_of(net: nn.Module) -> list[str]:
     if isinstance(stages, list) and all(isinstance(stage, Mapping) and "module" in stage for stage in stages):
         return [str(stage["module"]) for stage in stages]
     return ["blocks", "stages"] if hasattr(net, "pretrained_cfg") else []
-
-
-def _configured(net: nn.Module) -> tuple[Mapping[str, Any], str]:
-    """Size, mean and std in the network's own configuration, None if missing, and where they are stated."""
-    timm = getattr(net, "pretrained_cfg", None) or getattr(net, "default_cfg", None)
-    if not isinstance(timm, Mapping):
-        return {"size": getattr(getattr(net, "config", None), "image_size", None)}, "from its config"
-    sides = tuple(timm.get("input_size") or ())[1:]
-    if len(set(sides)) > 1:
-        raise InputError(
-            f"{type(net).__name__} takes images of {sides[0]} x {sides[1]} px; only square ones are "
-            "shown: give image_size="
-        )
-    values = {"size": sides[0] if sides else None, "mean": timm.get("mean"), "std": timm.get("std")}
-    return values, "from its pretrained_cfg"

@@ -1,20 +1,20 @@
 """How to read what the blocks of a network return: grids, widths and prefix tokens, by shapes alone."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isqrt
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from layerboard.zoo.entries.architecture import Layout
 from layerboard.zoo.errors import InputError
 from layerboard.zoo.features.hooked import exact_float32
 from layerboard.zoo.features.layers import with_batch_first
-from layerboard.zoo.own.module.blocks import Paths
-from layerboard.zoo.own.module.forward import Subject, in_brackets, streams_of
-from layerboard.zoo.own.module.independence import require_own_features
-from layerboard.zoo.own.module.options import ModuleOptions
+from layerboard.zoo.own.module.blocks import path_of
+from layerboard.zoo.own.module.checks import require_own_features
+from layerboard.zoo.own.module.forward import in_brackets, streams_of
+from layerboard.zoo.own.module.options import ModuleOptions, Subject
 
 LAYOUT_WORDS: Mapping[Layout, str] = {
     "tokens": "tokens [batch tokens dim]",
@@ -77,15 +77,14 @@ class Structure:
     other_sizes: str  # why the network takes no images of other sizes; "" if it does
 
 
-def structure_of(subject: Subject, blocks: Paths, norm: str | None, options: ModuleOptions) -> Structure:
+def structure_of(subject: Subject, options: ModuleOptions) -> Structure:
     """Read the shapes of a forward pass of noise, and check that features of an image are its own.
 
-    The norm that takes the output of the last block is the final one if ``norm`` is None; "" is none. Raises
-    InputError if an activation is no square grid, if options say otherwise, or if blocks do not run in order.
+    Raises InputError if an activation is no square grid, if options say otherwise, or if blocks do not run in
+    order.
     """
-    subject = replace(subject, blocks=blocks)
     image = subject.draw()
-    streams, norms = streams_of(subject, torch.stack([image, image.flip(-1), image.flip(-2)]))
+    streams, norm = streams_of(subject, torch.stack([image, image.flip(-1), image.flip(-2)]))
     first = _first_reading(subject, streams, options)
     every = [first]
     for number, stream in enumerate(streams[1:], start=1):
@@ -100,11 +99,9 @@ def structure_of(subject: Subject, blocks: Paths, norm: str | None, options: Mod
         raise InputError(
             f"{subject.name} has grids of sizes that do not divide each other, so no view fits all"
         )
-    final_norm = (norms[0] if norms else "") if norm is None else norm
-    if final_norm:
-        _require_norm(subject, final_norm, streams[-1])
-    _require_own_features(subject, every, final_norm)
-    return Structure(subject, tuple(every), final_norm, _other_sizes(subject, every, stride))
+    norm = _final_norm(subject, streams[-1], norm, options)
+    _require_own_features(subject, every, norm)
+    return Structure(subject, tuple(every), norm, _other_sizes(subject, every, stride))
 
 
 def _no_grid(where: str, stream: Tensor, size: int) -> InputError:
@@ -157,11 +154,22 @@ def _with_constant_prefix(where: str, stream: Tensor, possible: Sequence[Reading
     return [reading for reading in possible if not constant or reading.prefix == len(constant)]
 
 
-def _require_norm(subject: Subject, path: str, stream: Tensor) -> None:
-    """Raise InputError unless a module takes the output of the last block and keeps its shape."""
+def _final_norm(subject: Subject, stream: Tensor, found: str, options: ModuleOptions) -> str:
+    """Path of the final norm, which is found if options name none; "" for none.
+
+    Raises InputError unless the module takes the output of the last block and keeps its shape.
+    """
+    given, net = options.final_norm, subject.net
+    path = given.removeprefix("net.") if isinstance(given, str) else found
+    if isinstance(given, nn.Module):
+        path = path_of(net, given, "final_norm")
+    if given is False or not path:
+        return ""
+    if path not in dict(net.named_modules()):
+        raise InputError(f"final_norm={given!r} names no module of {subject.name}")
     try:
         with torch.no_grad():
-            shape = subject.net.get_submodule(path)(stream).shape
+            shape = net.get_submodule(path)(stream).shape
     except Exception as error:
         reason = f"fails on the output of the last block: {type(error).__name__}"
         raise InputError(f"final_norm {path} {reason}") from error
@@ -169,6 +177,7 @@ def _require_norm(subject: Subject, path: str, stream: Tensor) -> None:
         raise InputError(
             f"final_norm {path} makes {list(shape)} of {list(stream.shape)}; a norm keeps the shape"
         )
+    return path
 
 
 def _require_own_features(subject: Subject, every: Sequence[Reading], norm: str) -> None:

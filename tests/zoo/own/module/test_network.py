@@ -104,6 +104,19 @@ def test_heads_beside_each_other_are_no_blocks() -> None:
     assert "3 blocks of net.blocks," in given(Vit(kind=Mixing)).lines[0]
 
 
+class Layered(Block):
+    """With a list of layers inside its MLP, which ends with them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        layers = nn.Sequential(*(nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU()) for _ in range(2)))
+        self.mlp = nn.Sequential(layers)  # type: ignore[assignment]
+
+
+def test_layers_of_an_mlp_are_no_blocks() -> None:
+    assert "3 blocks of net.blocks," in given(Vit(kind=Layered)).lines[0]
+
+
 def test_feature_maps_of_stages() -> None:
     net = ConvNet()
     network = given(net)
@@ -190,7 +203,9 @@ class Apart(nn.Module):
 
 
 def test_blocks_in_no_list_are_offered_by_their_names() -> None:
-    with pytest.raises(InputError, match=r"Apart has no list .*; give blocks='stage\*' \(2 ConvBlock\), or"):
+    with pytest.raises(
+        InputError, match=r"Apart has several lists .*; give blocks='stage\*' \(2 ConvBlock\), or"
+    ):
         given(Apart())
     assert given(Apart(), blocks="stage*").spec.stages == (Stage(1, 8, 4), Stage(1, 16, 8))
 
@@ -324,8 +339,12 @@ def test_a_norm_is_named_or_refused() -> None:
         (Vit().to("meta"), {}, "the Vit is on the meta device and has no weights; load them first"),
         (Vit(), {"name": "two words"}, "needs a name of letters, digits"),
         (Vit(), {"family": "random"}, "which is that of the random floor"),
-        (Vit(), {"std": (0, 1, 1)}, "mean and std take finite numbers, std above 0"),
-        (Vit(), {"mean": (0, 1)}, "mean and std take three numbers each"),
+        (
+            Vit(),
+            {"std": (0, 1, 1)},
+            "mean and std take three finite numbers each, red, green, blue, std above 0",
+        ),
+        (Vit(), {"mean": (0, 1)}, "mean and std take three finite numbers each"),
         (nn.Sequential(nn.Conv2d(3, 4, 1)), {}, "Sequential has no list of modules .*; give blocks="),
         ("net", {}, "a network should be a torch.nn.Module; found 'net'"),
     ],

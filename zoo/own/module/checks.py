@@ -1,11 +1,14 @@
-"""Check that features of an image are its own: neither of the images beside it in a batch, nor of chance."""
+"""Checks of what users give: their specs, and that features of an image are its own."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from math import isfinite
 
 import torch
 from torch import Tensor
 
 from layerboard.zoo.errors import InputError
+from layerboard.zoo.spec import READ_TAPS, BackboneSpec
 
 # Features of images, uint8 [batch 3 height width], with the batch as first axis, by a name such as "layer 3".
 Show = Callable[[Tensor], Mapping[str, Tensor]]
@@ -14,6 +17,36 @@ Show = Callable[[Tensor], Mapping[str, Tensor]]
 # operations on each image; those of another size may run others, whose rounding grows from layer to layer.
 SAME_SIZE = 1e-5
 OTHER_SIZE = 0.05
+
+
+def faults(spec: BackboneSpec) -> Iterator[str]:
+    """The errors in a spec that a user wrote, or that a user's options made, in words."""
+    if not re.fullmatch(r"[\w.@/+-]+", spec.name):
+        yield "needs a name of letters, digits and .-_@/+"
+    if not re.fullmatch(r"[\w.@/+-]+( [\w.@/+-]+)*", spec.family):
+        yield f"has the family {spec.family!r}; take a word of letters, digits and .-_@/+"
+    if spec.is_floor:
+        yield f"has the family {spec.family!r}, which is that of the random floor; take another word"
+    if wrong := [tap for tap in spec.taps or () if tap not in READ_TAPS]:
+        yield f"has the tap {wrong[0]!r}; taps of blocks are {', '.join(READ_TAPS)}"
+    yield from _wrong_numbers(spec)
+
+
+def _wrong_numbers(spec: BackboneSpec) -> Iterator[str]:
+    numbers = [number for stage in spec.stages for number in (stage.blocks, stage.width, stage.stride)]
+    if not numbers or min(numbers) < 1:
+        yield "needs stages with blocks, widths and strides from 1 on"
+        return
+    if any(spec.patch_size % stage.stride for stage in spec.stages):
+        yield f"has strides that do not divide the coarsest, {spec.patch_size} px"
+    if spec.input_size < 1 or spec.input_size % spec.patch_size:
+        yield f"has an input size of {spec.input_size} px, which is no multiple of {spec.patch_size} px"
+    if spec.prefix_tokens < int(spec.has_cls):
+        yield f"has a class token and {spec.prefix_tokens} prefix tokens"
+    if len(spec.mean) != 3 or len(spec.std) != 3 or not all(map(isfinite, (*spec.mean, *spec.std))):
+        yield "needs three finite numbers as mean and as std"
+    elif min(spec.std) <= 0:
+        yield "needs a std above 0"
 
 
 def require_own_features(name: str, show: Show, side: int, most: int | None = None) -> None:
